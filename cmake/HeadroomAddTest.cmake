@@ -1,0 +1,55 @@
+# headroom_add_test(NAME <name> [LABEL fast|slow|kernel|tools] SOURCES <file>... [LIBRARIES <target>...]
+#                   [DEFINITIONS <NAME=value>...] [ONE_PROCESS])
+#
+# A GoogleTest executable in tests/ of the build folder; each of its cases is one ctest case under LABEL (fast unless told).
+# Left out where HEADROOM_TORCH is off and one of LIBRARIES is of the part that needs LibTorch.
+# ONE_PROCESS makes the whole executable one case, for many quick cases behind a slow start (loading LibTorch).
+# Sources see HEADROOM_SOURCE_DIR, HEADROOM_BUILD_DIR, HEADROOM_PLUGIN_DIR and HEADROOM_TEST_PLUGIN_DIR as string literals.
+
+include(GoogleTest)
+
+function(headroom_add_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "ONE_PROCESS" "NAME;LABEL" "SOURCES;LIBRARIES;DEFINITIONS")
+  if(NOT arg_LABEL)
+    set(arg_LABEL fast)
+  endif()
+  if(NOT arg_NAME OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS OR NOT arg_LABEL MATCHES "^(fast|slow|kernel|tools)$")
+    message(FATAL_ERROR "headroom_add_test(NAME <name> [LABEL fast|slow|kernel|tools] SOURCES <file>... ...): "
+                        "NAME ${arg_NAME}, LABEL ${arg_LABEL}; not understood: '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+
+  if(NOT HEADROOM_TORCH)
+    foreach(library IN LISTS arg_LIBRARIES)
+      if(library MATCHES "^headroom" AND NOT TARGET ${library})
+        return()
+      endif()
+    endforeach()
+  endif()
+  add_executable(${arg_NAME} ${arg_SOURCES})
+  target_link_libraries(${arg_NAME} PRIVATE headroom_options ${arg_LIBRARIES} GTest::gmock_main)
+  target_compile_definitions(
+    ${arg_NAME}
+    PRIVATE HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HEADROOM_BUILD_DIR="${PROJECT_BINARY_DIR}"
+            HEADROOM_PLUGIN_DIR="${HEADROOM_PLUGIN_DIR}" HEADROOM_TEST_PLUGIN_DIR="${HEADROOM_TEST_PLUGIN_DIR}"
+            ${arg_DEFINITIONS})
+  set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+
+  # Time limits only end a hang: a loaded machine and a sanitizer may each cost a factor of ten.
+  set(timeout 900)
+  # Two tests at once share the cores: OpenMP threads that spin while they wait make both ten times slower.
+  set(environment "OMP_WAIT_POLICY=PASSIVE")
+  if(NOT arg_LABEL STREQUAL "fast")
+    set(timeout 5400)
+  endif()
+  if(arg_ONE_PROCESS)
+    add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
+    set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout} ENVIRONMENT "${environment}")
+  else()
+    gtest_discover_tests(
+      ${arg_NAME}
+      TEST_PREFIX "${arg_NAME}."
+      DISCOVERY_MODE PRE_TEST
+      DISCOVERY_TIMEOUT 300
+      PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout} ENVIRONMENT "${environment}")
+  endif()
+endfunction()

@@ -1,0 +1,28 @@
+# Every package the tree links today, each as an imported target (names: top of CMakeLists.txt).
+
+set(THREADS_PREFER_PTHREAD_FLAG OFF)
+find_package(Threads REQUIRED)
+find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(Boost 1.74 REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(ZLIB REQUIRED)
+if(HEADROOM_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+add_library(headroom_jemalloc INTERFACE)
+add_library(headroom::jemalloc ALIAS headroom_jemalloc)
+if(HEADROOM_SYSTEM_ALLOCATOR)
+  target_compile_definitions(headroom_jemalloc INTERFACE HEADROOM_SYSTEM_ALLOCATOR=1)
+else()
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc>=5)
+  target_link_libraries(headroom_jemalloc INTERFACE PkgConfig::jemalloc)
+endif()
+
+if(HEADROOM_TORCH)
+  find_package(LibTorch REQUIRED)
+endif()

@@ -1,0 +1,272 @@
+// The C++ SDK of datasource plugins: write an ordinary class, name it in HEADROOM_PLUGIN. Header-only; needs no
+// LibTorch.
+//
+//   class Source {
+//    public:
+//     static OptionList options();                        // keys of [data.options]; may be left out
+//     Source(const Host& host, const Options& options);   // reads metadata only
+//     std::vector<Field> fields() const;
+//     std::vector<std::string> splits() const;            // left out: one split "all", and the host divides its groups
+//     uint64_t length(uint32_t split) const;
+//     std::vector<Group> groups(uint32_t split) const;    // tile [0, length); left out: each sample is its own group
+//     std::vector<std::filesystem::path> files() const;   // what the samples depend on; left out: none
+//     double cost(uint32_t split, uint64_t index) const;  // relative bytes of a sample; left out: all 1
+//     void read(const ReadRequest& request) const;        // fills the slots; called by many threads at once
+//     Reader make_reader() const;                         // instead of read(): a type with
+//                                                         // `void read(const ReadRequest&)`, one a thread
+//     uint64_t trim(int level);                           // left out: nothing to give back
+//     static OptionList synth_options();                  // keys of [data.synth]; with synthesise()
+//     static void synthesise(const Host& host, const Options& options, const std::filesystem::path& folder);
+//   };
+//   HEADROOM_PLUGIN(.id = "mine", .version = "1.0", .summary = "...",
+//                   .interfaces = {headroom::sdk::datasource<Source>()});
+//
+// Any member may throw sdk::Error. fields(), splits(), groups() and files() are asked once, after construction.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headroom/sdk/array_writer.hpp"
+#include "headroom/sdk/arrays.hpp"
+#include "headroom/sdk/blocks.hpp"
+#include "headroom/sdk/draws.hpp"
+#include "headroom/sdk/fields.hpp"
+#include "headroom/sdk/host.hpp"
+#include "headroom/sdk/options.hpp"
+#include "headroom/sdk/plugin.hpp"
+
+namespace headroom::sdk {
+
+// Neighbouring samples that must not be divided between splits: a recording, a session, a clip.
+struct Group {
+  std::string name;
+  uint64_t first = 0, count = 0;
+};
+
+// One read of count() samples. Borrowed for the call.
+class ReadRequest {
+ public:
+  explicit ReadRequest(const hr_read* request) : request_(request) {}
+
+  uint32_t split() const { return request_->split; }
+  uint64_t count() const { return request_->count; }
+  uint64_t index(uint64_t i) const { return request_->index[i]; }
+  uint64_t key(uint64_t i) const { return request_->key[i]; }
+  // Draw jitter, rotation, crops from key(i); otherwise none of them.
+  bool augment() const { return (request_->flags & HR_READ_AUGMENT) != 0; }
+  bool wanted(uint32_t field) const { return request_->fields[field].data != nullptr; }
+
+  // Where the values of `field` of the i-th sample go: as many as the field has elements; empty when the field is not
+  // wanted.
+  template <class T>
+  std::span<T> slot(uint32_t field, uint64_t i) const {
+    if (field >= request_->field_count) throw Error(HR_INTERNAL, "the plugin fills a field it does not have");
+    const DLTensor& tensor = request_->fields[field];
+    if (tensor.data == nullptr) return {};
+    if (!same_type(tensor.dtype, dtype_of<T>()))
+      throw Error(HR_INTERNAL, "the plugin fills a field with another type than it declared");
+    uint64_t elements = 1;
+    for (int32_t axis = 1; axis < tensor.ndim; ++axis) elements *= static_cast<uint64_t>(tensor.shape[axis]);
+    return {reinterpret_cast<T*>(static_cast<char*>(tensor.data) + tensor.byte_offset) + i * elements, elements};
+  }
+
+ private:
+  const hr_read* request_;
+};
+
+namespace detail {
+
+// hr_source behind the C table: the author's object and what it said of itself.
+template <class T>
+struct SourceBox {
+  T source;
+  std::vector<Field> fields;
+  std::vector<std::string> splits;
+  std::vector<std::vector<Group>> groups;
+  std::vector<std::string> files;
+
+  SourceBox(const Host& host, const Options& options) : source(make(host, options)), fields(source.fields()) {
+    if constexpr (requires { source.splits(); }) {
+      splits = source.splits();
+    } else {
+      splits = {"all"};
+    }
+    if constexpr (requires { source.groups(0u); }) {
+      for (uint32_t split = 0; split < splits.size(); ++split) groups.push_back(source.groups(split));
+    }
+    if constexpr (requires { source.files(); }) {
+      for (const auto& file : source.files()) files.push_back(std::filesystem::path(file).string());
+    }
+  }
+
+  static T make(const Host& host, const Options& options) {
+    if constexpr (std::constructible_from<T, const Host&, const Options&>) {
+      return T(host, options);
+    } else {
+      return T(options);
+    }
+  }
+
+  static const SourceBox* from(const hr_source* source) { return reinterpret_cast<const SourceBox*>(source); }
+  static SourceBox* from(hr_source* source) { return reinterpret_cast<SourceBox*>(source); }
+
+  uint64_t length(uint32_t split) const {
+    if constexpr (requires { source.length(split); }) {
+      return source.length(split);
+    } else {
+      return source.length();
+    }
+  }
+};
+
+template <class T>
+concept HasReader = requires(const T& source) {
+  source.make_reader();
+};
+
+// hr_reader behind the C table.
+template <class T>
+struct ReaderBox {
+  const T* source;
+  void read(const ReadRequest& request) { source->read(request); }
+  static ReaderBox* open(const T& source) { return new ReaderBox{&source}; }
+};
+
+template <HasReader T>
+struct ReaderBox<T> {
+  decltype(std::declval<const T&>().make_reader()) reader;
+  void read(const ReadRequest& request) { reader.read(request); }
+  static ReaderBox* open(const T& source) { return new ReaderBox{source.make_reader()}; }
+};
+
+template <class T>
+struct SourceTable {
+  using Box = SourceBox<T>;
+
+  static hr_status open(const hr_host* host, const hr_value* values, hr_source** out, hr_error* error) noexcept {
+    return guard(error, [&] {
+      auto box = std::make_unique<Box>(Host(host), Options(option_table<T>(), values));
+      *out = reinterpret_cast<hr_source*>(box.release());
+    });
+  }
+  static void close(hr_source* source) noexcept { delete Box::from(source); }
+  static uint32_t field_count(const hr_source* source) noexcept {
+    return static_cast<uint32_t>(Box::from(source)->fields.size());
+  }
+  static hr_status field(const hr_source* source, uint32_t i, hr_field* out, hr_error* error) noexcept {
+    return guard(error, [&] {
+      if (i >= field_count(source)) throw Error(HR_NOT_FOUND, "no such field");
+      store(out, Box::from(source)->fields[i].native());
+    });
+  }
+  static uint32_t split_count(const hr_source* source) noexcept {
+    return static_cast<uint32_t>(Box::from(source)->splits.size());
+  }
+  static const char* split(const hr_source* source, uint32_t i) noexcept {
+    return i < split_count(source) ? Box::from(source)->splits[i].c_str() : nullptr;
+  }
+  static uint64_t length(const hr_source* source, uint32_t split) noexcept { return Box::from(source)->length(split); }
+  static uint64_t group_count(const hr_source* source, uint32_t split) noexcept {
+    const Box& box = *Box::from(source);
+    if (split >= box.splits.size()) return 0;
+    return box.groups.empty() ? box.length(split) : box.groups[split].size();
+  }
+  static hr_status group(const hr_source* source, uint32_t split, uint64_t i, hr_group* out, hr_error* error) noexcept {
+    return guard(error, [&] {
+      const Box& box = *Box::from(source);
+      if (i >= group_count(source, split)) throw Error(HR_NOT_FOUND, "no such group");
+      if (box.groups.empty()) {
+        store(out, {sizeof(hr_group), 0, "", i, 1});
+      } else {
+        const Group& group = box.groups[split][i];
+        store(out, {sizeof(hr_group), 0, group.name.c_str(), group.first, group.count});
+      }
+    });
+  }
+  static double cost(const hr_source* source, uint32_t split, uint64_t index) noexcept {
+    if constexpr (requires { Box::from(source)->source.cost(split, index); }) {
+      return Box::from(source)->source.cost(split, index);
+    } else {
+      return 1.0;
+    }
+  }
+  static uint64_t file_count(const hr_source* source) noexcept { return Box::from(source)->files.size(); }
+  static const char* file(const hr_source* source, uint64_t i) noexcept {
+    return i < file_count(source) ? Box::from(source)->files[i].c_str() : nullptr;
+  }
+  static hr_status reader_open(hr_source* source, hr_reader** out, hr_error* error) noexcept {
+    return guard(error, [&] { *out = reinterpret_cast<hr_reader*>(ReaderBox<T>::open(Box::from(source)->source)); });
+  }
+  static void reader_close(hr_reader* reader) noexcept { delete reinterpret_cast<ReaderBox<T>*>(reader); }
+  static hr_status read(hr_reader* reader, const hr_read* request, hr_error* error) noexcept {
+    return guard(error, [&] { reinterpret_cast<ReaderBox<T>*>(reader)->read(ReadRequest(request)); });
+  }
+  static uint64_t trim(hr_source* source, int32_t level) noexcept {
+    if constexpr (requires(T & object) { object.trim(level); }) {
+      uint64_t freed = 0;
+      guard(nullptr, [&] { freed = Box::from(source)->source.trim(level); });
+      return freed;
+    } else {
+      return 0;
+    }
+  }
+
+  static const hr_options* synth_options() {
+    static const OptionStorage* storage = new OptionStorage(T::synth_options());
+    return storage->table();
+  }
+  static hr_status synthesise(const hr_host* host, const hr_value* values, const char* folder,
+                              hr_error* error) noexcept {
+    return guard(error, [&] { T::synthesise(Host(host), Options(synth_options(), values), folder); });
+  }
+
+  static const void* find(std::string_view id) {
+    if (id == HR_DATASOURCE) {
+      static const hr_datasource table{sizeof(hr_datasource),
+                                       0,
+                                       option_table<T>(),
+                                       open,
+                                       close,
+                                       field_count,
+                                       field,
+                                       split_count,
+                                       split,
+                                       length,
+                                       group_count,
+                                       group,
+                                       cost,
+                                       file_count,
+                                       file,
+                                       reader_open,
+                                       reader_close,
+                                       read};
+      return &table;
+    }
+    if constexpr (requires { &T::synthesise; }) {
+      if (id == HR_SYNTH) {
+        static const hr_synth table{sizeof(hr_synth), 0, synth_options(), synthesise};
+        return &table;
+      }
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace detail
+
+// The interfaces of a datasource class, for HEADROOM_PLUGIN.
+template <class T>
+constexpr Interface datasource() {
+  Interface interface { .find = &detail::SourceTable<T>::find };
+  if constexpr (requires(T & object) { object.trim(0); }) interface.trim_source = &detail::SourceTable<T>::trim;
+  return interface;
+}
+
+}  // namespace headroom::sdk

@@ -1,0 +1,287 @@
+// The C++ SDK of LibTorch model plugins: write an ordinary class, name it in HEADROOM_PLUGIN. Header-only.
+//
+//   class Net : public torch::nn::Module {       // or a class with `torch::nn::Module& module()`,
+//    public:                                     // or with `std::vector<Parameter> parameters()`
+//     static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_RNG_KEYED;   // left out: 0
+//     static OptionList options();               // keys of [model.options]; may be left out
+//     Net(const Host& host, const Options& options, const Fields& fields, uint64_t seed);   // or (options, fields)
+//     std::vector<Output> outputs() const;       // left out: none
+//     std::vector<Metric> metrics() const;       // left out: none
+//     StepOutput step(const Call& call, const Batch& batch);
+//     void attributes(Parameter& parameter);     // group, scales, freezing, inert, derived; left out: all alike
+//     std::string save_state() const;            // left out, with load_state(): nothing beside the tensors
+//     void load_state(std::string_view bytes);
+//     uint64_t trim(int level);                  // left out: nothing to give back
+//   };
+//   HEADROOM_PLUGIN(.id = "net", .version = "1.0", .summary = "...", .interfaces = {headroom::sdk::model<Net>()});
+//
+// The constructor runs on the CPU in float32 with LibTorch's generator seeded by `seed` (and put back afterwards).
+// Parameters are the module's named_parameters(), then its named_buffers(), under their own names; a buffer is updated
+// in place, never replaced. TORCH_LIBRARY is forbidden in plugins. Any member may throw sdk::Error;
+// c10::OutOfMemoryError reaches the host as such.
+#pragma once
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <torch/torch.h>
+#include <utility>
+#include <vector>
+
+#include "headroom/sdk/call.hpp"
+#include "headroom/sdk/host.hpp"
+#include "headroom/sdk/keyed.hpp"
+#include "headroom/sdk/options.hpp"
+#include "headroom/sdk/plugin.hpp"
+#include "headroom/sdk/torch_tag.hpp"
+
+namespace headroom::sdk {
+
+struct Parameter {
+  std::string name;
+  at::Tensor tensor;
+  hr_param_kind kind = HR_PARAMETER;  // HR_BUFFER; HR_DERIVED: recomputed from the options, in no checkpoint
+  std::string group = {};             // optimizer group for users to name
+  double lr_scale = 1.0;
+  double weight_decay_scale = 1.0;
+  int64_t frozen_until_step = 0;  // INT64_MAX: never trained
+  bool inert = false;             // cannot influence the output: kept in checkpoints, neither run nor trained
+};
+
+struct Output {
+  std::string name;
+  hr_role role = HR_PREDICTION;
+  std::string unit = {};
+};
+
+struct Metric {
+  std::string name;
+  std::string unit = {};
+  hr_reduction reduction = HR_MEAN;
+  hr_better better = HR_LOWER;
+};
+
+namespace detail {
+
+// guard() for code that calls LibTorch: its errors without their C++ backtrace, its out-of-memory as one.
+template <class Body>
+hr_status torch_guard(hr_error* error, Body&& body) noexcept {
+  return guard(error, [&] {
+    try {
+      std::forward<Body>(body)();
+    } catch (const c10::OutOfMemoryError& problem) {
+      throw Error(HR_OUT_OF_MEMORY, problem.what_without_backtrace());
+    } catch (const c10::Error& problem) {
+      throw Error(HR_INTERNAL, problem.what_without_backtrace());
+    }
+  });
+}
+
+// Seeds LibTorch's CPU generator for a scope and puts its state back.
+class SeededScope {
+ public:
+  explicit SeededScope(uint64_t seed) : generator_(at::detail::getDefaultCPUGenerator()) {
+    std::scoped_lock lock(generator_.mutex());
+    state_ = generator_.get_state();
+    generator_.set_current_seed(seed);
+  }
+  SeededScope(const SeededScope&) = delete;
+  SeededScope& operator=(const SeededScope&) = delete;
+  ~SeededScope() {
+    std::scoped_lock lock(generator_.mutex());
+    generator_.set_state(state_);
+  }
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+// hr_model behind the C table: the author's object and what it said of itself.
+template <class T>
+struct ModelBox {
+  Fields fields;
+  std::unique_ptr<T> model;
+  std::vector<Parameter> parameters;
+  std::vector<Output> outputs;
+  std::vector<Metric> metrics;
+
+  ModelBox(const Host& host, const Options& options, Fields given, uint64_t seed) : fields(std::move(given)) {
+    SeededScope scope(seed);
+    if constexpr (std::constructible_from<T, const Host&, const Options&, const Fields&, uint64_t>) {
+      model = std::make_unique<T>(host, options, fields, seed);
+    } else {
+      model = std::make_unique<T>(options, fields);
+    }
+    collect_parameters();
+    if constexpr (requires { model->outputs(); }) outputs = model->outputs();
+    if constexpr (requires { model->metrics(); }) metrics = model->metrics();
+  }
+
+  static ModelBox* from(hr_model* model) { return reinterpret_cast<ModelBox*>(model); }
+  static const ModelBox* from(const hr_model* model) { return reinterpret_cast<const ModelBox*>(model); }
+
+  void collect_parameters() {
+    if constexpr (std::derived_from<T, torch::nn::Module>) {
+      collect_module(*model);
+    } else if constexpr (requires { model->module(); }) {
+      collect_module(model->module());
+    } else {
+      parameters = model->parameters();
+    }
+    if constexpr (requires { model->attributes(parameters.front()); }) {
+      for (Parameter& parameter : parameters) model->attributes(parameter);
+    }
+  }
+  void collect_module(const torch::nn::Module& module) {
+    for (const auto& item : module.named_parameters())
+      parameters.push_back({.name = item.key(), .tensor = item.value()});
+    for (const auto& item : module.named_buffers()) {
+      parameters.push_back({.name = item.key(), .tensor = item.value(), .kind = HR_BUFFER});
+    }
+  }
+};
+
+template <class T>
+struct ModelTable {
+  using Box = ModelBox<T>;
+
+  static hr_status create(const hr_host* host, const hr_value* values, const hr_field* fields, uint32_t field_count,
+                          uint64_t seed, hr_model** out, hr_error* error) noexcept {
+    return torch_guard(error, [&] {
+      auto box =
+          std::make_unique<Box>(Host(host), Options(option_table<T>(), values), Fields(fields, field_count), seed);
+      *out = reinterpret_cast<hr_model*>(box.release());
+    });
+  }
+  static void destroy(hr_model* model) noexcept { delete Box::from(model); }
+
+  static uint32_t param_count(const hr_model* model) noexcept {
+    return static_cast<uint32_t>(Box::from(model)->parameters.size());
+  }
+  static hr_status param(hr_model* model, uint32_t i, hr_param* out, hr_error* error) noexcept {
+    return guard(error, [&] {
+      if (i >= param_count(model)) throw Error(HR_NOT_FOUND, "no such parameter");
+      Parameter& p = Box::from(model)->parameters[i];
+      store(out, {sizeof(hr_param), p.inert ? HR_PARAM_INERT : 0u, p.name.c_str(), p.kind, 0,
+                  reinterpret_cast<hr_tensor>(&p.tensor), p.group.c_str(), p.lr_scale, p.weight_decay_scale,
+                  p.frozen_until_step});
+    });
+  }
+  static uint32_t output_count(const hr_model* model) noexcept {
+    return static_cast<uint32_t>(Box::from(model)->outputs.size());
+  }
+  static hr_status output(const hr_model* model, uint32_t i, hr_output* out, hr_error* error) noexcept {
+    return guard(error, [&] {
+      if (i >= output_count(model)) throw Error(HR_NOT_FOUND, "no such output");
+      const Output& o = Box::from(model)->outputs[i];
+      store(out, {sizeof(hr_output), o.role, o.name.c_str(), o.unit.empty() ? nullptr : o.unit.c_str()});
+    });
+  }
+  static uint32_t metric_count(const hr_model* model) noexcept {
+    return static_cast<uint32_t>(Box::from(model)->metrics.size());
+  }
+  static hr_status metric(const hr_model* model, uint32_t i, hr_metric* out, hr_error* error) noexcept {
+    return guard(error, [&] {
+      if (i >= metric_count(model)) throw Error(HR_NOT_FOUND, "no such metric");
+      const Metric& m = Box::from(model)->metrics[i];
+      store(out,
+            {sizeof(hr_metric), m.reduction, m.name.c_str(), m.unit.empty() ? nullptr : m.unit.c_str(), m.better, 0});
+    });
+  }
+
+  static hr_status step(hr_model* model, const hr_call* call, const hr_tensor* batch, hr_tensor loss_sum,
+                        hr_tensor weight, const hr_tensor* outputs, hr_tensor metrics, hr_error* error) noexcept {
+    return torch_guard(error, [&] {
+      Box& box = *Box::from(model);
+      StepOutput result = box.model->step(Call(call, outputs != nullptr, metrics != nullptr), Batch(box.fields, batch));
+      if (!result.loss_sum.defined()) throw Error(HR_INTERNAL, "step() returned no loss_sum");
+      tensor(loss_sum) = result.loss_sum;
+      tensor(weight) = result.weight.like(result.loss_sum, at::kDouble).detach();
+      if (outputs != nullptr) give_outputs(box, result, outputs);
+      if (metrics != nullptr) tensor(metrics) = metric_table(box, result);
+    });
+  }
+
+  static hr_status save(hr_model* model, void (*write)(void*, const void*, uint64_t), void* context,
+                        hr_error* error) noexcept {
+    return torch_guard(error, [&] {
+      const std::string bytes = Box::from(model)->model->save_state();
+      write(context, bytes.data(), bytes.size());
+    });
+  }
+  static hr_status load(hr_model* model, const void* data, uint64_t bytes, hr_error* error) noexcept {
+    return torch_guard(
+        error, [&] { Box::from(model)->model->load_state(std::string_view(static_cast<const char*>(data), bytes)); });
+  }
+  static uint64_t trim(hr_model* model, int32_t level) noexcept {
+    uint64_t freed = 0;
+    torch_guard(nullptr, [&] { freed = Box::from(model)->model->trim(level); });
+    return freed;
+  }
+
+  static const void* find(std::string_view id) {
+    if (id == HR_MODEL_TORCH) {
+      static const hr_model_torch table{
+          sizeof(hr_model_torch), capabilities(), option_table<T>(), create, destroy, param_count, param,
+          output_count,           output,         metric_count,      metric, step};
+      return &table;
+    }
+    if constexpr (requires(T & object) { object.save_state(); }) {
+      if (id == HR_STATE) {
+        static const hr_state table{sizeof(hr_state), 0, save, load};
+        return &table;
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  static at::Tensor& tensor(hr_tensor handle) { return *reinterpret_cast<at::Tensor*>(handle); }
+  static constexpr uint32_t capabilities() {
+    if constexpr (requires { T::capabilities; }) {
+      return T::capabilities;
+    } else {
+      return 0;
+    }
+  }
+  static void require_count(const char* what, std::size_t returned, std::size_t declared) {
+    if (returned != declared) {
+      throw Error(HR_INTERNAL, "step() returned " + std::to_string(returned) + ' ' + what + "; the model declares " +
+                                   std::to_string(declared));
+    }
+  }
+  static void give_outputs(const Box& box, const StepOutput& result, const hr_tensor* outputs) {
+    require_count("outputs", result.outputs.size(), box.outputs.size());
+    for (std::size_t i = 0; i < result.outputs.size(); ++i) {
+      if (outputs[i] != nullptr && result.outputs[i].defined()) tensor(outputs[i]) = result.outputs[i].detach();
+    }
+  }
+  static at::Tensor metric_table(const Box& box, const StepOutput& result) {
+    require_count("metrics", result.metrics.size(), box.metrics.size());
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> cells;
+    for (const MetricSum& metric : result.metrics) {
+      cells.push_back(metric.sum.like(result.loss_sum, at::kDouble).to(at::kDouble).reshape({}));
+      cells.push_back(metric.weight.like(result.loss_sum, at::kDouble).to(at::kDouble).reshape({}));
+    }
+    if (cells.empty()) return at::zeros({0, 2}, result.loss_sum.options().dtype(at::kDouble));
+    return at::stack(cells).reshape({-1, 2});
+  }
+};
+
+}  // namespace detail
+
+// The interfaces of a model class, for HEADROOM_PLUGIN.
+template <class T>
+constexpr Interface model() {
+  Interface interface { .find = &detail::ModelTable<T>::find, .torch_tag = HEADROOM_TORCH_TAG };
+  if constexpr (requires(T & object) { object.trim(0); }) interface.trim_model = &detail::ModelTable<T>::trim;
+  return interface;
+}
+
+}  // namespace headroom::sdk

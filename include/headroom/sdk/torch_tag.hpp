@@ -1,0 +1,12 @@
+// What both sides of the boundary must share for at::Tensor to mean the same on both: LibTorch's version, the string
+// ABI, the compiler's.
+#pragma once
+
+#include <string>
+#include <torch/version.h>
+
+#define HEADROOM_STRINGIFY_(x) #x
+#define HEADROOM_STRINGIFY(x) HEADROOM_STRINGIFY_(x)
+#define HEADROOM_TORCH_TAG \
+  TORCH_VERSION            \
+  " | cxx11=" HEADROOM_STRINGIFY(_GLIBCXX_USE_CXX11_ABI) " | gxxabi=" HEADROOM_STRINGIFY(__GXX_ABI_VERSION)

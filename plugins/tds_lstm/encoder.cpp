@@ -1,0 +1,80 @@
+#include "encoder.hpp"
+
+namespace headroom {
+namespace {
+
+torch::nn::LayerNorm layer_norm_over(int64_t features) {
+  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({features}));
+}
+
+}  // namespace
+
+ConvBlockImpl::ConvBlockImpl(const ConvBlockShape& shape) {
+  torch::nn::Conv1dOptions options(shape.in_channels, shape.out_channels, shape.kernel_size);
+  conv = register_module("conv", torch::nn::Sequential(torch::nn::Conv1d(options.stride(shape.stride))));
+  if (shape.norm) norm = register_module("norm", layer_norm_over(shape.out_channels));
+}
+
+at::Tensor ConvBlockImpl::forward(const at::Tensor& x) {
+  const at::Tensor y = torch::relu(conv->forward(x.transpose(1, 2))).transpose(1, 2);
+  return norm ? norm->forward(y) : y;
+}
+
+TdsConvBlockImpl::TdsConvBlockImpl(int64_t channels, int64_t feature_width, int64_t kernel_width)
+    : conv2d(torch::nn::Conv2dOptions(channels, channels, {1, kernel_width})),
+      layer_norm(layer_norm_over(channels * feature_width)) {
+  register_module("conv2d", conv2d);
+  register_module("layer_norm", layer_norm);
+}
+
+at::Tensor TdsConvBlockImpl::forward(const at::Tensor& x) {
+  const int64_t batch = x.size(0), time = x.size(1), features = x.size(2), channels = conv2d->options.in_channels();
+  const at::Tensor planes = x.transpose(1, 2).reshape({batch, channels, features / channels, time});
+  const at::Tensor y = torch::relu(conv2d->forward(planes)).reshape({batch, features, -1}).transpose(1, 2);
+  return layer_norm->forward(y + x.narrow(1, time - y.size(1), y.size(1)));
+}
+
+FullyConnectedBlockImpl::FullyConnectedBlockImpl(int64_t features)
+    : fc_block(torch::nn::Linear(features, features), torch::nn::ReLU(), torch::nn::Linear(features, features)),
+      layer_norm(layer_norm_over(features)) {
+  register_module("fc_block", fc_block);
+  register_module("layer_norm", layer_norm);
+}
+
+at::Tensor FullyConnectedBlockImpl::forward(const at::Tensor& x) {
+  return layer_norm->forward(x + fc_block->forward(x));
+}
+
+StageImpl::StageImpl(const StageShape& shape) {
+  if (shape.out_channels > 0) {
+    linear_layer = register_module("linear_layer", torch::nn::Linear(shape.width(), shape.out_channels));
+  }
+  const auto layers = register_module("layers", std::make_shared<torch::nn::Module>());
+  if (shape.in_conv_kernel_width > 0) {
+    const ConvBlockShape front{shape.in_channels, shape.width(), shape.in_conv_kernel_width, shape.in_conv_stride,
+                               true};
+    conv1dblock = layers->register_module("conv1dblock", ConvBlock(front));
+  }
+  for (int64_t i = 0; i < shape.num_blocks; ++i) {
+    tds_conv_blocks->push_back(TdsConvBlock(shape.channels, shape.feature_width, shape.kernel_width));
+    tds_conv_blocks->push_back(FullyConnectedBlock(shape.width()));
+  }
+  const auto tds_block = layers->register_module("tds_block", std::make_shared<torch::nn::Module>());
+  tds_block->register_module("tds_conv_blocks", tds_conv_blocks);
+}
+
+at::Tensor StageImpl::forward(at::Tensor x) {
+  if (conv1dblock) x = conv1dblock->forward(x);
+  if (!tds_conv_blocks->is_empty()) x = tds_conv_blocks->forward(x);
+  return linear_layer ? linear_layer->forward(x) : x;
+}
+
+EncoderImpl::EncoderImpl(const EncoderShape& shape) {
+  register_module("layers", layers);
+  for (const ConvBlockShape& block : shape.conv_blocks) layers->push_back(ConvBlock(block));
+  for (const StageShape& stage : shape.stages) layers->push_back(Stage(stage));
+}
+
+at::Tensor EncoderImpl::forward(at::Tensor x) { return layers->forward(x); }
+
+}  // namespace headroom

@@ -1,0 +1,123 @@
+#include "rollout.hpp"
+
+namespace headroom {
+namespace {
+
+torch::nn::LeakyReLU leaky_relu() { return torch::nn::LeakyReLU(torch::nn::LeakyReLUOptions().negative_slope(0.01)); }
+
+class LstmDecoder : public Decoder {
+ public:
+  explicit LstmDecoder(const DecoderShape& shape) : shape_(shape) {
+    lstm_ = register_module(
+        "lstm", torch::nn::LSTM(torch::nn::LSTMOptions(shape.in, shape.hidden_size).num_layers(shape.num_layers)));
+    mlp_out_ = register_module("mlp_out",
+                               torch::nn::Sequential(leaky_relu(), torch::nn::Linear(shape.hidden_size, shape.out)));
+    weights_ = lstm_->parameters();
+  }
+
+  Carry start(int64_t batch, const at::TensorOptions& like) const override {
+    const at::Tensor zeros = torch::zeros({batch, shape_.hidden_size}, like);
+    return Carry(shape_.num_layers, {zeros, zeros});
+  }
+
+  at::Tensor step(const at::Tensor& x, Carry& carry) override {
+    at::Tensor top = x;
+    for (std::size_t layer = 0; layer < carry.size(); ++layer) {
+      const at::Tensor* w = &weights_[4 * layer];
+      auto& [hidden, cell] = carry[layer];
+      std::tie(hidden, cell) = at::lstm_cell(top, {hidden, cell}, w[0], w[1], w[2], w[3]);
+      top = hidden;
+    }
+    return out(top);
+  }
+
+  at::Tensor sequence(const at::Tensor& x) override { return out(std::get<0>(lstm_->forward(x))); }
+
+ private:
+  at::Tensor out(const at::Tensor& hidden) { return mlp_out_->forward(hidden) * shape_.output_scale; }
+
+  DecoderShape shape_;
+  torch::nn::LSTM lstm_{nullptr};
+  torch::nn::Sequential mlp_out_{nullptr};
+  std::vector<at::Tensor> weights_;  // a layer after the other: weight_ih, weight_hh, bias_ih, bias_hh
+};
+
+class MlpDecoder : public Decoder {
+ public:
+  explicit MlpDecoder(const DecoderShape& shape) : output_scale_(shape.output_scale) {
+    register_module("mlp", mlp_);
+    int64_t width = shape.in;
+    for (const int64_t size : shape.layer_sizes) {
+      mlp_->push_back(torch::nn::Linear(width, size));
+      if (shape.layer_norm) mlp_->push_back(torch::nn::LayerNorm(torch::nn::LayerNormOptions({size})));
+      mlp_->push_back(leaky_relu());
+      width = size;
+    }
+    mlp_->push_back(torch::nn::Linear(width, shape.out));
+  }
+
+  Carry start(int64_t, const at::TensorOptions&) const override { return {}; }
+  at::Tensor step(const at::Tensor& x, Carry&) override { return sequence(x); }
+  at::Tensor sequence(const at::Tensor& x) override { return mlp_->forward(x) * output_scale_; }
+
+ private:
+  torch::nn::Sequential mlp_;
+  double output_scale_;
+};
+
+}  // namespace
+
+std::shared_ptr<Decoder> make_decoder(const DecoderShape& shape) {
+  if (shape.lstm) return std::make_shared<LstmDecoder>(shape);
+  return std::make_shared<MlpDecoder>(shape);
+}
+
+PoseNetwork::PoseNetwork(const Architecture& architecture)
+    : architecture_(architecture), network_(register_module("network", Encoder(architecture.encoder))) {
+  if (architecture.pose_module != PoseModule::pose) {
+    decoder_ = register_module("decoder", make_decoder(architecture.decoder));
+  }
+}
+
+at::Tensor PoseNetwork::forward(const at::Tensor& emg, const at::Tensor& initial) {
+  const at::Tensor features = network_->forward(emg);
+  at::Tensor poses;  // [batch, joints, steps] at the module's own rate
+  if (architecture_.pose_module == PoseModule::pose) {
+    const at::Tensor states = architecture_.predict_vel ? initial.unsqueeze(1) + features.cumsum(1) : features;
+    poses = states.transpose(1, 2);
+  } else {
+    poses = roll_out(features, initial);
+  }
+  return at::upsample_linear1d(poses, {architecture_.outputs()}, /*align_corners=*/false).transpose(1, 2);
+}
+
+// The two interpolations differ on purpose, as in the reference: corners are aligned here, half pixels on the way up.
+at::Tensor PoseNetwork::roll_out(const at::Tensor& features, at::Tensor state) {
+  const int64_t steps = architecture_.rollout_steps;
+  const at::Tensor sampled = at::upsample_linear1d(features.transpose(1, 2), {steps}, /*align_corners=*/true);
+  const at::Tensor by_step = sampled.permute({2, 0, 1}).contiguous();  // [steps, batch, features]
+
+  std::vector<at::Tensor> states;
+  if (architecture_.state_condition) {
+    Carry carry = decoder_->start(features.size(0), features.options());
+    for (const at::Tensor& input : by_step.unbind(0)) {
+      const at::Tensor output = decoder_->step(torch::cat({input, state}, 1), carry);
+      states.push_back(state = next_state(state, output, static_cast<int64_t>(states.size())));
+    }
+  } else {
+    for (const at::Tensor& output : decoder_->sequence(by_step).unbind(0)) {
+      states.push_back(state = next_state(state, output, static_cast<int64_t>(states.size())));
+    }
+  }
+  return torch::stack(states, 2);
+}
+
+at::Tensor PoseNetwork::next_state(const at::Tensor& state, const at::Tensor& output, int64_t step) const {
+  if (architecture_.pose_module == PoseModule::vemg2pose) {
+    const int64_t joints = architecture_.joints;
+    return step < architecture_.position_steps ? output.narrow(1, 0, joints) : state + output.narrow(1, joints, joints);
+  }
+  return architecture_.predict_vel ? state + output : output;
+}
+
+}  // namespace headroom

@@ -1,0 +1,44 @@
+// From features to joint angles: the decoders, and the pose module that rolls a state out over the window with one of
+// them.
+#pragma once
+
+#include <memory>
+#include <torch/torch.h>
+#include <utility>
+#include <vector>
+
+#include "architecture.hpp"
+#include "encoder.hpp"
+
+namespace headroom {
+
+// What a decoder carries from step to step: (hidden, cell) of each LSTM layer.
+using Carry = std::vector<std::pair<at::Tensor, at::Tensor>>;
+
+struct Decoder : torch::nn::Module {
+  virtual Carry start(int64_t batch, const at::TensorOptions& like) const = 0;
+  virtual at::Tensor step(const at::Tensor& x, Carry& carry) = 0;  // [batch, in] -> [batch, out]
+  virtual at::Tensor sequence(const at::Tensor& x) = 0;  // [time, batch, in] -> [time, batch, out]: all steps at once
+};
+
+std::shared_ptr<Decoder> make_decoder(const DecoderShape& shape);
+
+// Encoder and decoder under the reference's names, `network` and `decoder`.
+class PoseNetwork : public torch::nn::Module {
+ public:
+  explicit PoseNetwork(const Architecture& architecture);
+
+  // emg [batch, window, channels] and the pose at the first predicted sample [batch, joints] -> [batch, window -
+  // context, joints]. The state that is fed back is not detached: the gradient runs through the whole roll-out.
+  at::Tensor forward(const at::Tensor& emg, const at::Tensor& initial);
+
+ private:
+  at::Tensor roll_out(const at::Tensor& features, at::Tensor state);
+  at::Tensor next_state(const at::Tensor& state, const at::Tensor& output, int64_t step) const;
+
+  Architecture architecture_;
+  Encoder network_;
+  std::shared_ptr<Decoder> decoder_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,138 @@
+#include "cli/command_line.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace headroom {
+
+namespace {
+
+// Results that went to a full disk are not there; a pipe whose reader left wanted no more of them.
+void require_output_written() {
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  struct stat target {};
+  if (written || fstat(STDOUT_FILENO, &target) != 0 || S_ISFIFO(target.st_mode) || S_ISSOCK(target.st_mode)) return;
+  throw Error(Exit::cannot_write, "cli", "standard output could not be written in full: check the disk it goes to");
+}
+
+}  // namespace
+
+std::vector<Override> ExperimentWords::overrides() const {
+  std::vector<Override> list;
+  for (const std::string& word : set) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw Error(Exit::bad_input, "cli",
+                  "--set " + word + ": expected key=value, for example --set train.batch_size=8");
+    }
+    list.push_back({word.substr(0, equals), word.substr(equals + 1)});
+  }
+  return list;
+}
+
+void add_experiment_words(CLI::App& command, ExperimentWords& words, bool file_required) {
+  auto* file = command.add_option("file", words.file, "Experiment file (TOML)");
+  if (file_required) file->required();
+  command.add_option("--set", words.set, "Override a key, e.g. --set train.batch_size=8; repeats")
+      ->allow_extra_args(false);
+}
+
+void add_plugin_dirs(CLI::App& command, CommandLine& line) {
+  command.add_option("--plugin-dir", line.plugin_dirs, "Folder to look for plugins in first; repeats")
+      ->allow_extra_args(false);
+}
+
+CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
+  auto* command = app.add_subcommand("run", "Train, validate, leave a run folder");
+  command->footer("Example: headroom run experiments/quick_demo.toml --set train.epochs=2");
+  add_experiment_words(*command, words.experiment, /*file_required=*/false);
+  command->add_option("--resume", words.resume, "Run folder to go on in (runs/<name>/<time>-<id>)");
+  command->add_option("--out", words.out, "Folder that gets the run's folder")->capture_default_str();
+  command->add_flag("--no-plan", words.no_plan, "Start without predicting memory first (see headroom plan)");
+  add_plugin_dirs(*command, line);
+  return command;
+}
+
+CLI::App* define_plan(CLI::App& app, CommandLine& line, PlanWords& words) {
+  auto* command = app.add_subcommand("plan", "Predict a run's memory, and what would make it fit");
+  command->footer("Example: headroom plan experiments/quick_demo.toml --limit \"600 MiB\"");
+  add_experiment_words(*command, words.experiment);
+  command->add_option("--limit", words.limit, "In place of memory.limit: auto, off, 80%, 8 GiB");
+  command->add_flag("--json", words.json, "Print JSON");
+  add_plugin_dirs(*command, line);
+  return command;
+}
+
+CLI::App* define_evaluate(CLI::App& app, CommandLine& line, EvaluateWords& words) {
+  auto* command = app.add_subcommand("evaluate", "Loss and metrics of a finished run on a split");
+  command->footer("Example: headroom evaluate runs/quick_demo/20261121-063011-3fa2 --split test");
+  command->add_option("run", words.run, "Run folder")->required();
+  command->add_option("--split", words.split, "train, val or test")->capture_default_str();
+  command->add_option("--checkpoint", words.checkpoint, "best, last, or a checkpoint folder")->capture_default_str();
+  command->add_option("--set", words.set, "Override a key of the run's experiment")->allow_extra_args(false);
+  command->add_flag("--json", words.json, "Print JSON");
+  add_plugin_dirs(*command, line);
+  return command;
+}
+
+CLI::App* define_parity(CLI::App& app, CommandLine& line, ParityWords& words) {
+  auto* command = app.add_subcommand("parity", "Compare a model plugin with another implementation, tensor by tensor");
+  command->footer(
+      "Example: headroom parity tds_lstm --options case.toml --weights case.safetensors:w/ --batch "
+      "case.safetensors:in/ \\\n"
+      "           --field valid=no_ik_failure --transpose emg=0,2,1 --transpose joint_angles=0,2,1 --grad --out "
+      "ours.safetensors");
+  command->add_option("model", words.model, "Model plugin: id or path")->required();
+  command->add_option("--options", words.options, "TOML with [model.options] and [fields.NAME] (unit, sample_rate_hz)")
+      ->required();
+  command->add_option("--weights", words.weights, "FILE[:prefix[=PREFIX]] (safetensors); repeats")
+      ->required()
+      ->allow_extra_args(false);
+  command->add_option("--batch", words.batch, "FILE[:prefix] (safetensors)")->required();
+  command->add_option("--field", words.fields, "NAME=KEY: the batch key of a field; repeats")->allow_extra_args(false);
+  command->add_option("--transpose", words.transposes, "FIELD=0,2,1: axes of a batch tensor; repeats")
+      ->allow_extra_args(false);
+  command->add_option("--mode", words.mode, "train or eval")
+      ->check(CLI::IsMember({"train", "eval"}))
+      ->capture_default_str();
+  command->add_flag("--grad", words.grad, "Also write grad/<parameter> of loss_sum / weight");
+  command->add_flag("--double", words.fp64, "Compute in float64");
+  command->add_option("--out", words.out, "Safetensors file to write")->required();
+  add_plugin_dirs(*command, line);
+  return command;
+}
+
+int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("headroom"));
+  spdlog::set_pattern("%v");
+  line.arguments.assign(argv + 1, argv + argc);
+  if (argc > 1 && std::string_view(argv[1]) == "watch") {  // the parser keeps its hands off another program's words
+    char** dashes = std::find(argv, argv + argc, std::string_view("--"));
+    if (dashes != argv + argc) line.behind_dashes.assign(dashes + 1, argv + argc);
+    argc = static_cast<int>(dashes - argv);
+  }
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that leaves does not end a run
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that reaches `ulimit -f` is a write that fails, with a sentence
+  try {
+    app.parse(argc, argv);
+    if (line.exit_code == 0) require_output_written();
+    return line.exit_code;
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : static_cast<int>(Exit::bad_input);
+  } catch (const Error& problem) {
+    std::fprintf(stderr, "%s\n", problem.what());
+    return static_cast<int>(problem.exit_code());
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "[bug] %s: please report this with the command that led to it\n", problem.what());
+    return static_cast<int>(Exit::bug);
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,76 @@
+// cli/: one file per command. A command's words are defined once (run_words.cpp, ...) and used by both programs:
+// `headroom` parses them for errors and --help and hands over to `headroom-train`, which parses the same words and
+// acts.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/experiment.hpp"
+
+namespace headroom {
+
+struct CommandLine {
+  std::vector<std::string> arguments;              // as given, without the program's name
+  std::vector<std::filesystem::path> plugin_dirs;  // --plugin-dir
+  std::vector<std::string> behind_dashes;          // the words behind `--`, where they are another program's
+  int exit_code = 0;
+};
+
+// Options that several commands share.
+struct ExperimentWords {
+  std::string file;
+  std::vector<std::string> set;             // key=value
+  std::vector<Override> overrides() const;  // Error(bad_input) for a word without '='
+};
+void add_experiment_words(CLI::App& command, ExperimentWords& words, bool file_required = true);
+void add_plugin_dirs(CLI::App& command, CommandLine& line);
+
+struct RunWords {
+  ExperimentWords experiment;
+  std::string resume, out = "runs";
+  bool no_plan = false;
+};
+CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words);
+
+struct PlanWords {
+  ExperimentWords experiment;
+  std::string limit;  // in place of memory.limit
+  bool json = false;
+};
+CLI::App* define_plan(CLI::App& app, CommandLine& line, PlanWords& words);
+
+struct EvaluateWords {
+  std::string run, split = "val", checkpoint = "best";
+  std::vector<std::string> set;
+  bool json = false;
+};
+CLI::App* define_evaluate(CLI::App& app, CommandLine& line, EvaluateWords& words);
+
+struct ParityWords {
+  std::string model, options, out, mode = "eval";
+  std::vector<std::string> weights, fields, transposes;
+  std::string batch;
+  bool grad = false, fp64 = false;
+};
+CLI::App* define_parity(CLI::App& app, CommandLine& line, ParityWords& words);
+
+// Commands of the torch-free program.
+void add_validate(CLI::App& app, CommandLine& line);
+void add_plugins(CLI::App& app, CommandLine& line);
+void add_plugin_check(CLI::App& plugins, CommandLine& line,
+                      bool in_trainer);  // also in the trainer, for LibTorch plugins
+void add_schema(CLI::App& app, CommandLine& line);
+void add_data(CLI::App& app, CommandLine& line);
+void add_limits(CLI::App& app);
+void add_postmortem(CLI::App& app);
+void add_watch(CLI::App& app, CommandLine& line);
+
+// Parses and runs: prints errors as one line on stderr and returns the process's exit code.
+int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv);
+
+}  // namespace headroom

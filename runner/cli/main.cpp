@@ -1,0 +1,29 @@
+// `headroom`: the torch-free program. Starts in milliseconds, answers what needs no tensor, and starts headroom-train
+// for the rest.
+#include "cli/command_line.hpp"
+#include "cli/trainer_program.hpp"
+
+int main(int argc, char** argv) {
+  using namespace headroom;
+  CLI::App app("Headroom: model experiments inside the memory you have", "headroom");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", HEADROOM_VERSION);
+  CommandLine line;
+  const auto hand_over = [&line] { line.exit_code = run_trainer(line.arguments); };
+  RunWords run;
+  define_run(app, line, run)->callback(hand_over);
+  PlanWords plan;
+  define_plan(app, line, plan)->callback(hand_over);
+  EvaluateWords evaluate;
+  define_evaluate(app, line, evaluate)->callback(hand_over);
+  add_validate(app, line);
+  add_plugins(app, line);
+  add_data(app, line);
+  add_limits(app);
+  add_schema(app, line);
+  add_postmortem(app);
+  add_watch(app, line);
+  ParityWords parity;
+  define_parity(app, line, parity)->callback(hand_over);
+  return run_command_line(app, line, argc, argv);
+}

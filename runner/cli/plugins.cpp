@@ -1,0 +1,131 @@
+#include <cstdio>
+
+#include "cli/command_line.hpp"
+#include "cli/trainer_program.hpp"
+#include "plugins/conformance.hpp"
+#include "plugins/library.hpp"
+
+namespace headroom {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::string interface_names(const Json& description) {
+  std::string names;
+  for (const auto& [name, table] : description.at("interfaces").items()) names += (names.empty() ? "" : ", ") + name;
+  return names;
+}
+
+void list(bool json, const CommandLine& line) {
+  Json all = Json::array();
+  for (const auto& path : list_plugins(line.plugin_dirs)) {
+    try {
+      all.push_back(plugin_description(path));
+    } catch (const Error& problem) {
+      all.push_back({{"path", path.string()}, {"problem", problem.what()}});
+    }
+  }
+  if (json) {
+    std::printf("%s\n", all.dump(2).c_str());
+    return;
+  }
+  for (const Json& plugin : all) {
+    if (plugin.contains("problem")) {
+      std::printf("%s\n  cannot be used: %s\n", plugin.at("path").get<std::string>().c_str(),
+                  plugin.at("problem").get<std::string>().c_str());
+      continue;
+    }
+    std::printf("%-16s %-8s %s\n  %s\n  %s\n", plugin.at("id").get<std::string>().c_str(),
+                plugin.at("version").get<std::string>().c_str(), plugin.at("summary").get<std::string>().c_str(),
+                interface_names(plugin).c_str(), plugin.at("path").get<std::string>().c_str());
+  }
+}
+
+void print_options(const OptionTable& table, const std::string& indent) {
+  static constexpr const char* names[] = {"", "bool", "integer", "number", "string", "bytes", "path", "table"};
+  for (const OptionSpec& option : table) {
+    std::string type = names[static_cast<int>(option.type)];
+    if (option.is_list) type = "list of " + type + "s";
+    std::string allowed;
+    if (option.min || option.max) allowed = " [" + option.min.value_or("") + " .. " + option.max.value_or("") + "]";
+    for (size_t i = 0; i < option.choices.size(); ++i) allowed += (i ? " | " : " ") + option.choices[i];
+    const std::string value = option.required        ? "required"
+                              : option.default_value ? "= " + *option.default_value
+                                                     : "optional";
+    std::printf("%s%s (%s%s) %s\n%s    %s\n", indent.c_str(), option.name.c_str(), type.c_str(), allowed.c_str(),
+                value.c_str(), indent.c_str(), option.help.c_str());
+    print_options(option.table, indent + "    ");
+  }
+}
+
+void show(const std::string& name, bool json, const CommandLine& line) {
+  const Json plugin = plugin_description(find_plugin(name, line.plugin_dirs));
+  if (json) {
+    std::printf("%s\n", plugin.dump(2).c_str());
+    return;
+  }
+  std::printf("%s %s: %s\n%s\n", plugin.at("id").get<std::string>().c_str(),
+              plugin.at("version").get<std::string>().c_str(), plugin.at("summary").get<std::string>().c_str(),
+              plugin.at("path").get<std::string>().c_str());
+  for (const auto& [interface, table] : plugin.at("interfaces").items()) {
+    std::printf("\n%s\n", interface.c_str());
+    if (table.contains("options")) print_options(option_table_from_json(table.at("options")), "  ");
+  }
+}
+
+// How many checks failed.
+int print_checks(const std::filesystem::path& path) {
+  int failed = 0;
+  for (const CheckResult& check : check_plugin(path)) {
+    static constexpr const char* words[] = {"ok  ", "FAIL", "skip"};
+    std::printf("%s  %s%s%s\n", words[static_cast<int>(check.outcome)], check.name.c_str(),
+                check.sentence.empty() ? "" : ": ", check.sentence.c_str());
+    failed += check.outcome == CheckResult::Outcome::fail;
+  }
+  return failed;
+}
+
+bool needs_trainer(const std::filesystem::path& path) {
+  const auto note = read_note(path);
+  return !note || (note->flags & HR_PLUGIN_TORCH) != 0;
+}
+
+}  // namespace
+
+void add_plugin_check(CLI::App& plugins, CommandLine& line, bool in_trainer) {
+  auto* command = plugins.add_subcommand("check", "Is this library a good plugin? Exit 3 when not");
+  command->footer("Example: headroom plugins check build/my_model.so");
+  auto path = std::make_shared<std::string>();
+  command->add_option("path", *path, "Shared library, or the id of an installed plugin")->required();
+  add_plugin_dirs(*command, line);
+  command->callback([path, &line, in_trainer] {
+    const auto library = find_plugin(*path, line.plugin_dirs);
+    if (!in_trainer && needs_trainer(library)) {
+      line.exit_code = run_trainer({"plugins", "check", library.string()});
+    } else if (print_checks(library) > 0) {
+      line.exit_code = static_cast<int>(Exit::plugin);
+    }
+  });
+}
+
+void add_plugins(CLI::App& app, CommandLine& line) {
+  auto* plugins = app.add_subcommand("plugins", "What is there, its options, conformance")->require_subcommand(1);
+  auto json = std::make_shared<bool>(false);
+  auto* list_command = plugins->add_subcommand("list", "Every plugin found, and where");
+  list_command->footer("Example: headroom plugins list");
+  list_command->add_flag("--json", *json, "Print JSON");
+  add_plugin_dirs(*list_command, line);
+  list_command->callback([json, &line] { list(*json, line); });
+
+  auto name = std::make_shared<std::string>();
+  auto* show_command = plugins->add_subcommand("show", "One plugin: its options, defaults, what is allowed");
+  show_command->footer("Example: headroom plugins show tds_lstm");
+  show_command->add_option("name", *name, "Id or path")->required();
+  show_command->add_flag("--json", *json, "Print JSON");
+  add_plugin_dirs(*show_command, line);
+  show_command->callback([name, json, &line] { show(*name, *json, line); });
+  add_plugin_check(*plugins, line, /*in_trainer=*/false);
+}
+
+}  // namespace headroom

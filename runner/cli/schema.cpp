@@ -1,0 +1,42 @@
+#include "config/schema.hpp"
+
+#include <cstdio>
+#include <map>
+
+#include "cli/command_line.hpp"
+#include "cli/trainer_program.hpp"
+#include "plugins/library.hpp"
+
+namespace headroom {
+
+namespace {
+
+void print_schema(const CommandLine& line) {
+  std::map<std::string, OptionTable> models, sources;
+  for (const auto& path : list_plugins(line.plugin_dirs)) {
+    nlohmann::json plugin;
+    try {
+      plugin = plugin_description(path);
+    } catch (const Error&) {
+      continue;  // `plugins list` says why it cannot be used
+    }
+    const auto& interfaces = plugin.at("interfaces");
+    const std::string id = plugin.at("id");
+    if (interfaces.contains(HR_MODEL_TORCH))
+      models[id] = option_table_from_json(interfaces.at(HR_MODEL_TORCH).at("options"));
+    if (interfaces.contains(HR_DATASOURCE))
+      sources[id] = option_table_from_json(interfaces.at(HR_DATASOURCE).at("options"));
+  }
+  std::printf("%s\n", experiment_schema(models, sources).dump(2).c_str());
+}
+
+}  // namespace
+
+void add_schema(CLI::App& app, CommandLine& line) {
+  auto* command = app.add_subcommand("schema", "JSON Schema of experiment files, for editors");
+  command->footer("Example: headroom schema > experiment.schema.json");
+  add_plugin_dirs(*command, line);
+  command->callback([&line] { print_schema(line); });
+}
+
+}  // namespace headroom

@@ -1,0 +1,31 @@
+// `headroom-train`: the program with LibTorch. Started by `headroom`, which forwards the same words.
+#include "cli/command_line.hpp"
+#include "cli/trainer_actions.hpp"
+#include "data/arrays.hpp"
+#include "memory/supervised.hpp"
+#include "memory/tensor_allocator.hpp"
+#include "plugins/host.hpp"
+#include "plugins/torch_model.hpp"
+#include "train/train.hpp"
+
+int main(int argc, char** argv) {
+  using namespace headroom;
+  install_tensor_allocator();
+  become_supervised();
+  set_host_torch_tag(host_torch_tag());
+  register_data_services();
+  CLI::App app("Headroom's trainer; use `headroom`", "headroom-train");
+  app.require_subcommand(1);
+  CommandLine line;
+  RunWords run;
+  define_run(app, line, run)->callback([&] { line.exit_code = run_action(run, line); });
+  PlanWords plan;
+  define_plan(app, line, plan)->callback([&] { line.exit_code = plan_action(plan, line); });
+  EvaluateWords evaluate;
+  define_evaluate(app, line, evaluate)->callback([&] { line.exit_code = evaluate_action(evaluate, line); });
+  ParityWords parity;
+  define_parity(app, line, parity)->callback([&] { line.exit_code = parity_action(parity, line); });
+  add_plugin_check(*app.add_subcommand("plugins")->require_subcommand(1), line, /*in_trainer=*/true);
+  add_trainer_only(app, line);
+  return run_command_line(app, line, argc, argv);
+}

@@ -1,0 +1,126 @@
+#include "cli/trainer_actions.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "config/sizes.hpp"
+#include "plan/plan_run.hpp"
+#include "plan/probe_run.hpp"
+#include "plugins/describe.hpp"
+#include "plugins/library.hpp"
+#include "train/parity.hpp"
+#include "train/train.hpp"
+
+namespace headroom {
+
+namespace {
+
+ProbeWords probe_words(const ExperimentWords& experiment, const CommandLine& line) {
+  ProbeWords words = {"probe", experiment.file};
+  for (const std::string& word : experiment.set) words.insert(words.end(), {"--set", word});
+  for (const auto& folder : line.plugin_dirs) words.insert(words.end(), {"--plugin-dir", folder.string()});
+  return words;
+}
+
+}  // namespace
+
+int run_action(const RunWords& words, const CommandLine& line) {
+  if (words.resume.empty() == words.experiment.file.empty()) {
+    throw Error(Exit::bad_input, "cli",
+                "run needs an experiment file, or --resume with a run folder, and not both: see headroom run --help");
+  }
+  TrainRequest request;
+  if (words.resume.empty()) {
+    request.experiment = load_experiment(words.experiment.file, words.experiment.overrides());
+  } else {
+    request.resume = words.resume;
+    const auto file = std::filesystem::path(words.resume) / "experiment.toml";
+    if (!std::filesystem::exists(file)) {
+      throw Error(
+          Exit::bad_input, "cli",
+          "--resume " + words.resume + ": no experiment.toml there: give a run's own folder, runs/<name>/<time>-<id>");
+    }
+    request.experiment = load_experiment(file, words.experiment.overrides());
+  }
+  request.out = words.out;
+  request.plugin_dirs = line.plugin_dirs;
+  if (!words.no_plan && words.resume.empty()) {
+    request.plan = [&](const Setup& setup) { return plan_start(setup, probe_words(words.experiment, line)); };
+  }
+  return static_cast<int>(train(request));
+}
+
+int plan_action(const PlanWords& words, const CommandLine& line) {
+  const Experiment experiment = load_experiment(words.experiment.file, words.experiment.overrides());
+  const auto limit = words.limit.empty() ? experiment.memory.limit : parse_limit(words.limit);
+  if (!limit) {
+    throw Error(Exit::bad_input, "cli",
+                "--limit " + words.limit + ": expected auto, off, a share such as 80% or a size such as \"8 GiB\"");
+  }
+  const Setup setup = prepare_data(experiment, line.plugin_dirs);
+  const Plan plan = plan_for(setup, *limit, probe_words(words.experiment, line));
+  if (words.json) {
+    std::printf("%s\n", plan.json().dump(2).c_str());
+  } else {
+    std::printf("%s", plan.text(experiment).c_str());
+  }
+  return static_cast<int>(plan.something_fits() ? Exit::ok : Exit::does_not_fit);
+}
+
+int evaluate_action(const EvaluateWords& words, const CommandLine& line) {
+  const ExperimentWords experiment{.file = "", .set = words.set};
+  return static_cast<int>(evaluate_run({.run = words.run,
+                                        .split = words.split,
+                                        .checkpoint = words.checkpoint,
+                                        .overrides = experiment.overrides(),
+                                        .plugin_dirs = line.plugin_dirs,
+                                        .json = words.json}));
+}
+
+int parity_action(const ParityWords& words, const CommandLine& line) {
+  ParityRequest request{.model = words.model,
+                        .plugin_dirs = line.plugin_dirs,
+                        .options = words.options,
+                        .weights = {},
+                        .batch = TensorSelection::parse(words.batch),
+                        .fields = {},
+                        .transpositions = {},
+                        .train = words.mode == "train",
+                        .gradients = words.grad,
+                        .fp64 = words.fp64,
+                        .out = words.out};
+  for (const std::string& word : words.weights) request.weights.push_back(TensorSelection::parse(word));
+  for (const std::string& word : words.fields) request.add_field(word);
+  for (const std::string& word : words.transposes) request.add_transposition(word);
+  const ParityResult result = run_parity(request);
+  std::printf("loss %.9g over %.9g elements; %zu tensors in %s\n", result.loss_sum / result.weight, result.weight,
+              result.tensors, words.out.c_str());
+  return 0;
+}
+
+void add_trainer_only(CLI::App& app, CommandLine& line) {
+  auto* describe = app.add_subcommand("describe", "Tables of one plugin as JSON");
+  auto library = std::make_shared<std::string>();
+  describe->add_option("library", *library)->required();
+  describe->callback([library] { std::printf("%s\n", describe_plugin(Library::load(*library)).dump().c_str()); });
+
+  auto* probe = app.add_subcommand("probe", "Measure a short run, for a plan");
+  auto probed = std::make_shared<ExperimentWords>();
+  add_experiment_words(*probe, *probed);
+  add_plugin_dirs(*probe, line);
+  probe->callback([probed, &line] {
+    const Experiment experiment = load_experiment(probed->file, probed->overrides());
+    std::printf("%s\n", run_probe(experiment, line.plugin_dirs).json().dump().c_str());
+  });
+
+  auto* check = app.add_subcommand("check", "Build everything a run needs, then let go");
+  auto words = std::make_shared<ExperimentWords>();
+  add_experiment_words(*check, *words);
+  add_plugin_dirs(*check, line);
+  check->callback([words, &line] {
+    line.exit_code =
+        static_cast<int>(check_experiment(load_experiment(words->file, words->overrides()), line.plugin_dirs));
+  });
+}
+
+}  // namespace headroom

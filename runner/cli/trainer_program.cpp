@@ -1,0 +1,98 @@
+#include "cli/trainer_program.hpp"
+
+#include <fstream>
+#include <sys/stat.h>
+
+#include "config/digest.hpp"
+#include "config/sweep.hpp"
+#include "config/user_cache.hpp"
+#include "memory/supervisor.hpp"
+#include "plugins/describe.hpp"
+#include "plugins/library.hpp"
+#include "record/postmortem.hpp"
+
+namespace headroom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Where the description of this very file is kept; empty when there is no place to keep it.
+fs::path cached_description(const fs::path& library) {
+  struct stat info {};
+  const fs::path folder = user_cache("plugins");
+  if (folder.empty() || stat(library.c_str(), &info) != 0) return {};
+  Digest digest;
+  digest.add(fs::canonical(library).string()).add(std::to_string(info.st_size));
+  digest.add(std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec));
+  return folder / (digest.hex() + ".json");
+}
+
+nlohmann::json description_by_trainer(const fs::path& library) {
+  const fs::path kept = cached_description(library);
+  if (std::ifstream file(kept); !kept.empty() && file) {
+    const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_discarded()) return json;
+  }
+  int exit_code = 0;
+  const std::string text = ask_trainer({"describe", library.string()}, exit_code);
+  if (exit_code != 0)
+    throw Error(static_cast<Exit>(exit_code), "plugins", "cannot open " + library.string() + " (see above)");
+  if (!kept.empty()) keep_in_cache(kept, text);
+  return nlohmann::json::parse(text);
+}
+
+OptionTable table_of(const nlohmann::json& description, const std::string& interface, const std::string& key,
+                     const std::string& name) {
+  const auto& interfaces = description.at("interfaces");
+  const auto found = interfaces.find(interface);
+  if (found == interfaces.end())
+    throw Error(Exit::bad_input, key, "'" + name + "' has no " + interface + ": see headroom plugins list");
+  return option_table_from_json(found->at("options"));
+}
+
+}  // namespace
+
+fs::path trainer_program() {
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "libexec" / "headroom-train";
+}
+
+int run_trainer(const std::vector<std::string>& words) { return conclude(supervise(trainer_program(), words)); }
+
+std::string ask_trainer(const std::vector<std::string>& words, int& exit_code) {
+  Ended ended;
+  std::string answer = output_of(trainer_program(), words, ended);
+  exit_code = conclude(ended);
+  return answer;
+}
+
+nlohmann::json plugin_description(const fs::path& path) {
+  const auto note = read_note(path);
+  const bool torch_free = note && (note->flags & HR_PLUGIN_TORCH) == 0;
+  return torch_free ? describe_plugin(Library::load(path)) : description_by_trainer(path);
+}
+
+CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<fs::path>& plugin_dirs) {
+  CheckedPlugins checked;
+  checked.model = find_plugin(experiment.model_plugin, plugin_dirs);
+  checked.source = find_plugin(experiment.data.source, plugin_dirs);
+  checked.model_table =
+      table_of(plugin_description(checked.model), HR_MODEL_TORCH, "model.plugin", experiment.model_plugin);
+  const nlohmann::json source = plugin_description(checked.source);
+  checked.data_table = table_of(source, HR_DATASOURCE, "data.source", experiment.data.source);
+  const std::string model_owner = "model '" + experiment.model_plugin + "'",
+                    source_owner = "datasource '" + experiment.data.source + "'";
+  checked.model_options = check_options(checked.model_table, &experiment.model_options, "model.options", model_owner);
+  checked.data_options = check_options(checked.data_table, &experiment.data_options, "data.options", source_owner);
+  if (experiment.data_synth) {
+    check_options(table_of(source, HR_SYNTH, "data.synth", experiment.data.source), &*experiment.data_synth,
+                  "data.synth", source_owner);
+  }
+  if (experiment.sweep) {
+    check_swept_options(checked.model_table, *experiment.sweep, "model.options", model_owner);
+    check_swept_options(checked.data_table, *experiment.sweep, "data.options", source_owner);
+  }
+  return checked;
+}
+
+}  // namespace headroom

@@ -1,0 +1,35 @@
+// The front's way to libexec/headroom-train: hand a whole command over, or ask it what a LibTorch plugin declares.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "config/experiment.hpp"
+#include "config/options.hpp"
+
+namespace headroom {
+
+// <executable>/../libexec/headroom-train.
+std::filesystem::path trainer_program();
+
+// Hands `words` over to the trainer and waits. Returns the exit code; a post-mortem has been made where there was need.
+int run_trainer(const std::vector<std::string>& words);
+
+// What the trainer answers on stdout.
+std::string ask_trainer(const std::vector<std::string>& words, int& exit_code);
+
+// What describe_plugin() says of the library at `path`. Torch-free plugins are opened here; others by the trainer, and
+// the answer is kept under the user's cache folder by the file's size and time.
+nlohmann::json plugin_description(const std::filesystem::path& path);
+
+// The option tables an experiment needs, checked against it. Error(bad_input) as check_options.
+struct CheckedPlugins {
+  std::filesystem::path model, source;
+  OptionTable model_table, data_table;
+  OptionValues model_options, data_options;
+};
+CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs);
+
+}  // namespace headroom

@@ -1,0 +1,204 @@
+#include "cli/watch_report.hpp"
+
+#include <cmath>
+#include <csignal>
+
+#include "memory/printable.hpp"
+#include "memory/quantities.hpp"
+#include "memory/supervisor.hpp"
+#include "record/postmortem_facts.hpp"
+
+namespace headroom {
+
+namespace {
+
+using Json = nlohmann::json;
+
+double seconds_of(int64_t ms) { return static_cast<double>(ms) / 1000.0; }
+
+std::string how_killed(const WatchedDeath& death) {
+  ChildEnd end;
+  end.status = death.signal | (death.core_dumped ? 0x80 : 0);
+  return how_it_ended(end, death.oom_kill);
+}
+
+std::string bound_text(const WatchBound& bound) {
+  const std::string of = bound.cgroup.empty() ? "the machine" : "cgroup " + bound.cgroup.string();
+  return size_text(bound.limit_bytes) + " (" + of + ")";
+}
+
+std::string killed_line(const WatchReport& report, const WatchedDeath& death) {
+  std::string line = "at " + time_text(seconds_of(death.time_ms)) + " ";
+  line += process_text(death.process.name, death.process.pid);
+  if (death.is_command) {
+    line += ", the command,";
+  } else if (death.process.parent == report.pid) {
+    line += ", a child of the command,";
+  } else if (death.process.parent > 0) {
+    line += ", child of process " + std::to_string(death.process.parent) + ",";
+  }
+  return line + " " + how_killed(death) + " (" + time_of(report.started_ms + death.time_ms) + ")";
+}
+
+std::string end_line(const WatchReport& report) {
+  const ChildEnd& end = *report.end;
+  std::string line = "the command " + how_it_ended(end, std::nullopt);
+  if (const WatchedDeath* death = report.main_death(); death != nullptr && death->is_command)
+    line = "the command ended";
+  line += " after " + time_text(report.seconds);
+  if (report.last_forwarded) {
+    line += "; it had been sent " + signal_name(report.last_forwarded->signal) + " by " + report.last_forwarded->sender;
+  }
+  if (report.left_running > 0) line += "; " + std::to_string(report.left_running) + " of its processes were running on";
+  return line;
+}
+
+std::string peak_line(const WatchReport& report) {
+  const Timeline& timeline = report.timeline;
+  constexpr size_t too_few = 3;
+  if (timeline.samples().size() < too_few) return "too short to be watched";
+  return "at most " + size_text(timeline.peak_bytes()) + " together, at " + time_text(seconds_of(timeline.peak_ms())) +
+         "; the limit is " + bound_text(report.bound);
+}
+
+std::string held_line(const WatchReport& report, const WatchedDeath& death) {
+  const int64_t logged = death.oom_kill ? death.oom_kill->held_bytes : 0;
+  std::string line = "it held " + size_text(logged > 0 ? logged : death.process.bytes);
+  line += logged > 0 ? " when it was killed" : " at the last look";
+  return line + ", all together had held " + size_text(death.together_bytes) + " at the last look; the limit is " +
+         bound_text(report.bound);
+}
+
+std::string growth_line(const WatchedDeath& death) {
+  if (!death.growth) return "nobody had grown before";
+  const auto& growth = *death.growth;
+  return "grew most in the " + time_text(growth.seconds) +
+         " before: " + process_text(death.grower.name, death.grower.pid) + ", from " + size_text(growth.before_bytes) +
+         " to " + size_text(growth.after_bytes);
+}
+
+std::string advice_line(const WatchReport& report, const WatchedDeath& death) {
+  if (death.oom_kill) {
+    const auto processes = report.timeline.samples().empty() ? 0 : report.timeline.samples().back().processes;
+    return "make room: " + std::string(processes > 1 ? "fewer or lighter worker processes, " : "") +
+           "smaller batches, or a limit above " + size_text(report.timeline.peak_bytes());
+  }
+  if (death.signal == SIGKILL) return "look for who sent it: a person, the batch system, systemd-oomd, earlyoom";
+  return "`ulimit -c unlimited` keeps a core of the next crash";
+}
+
+Json oom_json(const OomKill& kill) {
+  return {{"cgroup", kill.cgroup.string()},
+          {"limit_bytes", kill.limit_bytes},
+          {"held_bytes", kill.held_bytes},
+          {"evidence", kill.evidence},
+          {"certain", kill.certain}};
+}
+
+Json death_json(const WatchedDeath& death) {
+  Json json = {{"pid", death.process.pid},
+               {"name", death.process.name},
+               {"command", death.process.command},
+               {"parent", death.process.parent},
+               {"is_command", death.is_command},
+               {"seconds", seconds_of(death.time_ms)},
+               {"signal", signal_name(death.signal)},
+               {"sentence", how_killed(death)},
+               {"last_seen_bytes", death.process.bytes},
+               {"together_bytes", death.together_bytes}};
+  if (death.oom_kill) json["oom_kill"] = oom_json(*death.oom_kill);
+  if (death.growth) {
+    json["grew_most"] = {{"pid", death.grower.pid},
+                         {"name", death.grower.name},
+                         {"before_bytes", death.growth->before_bytes},
+                         {"after_bytes", death.growth->after_bytes},
+                         {"seconds", death.growth->seconds}};
+  }
+  return json;
+}
+
+Json series_json(const Timeline& timeline, uint32_t number) {
+  const ProcessSeries& series = timeline.series()[number];
+  Json bytes = Json::array();
+  for (const TimelineSample& sample : timeline.samples()) bytes.push_back(sample.bytes_of(number));
+  return {{"pid", series.pid},
+          {"parent", series.parent},
+          {"name", series.name},
+          {"command", series.command},
+          {"first_seconds", seconds_of(series.first_ms)},
+          {"last_seconds", seconds_of(series.last_ms)},
+          {"peak_bytes", series.peak_bytes},
+          {"measured", series.by_rss ? "rss" : "pss"},
+          {"bytes", bytes}};
+}
+
+Json samples_json(const Timeline& timeline) {
+  Json json = {{"seconds", Json::array()},    {"total_bytes", Json::array()},   {"processes", Json::array()},
+               {"used_bytes", Json::array()}, {"pressure_some", Json::array()}, {"pressure_full", Json::array()}};
+  for (const TimelineSample& sample : timeline.samples()) {
+    json["seconds"].push_back(seconds_of(sample.time_ms));
+    json["total_bytes"].push_back(sample.total_bytes);
+    json["processes"].push_back(sample.processes);
+    json["used_bytes"].push_back(sample.around.used_bytes);
+    json["pressure_some"].push_back(sample.around.some_percent);
+    json["pressure_full"].push_back(sample.around.full_percent);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string process_text(const std::string& name, int64_t pid) {
+  return (name.empty() ? "a process" : name) + " (process " + std::to_string(pid) + ")";
+}
+
+std::vector<std::string> watch_lines(const WatchReport& report) {
+  const WatchedDeath* death = report.main_death();
+  std::vector<std::string> lines;
+  if (death != nullptr) lines.push_back(killed_line(report, *death));
+  lines.push_back(end_line(report));
+  if (death == nullptr) {
+    lines.back() += "; " + peak_line(report);
+  } else {
+    lines.push_back(held_line(report, *death));
+    lines.push_back(growth_line(*death));
+    lines.push_back(advice_line(report, *death));
+  }
+  bool by_rss = false;
+  for (const ProcessSeries& series : report.timeline.series()) by_rss |= series.by_rss;
+  if (by_rss)
+    lines.emplace_back("PSS of some processes may not be read: their RSS stands for it, shared memory counts in each");
+  return lines;
+}
+
+Json watch_json(const WatchReport& report) {
+  constexpr size_t shown = 24;
+  Json deaths = Json::array(), processes = Json::array(), words = Json::array();
+  for (const std::string& word : report.command) words.push_back(printable(word, 1000));
+  for (const WatchedDeath& death : report.deaths) deaths.push_back(death_json(death));
+  for (const uint32_t number : report.timeline.largest(shown))
+    processes.push_back(series_json(report.timeline, number));
+  Json json = {{"format", 1},
+               {"command", words},
+               {"pid", report.pid},
+               {"started", time_of(report.started_ms)},
+               {"seconds", report.seconds},
+               {"state", report.end ? "ended" : "running"},
+               {"deaths", deaths},
+               {"more_deaths", report.more_deaths},
+               {"left_running", report.left_running},
+               {"peak_bytes", report.timeline.peak_bytes()},
+               {"peak_seconds", seconds_of(report.timeline.peak_ms())},
+               {"limit", {{"bytes", report.bound.limit_bytes}, {"cgroup", report.bound.cgroup.string()}}},
+               {"samples", samples_json(report.timeline)},
+               {"processes", processes}};
+  if (!report.end) return json;
+  json["exit_code"] = report.end->exit_code();
+  json["peak_resident_bytes"] = report.end->peak_resident_bytes;
+  json["verdict"] = watch_lines(report);
+  if (const auto& last = report.last_forwarded)
+    json["forwarded"] = {{"signal", signal_name(last->signal)}, {"sender", last->sender}};
+  return json;
+}
+
+}  // namespace headroom

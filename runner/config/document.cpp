@@ -1,0 +1,169 @@
+#include "config/document.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include "config/literals.hpp"
+#include "config/sentences.hpp"
+
+namespace headroom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view override_mark = "--set ";
+constexpr size_t longest_file = size_t{4} << 20;
+constexpr int deepest_key = 64;
+
+toml::source_region in_file(const fs::path& file) {
+  toml::source_region region{};  // a default-initialised one has any line
+  region.path = std::make_shared<const std::string>(file.string());
+  return region;
+}
+
+std::string read_text(const fs::path& file, const toml::source_region& asked_at, std::string_view asked_by) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  const std::string name = std::string(asked_by) + place(in_file(file));
+  if (!fs::exists(status)) refuse(asked_at, name + " does not exist; give the path of an experiment file (TOML)");
+  if (fs::is_directory(status)) refuse(asked_at, name + " is a folder; give the path of an experiment file (TOML)");
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) refuse(asked_at, name + " cannot be opened for reading; check its permissions");
+  std::string text(longest_file + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad()) refuse(asked_at, name + " cannot be read; check the disk");
+  text.resize(static_cast<size_t>(stream.gcount()));
+  if (text.size() > longest_file)
+    refuse(asked_at, name + " is larger than 4 MiB; an experiment file is text of a few KiB");
+  return text;
+}
+
+// toml++ builds and destroys a.b.c. ... recursively; a hostile file must not exhaust the stack.
+void refuse_deep_keys(std::string_view text, const fs::path& file) {
+  int dots = 0;
+  bool comment = false;
+  for (const char c : text) {
+    if (c == '#') comment = true;
+    if (c == '\n') comment = false;
+    if (std::string_view("\n,={}[]/").find(c) != std::string_view::npos) dots = 0;
+    if (c == '.' && !comment && ++dots > deepest_key) {
+      refuse(in_file(file), "a key has more than 64 dotted parts; experiment files need at most four");
+    }
+  }
+}
+
+std::string without_line_breaks(std::string_view text) {
+  std::string result(text);
+  std::replace(result.begin(), result.end(), '\n', ' ');
+  return result;
+}
+
+toml::table parse_file(const fs::path& file, const toml::source_region& asked_at, std::string_view asked_by) {
+  const std::string text = read_text(file, asked_at, asked_by);
+  refuse_deep_keys(text, file);
+  try {
+    return toml::parse(text, file.string());
+  } catch (const toml::parse_error& error) {
+    refuse(error.source(), "this is not valid TOML: " + without_line_breaks(error.description()));
+  }
+}
+
+// Puts `value` under `key`, keeping where both were written.
+void put(toml::table& table, const toml::key& key, toml::node&& value) {
+  table.erase(key);
+  std::move(value).visit([&](auto&& concrete) { table.insert_or_assign(key, std::move(concrete)); });
+}
+
+void fill_in(toml::table& table, toml::table&& base) {
+  for (auto&& [key, value] : base) {
+    toml::node* mine = table.get(key);
+    if (mine == nullptr) {
+      put(table, key, std::move(value));
+    } else if (mine->is_table() && value.is_table()) {
+      fill_in(*mine->as_table(), std::move(*value.as_table()));
+    }
+  }
+}
+
+void lay_over(toml::table& table, toml::table&& top) {
+  for (auto&& [key, value] : top) {
+    toml::node* mine = table.get(key);
+    if (mine != nullptr && mine->is_table() && value.is_table()) {
+      lay_over(*mine->as_table(), std::move(*value.as_table()));
+    } else {
+      put(table, key, std::move(value));
+    }
+  }
+}
+
+std::string chain_text(const std::vector<fs::path>& chain) {
+  std::string text;
+  for (const fs::path& file : chain) text += (text.empty() ? "" : " -> ") + place(in_file(file));
+  return text;
+}
+
+toml::table read_with_bases(const fs::path& file, std::vector<fs::path>& chain, const toml::source_region& asked_at,
+                            std::string_view asked_by) {
+  std::error_code ignored;  // a path that cannot be resolved fails below, when it is read
+  const fs::path resolved = fs::weakly_canonical(file, ignored);
+  const bool met = std::find(chain.begin(), chain.end(), resolved) != chain.end();
+  chain.push_back(resolved);
+  if (met) refuse(asked_at, "extends goes round in a circle: " + chain_text(chain) + "; remove one of these extends");
+
+  toml::table table = parse_file(file, asked_at, asked_by);
+  const toml::node* extends = table.get("extends");
+  if (extends == nullptr) return table;
+  const auto* base = extends->as_string();
+  if (base == nullptr || base->get().empty() || base->get().find('\0') != std::string::npos) {
+    refuse(extends->source(),
+           "extends is " + describe(*extends) + "; it must be the path of one experiment file, relative to this one");
+  }
+  const fs::path base_file = (file.parent_path() / base->get()).lexically_normal();
+  toml::table base_table =
+      read_with_bases(base_file, chain, extends->source(), "extends names a file that cannot be used: ");
+  table.erase("extends");
+  fill_in(table, std::move(base_table));
+  return table;
+}
+
+toml::table parse_override(const Override& given) {
+  const std::string text = given.key + "=" + given.value;
+  const std::string source = std::string(override_mark) + without_line_breaks(text);
+  refuse_deep_keys(given.key, source);
+  try {
+    return toml::parse(given.key + " = " + given.value, source);
+  } catch (const toml::parse_error&) {  // not TOML: a string
+  }
+  try {
+    return toml::parse(given.key + " = " + quote(given.value), source);
+  } catch (const toml::parse_error&) {
+    refuse(in_file(source), quote(given.key) + " is not a key; write --set section.key=value");
+  }
+}
+
+}  // namespace
+
+bool is_override(std::string_view source_path) { return source_path.starts_with(override_mark); }
+
+toml::table empty_table_at(const toml::source_region& at) {
+  const uint32_t lines = at.begin ? at.begin.line - 1 : 0, columns = at.begin ? at.begin.column - 1 : 0;
+  const std::string text = std::string(lines, '\n') + std::string(columns, ' ') + "[t]";
+  toml::table holder = toml::parse(text, at.path ? *at.path : std::string());
+  return std::move(*holder.get_as<toml::table>("t"));
+}
+
+toml::table read_document(const fs::path& file, const std::vector<Override>& overrides) {
+  std::vector<fs::path> chain;
+  toml::table table = read_with_bases(fs::absolute(file).lexically_normal(), chain, {}, "");
+  for (const Override& given : overrides) {
+    toml::table top = parse_override(given);
+    if (const toml::node* extends = top.get("extends"))
+      refuse(extends->source(), "extends cannot be set here; write it in the file");
+    lay_over(table, std::move(top));
+  }
+  return table;
+}
+
+}  // namespace headroom

@@ -1,0 +1,27 @@
+// One TOML tree out of a file, the files it extends and the --set options, in which every node knows where it was
+// written.
+//
+// toml++ keeps a node's source only while the node is moved, never when it is copied: trees here are moved.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <toml++/toml.h>
+#include <vector>
+
+#include "config/experiment.hpp"
+
+namespace headroom {
+
+// Reads `file`, fills in what it `extends`, and lays `overrides` over both; the key `extends` is gone from the result.
+// Tables merge, everything else is replaced. Error(bad_input) for files that cannot be read, TOML that does not parse,
+// cycles.
+toml::table read_document(const std::filesystem::path& file, const std::vector<Override>& overrides);
+
+// Nodes of an override carry "--set key=value" in place of their file.
+bool is_override(std::string_view source_path);
+
+// An empty table that says it was written at `at`: what a missing table's errors point at.
+toml::table empty_table_at(const toml::source_region& at);
+
+}  // namespace headroom

@@ -1,0 +1,166 @@
+// config/: TOML experiment files become one typed, immutable Experiment. This is the folder's front door:
+// load_experiment() parses, merges `extends` and --set, checks every key, and throws Error(bad_input) with
+// file:line:column for the first thing wrong. Plugin options stay TOML here (their tables belong to the plugins);
+// check_options() in options.hpp checks them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <toml++/toml.h>
+#include <vector>
+
+#include "error.hpp"
+
+namespace headroom {
+
+struct ExperimentSection {
+  std::string name;  // required; names the run folder
+  uint64_t seed = 0;
+  std::string device = "auto";  // auto | cpu | cuda | cuda:N
+  int threads = 0;              // 0: auto
+  std::string metric = "val/loss";
+  std::string better = "auto";  // auto (as the model declares; loss: lower) | lower | higher
+};
+
+struct SplitFractions {
+  double train = 0.8, val = 0.1, test = 0.1;
+  uint64_t seed = 0;
+};
+
+struct DataSection {
+  std::string source;  // required: plugin id or path of a datasource
+  int num_workers = 2;
+  int prefetch_factor = 2;  // batches per worker
+  bool persistent_workers = true;
+  bool pin_memory = false;
+  std::string normalize = "sampled";  // off | sampled | exact
+  int64_t max_samples_for_normalize = 10000;
+  bool normalized_cache = false;
+  int64_t cache_size_bytes = 0;
+  int64_t chunk_cache_size_bytes = 32 << 20;
+  std::string shuffle = "auto";  // auto | global | grouped | sequential
+  std::optional<SplitFractions> split;
+  std::optional<int64_t> max_groups;
+  std::string on_bad_sample = "fail";  // fail | skip
+};
+
+struct OptimizerSection {
+  std::string name = "adamw";  // adam | adamw | sgd
+  double lr = 1e-3;
+  double weight_decay = 0.0;
+  double beta1 = 0.9, beta2 = 0.999;  // betas = [beta1, beta2]
+  double eps = 1e-8;
+  double momentum = 0.0;
+  bool nesterov = false;
+};
+
+struct ScheduleSection {
+  std::string name = "constant";  // constant | cosine | linear | step
+  double warmup_epochs = 0.0;
+  int64_t warmup_steps = 0;  // one of the two
+  double min_lr = 0.0;
+  double step_epochs = 1.0;  // of "step"
+  double gamma = 0.1;        // of "step"
+};
+
+struct EarlyStopSection {
+  int64_t patience = 20;  // evaluations without improvement
+  double min_delta = 0.0;
+};
+
+struct TrainSection {
+  int64_t epochs = 1;
+  int64_t max_steps = 0;  // 0: no bound beside epochs
+  int64_t batch_size = 1;
+  int64_t gradient_accumulation_steps = 1;
+  int64_t micro_batch = 0;            // 0: auto
+  std::string precision = "fp32";     // fp32 | fp64 | bf16 | fp16
+  double clip_norm = 0.0;             // 0: off
+  int64_t log_every = 50;             // steps
+  bool drop_last = false;             // drops a ragged last window
+  std::string on_nonfinite = "stop";  // stop | skip
+  double ema_decay = 0.0;             // train.ema = { decay = 0.999 }; 0: off
+  OptimizerSection optimizer;
+  ScheduleSection schedule;
+  std::optional<EarlyStopSection> early_stop;
+};
+
+struct EvalSection {
+  int64_t every_epochs = 1;
+};
+
+struct CheckpointSection {
+  int64_t every_steps = 0;     // 0: at epoch ends only
+  double every_minutes = 0.0;  // 0: off
+  int64_t keep = 2;            // newest kept, beside best
+};
+
+struct MetricsSection {
+  std::string mode = "online";  // online | sampled | full
+  int64_t train_batches = 1000;
+  int64_t eval_batches = 500;
+};
+
+struct MemorySection {
+  std::string limit = "auto";  // auto | off | "80%" | bytes in digits
+  std::string device_limit = "auto";
+  double wait_seconds = 0.0;
+  int64_t empty_cache_every = 100;      // batches
+  int64_t empty_cache_every_eval = 50;  // batches
+  std::string gc_every = "epoch";       // epoch | pressure | N steps
+  int64_t log_every = 100;              // steps
+};
+
+struct InitSection {
+  std::filesystem::path from;                            // safetensors file or checkpoint folder; empty: none
+  std::vector<std::pair<std::string, std::string>> map;  // name prefix in the file -> prefix in the model
+  std::vector<std::string> ignore;                       // name patterns (*, ?) left alone
+};
+
+// A key that is accepted and recorded but has no effect: "<key>: <why>" is a line for the user.
+struct Inert {
+  std::string key, why;
+};
+
+struct Experiment {
+  std::filesystem::path file;
+  ExperimentSection experiment;
+  std::string model_plugin;
+  toml::table model_options;
+  DataSection data;
+  toml::table data_options;
+  std::optional<toml::table> data_synth;
+  TrainSection train;
+  EvalSection eval;
+  CheckpointSection checkpoint;
+  MetricsSection metrics;
+  MemorySection memory;
+  InitSection init;
+  std::optional<toml::table> sweep;
+  std::vector<Inert> inert;  // keys the user set that do nothing yet
+
+  // Moved, never copied: TOML nodes keep file:line:column, and with it what their relative paths are relative to, only
+  // when moved.
+  Experiment() = default;
+  Experiment(Experiment&&) = default;
+  Experiment& operator=(Experiment&&) = default;
+};
+
+struct Override {  // --set key=value
+  std::string key, value;
+};
+
+// `overrides` win over the file, which wins over what it extends. Paths in the result are absolute.
+Experiment load_experiment(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
+
+// The resolved experiment as TOML text; loading it again gives an equal Experiment, wherever the text is put.
+// `model_options`, `data_options` and `data_synth` (where the experiment has one) are the checked tables with defaults
+// filled in.
+std::string experiment_to_toml(const Experiment& experiment, const toml::table& model_options,
+                               const toml::table& data_options, const std::optional<toml::table>& data_synth);
+
+}  // namespace headroom

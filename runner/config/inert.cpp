@@ -1,0 +1,68 @@
+#include "config/inert.hpp"
+
+#include <array>
+
+namespace headroom {
+
+namespace {
+
+struct InertKey {
+  std::string_view key, why;
+  bool (*applies)(const Experiment&);
+};
+
+constexpr std::string_view not_yet = "has no effect in this version";
+
+bool always(const Experiment&) { return true; }
+bool is_sgd(const Experiment& e) { return e.train.optimizer.name == "sgd"; }
+bool is_adam(const Experiment& e) { return !is_sgd(e); }
+bool is_step(const Experiment& e) { return e.train.schedule.name == "step"; }
+bool is_unlike_step(const Experiment& e) { return !is_step(e); }
+bool has_no_end(const Experiment& e) { return is_step(e) || e.train.schedule.name == "constant"; }
+bool is_not_sampled(const Experiment& e) { return e.metrics.mode != "sampled"; }
+bool starts_fresh(const Experiment& e) { return e.init.from.empty(); }
+
+// What this version does not act on yet: a row goes when the feature comes.
+constexpr std::array unfinished{
+    InertKey{"data.pin_memory", "batches are not page-locked in this version",
+             [](const Experiment& e) { return e.data.pin_memory; }},
+    InertKey{"data.normalized_cache", not_yet, [](const Experiment& e) { return e.data.normalized_cache; }},
+    InertKey{"data.cache_size", not_yet, [](const Experiment& e) { return e.data.cache_size_bytes != 0; }},
+    InertKey{"data.chunk_cache_size", not_yet, always},
+    InertKey{"data.shuffle", "this version shuffles globally",
+             [](const Experiment& e) { return e.data.shuffle == "grouped"; }},
+    InertKey{"memory.device_limit", "this version sets no limit on a GPU",
+             [](const Experiment& e) { return e.memory.device_limit != "off"; }},
+    InertKey{"sweep", "one run tries none of its values", [](const Experiment& e) { return e.sweep.has_value(); }},
+};
+
+// What another key makes meaningless, for good.
+constexpr std::array overruled{
+    InertKey{"data.max_samples_for_normalize", "only data.normalize = \"sampled\" uses it",
+             [](const Experiment& e) { return e.data.normalize != "sampled"; }},
+    InertKey{"train.optimizer.betas", "sgd does not use it", is_sgd},
+    InertKey{"train.optimizer.eps", "sgd does not use it", is_sgd},
+    InertKey{"train.optimizer.momentum", "only sgd uses it", is_adam},
+    InertKey{"train.optimizer.nesterov", "only sgd uses it", is_adam},
+    InertKey{"train.schedule.min_lr", "only the cosine and linear schedules use it", has_no_end},
+    InertKey{"train.schedule.step_epochs", "only the step schedule uses it", is_unlike_step},
+    InertKey{"train.schedule.gamma", "only the step schedule uses it", is_unlike_step},
+    InertKey{"metrics.train_batches", "only metrics.mode = \"sampled\" uses it", is_not_sampled},
+    InertKey{"metrics.eval_batches", "only metrics.mode = \"sampled\" uses it", is_not_sampled},
+    InertKey{"init.map", "init.from is not set", starts_fresh},
+    InertKey{"init.ignore", "init.from is not set", starts_fresh},
+};
+
+}  // namespace
+
+std::string_view why_inert(const Experiment& experiment, std::string_view key) {
+  for (const InertKey& row : unfinished) {
+    if (row.key == key && row.applies(experiment)) return row.why;
+  }
+  for (const InertKey& row : overruled) {
+    if (row.key == key && row.applies(experiment)) return row.why;
+  }
+  return "";
+}
+
+}  // namespace headroom

@@ -1,0 +1,225 @@
+#include "config/old_keys.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace headroom {
+
+namespace {
+
+constexpr std::string_view size_note = "write a size with its unit, as \"50 GiB\"";
+constexpr std::string_view wanted_device = "write \"cpu\", \"cuda\" or \"cuda:1\"";
+constexpr std::string_view one_batch_size = "evaluation uses train.batch_size; remove it";
+constexpr std::string_view resume_note = "continue a run with `headroom run --resume DIR`";
+constexpr std::string_view out_note = "choose the folder of runs with `headroom run FILE --out DIR`";
+constexpr std::string_view parts_note = "write split = { train = 0.9, val = 0.1 } under [data]";
+constexpr std::string_view source_option =
+    "where the data lies is an option of the datasource: set it under [data.options]";
+constexpr std::string_view one_process = "a run is one process; remove it";
+
+constexpr std::array old_keys{
+    // the guides
+    OldKey{"compute_metrics_online", "metrics.mode",
+           "write mode = \"online\" under [metrics] for true, \"full\" for false"},
+    OldKey{"online_metrics", "metrics.mode", "write mode = \"online\" under [metrics] for true, \"full\" for false"},
+    OldKey{"cache_size_gb", "data.cache_size", size_note},
+    OldKey{"cache_size_mb", "data.cache_size", size_note},
+    OldKey{"cache_gb", "data.cache_size", size_note},
+    OldKey{"rdcc_nbytes", "data.chunk_cache_size", size_note},
+    OldKey{"chunk_cache", "data.chunk_cache_size", size_note},
+    OldKey{"chunk_cache_mb", "data.chunk_cache_size", size_note},
+    OldKey{"accumulation_steps", "train.gradient_accumulation_steps", ""},
+    OldKey{"max_samples", "data.max_samples_for_normalize", ""},
+    OldKey{"empty_cache_freq", "memory.empty_cache_every", ""},
+    OldKey{"num_episodes", "data.max_groups", ""},
+    OldKey{"train_ratio", "data.split", parts_note},
+    OldKey{"policy_class", "model.plugin", ""},
+    OldKey{"ckpt_dir", "", out_note},
+
+    // windows and batches
+    OldKey{"bs", "train.batch_size", ""},
+    OldKey{"batchsize", "train.batch_size", ""},
+    OldKey{"batch", "train.batch_size", ""},
+    OldKey{"train_batch_size", "train.batch_size", ""},
+    OldKey{"per_device_train_batch_size", "train.batch_size", ""},
+    OldKey{"eval_batch_size", "", one_batch_size},
+    OldKey{"val_batch_size", "", one_batch_size},
+    OldKey{"per_device_eval_batch_size", "", one_batch_size},
+    OldKey{"micro_batch_size", "train.micro_batch", ""},
+    OldKey{"microbatch_size", "train.micro_batch", ""},
+    OldKey{"train_micro_batch_size_per_gpu", "train.micro_batch", ""},
+    OldKey{"device_train_microbatch_size", "train.micro_batch", ""},
+    OldKey{"accumulate_grad_batches", "train.gradient_accumulation_steps", ""},
+    OldKey{"gradient_accumulation", "train.gradient_accumulation_steps", ""},
+    OldKey{"grad_accumulation_steps", "train.gradient_accumulation_steps", ""},
+    OldKey{"grad_accum_steps", "train.gradient_accumulation_steps", ""},
+    OldKey{"grad_accum", "train.gradient_accumulation_steps", ""},
+    OldKey{"accum_steps", "train.gradient_accumulation_steps", ""},
+    OldKey{"accum_iter", "train.gradient_accumulation_steps", ""},
+
+    // length of a run
+    OldKey{"num_epochs", "train.epochs", ""},
+    OldKey{"max_epochs", "train.epochs", ""},
+    OldKey{"n_epochs", "train.epochs", ""},
+    OldKey{"epoch", "train.epochs", ""},
+    OldKey{"num_train_epochs", "train.epochs", ""},
+    OldKey{"max_duration", "train.epochs", ""},
+    OldKey{"num_steps", "train.max_steps", ""},
+    OldKey{"total_steps", "train.max_steps", ""},
+    OldKey{"max_train_steps", "train.max_steps", ""},
+    OldKey{"max_iter", "train.max_steps", ""},
+    OldKey{"max_iters", "train.max_steps", ""},
+    OldKey{"iterations", "train.max_steps", ""},
+
+    // optimizer and schedule
+    OldKey{"learning_rate", "train.optimizer.lr", ""},
+    OldKey{"base_lr", "train.optimizer.lr", ""},
+    OldKey{"wd", "train.optimizer.weight_decay", ""},
+    OldKey{"beta1", "train.optimizer.betas", "write betas = [0.9, 0.999]"},
+    OldKey{"beta2", "train.optimizer.betas", "write betas = [0.9, 0.999]"},
+    OldKey{"adam_beta1", "train.optimizer.betas", "write betas = [0.9, 0.999]"},
+    OldKey{"adam_beta2", "train.optimizer.betas", "write betas = [0.9, 0.999]"},
+    OldKey{"epsilon", "train.optimizer.eps", ""},
+    OldKey{"adam_epsilon", "train.optimizer.eps", ""},
+    OldKey{"optim", "train.optimizer", ""},
+    OldKey{"optimizer_name", "train.optimizer.name", ""},
+    OldKey{"clip_grad_norm", "train.clip_norm", ""},
+    OldKey{"clip_grad", "train.clip_norm", ""},
+    OldKey{"clip_gradients", "train.clip_norm", ""},
+    OldKey{"gradient_clip_val", "train.clip_norm", ""},
+    OldKey{"gradient_clipping", "train.clip_norm", ""},
+    OldKey{"gradient_clip", "train.clip_norm", ""},
+    OldKey{"grad_clip", "train.clip_norm", ""},
+    OldKey{"max_grad_norm", "train.clip_norm", ""},
+    OldKey{"scheduler", "train.schedule", ""},
+    OldKey{"lr_scheduler", "train.schedule", ""},
+    OldKey{"lr_schedule", "train.schedule", ""},
+    OldKey{"lr_scheduler_type", "train.schedule.name", ""},
+    OldKey{"warmup", "train.schedule.warmup_steps", "or warmup_epochs"},
+    OldKey{"num_warmup_steps", "train.schedule.warmup_steps", ""},
+    OldKey{"num_warmup_epochs", "train.schedule.warmup_epochs", ""},
+    OldKey{"warmup_ratio", "train.schedule.warmup_epochs", "write the number of epochs, which may be a fraction"},
+    OldKey{"eta_min", "train.schedule.min_lr", ""},
+    OldKey{"step_size", "train.schedule.step_epochs", ""},
+    OldKey{"early_stopping", "train.early_stop", "write early_stop = { patience = 20 } under [train]"},
+    OldKey{"early_stopping_patience", "train.early_stop.patience", ""},
+    OldKey{"ema_decay", "train.ema.decay", ""},
+    OldKey{"use_ema", "train.ema.decay", "write ema = { decay = 0.999 } under [train]"},
+    OldKey{"skip_nan", "train.on_nonfinite", "write \"stop\" or \"skip\""},
+    OldKey{"terminate_on_nan", "train.on_nonfinite", "write \"stop\" or \"skip\""},
+
+    // precision and device
+    OldKey{"amp", "train.precision", ""},
+    OldKey{"use_amp", "train.precision", ""},
+    OldKey{"mixed_precision", "train.precision", ""},
+    OldKey{"fp16", "train.precision", ""},
+    OldKey{"bf16", "train.precision", ""},
+    OldKey{"half", "train.precision", ""},
+    OldKey{"dtype", "train.precision", ""},
+    OldKey{"accelerator", "experiment.device", wanted_device},
+    OldKey{"devices", "experiment.device", wanted_device},
+    OldKey{"gpu", "experiment.device", wanted_device},
+    OldKey{"gpus", "experiment.device", wanted_device},
+    OldKey{"use_cuda", "experiment.device", wanted_device},
+    OldKey{"cuda", "experiment.device", wanted_device},
+    OldKey{"num_threads", "experiment.threads", ""},
+    OldKey{"omp_num_threads", "experiment.threads", ""},
+    OldKey{"strategy", "", one_process},
+    OldKey{"num_nodes", "", one_process},
+    OldKey{"world_size", "", one_process},
+    OldKey{"random_seed", "experiment.seed", ""},
+    OldKey{"manual_seed", "experiment.seed", ""},
+    OldKey{"seed_everything", "experiment.seed", ""},
+    OldKey{"experiment_name", "experiment.name", ""},
+    OldKey{"run_name", "experiment.name", ""},
+
+    // loading
+    OldKey{"workers", "data.num_workers", ""},
+    OldKey{"n_workers", "data.num_workers", ""},
+    OldKey{"dataloader_num_workers", "data.num_workers", ""},
+    OldKey{"prefetch", "data.prefetch_factor", ""},
+    OldKey{"persistent", "data.persistent_workers", ""},
+    OldKey{"dataloader_pin_memory", "data.pin_memory", ""},
+    OldKey{"pinned", "data.pin_memory", ""},
+    OldKey{"normalization", "data.normalize", "write \"off\", \"sampled\" or \"exact\""},
+    OldKey{"val_ratio", "data.split", parts_note},
+    OldKey{"val_split", "data.split", parts_note},
+    OldKey{"train_split", "data.split", parts_note},
+    OldKey{"max_files", "data.max_groups", ""},
+    OldKey{"max_sessions", "data.max_groups", ""},
+    OldKey{"data_dir", "data.options", source_option},
+    OldKey{"data_path", "data.options", source_option},
+    OldKey{"data_root", "data.options", source_option},
+    OldKey{"dataset_dir", "data.options", source_option},
+    OldKey{"dataset", "data", ""},
+    OldKey{"datasource", "data.source", ""},
+    OldKey{"dataloader", "data", ""},
+
+    // sections
+    OldKey{"trainer", "train", ""},
+    OldKey{"training", "train", ""},
+    OldKey{"validation", "eval", ""},
+    OldKey{"evaluation", "eval", ""},
+    OldKey{"callbacks", "", "early_stop is under [train], checkpoints under [checkpoint]; remove it"},
+
+    // logging, evaluation, checkpoints
+    OldKey{"monitor", "experiment.metric", ""},
+    OldKey{"metric_for_best_model", "experiment.metric", ""},
+    OldKey{"greater_is_better", "experiment.better", "write \"higher\" or \"lower\""},
+    OldKey{"log_every_n_steps", "train.log_every", ""},
+    OldKey{"logging_steps", "train.log_every", ""},
+    OldKey{"log_interval", "train.log_every", ""},
+    OldKey{"log_freq", "train.log_every", ""},
+    OldKey{"print_freq", "train.log_every", ""},
+    OldKey{"print_every", "train.log_every", ""},
+    OldKey{"check_val_every_n_epoch", "eval.every_epochs", ""},
+    OldKey{"eval_every", "eval.every_epochs", ""},
+    OldKey{"eval_interval", "eval.every_epochs", ""},
+    OldKey{"val_interval", "eval.every_epochs", ""},
+    OldKey{"save_every", "checkpoint.every_steps", ""},
+    OldKey{"save_steps", "checkpoint.every_steps", ""},
+    OldKey{"save_interval", "checkpoint.every_steps", ""},
+    OldKey{"every_n_train_steps", "checkpoint.every_steps", ""},
+    OldKey{"checkpoint_every", "checkpoint.every_steps", ""},
+    OldKey{"save_top_k", "checkpoint.keep", ""},
+    OldKey{"save_total_limit", "checkpoint.keep", ""},
+    OldKey{"resume", "", resume_note},
+    OldKey{"resume_from_checkpoint", "", resume_note},
+    OldKey{"output_dir", "", out_note},
+    OldKey{"out_dir", "", out_note},
+    OldKey{"save_dir", "", out_note},
+    OldKey{"default_root_dir", "", out_note},
+    OldKey{"pretrained", "init.from", ""},
+    OldKey{"init_from", "init.from", ""},
+    OldKey{"load_from", "init.from", ""},
+
+    // memory
+    OldKey{"empty_cache", "memory.empty_cache_every", ""},
+    OldKey{"clear_cache_every", "memory.empty_cache_every", ""},
+    OldKey{"gc_collect", "memory.gc_every", "write \"epoch\", \"pressure\" or a number of steps"},
+    OldKey{"gc_interval", "memory.gc_every", ""},
+    OldKey{"memory_limit", "memory.limit", size_note},
+    OldKey{"memory_limit_gb", "memory.limit", size_note},
+    OldKey{"max_memory", "memory.limit", size_note},
+    OldKey{"max_memory_gb", "memory.limit", size_note},
+};
+
+}  // namespace
+
+std::string normalised(std::string_view name) {
+  std::string result(name);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '-') c = '_';
+  }
+  return result;
+}
+
+std::span<const OldKey> all_old_keys() { return old_keys; }
+
+const OldKey* find_old_key(std::string_view name) {
+  const auto* found = std::ranges::find(old_keys, normalised(name), &OldKey::old);
+  return found == old_keys.end() ? nullptr : found;
+}
+
+}  // namespace headroom

@@ -1,0 +1,24 @@
+// The names other trainers and the users' own scripts give to what an experiment file sets.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headroom {
+
+struct OldKey {
+  std::string_view old;   // lower case, with underscores
+  std::string_view key;   // Headroom's key or section; empty: there is none
+  std::string_view note;  // what to write, where the value changes too or no key exists
+};
+
+// Lower case, '-' as '_'.
+std::string normalised(std::string_view name);
+
+std::span<const OldKey> all_old_keys();
+
+// By the last part of the key, however it is capitalised. NULL: not known.
+const OldKey* find_old_key(std::string_view name);
+
+}  // namespace headroom

@@ -1,0 +1,15 @@
+// What an option of a plugin may hold, in words.
+#pragma once
+
+#include <string>
+
+#include "config/options.hpp"
+#include "config/sentences.hpp"
+
+namespace headroom {
+
+std::string allowed(const OptionSpec& option);          // "a list of integers of at least 1"
+std::string allowed_element(const OptionSpec& option);  // "an integer of at least 1"
+Wanted wanted_by(const OptionSpec& option);             // of one element
+
+}  // namespace headroom

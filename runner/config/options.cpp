@@ -1,0 +1,185 @@
+#include "config/options.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/check_keys.hpp"
+#include "config/document.hpp"
+#include "config/literals.hpp"
+#include "config/option_text.hpp"
+#include "config/sentences.hpp"
+#include "config/sizes.hpp"
+
+namespace headroom {
+
+namespace {
+
+OptionValues check_table(const OptionTable& spec, const toml::table& table, const std::string& where,
+                         std::string_view owner);
+
+// One scalar in the type an OptionValue holds; nullopt: not what the option takes.
+template <class T>
+std::optional<T> scalar(const OptionSpec& option, const toml::node& node);
+
+template <>
+std::optional<bool> scalar(const OptionSpec&, const toml::node& node) {
+  return node.is_boolean() ? std::optional(node.as_boolean()->get()) : std::nullopt;
+}
+
+template <>
+std::optional<int64_t> scalar(const OptionSpec& option, const toml::node& node) {
+  const bool bytes = option.type == OptionType::bytes;
+  if (bytes && node.is_string()) return parse_bytes(node.as_string()->get());
+  if (!node.is_integer() || (bytes && node.as_integer()->get() < 0)) return std::nullopt;
+  return node.as_integer()->get();
+}
+
+template <>
+std::optional<double> scalar(const OptionSpec&, const toml::node& node) {
+  if (!node.is_number()) return std::nullopt;
+  const double value = *node.value<double>();
+  return std::isnan(value) ? std::nullopt : std::optional(value);
+}
+
+template <>
+std::optional<std::string> scalar(const OptionSpec& option, const toml::node& node) {
+  if (!node.is_string()) return std::nullopt;
+  const std::string& text = node.as_string()->get();
+  if (text.find('\0') != std::string::npos) return std::nullopt;  // plugins see C strings
+  if (option.type != OptionType::path || text.empty()) return text;
+  return (folder_of(node.source()) / text).lexically_normal().string();
+}
+
+// Bounds and choices, on the TOML value as it was written.
+bool within(const OptionSpec& option, const toml::node& node) {
+  const auto bound_holds = [&](const std::optional<std::string>& bound, int sign) {
+    if (!bound) return true;
+    const toml::table holder = parse_literal(*bound);
+    const toml::node& limit = *holder.get("value");
+    if (option.type == OptionType::f64) return sign * *node.value<double>() >= sign * *limit.value<double>();
+    const int64_t value = *scalar<int64_t>(option, node), edge = scalar<int64_t>(option, limit).value_or(0);
+    return sign > 0 ? value >= edge : value <= edge;
+  };
+  const bool numeric =
+      option.type == OptionType::i64 || option.type == OptionType::f64 || option.type == OptionType::bytes;
+  if (numeric && (!bound_holds(option.min, 1) || !bound_holds(option.max, -1))) return false;
+  if (option.choices.empty()) return true;
+  const std::string written = node.is_string() ? node.as_string()->get() : literal(node);
+  return std::ranges::find(option.choices, written) != option.choices.end();
+}
+
+[[noreturn]] void refuse_option(const OptionSpec& option, const toml::node& node, const std::string& key,
+                                bool element) {
+  const auto* word = node.as_string();
+  std::string ending = advice(node, !element && option.is_list ? Wanted::list : wanted_by(option));
+  if (const std::string near = word ? nearest(word->get(), option.choices) : ""; !near.empty())
+    ending = ": did you mean " + quote(near) + "?";
+  refuse(node.source(), key + " is " + describe(node) + "; it must be " +
+                            (element ? allowed_element(option) : allowed(option)) + ending);
+}
+
+template <class T>
+T checked_scalar(const OptionSpec& option, const toml::node& node, const std::string& key, bool element) {
+  const auto value = scalar<T>(option, node);
+  if (!value || !within(option, node)) refuse_option(option, node, key, element);
+  return *value;
+}
+
+OptionValues checked_subtable(const OptionSpec& option, const toml::node& node, const std::string& key,
+                              std::string_view owner, bool element) {
+  if (!node.is_table()) refuse_option(option, node, key, element);
+  return check_table(option.table, *node.as_table(), key, owner);
+}
+
+template <class Check>
+auto checked_list(const OptionSpec& option, const toml::node& node, const std::string& key, Check check) {
+  if (!node.is_array()) refuse_option(option, node, key, false);
+  std::vector<decltype(check(node, key))> values;
+  for (const toml::node& element : *node.as_array())
+    values.push_back(check(element, key + "[" + std::to_string(values.size()) + "]"));
+  return values;
+}
+
+template <class T>
+OptionValue checked_as(const OptionSpec& option, const toml::node& node, const std::string& key) {
+  if (!option.is_list) return {checked_scalar<T>(option, node, key, false)};
+  return {checked_list(option, node, key, [&](const toml::node& element, const std::string& name) -> T {
+    return checked_scalar<T>(option, element, name, true);
+  })};
+}
+
+OptionValue default_of(const OptionSpec& option, const std::string& key, std::string_view owner) {
+  if (!option.default_value) return {};
+  try {
+    const toml::table holder = parse_literal(*option.default_value);
+    return check_option(option, *holder.get("value"), key, owner);
+  } catch (const std::exception& error) {
+    throw Error(Exit::plugin, "config",
+                std::string(owner) + " declares the default " + *option.default_value + " for " + key +
+                    ", which its own table does not allow (" + error.what() + "); the plugin must be corrected");
+  }
+}
+
+OptionValues check_table(const OptionTable& spec, const toml::table& table, const std::string& where,
+                         std::string_view owner) {
+  for (const auto& [key, value] : table) find_option(spec, std::string(key.str()), key, where, owner);
+  OptionValues values;
+  for (const OptionSpec& option : spec) {
+    const std::string key = where + "." + option.name;
+    if (const toml::node* node = table.get(option.name)) {
+      values.push_back(check_option(option, *node, key, owner));
+    } else if (option.required) {
+      refuse(table.source(), key + " is missing; " + std::string(owner) + " needs it: add " + option.name + " = ..., " +
+                                 allowed(option));
+    } else {
+      values.push_back(default_of(option, key, owner));
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+const OptionSpec& find_option(const OptionTable& spec, const std::string& name, const toml::key& key,
+                              std::string_view where, std::string_view owner) {
+  if (const auto found = std::ranges::find(spec, name, &OptionSpec::name); found != spec.end()) return *found;
+  std::vector<std::string> names;
+  for (const OptionSpec& option : spec) names.push_back(option.name);
+  const std::string near = nearest(name, names);
+  std::string meant = meant_by_name(name);
+  if (!near.empty())
+    meant = "; did you mean " + near + " (" + allowed(*std::ranges::find(spec, near, &OptionSpec::name)) + ")?";
+  if (meant.empty()) meant = names.empty() ? "; it has no options" : "; its options are " + any_of(names, false);
+  refuse(key.source(),
+         "unknown option " + std::string(where) + "." + key_literal(name) + " of " + std::string(owner) + meant);
+}
+
+OptionValue check_option(const OptionSpec& option, const toml::node& node, const std::string& key,
+                         std::string_view owner) {
+  switch (option.type) {
+    case OptionType::boolean:
+      return checked_as<bool>(option, node, key);
+    case OptionType::i64:
+    case OptionType::bytes:
+      return checked_as<int64_t>(option, node, key);
+    case OptionType::f64:
+      return checked_as<double>(option, node, key);
+    case OptionType::string:
+    case OptionType::path:
+      return checked_as<std::string>(option, node, key);
+    case OptionType::table:
+      break;
+  }
+  if (!option.is_list) return {checked_subtable(option, node, key, owner, false)};
+  return {checked_list(option, node, key, [&](const toml::node& element, const std::string& name) {
+    return checked_subtable(option, element, name, owner, true);
+  })};
+}
+
+OptionValues check_options(const OptionTable& spec, const toml::table* table, std::string_view where,
+                           std::string_view owner) {
+  const toml::table empty;
+  return check_table(spec, table ? *table : empty, std::string(where), owner);
+}
+
+}  // namespace headroom

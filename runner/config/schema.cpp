@@ -1,0 +1,206 @@
+#include "config/schema.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "config/fields.hpp"
+#include "config/keys.hpp"
+#include "config/literals.hpp"
+#include "config/sizes.hpp"
+#include "config/values.hpp"
+
+namespace headroom {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* size_pattern = R"(^\s*[0-9]+(\.[0-9]*)?\s*([kKmMgGtT]?[iI]?[bB])?\s*$)";
+constexpr const char* duration_pattern = R"(^\s*[0-9]+(\.[0-9]*)?\s*(ms|s|min|h|d)?\s*$)";
+constexpr const char* limit_pattern = R"(^\s*(auto|off|[0-9]+(\.[0-9]*)?\s*(%|([kKmMgGtT]?[iI]?[bB])?))\s*$)";
+
+json with_range(json schema, const Range& range, bool whole) {
+  const auto bound = [&](double value) -> json { return whole ? json(static_cast<int64_t>(value)) : json(value); };
+  if (std::isfinite(range.low)) schema[range.open_low ? "exclusiveMinimum" : "minimum"] = bound(range.low);
+  if (std::isfinite(range.high) && range.high < 0x1p53)
+    schema[range.open_high ? "exclusiveMaximum" : "maximum"] = bound(range.high);
+  return schema;
+}
+
+json any(std::vector<json> choices) { return {{"anyOf", std::move(choices)}}; }
+
+json text_matching(const char* pattern) { return {{"type", "string"}, {"pattern", pattern}}; }
+
+json size_schema() { return any({{{"type", "integer"}, {"minimum", 0}}, text_matching(size_pattern)}); }
+
+json value_schema(const Key& key) {
+  const json integer = with_range({{"type", "integer"}}, key.range, true);
+  const json strings = {{"type", "string"}};
+  switch (key.type) {
+    case KeyType::boolean:
+      return {{"type", "boolean"}};
+    case KeyType::integer:
+      return integer;
+    case KeyType::number:
+      return with_range({{"type", "number"}}, key.range, false);
+    case KeyType::choice:
+      return {{"enum", key.choices}};
+    case KeyType::run_name:
+      return {{"type", "string"}, {"pattern", "^[^./-][^/]*$"}, {"maxLength", 100}};
+    case KeyType::metric:
+      return text_matching("^[^/]+/.+$");
+    case KeyType::device:
+      return text_matching("^(auto|cpu|cuda(:[0-9]+)?)$");
+    case KeyType::auto_integer:
+      return any({{{"const", "auto"}}, integer});
+    case KeyType::gc_points:
+      return any({{{"enum", {"epoch", "pressure"}}}, integer});
+    case KeyType::limit:
+      return any({{{"type", "integer"}, {"minimum", 1}}, text_matching(limit_pattern)});
+    case KeyType::bytes:
+      return size_schema();
+    case KeyType::duration:
+      return any({{{"type", "number"}, {"minimum", 0}}, text_matching(duration_pattern)});
+    case KeyType::plugin:
+    case KeyType::path:
+      return {{"type", "string"}, {"minLength", 1}};
+    case KeyType::betas:
+      return {{"type", "array"},
+              {"items", with_range({{"type", "number"}}, key.range, false)},
+              {"minItems", 2},
+              {"maxItems", 2}};
+    case KeyType::strings:
+      return {{"type", "array"}, {"items", strings}};
+    case KeyType::strings_by_name:
+      return {{"type", "object"}, {"additionalProperties", strings}};
+    case KeyType::options:
+      return {{"type", "object"}};
+    case KeyType::sweep:
+      return {{"type", "object"}, {"properties", {{"constraint", strings}}}};
+  }
+  return json::object();
+}
+
+json literal_json(const toml::node& node) {
+  if (const auto* list = node.as_array()) {
+    json result = json::array();
+    for (const toml::node& element : *list) result.push_back(literal_json(element));
+    return result;
+  }
+  if (const auto* table = node.as_table()) {
+    json result = json::object();
+    for (const auto& [key, value] : *table) result[std::string(key.str())] = literal_json(value);
+    return result;
+  }
+  if (const auto* value = node.as_integer()) return value->get();
+  if (const auto* value = node.as_floating_point()) return value->get();
+  if (const auto* value = node.as_boolean()) return value->get();
+  return node.is_string() ? json(node.as_string()->get()) : json(literal(node));
+}
+
+json literal_json(const std::string& text) {
+  const toml::table holder = parse_literal(text);
+  return literal_json(*holder.get("value"));
+}
+
+// The object schema of a section, made on the way where it is not there yet.
+json& section_schema(json& root, std::string_view path) {
+  json* at = &root;
+  while (!path.empty()) {
+    const size_t dot = path.find('.');
+    at = &(*at)["properties"][std::string(path.substr(0, dot))];
+    if (!at->contains("type"))
+      *at = {{"type", "object"}, {"properties", json::object()}, {"additionalProperties", false}};
+    path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
+  }
+  return *at;
+}
+
+json options_schema(const OptionTable& table, bool whole);
+
+json element_schema(const OptionSpec& option) {
+  json schema;
+  switch (option.type) {
+    case OptionType::boolean:
+      schema = {{"type", "boolean"}};
+      break;
+    case OptionType::i64:
+      schema = {{"type", "integer"}};
+      break;
+    case OptionType::f64:
+      schema = {{"type", "number"}};
+      break;
+    case OptionType::bytes:
+      return size_schema();
+    case OptionType::string:
+    case OptionType::path:
+      schema = {{"type", "string"}};
+      break;
+    case OptionType::table:
+      return options_schema(option.table, option.is_list);
+  }
+  if (option.min) schema["minimum"] = literal_json(*option.min);
+  if (option.max) schema["maximum"] = literal_json(*option.max);
+  if (!option.choices.empty() && option.type == OptionType::string) schema["enum"] = option.choices;
+  return schema;
+}
+
+// `whole`: the table is written in one place, so what it requires must be there; others may extend a file that has it.
+json options_schema(const OptionTable& table, bool whole) {
+  json schema = {{"type", "object"}, {"properties", json::object()}, {"additionalProperties", false}};
+  for (const OptionSpec& option : table) {
+    json value = element_schema(option);
+    if (option.is_list) value = {{"type", "array"}, {"items", std::move(value)}};
+    if (!option.help.empty()) value["description"] = option.help;
+    if (option.default_value) value["default"] = literal_json(*option.default_value);
+    schema["properties"][option.name] = std::move(value);
+    if (whole && option.required) schema["required"].push_back(option.name);
+  }
+  return schema;
+}
+
+// [model] whose `plugin` is this id has these options.
+json conditional(const char* name_key, const std::map<std::string, OptionTable>& tables) {
+  json list = json::array();
+  for (const auto& [id, table] : tables) {
+    list.push_back({{"if", {{"properties", {{name_key, {{"const", id}}}}}, {"required", {name_key}}}},
+                    {"then", {{"properties", {{"options", options_schema(table, false)}}}}}});
+  }
+  return list;
+}
+
+json defaults() {
+  json values = json::object();
+  const Experiment defaults;
+  each_field(defaults, [&](std::string_view path, const auto& field) {
+    const Key& key = *find_key(path);
+    const std::string text = value_literal(key, field);
+    if (!text.empty() && !key.required && key.type != KeyType::options) values[key.path] = literal_json(text);
+  });
+  return values;
+}
+
+}  // namespace
+
+json experiment_schema(const std::map<std::string, OptionTable>& models,
+                       const std::map<std::string, OptionTable>& sources) {
+  json root = {
+      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
+      {"title", "Headroom experiment"},
+      {"type", "object"},
+      {"properties", {{"extends", {{"type", "string"}, {"description", "an experiment file this one starts from"}}}}},
+      {"additionalProperties", false}};
+  const json default_values = defaults();
+  for (const Key& key : known_keys()) {
+    json value = value_schema(key);
+    value["description"] = key.help + ": " + allowed(key);
+    if (default_values.contains(key.path)) value["default"] = default_values.at(key.path);
+    section_schema(root, key.section())["properties"][std::string(key.name())] = std::move(value);
+  }
+  if (!models.empty()) root["properties"]["model"]["allOf"] = conditional("plugin", models);
+  if (!sources.empty()) root["properties"]["data"]["allOf"] = conditional("source", sources);
+  root["anyOf"] = {{{"required", {"extends"}}}, {{"required", {"experiment", "model", "data"}}}};
+  return root;
+}
+
+}  // namespace headroom

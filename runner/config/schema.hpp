@@ -1,0 +1,16 @@
+// The JSON Schema (draft 2020-12) of experiment files, for editors: completion, types, ranges, help.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "config/options.hpp"
+
+namespace headroom {
+
+// Option tables by the id a file gives as model.plugin or data.source. For other plugins the options stay unchecked.
+nlohmann::json experiment_schema(const std::map<std::string, OptionTable>& models,
+                                 const std::map<std::string, OptionTable>& sources);
+
+}  // namespace headroom

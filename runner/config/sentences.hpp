@@ -1,0 +1,47 @@
+// How config/ speaks: every refusal is "place: key is what was found; it must be what is allowed: what to do".
+#pragma once
+
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <toml++/toml.h>
+#include <vector>
+
+#include "error.hpp"
+
+namespace headroom {
+
+// Bounds of a number, as written in "an integer from 1 to 8" or "a number above 0".
+struct Range {
+  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+  bool open_low = false, open_high = false;  // the bound itself is not allowed
+  bool contains(double value) const;
+};
+
+// "file:line:column" with the file as seen from the working folder, or "--set key=value"; "" when the node has no
+// source.
+std::string place(const toml::source_region& at);
+
+// What relative paths written at `at` are relative to: the folder of the file, or the working folder.
+std::filesystem::path folder_of(const toml::source_region& at);
+
+// `the string "8"`, `the integer 8`, `a list`. Long strings are cut.
+std::string describe(const toml::node& node);
+
+// `"a", "b" or "c"`
+std::string any_of(const std::vector<std::string>& words, bool in_quotes);
+
+std::string range_text(std::string_view noun, const Range& range);
+
+// The one of `known` that `wrong` most likely meant; "" when none is near.
+std::string nearest(std::string_view wrong, const std::vector<std::string>& known);
+
+// What to do about a value of the wrong type, as ": write 8 without quotes"; "" when there is nothing to add.
+enum class Wanted { other, integer, number, boolean, string, list };
+std::string advice(const toml::node& found, Wanted wanted);
+
+// Throws Error(bad_input, "config", "place: sentence").
+[[noreturn]] void refuse(const toml::source_region& at, const std::string& sentence);
+
+}  // namespace headroom

@@ -1,0 +1,30 @@
+#include "config/user_cache.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <unistd.h>
+
+namespace headroom {
+
+namespace fs = std::filesystem;
+
+fs::path user_cache(std::string_view name) {
+  if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder == '/')
+    return fs::path(folder) / "headroom" / name;
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+    return fs::path(home) / ".cache/headroom" / name;
+  return {};
+}
+
+void keep_in_cache(const fs::path& file, std::string_view text) {
+  std::error_code ignored;
+  fs::create_directories(file.parent_path(), ignored);
+  const fs::path partial = file.string() + "." + std::to_string(getpid());
+  if (std::ofstream(partial) << text << std::flush) {
+    fs::rename(partial, file, ignored);
+  } else {
+    fs::remove(partial, ignored);
+  }
+}
+
+}  // namespace headroom

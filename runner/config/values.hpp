@@ -1,0 +1,52 @@
+// Between a TOML node and a member of Experiment, for every key type.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "config/keys.hpp"
+
+namespace headroom {
+
+using StringsByName = std::vector<std::pair<std::string, std::string>>;
+
+// Assigns what `node` holds. False: not what `key` allows; `out` may then hold anything. Tables are moved out of
+// `node`.
+bool read_value(const Key& key, toml::node& node, bool& out);
+bool read_value(const Key& key, toml::node& node, int& out);
+bool read_value(const Key& key, toml::node& node, int64_t& out);
+bool read_value(const Key& key, toml::node& node, uint64_t& out);
+bool read_value(const Key& key, toml::node& node, double& out);
+bool read_value(const Key& key, toml::node& node, std::string& out);
+bool read_value(const Key& key, toml::node& node, std::filesystem::path& out);
+bool read_value(const Key& key, toml::node& node, std::vector<std::string>& out);
+bool read_value(const Key& key, toml::node& node, StringsByName& out);
+bool read_value(const Key& key, toml::node& node, std::optional<int64_t>& out);
+bool read_value(const Key& key, toml::node& node, toml::table& out);
+bool read_value(const Key& key, toml::node& node, std::optional<toml::table>& out);
+bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> out);
+
+// For what read_value() did not take: "`name` is ...; it must be ...".
+[[noreturn]] void refuse_value(const Key& key, const std::string& name, const toml::node& node);
+
+// The value as a TOML literal that read_value() turns back into it; "" for one that is absent.
+std::string value_literal(const Key& key, bool value);
+std::string value_literal(const Key& key, int value);
+std::string value_literal(const Key& key, int64_t value);
+std::string value_literal(const Key& key, uint64_t value);
+std::string value_literal(const Key& key, double value);
+std::string value_literal(const Key& key, const std::string& value);
+std::string value_literal(const Key& key, const std::filesystem::path& value);
+std::string value_literal(const Key& key, const std::vector<std::string>& value);
+std::string value_literal(const Key& key, const StringsByName& value);
+std::string value_literal(const Key& key, const std::optional<int64_t>& value);
+std::string value_literal(const Key& key, const toml::table& value);
+std::string value_literal(const Key& key, const std::optional<toml::table>& value);
+std::string value_literal(const Key& key, std::tuple<const double&, const double&> value);
+
+}  // namespace headroom

@@ -1,0 +1,20 @@
+// data/: from a source's samples to batches in memory. Front doors: register_data_services() gives plugins HDF5 and
+// files, divide() makes the splits, Order says which sample comes when, Loader delivers batches, Normalizer
+// standardises them.
+#pragma once
+
+#include <cstdint>
+
+namespace headroom {
+
+// [control] Registers headroom.arrays/1, files/1, array_writer/1 and cache/1 with the host. Before the first source is
+// opened.
+void register_data_services();
+
+// [any] Decoded chunks that all open datasets together keep (`data.chunk_cache_size`); 32 MiB unless told.
+void set_chunk_cache_limit(int64_t bytes);
+
+// [any] Byte limit of headroom.cache/1 (`data.cache_size`); 0: reserve() never fits.
+void set_cache_limit(int64_t bytes);
+
+}  // namespace headroom

@@ -1,0 +1,117 @@
+// headroom.arrays/1 over H5Dread.
+
+#include <algorithm>
+#include <memory>
+
+#include "data/hdf5_array.hpp"
+#include "data/hdf5_object.hpp"
+#include "data/services.hpp"
+
+namespace headroom {
+
+namespace {
+
+const Hdf5Array& array_of(const hr_array* array) {
+  if (array == nullptr) throw sdk::Error(HR_INVALID_ARGUMENT, "the array handle is NULL");
+  return *reinterpret_cast<const Hdf5Array*>(array);
+}
+
+hr_status open_array(const hr_host*, const char* path, const char* dataset, hr_array** out,
+                     hr_error* error) HR_NOEXCEPT {
+  return sdk::guard(error, [&] {
+    const Hdf5Lock lock;
+    hr_array*& array = out_of(out);
+    array = reinterpret_cast<hr_array*>(new Hdf5Array(text(path, "path"), text(dataset, "dataset's name")));
+  });
+}
+
+void close_array(hr_array* array) HR_NOEXCEPT {
+  const Hdf5Lock lock;
+  delete reinterpret_cast<Hdf5Array*>(array);
+}
+
+hr_status info(const hr_array* array, hr_array_info* out, hr_error* error) HR_NOEXCEPT {
+  return sdk::guard(error, [&] {
+    const ArrayLayout& layout = array_of(array).layout();
+    hr_array_info& result = out_of(out);
+    result = {};
+    result.struct_size = sizeof result;
+    result.ndim = static_cast<int32_t>(layout.shape.size());
+    std::copy(layout.shape.begin(), layout.shape.end(), result.shape);
+    std::copy(layout.chunk.begin(), layout.chunk.end(), result.chunk);
+    result.dtype = layout.compound ? DLDataType{0, 0, 1} : layout.element.dtype;
+    result.member_count = static_cast<uint32_t>(layout.members.size());
+    result.filtered = layout.filtered ? 1 : 0;
+    result.element_bytes = layout.element_bytes;
+  });
+}
+
+hr_status member(const hr_array* array, uint32_t i, hr_array_member* out, hr_error* error) HR_NOEXCEPT {
+  return sdk::guard(error, [&] {
+    const auto& members = array_of(array).layout().members;
+    if (i >= members.size()) {
+      throw sdk::Error(HR_INVALID_ARGUMENT, array_of(array).what() + " has " + std::to_string(members.size()) +
+                                                " members; there is no member number " + std::to_string(i));
+    }
+    hr_array_member& result = out_of(out);
+    result = {};
+    result.struct_size = sizeof result;
+    result.ndim = static_cast<int32_t>(members[i].shape.size());
+    std::copy(members[i].shape.begin(), members[i].shape.end(), result.shape);
+    result.name = members[i].name.c_str();
+    result.dtype = members[i].dtype;
+    result.offset = members[i].file_offset;
+  });
+}
+
+hr_status read_box(hr_array* array, const uint64_t* start, const uint64_t* count, const hr_array_target* targets,
+                   uint32_t target_count, hr_error* error) HR_NOEXCEPT {
+  return sdk::guard(error, [&] {
+    const Hdf5Array& source = array_of(array);
+    const size_t axes = source.layout().shape.size();
+    if ((axes > 0 && (start == nullptr || count == nullptr)) || (target_count > 0 && targets == nullptr)) {
+      throw sdk::Error(HR_INVALID_ARGUMENT,
+                       "a box of " + source.what() + " was asked for without start, count or targets");
+    }
+    source.read_box({start, axes}, {count, axes}, {targets, target_count});
+  });
+}
+
+hr_status list(const hr_host*, const char* path, const char* group, int32_t (*visit)(void*, const char*, int32_t),
+               void* context, hr_error* error) HR_NOEXCEPT {
+  return sdk::guard(error, [&] {
+    std::vector<Hdf5Name> names;
+    {
+      const Hdf5Lock lock;
+      const auto file = Hdf5File::share(text(path, "path"));
+      const std::string name = absolute_name(text(group, "group's name"));
+      if (find_object(file->id(), name, file->path()) != Hdf5Kind::group) {
+        throw sdk::Error(HR_INVALID_ARGUMENT,
+                         in_quotes(name) + " of " + in_quotes(file->path()) + " is a dataset, not a group");
+      }
+      names = list_group(file->id(), name);
+    }
+    for (const Hdf5Name& entry : names) {  // the visitor may call the service again
+      if (visit(context, entry.name.c_str(), entry.is_group ? 1 : 0) != 0) return;
+    }
+  });
+}
+
+hr_status attribute(const hr_host*, const char* path, const char* object, const char* name, hr_attribute* out,
+                    hr_error* error) HR_NOEXCEPT {
+  return sdk::guard(error, [&] {
+    const Hdf5Lock lock;
+    const auto file = Hdf5File::share(text(path, "path"));
+    out_of(out) = read_attribute(file->id(), absolute_name(text(object, "object's name")),
+                                 text(name, "attribute's name"), file->path());
+  });
+}
+
+}  // namespace
+
+const hr_arrays& arrays_service() {
+  static const hr_arrays table{sizeof(hr_arrays), 0, open_array, close_array, info, member, read_box, list, attribute};
+  return table;
+}
+
+}  // namespace headroom

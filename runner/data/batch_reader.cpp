@@ -1,0 +1,86 @@
+#include "data/batch_reader.hpp"
+
+#include <algorithm>
+
+#include "headroom/random.h"
+
+namespace headroom {
+
+namespace {
+
+// "[component] sentence" with the place put behind it.
+Error at_place(const Error& problem, const std::string& place) {
+  const std::string text = problem.what();
+  const size_t end = text.find("] ");
+  if (text.front() != '[' || end == std::string::npos) return problem;
+  return {problem.exit_code(), text.substr(1, end - 1), text.substr(end + 2) + " (" + place + ")"};
+}
+
+}  // namespace
+
+Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<std::string>& skipped) {
+  const LoaderOptions& options = plan_.options;
+  const uint64_t count = std::min(static_cast<uint64_t>(options.batch_size), plan_.samples_per_epoch - first);
+  const Order order(options.shuffle, plan_.split.length(), options.seed, epoch);
+  Batch batch;
+  batch.epoch = epoch;
+  batch.first = first;
+  for (uint64_t i = 0; i < count; ++i) {
+    batch.index.push_back(plan_.split.source_index(order.at(first + i)));
+    batch.key.push_back(
+        hr_sample_key(options.seed, plan_.split.source_split(), options.augment ? epoch : 0, batch.index.back()));
+  }
+  if (!reader_) reader_ = plan_.source->reader();
+  try {
+    reader_->read(plan_.split.source_split(), batch.index, batch.key, options.augment,
+                  slot->tensors(0, static_cast<int64_t>(count)));
+  } catch (const Error& problem) {
+    if (problem.exit_code() != Exit::data) throw;
+    read_one_by_one(batch, *slot, problem, skipped);
+  }
+  const auto tensors = slot->tensors(0, static_cast<int64_t>(batch.count()));
+  plan_.normalizer.apply(plan_.source->fields(), tensors);
+  batch.fields.assign(tensors.begin(), tensors.end());
+  batch.hold = std::move(slot);
+  return batch;
+}
+
+// The batch failed as a whole: which sample was it? Those that can be read move up.
+void BatchReader::read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<std::string>& skipped) {
+  const bool skip = plan_.options.skip_bad_samples;
+  const bool bad_sample = dynamic_cast<const BadSample*>(&problem) != nullptr;
+  size_t kept = 0;
+  for (size_t i = 0; i < batch.index.size(); ++i) {
+    const std::span index(&batch.index[i], 1), key(&batch.key[i], 1);
+    try {
+      reader_->read(plan_.split.source_split(), index, key, plan_.options.augment,
+                    slot.tensors(static_cast<int64_t>(kept), 1));
+      batch.index[kept] = batch.index[i];
+      batch.key[kept] = batch.key[i];
+      ++kept;
+    } catch (const BadSample& bad) {
+      const Error located = at_place(bad, place_of(batch.index[i]));
+      if (!skip) throw located;
+      skipped.push_back(located.what());
+    } catch (const Error& other) {
+      throw at_place(other, place_of(batch.index[i]));
+    }
+  }
+  // Nothing failed the second time, or something else did: only a bad sample may be passed over.
+  if (!bad_sample || !skip)
+    throw at_place(problem,
+                   "among " + std::to_string(batch.index.size()) + " samples of split '" + plan_.split.name() + "'");
+  batch.index.resize(kept);
+  batch.key.resize(kept);
+}
+
+std::string BatchReader::place_of(uint64_t index) const {
+  const auto& groups = plan_.split.groups();
+  const auto after = std::upper_bound(groups.begin(), groups.end(), index,
+                                      [](uint64_t i, const Group& group) { return i < group.first; });
+  const std::string name = after == groups.begin() ? "" : std::prev(after)->name;
+  return "sample " + std::to_string(index) + " of split '" + plan_.split.name() + "'" +
+         (name.empty() ? "" : ", group '" + name + "'");
+}
+
+}  // namespace headroom

@@ -1,0 +1,39 @@
+// Fills one batch: from positions of an epoch to values in a slot. What the loader's threads do; knows nothing of
+// threads.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/loader.hpp"
+#include "data/slots.hpp"
+
+namespace headroom {
+
+// What all readers of a loader share. Immutable.
+struct BatchPlan {
+  std::shared_ptr<const Source> source;
+  Split split;
+  Normalizer normalizer;
+  LoaderOptions options;
+  uint64_t samples_per_epoch;
+};
+
+class BatchReader {
+ public:
+  explicit BatchReader(const BatchPlan& plan) : plan_(plan) {}
+
+  // The batch that starts at `first` of `epoch`, in `slot`. Appends a sentence to `skipped` for every sample left out.
+  // Throws Error that names the sample.
+  Batch read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<std::string>& skipped);
+
+ private:
+  void read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<std::string>& skipped);
+  std::string place_of(uint64_t index) const;
+
+  const BatchPlan& plan_;
+  std::optional<Reader> reader_;  // opened by the first read, on the thread that reads
+};
+
+}  // namespace headroom

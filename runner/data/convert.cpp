@@ -1,0 +1,157 @@
+#include "data/convert.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace headroom {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the arrays service assumes a little-endian host");
+
+struct Half {
+  uint16_t bits;
+};
+struct Truth {
+  uint8_t byte;
+};
+
+float widen(Half half) {
+  const int exponent = (half.bits >> 10) & 0x1F;
+  const int fraction = half.bits & 0x3FF;
+  const float sign = (half.bits & 0x8000) != 0 ? -1.0f : 1.0f;
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
+  if (exponent < 31) return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+  return fraction == 0 ? sign * std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+}
+
+template <class T>
+T load(const std::byte* from, bool swap) {
+  std::array<std::byte, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), from, sizeof(T));
+  if (swap) std::reverse(bytes.begin(), bytes.end());
+  return std::bit_cast<T>(bytes);
+}
+
+template <class To, class From>
+To cast(From value) {
+  if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, Half>) {
+    return value;
+  } else if constexpr (std::is_same_v<From, Half>) {
+    return cast<To>(widen(value));
+  } else if constexpr (std::is_same_v<From, Truth>) {
+    return cast<To>(static_cast<uint8_t>(value.byte != 0));
+  } else if constexpr (std::is_same_v<To, Truth>) {
+    return {static_cast<uint8_t>(value != From{0})};
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <class From, class To>
+void run(const Conversion& c) {
+  const std::byte* from = c.from;
+  std::byte* to = c.to;
+  for (uint64_t e = 0; e < c.elements; ++e, from += c.from_stride, to += c.to_stride) {
+    if (std::is_same_v<From, To> && !c.swap && !std::is_same_v<From, Truth>) {
+      std::memcpy(to, from, c.values * sizeof(To));
+      continue;
+    }
+    for (uint64_t v = 0; v < c.values; ++v) {
+      const To value = cast<To>(load<From>(from + v * sizeof(From), c.swap));
+      std::memcpy(to + v * sizeof(To), &value, sizeof(To));
+    }
+  }
+}
+
+// Calls visit(T{}) with the C++ type of `dtype`; false when this host has none.
+template <class Visit>
+bool with_type(DLDataType dtype, Visit&& visit) {
+  if (dtype.lanes != 1) return false;
+  switch (dtype.code << 8 | dtype.bits) {
+    case kDLInt << 8 | 8:
+      visit(int8_t{});
+      return true;
+    case kDLInt << 8 | 16:
+      visit(int16_t{});
+      return true;
+    case kDLInt << 8 | 32:
+      visit(int32_t{});
+      return true;
+    case kDLInt << 8 | 64:
+      visit(int64_t{});
+      return true;
+    case kDLUInt << 8 | 8:
+      visit(uint8_t{});
+      return true;
+    case kDLUInt << 8 | 16:
+      visit(uint16_t{});
+      return true;
+    case kDLUInt << 8 | 32:
+      visit(uint32_t{});
+      return true;
+    case kDLUInt << 8 | 64:
+      visit(uint64_t{});
+      return true;
+    case kDLFloat << 8 | 16:
+      visit(Half{});
+      return true;
+    case kDLFloat << 8 | 32:
+      visit(float{});
+      return true;
+    case kDLFloat << 8 | 64:
+      visit(double{});
+      return true;
+    case kDLBool << 8 | 8:
+      visit(Truth{});
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <class From, class To>
+constexpr bool fits() {
+  if constexpr (std::is_same_v<From, To> || std::is_same_v<To, Truth>) return true;
+  if constexpr (std::is_same_v<To, Half>) return false;
+  if constexpr (std::is_floating_point_v<To>) return true;
+  if constexpr (std::is_same_v<From, Truth>) return std::is_integral_v<To>;
+  if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
+    return (std::is_signed_v<To> || std::is_unsigned_v<From>)&&std::numeric_limits<From>::digits <=
+           std::numeric_limits<To>::digits;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string array_dtype_name(DLDataType dtype) {
+  if (!with_type(dtype, [](auto) {})) return "nothing this host reads";
+  if (dtype.code == kDLBool) return "bool";
+  return (dtype.code == kDLInt ? "int" : dtype.code == kDLUInt ? "uint" : "float") + std::to_string(dtype.bits);
+}
+
+bool convertible(DLDataType from, DLDataType to) {
+  bool possible = false;
+  with_type(from, [&](auto source) {
+    with_type(to, [&](auto target) { possible = fits<decltype(source), decltype(target)>(); });
+  });
+  return possible;
+}
+
+void convert(const Conversion& conversion) {
+  with_type(conversion.from_dtype, [&](auto source) {
+    with_type(conversion.to_dtype, [&](auto target) {
+      using From = decltype(source);
+      using To = decltype(target);
+      if constexpr (fits<From, To>()) run<From, To>(conversion);
+    });
+  });
+}
+
+}  // namespace headroom

@@ -1,0 +1,273 @@
+#include "data/loader.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <deque>
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <system_error>
+#include <thread>
+
+#include "data/batch_reader.hpp"
+#include "memory/relief.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr uint64_t most_warnings = 10;  // sentences about skipped samples; the count goes on
+
+uint64_t epoch_length(const Split& split, const LoaderOptions& options) {
+  const uint64_t all = split.length();
+  return options.samples_per_epoch < 0 ? all : std::min(all, static_cast<uint64_t>(options.samples_per_epoch));
+}
+
+size_t batches_ahead(const LoaderOptions& options) {
+  return static_cast<size_t>(std::max(1, options.prefetch_factor)) *
+         static_cast<size_t>(std::max(1, options.num_workers));
+}
+
+// The process's signals are for its main thread.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+struct Position {
+  uint64_t epoch = 0, first = 0;
+};
+
+// One batch on its way. Its reader fills `batch`, `error` and `skipped`, then sets `done` under the mutex.
+struct Job {
+  Position position;
+  Batch batch;
+  std::exception_ptr error;
+  std::vector<std::string> skipped;
+  bool done = false;
+};
+
+}  // namespace
+
+size_t slot_count(const LoaderOptions& options) {
+  const size_t lent_or_ready = options.num_workers <= 0 ? 1 : batches_ahead(options) + 1;
+  return lent_or_ready + static_cast<size_t>(std::max(0, options.extra_slots));
+}
+
+// Readers plan jobs in order under the mutex and fill them outside of it; next() takes them from the front of the
+// queue. Jobs and slots are never destroyed under the mutex: a slot takes it to return.
+struct Loader::State {
+  State(std::shared_ptr<const Source> source, Split split, Normalizer normalizer, LoaderOptions options)
+      : plan{std::move(source), std::move(split), std::move(normalizer), options, 0}, inline_reader(plan) {
+    if (options.batch_size < 1)
+      throw Error(Exit::bad_input, "data",
+                  "train.batch_size is " + std::to_string(options.batch_size) + "; at least 1 is needed");
+    plan.samples_per_epoch = epoch_length(plan.split, options);
+    plan.options.num_workers = std::max(0, options.num_workers);
+    read_ahead = batches_ahead(options);
+    pool = std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, slot_count(options));
+  }
+  ~State() { stop_threads(); }
+
+  bool ended(const Position& at) const { return at.first >= plan.samples_per_epoch; }
+
+  // [holding mutex] Where reading goes on; in the next epoch only when that is wanted now.
+  bool work_left() const {
+    if (!ended(planned)) return true;
+    return continuous && plan.samples_per_epoch > 0 &&
+           (plan.options.persistent_workers || planned.epoch < delivered.epoch);
+  }
+
+  bool may_plan() const {
+    return work_left() && queue.size() < read_ahead && (pool->has_room() || (queue.empty() && consumer_waits));
+  }
+
+  // [holding mutex]
+  std::shared_ptr<Job> plan_next() {
+    if (ended(planned)) planned = {planned.epoch + 1, 0};
+    auto job = std::make_shared<Job>();
+    job->position = planned;
+    planned.first += static_cast<uint64_t>(plan.options.batch_size);
+    return job;
+  }
+
+  void fill(Job& job, std::unique_ptr<Slot> reserved, BatchReader& reader) {
+    try {
+      job.batch = reader.read(job.position.epoch, job.position.first, pool->lend(std::move(reserved)), job.skipped);
+    } catch (...) {
+      job.error = std::current_exception();
+    }
+  }
+
+  void work() {
+    block_signals();
+    BatchReader reader(plan);
+    std::unique_lock lock(pool->mutex);
+    while (true) {
+      pool->changed.wait(lock, [&] { return stopping || may_plan(); });
+      if (stopping) return;
+      std::shared_ptr<Job> job = plan_next();
+      queue.push_back(job);
+      auto reserved = pool->reserve();
+      lock.unlock();
+      fill(*job, std::move(reserved), reader);
+      lock.lock();
+      job->done = true;
+      lock.unlock();
+      pool->changed.notify_all();
+      job.reset();
+      lock.lock();
+    }
+  }
+
+  void start_threads() {
+    {
+      const std::lock_guard lock(pool->mutex);
+      stopping = false;
+    }
+    try {
+      while (threads.size() < static_cast<size_t>(plan.options.num_workers)) threads.emplace_back([this] { work(); });
+    } catch (const std::system_error& problem) {
+      throw Error(Exit::does_not_fit, "data",
+                  "cannot start reader thread " + std::to_string(threads.size() + 1) + " of " +
+                      std::to_string(plan.options.num_workers) + ": " + problem.what() + "; lower data.num_workers");
+    }
+  }
+
+  void stop_threads() {
+    {
+      const std::lock_guard lock(pool->mutex);
+      stopping = true;
+    }
+    pool->changed.notify_all();
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+  }
+
+  std::shared_ptr<Job> read_here() {
+    std::unique_lock lock(pool->mutex);
+    auto job = plan_next();
+    auto reserved = pool->reserve();
+    lock.unlock();
+    fill(*job, std::move(reserved), inline_reader);
+    return job;
+  }
+
+  std::shared_ptr<Job> take_from_threads() {
+    start_threads();
+    std::unique_lock lock(pool->mutex);
+    consumer_waits = true;
+    pool->changed.notify_all();
+    pool->changed.wait(lock, [&] { return !queue.empty() && queue.front()->done; });
+    consumer_waits = false;
+    auto job = std::move(queue.front());
+    queue.pop_front();
+    lock.unlock();
+    pool->changed.notify_all();
+    return job;
+  }
+
+  // Batches read ahead, but for the one that is waited for, are read again later; their slots go back for good.
+  int64_t drop_read_ahead() {
+    std::deque<std::shared_ptr<Job>> dropped;
+    {
+      const std::unique_lock lock(pool->mutex, std::try_to_lock);
+      if (!lock.owns_lock()) return 0;
+      const size_t kept = consumer_waits ? 1 : 0;
+      while (queue.size() > kept && queue.back()->done) {
+        planned = queue.back()->position;
+        dropped.push_back(std::move(queue.back()));
+        queue.pop_back();
+      }
+    }
+    dropped.clear();
+    return pool->drop_free();
+  }
+
+  // The epoch is over: its threads too, unless they stay.
+  void end_epoch() {
+    if (!plan.options.persistent_workers) stop_threads();
+    if (!continuous) return;
+    {
+      const std::lock_guard lock(pool->mutex);
+      delivered = {delivered.epoch + 1, 0};
+    }
+    pool->changed.notify_all();
+  }
+
+  void count_skipped(const Job& job) {
+    for (const std::string& sentence : job.skipped) {
+      if (skipped++ < most_warnings) spdlog::warn("skipped: {}", sentence);
+    }
+  }
+
+  BatchPlan plan;
+  BatchReader inline_reader;  // of num_workers = 0
+  size_t read_ahead = 0;
+  std::shared_ptr<SlotPool> pool;
+
+  // Guarded by pool->mutex; next() and seek() alone write `delivered` and `continuous`.
+  std::deque<std::shared_ptr<Job>> queue;
+  Position planned, delivered;
+  bool continuous = false, consumer_waits = false, stopping = false;
+
+  std::vector<std::thread> threads;
+  bool positioned = false;
+  uint64_t skipped = 0;
+  double wait_seconds = 0;
+  RungRegistration rung = add_rung(
+      {.name = "batches read ahead", .order = 200, .give_back = [this](int64_t) { return drop_read_ahead(); }});
+};
+
+Loader::Loader(std::shared_ptr<const Source> source, Split split, Normalizer normalizer, LoaderOptions options)
+    : state_(std::make_unique<State>(std::move(source), std::move(split), std::move(normalizer), options)) {}
+
+Loader::~Loader() = default;
+
+uint64_t Loader::samples_per_epoch() const { return state_->plan.samples_per_epoch; }
+
+uint64_t Loader::batches_per_epoch() const {
+  const auto size = static_cast<uint64_t>(state_->plan.options.batch_size);
+  return (samples_per_epoch() + size - 1) / size;
+}
+
+void Loader::seek(uint64_t epoch, uint64_t position, bool continuous) {
+  State& state = *state_;
+  std::deque<std::shared_ptr<Job>> dropped;
+  {
+    const std::lock_guard lock(state.pool->mutex);
+    dropped.swap(state.queue);
+    state.planned = state.delivered = {epoch, position};
+    state.continuous = continuous;
+  }
+  dropped.clear();
+  if (!state.ended(state.delivered)) state.pool->make();
+  state.positioned = true;
+  state.pool->changed.notify_all();
+  if (!state.ended(state.delivered)) state.start_threads();
+}
+
+std::optional<Batch> Loader::next() {
+  State& state = *state_;
+  if (!state.positioned) seek(0);
+  if (state.ended(state.delivered)) {
+    state.end_epoch();
+    return std::nullopt;
+  }
+  const auto began = std::chrono::steady_clock::now();
+  const std::shared_ptr<Job> job = state.plan.options.num_workers == 0 ? state.read_here() : state.take_from_threads();
+  state.wait_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  {
+    const std::lock_guard lock(state.pool->mutex);
+    state.delivered.first += static_cast<uint64_t>(state.plan.options.batch_size);
+  }
+  state.count_skipped(*job);
+  if (job->error) std::rethrow_exception(job->error);
+  return std::move(job->batch);
+}
+
+uint64_t Loader::skipped_samples() const { return state_->skipped; }
+
+double Loader::wait_seconds() const { return state_->wait_seconds; }
+
+}  // namespace headroom

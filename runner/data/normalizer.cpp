@@ -1,0 +1,240 @@
+#include "data/normalizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "data/slots.hpp"
+#include "headroom/random.h"
+
+namespace headroom {
+
+namespace {
+
+constexpr int64_t block_bytes = 8 << 20;
+
+bool is_f32(const Field& field) { return field.dtype.code == kDLFloat && field.dtype.bits == 32; }
+bool is_f64(const Field& field) { return field.dtype.code == kDLFloat && field.dtype.bits == 64; }
+
+// A batch of a field seen as [outer][channel][inner].
+struct View {
+  int64_t outer = 1, channels = 1, inner = 1;
+};
+
+View view_of(const Field& field, int64_t samples) {
+  View view{samples, 1, 1};
+  for (int axis = 0; axis < static_cast<int>(field.shape.size()); ++axis) {
+    const int64_t extent = field.shape[static_cast<size_t>(axis)];
+    (axis < field.channel_axis ? view.outer : axis == field.channel_axis ? view.channels : view.inner) *= extent;
+  }
+  return view;
+}
+
+struct NotFinite {
+  int64_t element, channel;
+  double value;
+};
+
+// Running mean and squared deviations of one channel: Welford within a block, Chan, Golub and LeVeque between blocks.
+struct Moments {
+  double count = 0, mean = 0, squares = 0;
+  double smallest = std::numeric_limits<double>::infinity(), largest = -smallest;
+
+  void add(double value) {
+    count += 1;
+    const double away = value - mean;
+    mean += away / count;
+    squares += away * (value - mean);
+    smallest = std::min(smallest, value);
+    largest = std::max(largest, value);
+  }
+  void merge(const Moments& other) {
+    if (other.count == 0) return;
+    const double total = count + other.count, away = other.mean - mean;
+    squares += other.squares + away * away * count * other.count / total;
+    mean += away * other.count / total;
+    count = total;
+    smallest = std::min(smallest, other.smallest);
+    largest = std::max(largest, other.largest);
+  }
+  double deviation() const { return smallest == largest ? 1.0 : std::sqrt(squares / count); }
+};
+
+template <class T>
+void accumulate(const T* values, const View& view, std::vector<Moments>& channels) {
+  std::vector<Moments> block(channels.size());
+  const T* at = values;
+  for (int64_t outer = 0; outer < view.outer; ++outer) {
+    for (int64_t channel = 0; channel < view.channels; ++channel) {
+      for (int64_t inner = 0; inner < view.inner; ++inner, ++at) {
+        if (!std::isfinite(*at)) throw NotFinite{at - values, channel, static_cast<double>(*at)};
+        block[static_cast<size_t>(channel)].add(static_cast<double>(*at));
+      }
+    }
+  }
+  for (size_t channel = 0; channel < channels.size(); ++channel) channels[channel].merge(block[channel]);
+}
+
+template <class T>
+void standardise(T* at, const View& view, const FieldStatistics& statistics) {
+  for (int64_t outer = 0; outer < view.outer; ++outer) {
+    for (int64_t channel = 0; channel < view.channels; ++channel) {
+      const double mean = statistics.mean[static_cast<size_t>(channel)],
+                   std = statistics.std[static_cast<size_t>(channel)];
+      for (int64_t inner = 0; inner < view.inner; ++inner, ++at)
+        *at = static_cast<T>((static_cast<double>(*at) - mean) / std);
+    }
+  }
+}
+
+// Evenly spaced positions of a split of `length`: both ends, and each once.
+std::vector<uint64_t> positions(uint64_t length, const std::string& mode, int64_t most) {
+  const uint64_t count =
+      mode == "exact" ? length : std::min<uint64_t>(length, static_cast<uint64_t>(std::max<int64_t>(most, 1)));
+  std::vector<uint64_t> chosen(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    chosen[i] = count < 2
+                    ? 0
+                    : static_cast<uint64_t>(std::llround(
+                          static_cast<double>(i) * (static_cast<double>(length - 1) / static_cast<double>(count - 1))));
+  }
+  return chosen;
+}
+
+[[noreturn]] void report(const Source& source, const Split& split, const Field& field, const NotFinite& found,
+                         uint64_t sample) {
+  throw Error(Exit::data, source.id(),
+              "field '" + field.name + "' of sample " + std::to_string(sample) + " of split '" + split.name() +
+                  "' holds " + (std::isnan(found.value) ? "NaN" : "an infinite value") + " in channel " +
+                  std::to_string(found.channel) + "; mend or leave out the recording, or set data.normalize = \"off\"");
+}
+
+// Gathers the moments of every field that asks for it.
+class Measurement {
+ public:
+  Measurement(const Source& source, const Split& split)
+      : source_(source), split_(split), moments_(source.fields().size()) {
+    for (size_t i = 0; i < moments_.size(); ++i) {
+      const Field& field = source.fields()[i];
+      wanted_.push_back(field.normalize);
+      if (!field.normalize) continue;
+      if (!is_f32(field) && !is_f64(field)) {
+        throw Error(Exit::plugin, source.id(),
+                    "field '" + field.name + "' asks to be standardised and is " + dtype_name(field.dtype) +
+                        "; only float32 and float64 can be");
+      }
+      moments_[i].resize(static_cast<size_t>(view_of(field, 1).channels));
+      sample_bytes_ += field.bytes();
+    }
+  }
+
+  bool empty() const { return sample_bytes_ == 0; }
+
+  void read(std::span<const uint64_t> positions) {
+    const auto step = static_cast<size_t>(
+        std::clamp<int64_t>(block_bytes / sample_bytes_, 1, static_cast<int64_t>(positions.size())));
+    Slot slot(source_.fields(), static_cast<int64_t>(step), wanted_);
+    Reader reader = source_.reader();
+    std::vector<uint64_t> index, key;
+    for (size_t done = 0; done < positions.size(); done += index.size()) {
+      index.clear(), key.clear();
+      for (const uint64_t position : positions.subspan(done, std::min(step, positions.size() - done))) {
+        index.push_back(split_.source_index(position));
+        key.push_back(hr_sample_key(0, split_.source_split(), 0, index.back()));
+      }
+      const auto tensors = slot.tensors(0, static_cast<int64_t>(index.size()));
+      reader.read(split_.source_split(), index, key, false, tensors);
+      for (size_t i = 0; i < moments_.size(); ++i) {
+        if (wanted_[i]) add(source_.fields()[i], tensors[i], index, moments_[i]);
+      }
+    }
+  }
+
+  std::vector<FieldStatistics> statistics(uint64_t samples) const {
+    std::vector<FieldStatistics> all;
+    for (size_t i = 0; i < moments_.size(); ++i) {
+      if (!wanted_[i]) continue;
+      all.push_back({source_.fields()[i].name, {}, {}, samples});
+      for (const Moments& channel : moments_[i]) {
+        all.back().mean.push_back(channel.mean);
+        all.back().std.push_back(channel.deviation());
+      }
+    }
+    return all;
+  }
+
+ private:
+  void add(const Field& field, const DLTensor& tensor, std::span<const uint64_t> index,
+           std::vector<Moments>& channels) const {
+    try {
+      const View view = view_of(field, tensor.shape[0]);
+      if (is_f32(field)) accumulate(static_cast<const float*>(tensor.data), view, channels);
+      if (is_f64(field)) accumulate(static_cast<const double*>(tensor.data), view, channels);
+    } catch (const NotFinite& found) {
+      report(source_, split_, field, found, index[static_cast<size_t>(found.element / field.elements())]);
+    }
+  }
+
+  const Source& source_;
+  const Split& split_;
+  std::vector<bool> wanted_;
+  std::vector<std::vector<Moments>> moments_;  // [field][channel]
+  int64_t sample_bytes_ = 0;
+};
+
+}  // namespace
+
+Normalizer Normalizer::measure(const Source& source, const Split& train, const std::string& mode, int64_t max_samples) {
+  Normalizer normalizer;
+  if (mode == "off" || train.length() == 0) return normalizer;
+  Measurement measurement(source, train);
+  if (measurement.empty()) return normalizer;
+  const std::vector<uint64_t> chosen = positions(train.length(), mode, max_samples);
+  measurement.read(chosen);
+  normalizer.statistics_ = measurement.statistics(chosen.size());
+  return normalizer;
+}
+
+void Normalizer::apply(std::span<const Field> fields, std::span<const DLTensor> batch) const {
+  for (const FieldStatistics& statistics : statistics_) {
+    const auto at =
+        std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.name == statistics.field; });
+    if (at == fields.end()) continue;
+    const DLTensor& tensor = batch[static_cast<size_t>(at - fields.begin())];
+    if (tensor.data == nullptr || tensor.shape[0] == 0) continue;
+    const View view = view_of(*at, tensor.shape[0]);
+    if (static_cast<size_t>(view.channels) != statistics.mean.size()) {
+      throw Error(Exit::bad_input, "data",
+                  "field '" + at->name + "' has " + std::to_string(view.channels) +
+                      " channels; the normaliser was measured on " + std::to_string(statistics.mean.size()));
+    }
+    if (is_f32(*at)) standardise(static_cast<float*>(tensor.data), view, statistics);
+    if (is_f64(*at)) standardise(static_cast<double*>(tensor.data), view, statistics);
+  }
+}
+
+nlohmann::json Normalizer::to_json() const {
+  nlohmann::json all = nlohmann::json::array();
+  for (const FieldStatistics& field : statistics_) {
+    all.push_back({{"field", field.field}, {"mean", field.mean}, {"std", field.std}, {"samples", field.samples}});
+  }
+  return all;
+}
+
+Normalizer Normalizer::from_json(const nlohmann::json& json) {
+  Normalizer normalizer;
+  try {
+    for (const nlohmann::json& field : json) {
+      FieldStatistics statistics{field.at("field"), field.at("mean"), field.at("std"), field.at("samples")};
+      if (statistics.mean.size() != statistics.std.size())
+        throw Error(Exit::bad_input, "data", "the normaliser's mean and std differ in length");
+      normalizer.statistics_.push_back(std::move(statistics));
+    }
+  } catch (const nlohmann::json::exception& problem) {
+    throw Error(Exit::bad_input, "data", std::string("the normaliser cannot be read: ") + problem.what());
+  }
+  return normalizer;
+}
+
+}  // namespace headroom

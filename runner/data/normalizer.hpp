@@ -1,0 +1,39 @@
+// Standardises fields flagged NORMALIZE: (x - mean) / std per channel, from a sample or from all of the training split.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "data/split.hpp"
+#include "plugins/source.hpp"
+
+namespace headroom {
+
+struct FieldStatistics {
+  std::string field;
+  std::vector<double> mean, std;  // one per channel; std of a constant channel is 1
+  uint64_t samples = 0;           // records that went in
+};
+
+class Normalizer {
+ public:
+  Normalizer() = default;  // leaves everything as it is
+  // "sampled": `max_samples` evenly spaced samples (linspace over the split); "exact": all of them. float64 sums (Chan,
+  // Golub, LeVeque).
+  static Normalizer measure(const Source& source, const Split& train, const std::string& mode, int64_t max_samples);
+
+  void apply(std::span<const Field> fields, std::span<const DLTensor> batch) const;  // [any] float32 fields, in place
+  const std::vector<FieldStatistics>& statistics() const { return statistics_; }
+  nlohmann::json to_json() const;
+  static Normalizer from_json(const nlohmann::json& json);
+
+ private:
+  std::vector<FieldStatistics> statistics_;
+};
+
+// Hash over the sorted relative names, sizes, fields, and first and last 64 KiB of a source's files: what the data is,
+// wherever it lies.
+std::string content_id(const Source& source);
+
+}  // namespace headroom

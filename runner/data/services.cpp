@@ -1,0 +1,21 @@
+#include "data/services.hpp"
+
+#include "data/arrays.hpp"
+#include "data/hdf5_file.hpp"
+#include "plugins/host.hpp"
+
+namespace headroom {
+
+void register_data_services() {
+  register_service(HR_ARRAYS, &arrays_service());
+  register_service(HR_FILES, &files_service());
+  register_service(HR_ARRAY_WRITER, &array_writer_service());
+  register_service(HR_CACHE, &cache_service());
+}
+
+void set_chunk_cache_limit(int64_t bytes) {
+  const Hdf5Lock lock;
+  Hdf5File::limit_chunk_caches(bytes > 0 ? static_cast<uint64_t>(bytes) : 0);
+}
+
+}  // namespace headroom

@@ -1,0 +1,144 @@
+#include "data/slots.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/mman.h>
+
+#include "error.hpp"
+#include "memory/budget.hpp"
+#include "memory/held.hpp"
+#include "memory/ledger.hpp"
+#include "memory/size_text.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr int64_t cache_line = 64;
+constexpr uint64_t huge_page = 2 << 20;
+
+int64_t rounded(int64_t bytes) { return (bytes + cache_line - 1) / cache_line * cache_line; }
+
+// Whole huge pages inside a large slot, where the system gives them on request.
+void ask_for_huge_pages(std::byte* memory, uint64_t bytes) {
+  const auto begin = (reinterpret_cast<uintptr_t>(memory) + huge_page - 1) / huge_page * huge_page;
+  const auto end = (reinterpret_cast<uintptr_t>(memory) + bytes) / huge_page * huge_page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
+
+std::byte* map(uint64_t bytes) {
+  if (!make_room(static_cast<int64_t>(bytes))) throw std::bad_alloc();
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  ask_for_huge_pages(static_cast<std::byte*>(memory), bytes);
+  std::memset(memory, 0, bytes);
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted) {
+  std::vector<int64_t> offset;
+  int64_t total = 0;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const bool needed = wanted.empty() || wanted[i];
+    shapes_.push_back({0});
+    shapes_.back().insert(shapes_.back().end(), fields[i].shape.begin(), fields[i].shape.end());
+    sample_bytes_.push_back(fields[i].bytes());
+    offset.push_back(needed ? total : -1);
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(fields[i].bytes(), samples, &bytes)) throw std::bad_alloc();
+    if (needed && __builtin_add_overflow(total, rounded(bytes), &total)) throw std::bad_alloc();
+    tensors_.push_back(
+        {nullptr, {kDLCPU, 0}, static_cast<int32_t>(fields[i].shape.size()) + 1, fields[i].dtype, nullptr, nullptr, 0});
+  }
+  bytes_ = static_cast<uint64_t>(std::max(total, cache_line));
+  memory_ = map(bytes_);
+  account(Owner::batches, static_cast<int64_t>(bytes_));
+  for (size_t i = 0; i < fields.size(); ++i) base_.push_back(offset[i] < 0 ? nullptr : memory_ + offset[i]);
+}
+
+int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples) {
+  constexpr int64_t page = 4096;
+  int64_t bytes = 0;
+  for (const int64_t of_field : sample_bytes) bytes += rounded(of_field * samples);
+  return (bytes + page - 1) / page * page;
+}
+
+Slot::~Slot() {
+  munmap(memory_, bytes_);
+  account(Owner::batches, -static_cast<int64_t>(bytes_));
+}
+
+std::span<const DLTensor> Slot::tensors(int64_t first, int64_t count) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    shapes_[i][0] = count;
+    tensors_[i].shape = shapes_[i].data();
+    tensors_[i].data = base_[i] == nullptr ? nullptr : base_[i] + first * sample_bytes_[i];
+  }
+  return tensors_;
+}
+
+void SlotPool::make() {
+  if (made_ > 0) return;
+  std::vector<std::unique_ptr<Slot>> slots;
+  try {
+    while (slots.size() < most_) slots.push_back(std::make_unique<Slot>(fields_, samples_));
+  } catch (const std::bad_alloc&) {
+    if (slots.empty()) {
+      throw Error(Exit::does_not_fit, "data",
+                  "no memory for one batch of " + std::to_string(samples_) + " samples beside the " +
+                      size_text(held_bytes()) +
+                      " that are held: raise memory.limit, or lower train.batch_size and raise "
+                      "train.gradient_accumulation_steps");
+    }
+  }
+  const std::lock_guard lock(mutex);
+  made_ = slots.size();
+  free_ = std::move(slots);
+}
+
+int64_t SlotPool::drop_free() {
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return 0;
+  int64_t returned = 0;
+  while (!free_.empty() && made_ > 1) {
+    returned += static_cast<int64_t>(free_.back()->bytes());
+    free_.pop_back();
+    --made_;
+  }
+  return returned;
+}
+
+std::unique_ptr<Slot> SlotPool::reserve() {
+  if (free_.empty()) {
+    free_.reserve(made_ + 1);  // so that giving back allocates nothing
+    ++made_;
+    return nullptr;
+  }
+  std::unique_ptr<Slot> slot = std::move(free_.back());
+  free_.pop_back();
+  return slot;
+}
+
+std::shared_ptr<Slot> SlotPool::lend(std::unique_ptr<Slot> reserved) {
+  if (reserved == nullptr) {
+    try {
+      reserved = std::make_unique<Slot>(fields_, samples_);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      --made_;
+      throw;
+    }
+  }
+  return {reserved.release(), [pool = shared_from_this()](Slot* used) {
+            std::unique_ptr<Slot> back(used);
+            {
+              const std::lock_guard lock(pool->mutex);
+              pool->free_.push_back(std::move(back));
+            }
+            pool->changed.notify_all();
+          }};
+}
+
+}  // namespace headroom

@@ -1,0 +1,80 @@
+// Memory for batches: made once, touched once, used again and again. First-touched memory costs ten times what reused
+// memory does.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "plugins/source.hpp"
+
+namespace headroom {
+
+// Room for `samples` samples of every field, each field 64-byte aligned, all of it touched. One user at a time. Its
+// memory comes from the system and goes back there at once.
+class Slot {
+ public:
+  // std::bad_alloc where the memory limit leaves no room. `wanted` (empty: all) tells which fields get memory; the
+  // others' tensors have data NULL.
+  Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted = {});
+  ~Slot();
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  // Tensors of shape [count, field.shape...] from sample `first` on. Their shapes live here until the next call.
+  std::span<const DLTensor> tensors(int64_t first, int64_t count);
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::vector<int64_t>> shapes_;
+  std::vector<int64_t> sample_bytes_;
+  std::vector<std::byte*> base_;  // of each field; NULL: not wanted
+  std::vector<DLTensor> tensors_;
+  uint64_t bytes_ = 0;
+  std::byte* memory_ = nullptr;
+};
+
+// What a slot takes of the system: `samples` samples of fields that have `sample_bytes` each.
+int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
+
+// The slots of one loader. A slot lent out keeps the pool alive, so that a batch may outlive its loader.
+class SlotPool : public std::enable_shared_from_this<SlotPool> {
+ public:
+  SlotPool(std::vector<Field> fields, int64_t samples, size_t most)
+      : fields_(std::move(fields)), samples_(samples), most_(most) {}
+
+  // [not holding mutex] Makes the slots, once: all of them, or as many as the memory limit leaves room for.
+  // Error(does_not_fit) when that is not even one.
+  void make();
+
+  // Guards the pool, and whatever else its users wait for together with a free slot.
+  std::mutex mutex;
+  std::condition_variable changed;
+
+  // [any] Gives free slots back for good, all but the last; takes the mutex only when nobody has it. Returns the bytes.
+  int64_t drop_free();
+
+  // [holding mutex] Whether a slot is free.
+  bool has_room() const { return !free_.empty(); }
+  size_t made() const { return made_; }
+
+  // [holding mutex] A free slot, or NULL: lend() then makes one more. Whether to wait instead is for the caller to
+  // decide, by has_room().
+  std::unique_ptr<Slot> reserve();
+
+  // [not holding mutex] What reserve() gave, for use. It returns when the last copy goes, which takes the mutex and
+  // wakes `changed`.
+  std::shared_ptr<Slot> lend(std::unique_ptr<Slot> reserved);
+
+ private:
+  std::vector<Field> fields_;
+  int64_t samples_;
+  size_t most_, made_ = 0;
+  std::vector<std::unique_ptr<Slot>> free_;
+};
+
+}  // namespace headroom

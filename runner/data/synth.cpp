@@ -1,0 +1,72 @@
+#include "data/synth.hpp"
+
+#include <unistd.h>
+
+#include "plugins/host.hpp"
+
+namespace headroom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void write_and_rename(const Library& source, const hr_synth& synth, const NativeOptions& options,
+                      const fs::path& path) {
+  std::error_code failed;
+  const fs::path partial = path.string() + ".partial-" + std::to_string(getpid());
+  fs::remove_all(partial, failed);
+  fs::create_directories(partial, failed);
+  if (failed)
+    throw Error(Exit::cannot_write, "data.synth", "cannot make " + partial.string() + ": " + failed.message());
+  try {
+    hr_error error{sizeof(hr_error), HR_OK, ""};
+    const hr_status status = synth.write(host(), options.values(), partial.c_str(), &error);
+    check(status, error, source.id(), "writing synthetic data", Exit::cannot_write);
+    fs::rename(partial, path, failed);
+    if (failed)
+      throw Error(Exit::cannot_write, "data.synth",
+                  "cannot rename " + partial.string() + " to " + path.string() + ": " + failed.message());
+  } catch (...) {
+    fs::remove_all(partial, failed);
+    throw;
+  }
+}
+
+}  // namespace
+
+std::optional<fs::path> data_path(const OptionTable& data_table, const OptionValues& data_options) {
+  for (size_t i = 0; i < data_table.size(); ++i) {
+    if (data_table[i].name != "path") continue;
+    if (const auto* text = std::get_if<std::string>(&data_options[i].value)) {
+      const fs::path path(*text);
+      return path.has_filename() ? path : path.parent_path();  // "data/" is the folder data
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<SynthOptions> check_synth(const Library& source, const Experiment& experiment) {
+  if (!experiment.data_synth) return std::nullopt;
+  if (source.synth() == nullptr) {
+    throw Error(Exit::bad_input, "data.synth",
+                "datasource '" + source.id() + "' cannot write synthetic data: remove [data.synth]");
+  }
+  SynthOptions synth{to_option_table(source.synth()->options), {}};
+  synth.values = check_options(synth.table, &*experiment.data_synth, "data.synth", "datasource '" + source.id() + "'");
+  return synth;
+}
+
+std::optional<fs::path> synthesise_missing(const Library& source, const std::optional<SynthOptions>& synth,
+                                           const OptionTable& data_table, const OptionValues& data_options) {
+  if (!synth) return std::nullopt;
+  const auto path = data_path(data_table, data_options);
+  if (!path) {
+    throw Error(Exit::bad_input, "data.synth",
+                "datasource '" + source.id() + "' needs data.options.path to write to: set it");
+  }
+  if (fs::exists(*path)) return std::nullopt;
+  write_and_rename(source, *source.synth(), NativeOptions(synth->table, synth->values), *path);
+  return path;
+}
+
+}  // namespace headroom

@@ -1,0 +1,184 @@
+#include "memory/arena.hpp"
+
+#include <atomic>
+
+namespace headroom::arena {
+
+namespace {
+
+std::atomic<Gate> gate{nullptr};
+std::atomic<int64_t> mapped{0};
+
+bool may_grow(int64_t bytes) {
+  const Gate ask = gate.load(std::memory_order_acquire);
+  return ask == nullptr || ask(bytes);
+}
+
+}  // namespace
+
+int64_t mapped_bytes() { return mapped.load(std::memory_order_relaxed); }
+void set_gate(Gate may) { gate.store(may, std::memory_order_release); }
+
+}  // namespace headroom::arena
+
+#if HEADROOM_SYSTEM_ALLOCATOR
+
+#include <cstdlib>
+#include <malloc.h>
+
+namespace headroom::arena {
+
+void* allocate(size_t bytes) {
+  void* data = nullptr;
+  if (!may_grow(static_cast<int64_t>(bytes)) || posix_memalign(&data, alignment, bytes) != 0) return nullptr;
+  mapped.fetch_add(static_cast<int64_t>(usable_bytes(data)), std::memory_order_relaxed);
+  return data;
+}
+
+size_t usable_bytes(const void* data) { return malloc_usable_size(const_cast<void*>(data)); }
+
+void release(void* data) {
+  mapped.fetch_sub(static_cast<int64_t>(usable_bytes(data)), std::memory_order_relaxed);
+  std::free(data);
+}
+
+int64_t purge() { return 0; }
+void purge_heap() { malloc_trim(0); }
+
+}  // namespace headroom::arena
+
+#else
+
+#include <cstdio>
+#include <jemalloc/jemalloc.h>
+#include <sys/mman.h>
+
+#include "error.hpp"
+
+// Read by jemalloc at its start. Without `retain` an extent is mapped exactly as large as it must be and unmapped when
+// it is purged, so that what is mapped is what is held.
+extern "C" {
+[[gnu::visibility("default")]] const char* malloc_conf = "retain:false,narenas:4";
+}
+
+namespace headroom::arena {
+
+namespace {
+
+constexpr size_t page = 4096;
+
+void* map(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+void* extent_alloc(extent_hooks_t*, void* wanted, size_t bytes, size_t align, bool* zero, bool* commit, unsigned) {
+  if (wanted != nullptr || !may_grow(static_cast<int64_t>(bytes)))
+    return nullptr;  // extents are never extended in place
+  const size_t extra = align > page ? align - page : 0;
+  auto* memory = static_cast<char*>(map(bytes + extra));
+  if (memory == nullptr) return nullptr;
+  const size_t before = (align - reinterpret_cast<uintptr_t>(memory) % align) % align;
+  if (before > 0) munmap(memory, before);
+  if (extra > before) munmap(memory + before + bytes, extra - before);
+  mapped.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  *zero = true;
+  *commit = true;
+  return memory + before;
+}
+
+bool unmap(void* data, size_t bytes) {
+  if (munmap(data, bytes) != 0) return true;  // too many mappings: jemalloc keeps it
+  mapped.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  return false;
+}
+
+bool extent_dalloc(extent_hooks_t*, void* data, size_t bytes, bool, unsigned) { return unmap(data, bytes); }
+void extent_destroy(extent_hooks_t*, void* data, size_t bytes, bool, unsigned) { unmap(data, bytes); }
+bool extent_split(extent_hooks_t*, void*, size_t, size_t, size_t, bool, unsigned) { return false; }
+bool extent_merge(extent_hooks_t*, void*, size_t, void*, size_t, bool, unsigned) { return false; }
+
+extent_hooks_t hooks = {extent_alloc, extent_dalloc, extent_destroy, nullptr,     nullptr,
+                        nullptr,      nullptr,       extent_split,   extent_merge};
+
+void control(const char* name, void* old_value, size_t* old_size, void* value, size_t size) {
+  if (mallctl(name, old_value, old_size, value, size) != 0) {
+    throw Error(Exit::bug, "memory",
+                std::string("jemalloc does not know ") + name + ": Headroom needs jemalloc 5.2 or newer");
+  }
+}
+
+unsigned make_arena() {
+  unsigned index = 0;
+  size_t size = sizeof index;
+  extent_hooks_t* given = &hooks;
+  control("arenas.create", &index, &size, &given, sizeof given);
+  ssize_t never = -1, at_once = 0;
+  const std::string prefix = "arena." + std::to_string(index);
+  control((prefix + ".dirty_decay_ms").c_str(), nullptr, nullptr, &never, sizeof never);
+  control((prefix + ".muzzy_decay_ms").c_str(), nullptr, nullptr, &at_once, sizeof at_once);
+  return index;
+}
+
+unsigned index() {
+  static const unsigned made = make_arena();
+  return made;
+}
+
+// A thread's own cache of small blocks of this arena; without it every small tensor takes the arena's lock, and with
+// the thread's default cache its blocks would come from, and go to, other arenas.
+class ThreadCache {
+ public:
+  ThreadCache() {
+    size_t size = sizeof index_;
+    control("tcache.create", &index_, &size, nullptr, 0);
+  }
+  ~ThreadCache() {
+    mallctl("tcache.destroy", nullptr, nullptr, &index_, sizeof index_);
+    alive = false;
+  }
+  void flush() { mallctl("tcache.flush", nullptr, nullptr, &index_, sizeof index_); }
+  int flag() const { return static_cast<int>(MALLOCX_TCACHE(index_)); }
+  static thread_local bool alive;
+
+ private:
+  unsigned index_ = 0;
+};
+thread_local bool ThreadCache::alive = true;
+
+ThreadCache& thread_cache() {
+  static thread_local ThreadCache cache;
+  return cache;
+}
+
+// Tensors may be freed while a thread ends, after its cache has gone.
+int cache_flag() { return ThreadCache::alive ? thread_cache().flag() : MALLOCX_TCACHE_NONE; }
+
+}  // namespace
+
+void* allocate(size_t bytes) {
+  return mallocx(bytes,
+                 static_cast<int>(MALLOCX_ALIGN(alignment)) | static_cast<int>(MALLOCX_ARENA(index())) | cache_flag());
+}
+
+size_t usable_bytes(const void* data) { return sallocx(data, 0); }
+
+void release(void* data) { dallocx(data, cache_flag()); }
+
+int64_t purge() {
+  const int64_t before = mapped_bytes();
+  if (ThreadCache::alive) thread_cache().flush();
+  static const std::string name = "arena." + std::to_string(index()) + ".purge";
+  mallctl(name.c_str(), nullptr, nullptr, nullptr, 0);
+  return before - mapped_bytes();
+}
+
+void purge_heap() {
+  static const std::string name = "arena." + std::to_string(MALLCTL_ARENAS_ALL) + ".purge";
+  mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
+  mallctl(name.c_str(), nullptr, nullptr, nullptr, 0);
+}
+
+}  // namespace headroom::arena
+
+#endif

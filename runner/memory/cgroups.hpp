@@ -1,0 +1,31 @@
+// The memory cgroups that bound a process: its own and every ancestor, v1, v2 or both mounted at once (hybrid).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+struct MemoryCgroup {
+  std::filesystem::path folder;
+  std::string name;                       // "cgroup /job_7 (v2)": the path below the mount
+  std::string id;                         // "device:inode" of its folder: the same in every namespace of this machine
+  std::optional<int64_t> limit_bytes;     // nullopt: none
+  std::optional<int64_t> throttle_bytes;  // memory.high: above it the kernel reclaims and slows down, but kills nobody
+  int64_t used_bytes = 0;                 // what the kernel cannot drop at once: usage less file pages on its lists
+};
+
+// The folders, the process's own first, then towards the root; v1 before v2; also those that hold no memory controller.
+// None when the process is gone. `root` replaces "/"; `pid` 0 is this process. [any]
+std::vector<std::filesystem::path> memory_cgroup_folders(const std::string& root = "/", int64_t pid = 0);
+
+// What they say, in the same order. Those that cannot be read are left out. [any]
+std::vector<MemoryCgroup> read_memory_cgroups(const std::vector<std::filesystem::path>& folders);
+
+// Both, for this process.
+std::vector<MemoryCgroup> memory_cgroups(const std::string& root = "/");
+
+}  // namespace headroom

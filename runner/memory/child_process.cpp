@@ -1,0 +1,92 @@
+#include "memory/child_process.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <spawn.h>
+#include <string_view>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <system_error>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace headroom {
+
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> list;
+  for (std::string& text : strings) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+// `settings`, and of ours what they leave.
+std::vector<std::string> environment_with(std::vector<std::string> settings) {
+  const size_t own = settings.size();
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view ours(*entry), name = ours.substr(0, ours.find('=') + 1);
+    const bool is_set = std::any_of(settings.begin(), settings.begin() + static_cast<std::ptrdiff_t>(own),
+                                    [&](const std::string& setting) { return setting.starts_with(name); });
+    if (!is_set) settings.emplace_back(ours);
+  }
+  return settings;
+}
+
+}  // namespace
+
+pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
+  std::vector<std::string> environment = environment_with(options.environment);
+  sigset_t none, broken_pipe;
+  sigemptyset(&none);
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);  // ignored by us, which a child would inherit
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, options.signal_mask != nullptr ? options.signal_mask : &none);
+  posix_spawnattr_setsigdefault(&attributes, &broken_pipe);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (options.stdout_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.stdout_file, STDOUT_FILENO);
+  if (options.kept_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.kept_file, options.kept_file);
+  pid_t child = -1;
+  const auto spawn = options.search_path ? posix_spawnp : posix_spawn;
+  const int failed =
+      spawn(&child, words.front().c_str(), &actions, &attributes, pointers(words).data(), pointers(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (failed != 0) throw std::system_error(failed, std::generic_category(), words.front());
+  return child;
+}
+
+bool ChildEnd::by_signal() const { return WIFSIGNALED(status); }
+int ChildEnd::signal() const { return by_signal() ? WTERMSIG(status) : 0; }
+int ChildEnd::exit_code() const { return by_signal() ? 128 + signal() : WEXITSTATUS(status); }
+bool ChildEnd::core_dumped() const { return by_signal() && WCOREDUMP(status); }
+
+ChildEnd wait_for(pid_t child) {
+  ChildEnd end;
+  rusage usage{};
+  while (wait4(child, &end.status, 0, &usage) < 0 && errno == EINTR) {
+  }
+  end.peak_resident_bytes = static_cast<int64_t>(usage.ru_maxrss) * 1024;
+  return end;
+}
+
+std::optional<int> ended_by(pid_t child) {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != child)
+    return std::nullopt;
+  return info.si_code == CLD_EXITED ? 0 : info.si_status;
+}
+
+std::string signal_name(int signal) {
+  if (signal >= SIGRTMIN) return "SIGRTMIN+" + std::to_string(signal - SIGRTMIN);
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+}  // namespace headroom

@@ -1,0 +1,44 @@
+// Starting a program as a child, and what becomes of it.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace headroom {
+
+struct ChildOptions {
+  bool search_path = false;                   // look a name without '/' up in PATH
+  std::vector<std::string> environment = {};  // NAME=value, before ours
+  const sigset_t* signal_mask = nullptr;      // nullptr: no signal is blocked
+  int stdout_file = -1;                       // -1: ours
+  int kept_file = -1;                         // a descriptor that the child keeps, under its number; -1: none
+};
+
+// posix_spawn, never a bare fork: words[0] is the program. Throws std::system_error with the reason it cannot be
+// started.
+pid_t start_child(std::vector<std::string> words, const ChildOptions& options);
+
+struct ChildEnd {
+  int status = 0;                   // as waitpid() gives it
+  int64_t peak_resident_bytes = 0;  // the largest of it and the children it waited for
+
+  bool by_signal() const;
+  int signal() const;     // 0: it exited by itself
+  int exit_code() const;  // 128 + signal where one ended it, as shells say it
+  bool core_dumped() const;
+};
+
+// Whether `child` has ended: by which signal, 0 by itself. It stays a zombie.
+std::optional<int> ended_by(pid_t child);
+
+// Waits for `child` to end and takes its status.
+ChildEnd wait_for(pid_t child);
+
+// "SIGKILL", "SIGRTMIN+3".
+std::string signal_name(int signal);
+
+}  // namespace headroom

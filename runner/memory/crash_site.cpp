@@ -1,0 +1,135 @@
+#include "memory/crash_site.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <fcntl.h>
+#include <string_view>
+#include <ucontext.h>
+#include <unistd.h>
+#include <utility>
+
+namespace headroom {
+
+namespace {
+
+// All below runs inside a signal handler: no allocation, no lock, no stdio.
+std::span<char> note;
+
+struct Site {
+  uintptr_t instruction = 0;
+  uintptr_t caller = 0;  // where a function that keeps no frame returns to
+};
+
+Site site_of(const ucontext_t& context) {
+#if defined(__x86_64__)
+  const auto stack = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
+  uintptr_t caller = 0;
+  // The stack may be what is broken; the kernel says so instead of crashing again.
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) == 0) {
+    if (write(ends[1], reinterpret_cast<const void*>(stack), sizeof caller) == sizeof caller &&
+        read(ends[0], &caller, sizeof caller) != sizeof caller) {
+      caller = 0;
+    }
+    close(ends[0]);
+    close(ends[1]);
+  }
+  return {static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RIP]), caller};
+#elif defined(__aarch64__)
+  return {context.uc_mcontext.pc, context.uc_mcontext.regs[30]};
+#else
+  static_cast<void>(context);
+  return {};
+#endif
+}
+
+bool parse_hex(std::string_view& text, uintptr_t& number) {
+  size_t digits = 0;
+  for (number = 0; digits < text.size(); ++digits) {
+    const char c = text[digits];
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) break;
+    number = number * 16 + static_cast<uintptr_t>(digit);
+  }
+  text.remove_prefix(digits);
+  return digits > 0;
+}
+
+// "7f00-7f10 r-xp 00000000 fe:01 123   /usr/lib/libm.so.6"
+bool covers(std::string_view line, uintptr_t address) {
+  uintptr_t begin = 0, end = 0;
+  if (!parse_hex(line, begin) || line.empty()) return false;
+  line.remove_prefix(1);
+  return parse_hex(line, end) && begin <= address && address < end;
+}
+
+size_t append(std::string_view words, std::span<char> text, size_t length) {
+  const size_t size = std::min(words.size(), text.size() - 1 - length);
+  std::memcpy(text.data() + length, words.data(), size);
+  return length + size;
+}
+
+// The path of the mapping that holds `address`, appended to `text` at `length`. Returns the new length.
+size_t append_file_of(uintptr_t address, std::span<char> text, size_t length) {
+  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (maps < 0) return length;
+  std::array<char, 1024> line;
+  std::array<char, 512> block;
+  size_t filled = 0;
+  std::string_view path;
+  for (ssize_t got; path.empty() && (got = read(maps, block.data(), block.size())) > 0;) {
+    for (const char c : std::string_view(block.data(), static_cast<size_t>(got))) {
+      if (c != '\n') {
+        if (filled < line.size()) line[filled++] = c;
+        continue;
+      }
+      const std::string_view whole(line.data(), std::exchange(filled, 0));
+      if (!covers(whole, address)) continue;
+      path = whole.substr(std::min(whole.find('/'), whole.size()));
+      break;
+    }
+  }
+  close(maps);
+  return append(path, text, length);
+}
+
+void on_crash(int signal, siginfo_t* info, void* context) {
+  const Site site = site_of(*static_cast<const ucontext_t*>(context));
+  const bool was_sent = info->si_code <= 0;  // by kill(): the code that ran has nothing to do with it
+  if (!was_sent && !note.empty()) {
+    size_t length = append_file_of(site.instruction, note, 0);
+    const bool is_libc = std::string_view(note.data(), length).find("/libc.so") != std::string_view::npos;
+    if (is_libc && site.caller != 0) {
+      const size_t before = append(", called from ", note, length);
+      const size_t after = append_file_of(site.caller, note, before);
+      length = after == before ? length : after;
+    }
+    note[length] = '\0';
+  }
+  // The handler is gone already; the instruction runs again and the kernel ends the process, with a core of the place.
+  if (was_sent) raise(signal);
+}
+
+}  // namespace
+
+CrashNotes::CrashNotes(std::span<char> crash_note) {
+  note = crash_note;
+  static std::array<char, 16384> stack;  // a stack that overflowed cannot run a handler
+  stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+  sigaltstack(&own, nullptr);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    struct sigaction before {
+    }, action{};
+    if (sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
+    action.sa_sigaction = on_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+CrashNotes::~CrashNotes() { note = {}; }
+
+}  // namespace headroom

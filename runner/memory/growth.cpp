@@ -1,0 +1,83 @@
+#include "memory/growth.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace headroom {
+
+namespace {
+
+constexpr size_t slack = owner_count, other = owner_count + 1;
+
+int64_t largest(std::span<const BlackBoxRecord> records, size_t holder) {
+  int64_t bytes = 0;
+  for (const BlackBoxRecord& record : records) bytes = std::max(bytes, holder_bytes(record, holder));
+  return bytes;
+}
+
+}  // namespace
+
+std::string_view holder_name(size_t holder) {
+  if (holder == slack) return "slack";
+  if (holder == other) return "other";
+  return owner_name(static_cast<Owner>(holder));
+}
+
+int64_t holder_bytes(const BlackBoxRecord& record, size_t holder) {
+  if (holder == slack) return record.slack_bytes;
+  if (holder == other) return record.other_bytes;
+  return record.live_bytes[holder];
+}
+
+std::string_view holder_knob(size_t holder) {
+  if (holder == slack) return "memory.empty_cache_every (a smaller number)";
+  if (holder == other) return "experiment.threads or data.num_workers (fewer)";
+  switch (static_cast<Owner>(holder)) {
+    case Owner::parameters:
+    case Owner::gradients:
+      return "model.options (a smaller model)";
+    case Owner::optimizer:
+      return "train.optimizer.name = \"sgd\" (keeps less per weight; another optimizer)";
+    case Owner::activations:
+      return "train.micro_batch (smaller: slower, the same mathematics)";
+    case Owner::batches:
+      return "data.prefetch_factor or data.num_workers (fewer batches read ahead)";
+    case Owner::cache:
+      return "data.cache_size (smaller: slower reading)";
+    case Owner::metrics:
+      return "metrics.mode = \"online\" (constant memory)";
+    case Owner::checkpoint:
+      return "checkpoint.every_steps (fewer checkpoints)";
+    case Owner::scratch:
+      return "model.options and data.options (the plugins' own memory)";
+  }
+  return "";
+}
+
+std::vector<size_t> largest_holders(const BlackBoxRecord& record) {
+  std::vector<size_t> holders;
+  for (size_t holder = 0; holder < holder_count; ++holder) {
+    if (holder_bytes(record, holder) > 0) holders.push_back(holder);
+  }
+  std::stable_sort(holders.begin(), holders.end(),
+                   [&](size_t a, size_t b) { return holder_bytes(record, a) > holder_bytes(record, b); });
+  return holders;
+}
+
+std::optional<Growth> what_grew(const std::vector<BlackBoxRecord>& records) {
+  constexpr int64_t least_bytes = 1 << 20;
+  if (records.size() < 2) return std::nullopt;
+  const std::span all(records);
+  const auto before = all.first(records.size() / 2), after = all.last((records.size() + 3) / 4);
+  Growth growth{.holder = 0,
+                .rise_bytes = 0,
+                .seconds = static_cast<double>(records.back().time_ms - records.front().time_ms) / 1000.0};
+  for (size_t holder = 0; holder < holder_count; ++holder) {
+    const int64_t rise = largest(after, holder) - largest(before, holder);
+    if (rise > growth.rise_bytes) growth.holder = holder, growth.rise_bytes = rise;
+  }
+  if (growth.rise_bytes < least_bytes) return std::nullopt;
+  return growth;
+}
+
+}  // namespace headroom

@@ -1,0 +1,197 @@
+#include "memory/limits.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include "error.hpp"
+#include "memory/cgroups.hpp"
+#include "memory/proc_file.hpp"
+#include "memory/size_text.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<int64_t> held_bytes_in(const std::string& status) {
+  const auto anonymous = bytes_after(status, "RssAnon:");
+  if (!anonymous) return std::nullopt;
+  return *anonymous + bytes_after(status, "RssShmem:").value_or(0);
+}
+
+class Finder {
+ public:
+  explicit Finder(const std::string& root) : root_(root), proc_(fs::path(root) / "proc") {
+    status_ = read_proc_file(proc_ / "self/status").value_or("");
+    machine_ = read_proc_file(proc_ / "meminfo").value_or("");
+    found_.held_bytes = held_bytes_in(status_).value_or(0);
+    found_.swap_free_bytes = bytes_after(machine_, "SwapFree:").value_or(0);
+    found_.swap_total_bytes = bytes_after(machine_, "SwapTotal:").value_or(0);
+  }
+
+  Rooms find() {
+    for (const MemoryCgroup& cgroup : memory_cgroups(root_)) add_cgroup(cgroup);
+    add_system();
+    const std::string limits = read_proc_file(proc_ / "self/limits").value_or("");
+    add_own("RLIMIT_DATA", number_after(limits, "Max data size"), "VmData:");
+    add_own("RLIMIT_AS", number_after(limits, "Max address space"), "VmSize:");
+    return std::move(found_);
+  }
+
+ private:
+  void add(Room room) {
+    // Counters lag behind each other, and what a process brought into a cgroup is not charged there.
+    const int64_t others = std::max<int64_t>(room.used_bytes - found_.held_bytes, 0);
+    room.room_bytes = std::max<int64_t>(room.bound_bytes - others, 0);
+    found_.rooms.push_back(std::move(room));
+  }
+
+  void add_cgroup(const MemoryCgroup& cgroup) {
+    Room room{.name = cgroup.name, .scope = cgroup.id, .used_bytes = cgroup.used_bytes};
+    if (cgroup.limit_bytes) {
+      room.bound_bytes = *cgroup.limit_bytes;
+      add(room);
+    } else {
+      found_.unset.push_back(cgroup.name);
+    }
+    if (!cgroup.throttle_bytes) return;
+    room.name += " memory.high";
+    room.hard = false;
+    room.bound_bytes = *cgroup.throttle_bytes;
+    add(room);
+  }
+
+  void add_system() {
+    const auto total = bytes_after(machine_, "MemTotal:"), available = bytes_after(machine_, "MemAvailable:");
+    if (total && available) {
+      const int64_t used = std::max<int64_t>(*total - *available, 0);
+      add({.name = "system", .scope = "machine", .bound_bytes = *total, .used_bytes = used});
+    }
+    // With strict accounting the kernel refuses what it could not back.
+    const bool strict = number_after(read_proc_file(proc_ / "sys/vm/overcommit_memory").value_or(""), "") == 2;
+    const auto bound = bytes_after(machine_, "CommitLimit:"), committed = bytes_after(machine_, "Committed_AS:");
+    if (strict && bound && committed) {
+      add({.name = "system CommitLimit", .scope = "machine", .bound_bytes = *bound, .used_bytes = *committed});
+    }
+  }
+
+  void add_own(const char* name, std::optional<int64_t> bound, const char* counter) {
+    if (bound) {
+      add({.name = name, .bound_bytes = *bound, .used_bytes = bytes_after(status_, counter).value_or(0)});
+    } else {
+      found_.unset.push_back(name);
+    }
+  }
+
+  std::string root_;
+  fs::path proc_;
+  std::string status_, machine_;
+  Rooms found_;
+};
+
+template <class Value>
+const Room* smallest_of(const std::vector<Room>& rooms, Value value, bool soft_too) {
+  const Room* smallest = nullptr;
+  for (const Room& room : rooms) {
+    if ((room.hard || soft_too) && (smallest == nullptr || value(room) < value(*smallest))) smallest = &room;
+  }
+  return smallest;
+}
+
+// What a limit that does not look at the room ought to be told.
+std::string warning(int64_t bytes, const Rooms& rooms) {
+  const Room* bound = rooms.smallest_bound();
+  if (bound != nullptr && bytes > bound->bound_bytes) {
+    return "; above the bound of " + bound->name + ", " + size_text(bound->bound_bytes);
+  }
+  const Room* room = smallest_of(
+      rooms.rooms, [](const Room& r) { return r.free_bytes(); }, /*soft_too=*/true);
+  if (room == nullptr || bytes <= room->free_bytes()) return "";
+  return "; above the " + size_text(room->free_bytes()) + " that are free in " + room->name + " now";
+}
+
+MemoryLimit automatic(const Rooms& rooms) {
+  const Room* room = rooms.smallest();
+  if (room == nullptr) return {std::nullopt, "off: no bound can be read here"};
+  std::string rule = "0.9 of the " + size_text(room->room_bytes) + " of room in " + room->name;
+  if (room->reserved_bytes > 0) rule += ", less " + size_text(room->reserved_bytes) + " reserved by other runs";
+  return {room->auto_bytes(), rule};
+}
+
+MemoryLimit share_of_bound(double share, const std::string& text, const Rooms& rooms) {
+  const Room* bound = rooms.smallest_bound();
+  if (bound == nullptr) return {std::nullopt, "off: no bound can be read here"};
+  const auto bytes = static_cast<int64_t>(share * static_cast<double>(bound->bound_bytes));
+  return {bytes,
+          text + " of " + size_text(bound->bound_bytes) + ", the bound of " + bound->name + warning(bytes, rooms)};
+}
+
+template <class Number>
+bool reads_as(const std::string& text, size_t length, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + length, number);
+  return error == std::errc() && end == text.data() + length && number > 0;
+}
+
+}  // namespace
+
+int64_t Room::free_bytes() const { return std::max<int64_t>(room_bytes - reserved_bytes, 0); }
+
+int64_t Room::auto_bytes() const { return std::max<int64_t>(room_bytes - room_bytes / 10 - reserved_bytes, 0); }
+
+const Room* Rooms::smallest() const {
+  return smallest_of(
+      rooms, [](const Room& room) { return room.auto_bytes(); }, /*soft_too=*/true);
+}
+
+const Room* Rooms::smallest_bound() const {
+  return smallest_of(
+      rooms, [](const Room& room) { return room.bound_bytes; }, /*soft_too=*/false);
+}
+
+Rooms read_rooms(const std::string& root) { return Finder(root).find(); }
+
+MemoryLimit decide_limit(const std::string& wanted, const Rooms& rooms) {
+  if (wanted == "off") return {std::nullopt, "off: nothing holds the run but the kernel's own bounds"};
+  if (wanted == "auto") return automatic(rooms);
+  double percent = 0;
+  if (wanted.ends_with('%') && reads_as(wanted, wanted.size() - 1, percent) && percent <= 100)
+    return share_of_bound(percent / 100, wanted, rooms);
+  int64_t bytes = 0;
+  if (reads_as(wanted, wanted.size(), bytes)) return {bytes, "as told" + warning(bytes, rooms)};
+  throw Error(Exit::bad_input, "memory",
+              "memory.limit is \"" + wanted + "\"; it must be auto, off, a share such as 80% or a number of bytes");
+}
+
+int64_t set_data_backstop(int64_t limit_bytes, int64_t untouched_bytes) {
+  const std::string status = read_proc_file("/proc/self/status").value_or("");
+  const int64_t growth = std::max<int64_t>(limit_bytes - held_bytes_in(status).value_or(0), 0);
+  const int64_t mapped = bytes_after(status, "VmData:").value_or(0) + untouched_bytes;
+  const auto wanted = static_cast<rlim_t>(mapped) + static_cast<rlim_t>(growth);
+  rlimit bound{};
+  getrlimit(RLIMIT_DATA, &bound);
+  if (bound.rlim_cur == RLIM_INFINITY || wanted < bound.rlim_cur) {
+    bound.rlim_cur = wanted;
+    setrlimit(RLIMIT_DATA, &bound);
+    getrlimit(RLIMIT_DATA, &bound);
+  }
+  return static_cast<int64_t>(bound.rlim_cur);
+}
+
+int64_t stack_bytes(int threads) {
+  pthread_attr_t defaults;
+  size_t bytes = 0;
+  if (pthread_getattr_default_np(&defaults) != 0) return 0;
+  pthread_attr_getstacksize(&defaults, &bytes);
+  pthread_attr_destroy(&defaults);
+  return static_cast<int64_t>(bytes) * threads;
+}
+
+std::optional<int64_t> held_bytes_of(int64_t pid, const std::string& root) {
+  const std::string process = pid == 0 ? "self" : std::to_string(pid);
+  return held_bytes_in(read_proc_file(fs::path(root) / "proc" / process / "status").value_or(""));
+}
+
+}  // namespace headroom

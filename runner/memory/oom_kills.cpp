@@ -1,0 +1,193 @@
+#include "memory/oom_kills.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "memory/cgroups.hpp"
+#include "memory/proc_file.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<int64_t> number_in(const fs::path& file, std::string_view key) {
+  const auto text = read_proc_file(file);
+  return text ? number_after(*text, key) : std::nullopt;
+}
+
+// Kills of processes of this very cgroup: v1, v2, v2 before Linux 5.2 (there with those of the cgroups below).
+std::optional<int64_t> kills_in(const fs::path& folder) {
+  if (const auto count = number_in(folder / "memory.oom_control", "oom_kill")) return count;
+  if (const auto count = number_in(folder / "memory.events.local", "oom_kill")) return count;
+  return number_in(folder / "memory.events", "oom_kill");
+}
+
+// Kills in a v2 cgroup and all below it.
+std::optional<int64_t> kills_below(const fs::path& folder) { return number_in(folder / "memory.events", "oom_kill"); }
+
+// How often its own limit was met.
+int64_t limit_hits(const fs::path& folder) {
+  for (const char* file : {"memory.events.local", "memory.events"}) {
+    if (const auto count = number_in(folder / file, "oom")) return *count;
+  }
+  return number_in(folder / "memory.failcnt", "").value_or(0);
+}
+
+std::optional<int64_t> limit_of(const fs::path& folder) {
+  constexpr int64_t no_limit = int64_t{1} << 62;
+  auto limit = number_in(folder / "memory.max", "");
+  if (!limit) limit = number_in(folder / "memory.limit_in_bytes", "");
+  return limit < no_limit ? limit : std::nullopt;
+}
+
+std::optional<int64_t> system_kills(const fs::path& root) { return number_in(root / "proc/vmstat", "oom_kill"); }
+
+int64_t machine_bytes(const fs::path& root) { return number_in(root / "proc/meminfo", "MemTotal:").value_or(0) * 1024; }
+
+}  // namespace
+
+OomKills::OomKills(std::string root, bool with_log)
+    : root_(std::move(root)), system_first_(system_kills(root_).value_or(0)) {
+  if (with_log) log_.emplace();
+}
+
+std::optional<OomKills::Place> OomKills::place_of(int64_t pid, std::optional<Place> before) {
+  const fs::path file = fs::path(root_) / "proc" / (pid == 0 ? "self" : std::to_string(pid)) / "cgroup";
+  const auto text = read_proc_file(file);
+  if (!text || text->empty()) return before;
+  const auto known = known_.find(*text);
+  if (known == known_.end()) {
+    Folders folders = memory_cgroup_folders(root_, pid);
+    for (const fs::path& folder : folders) note(folder);
+    places_.push_back(std::move(folders));
+  }
+  const Place now = known == known_.end() ? known_.emplace(*text, places_.size() - 1).first->second : known->second;
+  const auto is_above = [&](const Folders& folders) {
+    return std::all_of(places_[now].begin(), places_[now].end(), [&](const fs::path& folder) {
+      return std::find(folders.begin(), folders.end(), folder) != folders.end();
+    });
+  };
+  return before && is_above(places_[*before]) ? before : now;
+}
+
+void OomKills::note(const fs::path& folder) {
+  const auto kills = kills_in(folder);
+  if (!kills || counters_.contains(folder)) return;
+  counters_[folder] = {.first = *kills,
+                       .claimed = 0,
+                       .first_below = kills_below(folder).value_or(0),
+                       .claimed_below = 0,
+                       .first_hits = limit_hits(folder)};
+}
+
+void OomKills::settle() {
+  system_claimed_ = std::max(system_claimed_, system_settling_);
+  system_settling_ = system_rise();
+  recently_logged_ = 0;
+}
+
+int64_t OomKills::system_rise() const { return system_kills(root_).value_or(0) - system_first_; }
+
+std::optional<OomKill> OomKills::claim(int64_t pid, std::optional<Place> place) {
+  read_log(pid);
+  if (auto kill = from_log(pid, place)) return kill;
+  if (!place || !is_counted(places_[*place])) {
+    if (auto kill = place ? from_counters(places_[*place]) : std::nullopt) return kill;
+    return from_system();
+  }
+  return from_counters(places_[*place]);
+}
+
+// Its own counter can be compared: then there was no kill when it did not rise.
+bool OomKills::is_counted(const Folders& place) const {
+  const auto own =
+      std::find_if(place.begin(), place.end(), [&](const fs::path& folder) { return counters_.contains(folder); });
+  return own != place.end() && kills_in(*own);
+}
+
+int64_t OomKills::unclaimed_in_system() const { return system_rise() - system_claimed_ - recently_logged_; }
+
+void OomKills::read_log(int64_t pid) {
+  constexpr int patience_ms = 100;  // the kernel counts, kills, and writes its line, in this order
+  if (!log_) return;
+  const auto keep = [this](std::vector<LoggedKill> kills) {
+    for (LoggedKill& kill : kills) {
+      logged_.insert_or_assign(kill.pid, std::move(kill));
+      ++recently_logged_;
+    }
+  };
+  keep(log_->read());
+  if (!logged_.contains(pid) && unclaimed_in_system() > 0) keep(log_->read(patience_ms));
+}
+
+std::optional<OomKill> OomKills::from_log(int64_t pid, std::optional<Place> place) {
+  const auto found = logged_.find(pid);
+  if (found == logged_.end()) return std::nullopt;
+  OomKill kill{.held_bytes = found->second.held_bytes, .certain = true};
+  kill.evidence = "the kernel's log names process " + std::to_string(pid);
+  logged_.erase(found);
+  ++system_claimed_;
+  recently_logged_ = std::max<int64_t>(recently_logged_ - 1, 0);
+  if (place) {
+    const Folders& folders = places_[*place];
+    const auto own = std::find_if(folders.begin(), folders.end(),
+                                  [&](const fs::path& folder) { return counters_.contains(folder); });
+    if (own != folders.end()) ++counters_[*own].claimed;
+    name_limit(folders, kill);
+  }
+  return kill;
+}
+
+std::optional<OomKill> OomKills::from_counters(const Folders& place) {
+  bool own_is_gone = false;
+  for (const fs::path& folder : place) {
+    const auto found = counters_.find(folder);
+    if (found == counters_.end()) continue;
+    Counter& counter = found->second;
+    const auto now = own_is_gone ? kills_below(folder) : kills_in(folder);
+    if (!now) {
+      own_is_gone = true;
+      continue;
+    }
+    const int64_t rise = *now - (own_is_gone ? counter.first_below : counter.first);
+    int64_t& claimed = own_is_gone ? counter.claimed_below : counter.claimed;
+    const auto reserved = std::count_if(logged_.begin(), logged_.end(), [&](const auto& kill) {
+      return folder.string().ends_with(kill.second.victims_cgroup);
+    });
+    if (rise - claimed - reserved <= 0) return std::nullopt;
+    ++claimed;
+    ++system_claimed_;
+    OomKill kill{.certain = !own_is_gone};
+    kill.evidence =
+        "its cgroup " + folder.string() + " counted " + std::to_string(rise) + (rise == 1 ? " kill" : " kills");
+    if (own_is_gone) kill.evidence = "a kill was counted below " + folder.string() + ", its own cgroup is gone";
+    name_limit(place, kill);
+    return kill;
+  }
+  return std::nullopt;
+}
+
+std::optional<OomKill> OomKills::from_system() {
+  if (unclaimed_in_system() <= 0) return std::nullopt;
+  ++system_claimed_;
+  OomKill kill;
+  kill.evidence = "no counter of its own cgroup could be compared, but the whole system counted a kill";
+  return kill;
+}
+
+void OomKills::name_limit(const Folders& place, OomKill& kill) const {
+  for (const fs::path& folder : place) {
+    const auto found = counters_.find(folder);
+    if (found == counters_.end() || limit_hits(folder) == found->second.first_hits) continue;
+    if (const auto limit = limit_of(folder)) {
+      kill.cgroup = folder;
+      kill.limit_bytes = *limit;
+      return;
+    }
+  }
+  kill.limit_bytes = machine_bytes(root_);
+}
+
+}  // namespace headroom

@@ -1,0 +1,45 @@
+#include "memory/printable.hpp"
+
+namespace headroom {
+
+namespace {
+
+// The length of the UTF-8 character at the beginning of `text`, 0 when there is none.
+size_t character_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
+  }
+  const auto second = static_cast<unsigned char>(text[1]);  // overlong forms, surrogates, beyond the last
+  const bool odd = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                   (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+  return odd ? 0 : length;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, size_t most) {
+  constexpr std::string_view dots = "...";
+  std::string clean;
+  size_t cut = 0;  // where the text may end to leave room for the dots
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = character_length(text.substr(i));
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (clean.size() + dots.size() <= most) cut = clean.size();
+    if (length == 0) {
+      clean += '?';
+    } else if (length == 1 && (c < 0x20 || c == 0x7f)) {
+      clean += ' ';
+    } else {
+      clean += text.substr(i, length);
+    }
+    i += length == 0 ? 1 : length;
+    if (clean.size() > most) return clean.substr(0, cut).append(dots);
+  }
+  return clean;
+}
+
+}  // namespace headroom

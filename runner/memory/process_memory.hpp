@@ -1,0 +1,24 @@
+// memory/: what this process and its surroundings hold. Today: reading usage and limits, and the line users know.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace headroom {
+
+struct MemoryUsage {
+  int64_t process_bytes = 0;       // RssAnon + RssShmem + RssFile of this process
+  int64_t system_used_bytes = 0;   // of the machine, or of the cgroup where its limit is the smaller one
+  int64_t system_total_bytes = 0;  // the machine's memory or that cgroup's limit
+  bool total_is_cgroup = false;
+};
+
+// Reads /proc and the cgroup files (v1, v2, hybrid; every ancestor). `root` replaces "/" in tests. [any]
+MemoryUsage read_memory_usage(const std::string& root = "/");
+
+// "[Step 100] Memory - Process: 812.4MB (3.3%), System: 5.1/24.0GB (21.2%)": MB and GB are 2^20 and 2^30, as users know
+// them.
+std::string memory_line(const std::string& label, const MemoryUsage& usage);
+
+}  // namespace headroom

@@ -1,0 +1,188 @@
+#include "memory/process_tree.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fcntl.h>
+#include <filesystem>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
+
+#include "memory/printable.hpp"
+#include "memory/proc_file.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path folder_of(int64_t pid) { return fs::path("/proc") / std::to_string(pid); }
+
+// The text behind `key` at the beginning of a line.
+std::string text_after(const std::string& text, const std::string& key) {
+  const size_t line = text.find(key);
+  if (line == std::string::npos) return "";
+  const size_t begin = text.find_first_not_of(" \t", line + key.size());
+  return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+}
+
+struct Status {
+  std::string name;
+  int64_t parent = 0;
+  char state = '?';
+  std::optional<int64_t> rss_bytes;  // none: a zombie
+};
+
+std::optional<Status> read_status(int64_t pid) {
+  const auto text = read_proc_file(folder_of(pid) / "status");
+  if (!text || text->empty()) return std::nullopt;
+  Status status{.name = printable(text_after(*text, "Name:"), 64),
+                .parent = number_after(*text, "PPid:").value_or(0),
+                .state = (text_after(*text, "State:") + "?").front(),
+                .rss_bytes = std::nullopt};
+  if (const auto anonymous = number_after(*text, "RssAnon:"))
+    status.rss_bytes = (*anonymous + number_after(*text, "RssShmem:").value_or(0)) * 1024;
+  return status;
+}
+
+// Anonymous and shared memory; the whole of it before Linux 5.4, which does not tell them from file pages.
+std::optional<int64_t> read_pss(int64_t pid) {
+  const auto text = read_proc_file(folder_of(pid) / "smaps_rollup");
+  if (!text) return std::nullopt;
+  auto kilobytes = number_after(*text, "Pss_Anon:");
+  if (kilobytes) {
+    *kilobytes += number_after(*text, "Pss_Shmem:").value_or(0);
+  } else {
+    kilobytes = number_after(*text, "Pss:");
+  }
+  if (!kilobytes) return std::nullopt;
+  return *kilobytes * 1024;
+}
+
+// It is somebody else's, or this kernel has no such file. Who is about to end has none either, and does not count.
+bool pss_is_refused(int64_t pid) {
+  const int file = open((folder_of(pid) / "smaps_rollup").c_str(), O_RDONLY | O_CLOEXEC);
+  const int error = errno;
+  if (file >= 0) close(file);
+  return file < 0 && (error == EACCES || error == EPERM || (error == ENOENT && fs::exists(folder_of(pid))));
+}
+
+std::string read_command(int64_t pid) {
+  std::string words = read_proc_file(folder_of(pid) / "cmdline").value_or("");
+  while (words.ends_with('\0')) words.pop_back();
+  return printable(words, 200);
+}
+
+bool is_readable(int file) {
+  pollfd ready{.fd = file, .events = POLLIN, .revents = 0};
+  return file >= 0 && poll(&ready, 1, 0) > 0;
+}
+
+}  // namespace
+
+ProcessTree::ProcessTree(int64_t root) : root_(root) {}
+
+ProcessTree::~ProcessTree() {
+  for (const auto& [pid, member] : members_) {
+    if (member.process.file >= 0) close(member.process.file);
+  }
+}
+
+void ProcessTree::look() {
+  find_new();
+  for (auto& [pid, member] : members_) measure(member);
+}
+
+// A process stays below `root` as long as it lives, so everyone is judged once; and parents are found before children.
+void ProcessTree::find_new() {
+  std::set<int64_t> present, unknown;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    int64_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
+    present.insert(pid);
+    if (pid != root_ && !members_.contains(pid) && !outsiders_.contains(pid)) unknown.insert(pid);
+  }
+  std::erase_if(outsiders_, [&](int64_t pid) { return !present.contains(pid); });
+  std::map<int64_t, int64_t> parents;
+  for (const int64_t pid : unknown) {
+    if (const auto status = read_status(pid); status && status->state != 'Z') parents[pid] = status->parent;
+  }
+  for (bool found = true; found;) {
+    found = false;
+    for (auto entry = parents.begin(); entry != parents.end();) {
+      const auto [pid, parent] = *entry;
+      const bool is_ours = parent == root_ || members_.contains(parent);
+      if (is_ours) add(pid, parent);
+      found |= is_ours;
+      entry = is_ours ? parents.erase(entry) : std::next(entry);
+    }
+  }
+  // Whose parent came after the list was made may be ours yet.
+  for (const auto& [pid, parent] : parents) {
+    if (parent == 0 || present.contains(parent)) outsiders_.insert(pid);
+  }
+}
+
+void ProcessTree::add(int64_t pid, int64_t parent) {
+  if (const auto found = members_.find(parent); found != members_.end()) found->second.has_new_child = true;
+  Member member;
+  member.process.pid = pid;
+  member.process.file = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  members_.emplace(pid, std::move(member));
+}
+
+bool ProcessTree::measure(Member& member) {
+  WatchedProcess& process = member.process;
+  const auto status = read_status(process.pid);
+  if (!status) return false;
+  process.parent = status->parent;
+  if (process.name != status->name) {  // new, or another program by now
+    process.name = status->name;
+    process.command = read_command(process.pid);
+  }
+  if (!status->rss_bytes) return true;
+  member.rss_bytes = *status->rss_bytes;
+  const auto now = Clock::now();
+  if (now >= member.pss_read + (member.has_new_child ? 5 : 50) * member.pss_cost) {
+    const auto pss = read_pss(process.pid);
+    if (!pss && !pss_is_refused(process.pid)) return true;  // about to end, or to become another program
+    process.by_rss = !pss;
+    member.pss_bytes = pss.value_or(member.rss_bytes);
+    member.rss_at_pss = member.rss_bytes;
+    member.pss_read = now;
+    member.pss_cost = Clock::now() - now;
+    member.has_new_child = false;
+  }
+  process.bytes = std::max<int64_t>(member.pss_bytes + member.rss_bytes - member.rss_at_pss, 0);
+  return true;
+}
+
+std::vector<ProcessTree::Death> ProcessTree::take_deaths() {
+  std::vector<Death> deaths;
+  for (auto entry = members_.begin(); entry != members_.end();) {
+    WatchedProcess& process = entry->second.process;
+    const auto status = process.file < 0 ? read_status(process.pid) : std::nullopt;
+    const bool ended = process.file >= 0 ? is_readable(process.file) : (!status || status->state == 'Z');
+    if (!ended) {
+      ++entry;
+      continue;
+    }
+    deaths.push_back({process, status_of_dead(process.pid, process.file)});
+    if (process.file >= 0) close(process.file);
+    entry = members_.erase(entry);
+  }
+  return deaths;
+}
+
+std::vector<WatchedProcess> ProcessTree::processes() const {
+  std::vector<WatchedProcess> list;
+  for (const auto& [pid, member] : members_) list.push_back(member.process);
+  return list;
+}
+
+}  // namespace headroom

@@ -1,0 +1,75 @@
+// The processes below one: who they are, what they hold, and how they end. Linux tells a parent only; this asks for
+// grandchildren too.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace headroom {
+
+struct WatchedProcess {
+  int64_t pid = 0, parent = 0;
+  std::string name;     // as the kernel shortens it: 15 characters
+  std::string command;  // its words, at most 200 characters
+  int64_t bytes = 0;    // anonymous and shared memory, shared parts divided among those who share them (PSS)
+  bool by_rss = false;  // PSS may not be read: shared parts count in full
+  int file = -1;        // a pidfd, readable once it has ended; -1: this kernel has none
+};
+
+// Everything below `root`, as far as it was there at a look. With PR_SET_CHILD_SUBREAPER in `root` nothing escapes.
+// [control]
+class ProcessTree {
+ public:
+  explicit ProcessTree(int64_t root);
+  ~ProcessTree();
+  ProcessTree(const ProcessTree&) = delete;
+  ProcessTree& operator=(const ProcessTree&) = delete;
+
+  // Finds new ones and measures all. PSS costs the kernel a walk through a process's pages: it is read at most for a
+  // fiftieth of the time - a fifth where there is a new child to share with -, and in between moved by what changed in
+  // RSS.
+  void look();
+
+  // Those that have ended since the last call are taken out of the tree and returned, with what was last seen of them.
+  // Also at any time between looks, when a `file` is readable.
+  struct Death {
+    WatchedProcess process;
+    std::optional<int> status;  // as waitpid() gives it; nullopt: nobody saw it
+  };
+  std::vector<Death> take_deaths();
+
+  std::vector<WatchedProcess> processes() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Member {
+    WatchedProcess process;
+    int64_t rss_bytes = 0;
+    int64_t pss_bytes = 0, rss_at_pss = 0;
+    Clock::time_point pss_read{};
+    Clock::duration pss_cost{};
+    bool has_new_child = false;  // it shares its memory now
+  };
+  void find_new();
+  bool measure(Member& member);  // false: it is gone
+  void add(int64_t pid, int64_t parent);
+
+  int64_t root_;
+  std::map<int64_t, Member> members_;
+  std::set<int64_t> outsiders_;  // looked at before, and not ours
+};
+
+// "python3", also of a zombie; "" when it is gone.
+std::string process_name(int64_t pid);
+
+// The status of a process that has ended, whoever its parent is: nullopt when this kernel does not tell. `pidfd` may be
+// -1.
+std::optional<int> status_of_dead(int64_t pid, int pidfd);
+
+}  // namespace headroom

@@ -1,0 +1,22 @@
+#include "memory/quantities.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace headroom {
+
+std::string time_text(double seconds) {
+  std::array<char, 64> text;
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 60) {
+    std::snprintf(text.data(), text.size(), "%.1f s", seconds);
+  } else if (whole < 3600) {
+    std::snprintf(text.data(), text.size(), "%lld min %lld s", whole / 60, whole % 60);
+  } else {
+    std::snprintf(text.data(), text.size(), "%lld h %lld min", whole / 3600, whole % 3600 / 60);
+  }
+  return text.data();
+}
+
+}  // namespace headroom

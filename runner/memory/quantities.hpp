@@ -1,0 +1,13 @@
+// Amounts as people read them in log lines and reports.
+#pragma once
+
+#include <string>
+
+#include "memory/size_text.hpp"
+
+namespace headroom {
+
+// "0.4 s", "12.5 s", "2 min 10 s", "3 h 5 min".
+std::string time_text(double seconds);
+
+}  // namespace headroom

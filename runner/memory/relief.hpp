@@ -1,0 +1,48 @@
+// The pressure ladder: what a run gives up, in order, before it gives up itself. Whoever holds memory that it can do
+// without registers a rung; memory/ knows none of them by name.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+struct Rung {
+  std::string name;  // "sample cache", for log lines
+  int order =
+      0;  // lower is taken first: 100 sample cache, 200 prefetch, 300 purge, 400 micro-batch, 500 checkpoint and exit
+  // [any] Gives back about `wanted_bytes`, from any thread and in the middle of an allocation: takes locks only with
+  // try_lock, allocates nothing. Returns the bytes given back. Empty: nothing can be done at once.
+  std::function<int64_t(int64_t wanted_bytes)> give_back = {};
+  // [control] Between two windows, when pressure lasts: makes the run smaller, until relax(). Empty: nothing.
+  std::function<void()> tighten = {};
+  // [control] Undoes one tighten() when pressure has gone. Empty: it cannot be undone.
+  std::function<void()> relax = {};
+};
+
+// A rung is on the ladder as long as its registration lives.
+class RungRegistration {
+ public:
+  RungRegistration() = default;
+  explicit RungRegistration(std::shared_ptr<const Rung> rung) : rung_(std::move(rung)) {}
+  RungRegistration(RungRegistration&&) = default;
+  RungRegistration& operator=(RungRegistration&& other);
+  ~RungRegistration();
+  explicit operator bool() const { return rung_ != nullptr; }
+
+ private:
+  std::shared_ptr<const Rung> rung_;
+};
+[[nodiscard]] RungRegistration add_rung(Rung rung);
+
+// What is on the ladder, lowest order first. [any]
+std::vector<std::shared_ptr<const Rung>> rungs();
+
+// [any] Asks the rungs in order to give back, until `wanted_bytes` are; returns how many were. A call from inside a
+// rung, or while another thread is at it, returns 0 at once.
+int64_t give_back_memory(int64_t wanted_bytes);
+
+}  // namespace headroom

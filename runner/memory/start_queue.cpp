@@ -1,0 +1,152 @@
+#include "memory/start_queue.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "error.hpp"
+#include "memory/size_text.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr double first_pause = 0.2, longest_pause = 2, glance = 0.1, seconds_between_lines = 60;
+
+std::string count_of(size_t number, const char* what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+// "2 other runs have reserved 5.0 GiB and hold 2.1 GiB of it (quick_demo, pid 71: 3.0 GiB; ...)"; empty without any.
+std::string describe(const std::vector<OtherRun>& runs, bool waiting) {
+  size_t number = 0;
+  int64_t reserved = 0, held = 0;
+  std::string names;
+  for (const OtherRun& run : runs) {
+    if (run.waits() != waiting) continue;
+    reserved += std::min(run.reserved_bytes, int64_t{1} << 50);
+    held += std::min(run.held_bytes, run.reserved_bytes);
+    if (++number > 3) continue;
+    names +=
+        (number > 1 ? "; " : "") + run.name + ", pid " + std::to_string(run.pid) + ": " + size_text(run.reserved_bytes);
+  }
+  if (number == 0) return "";
+  if (number > 3) names += "; ...";
+  const std::string figures = waiting
+                                  ? " in front waiting for " + size_text(reserved)
+                                  : " with " + size_text(reserved) + " reserved, " + size_text(held) + " of it held";
+  return "; " + count_of(number, waiting ? "run" : "other run") + figures + " (" + names + ")";
+}
+
+// One look at the machine and at the runs ahead.
+class Outlook {
+ public:
+  Outlook(const MemoryRequest& request, const std::vector<OtherRun>& ahead, const std::string& root)
+      : request_(request), rooms_(read_rooms(root)) {
+    set_aside(rooms_, ahead);
+    limit_ = decide_limit(request.limit, rooms_);
+    others_ = describe(ahead, /*waiting=*/false) + describe(ahead, /*waiting=*/true);
+  }
+
+  const MemoryLimit& limit() const { return limit_; }
+  bool fits() const { return !limit_.bytes || request_.needed_bytes <= available(); }
+  int64_t reservation() const { return request_.needed_bytes > 0 ? request_.needed_bytes : limit_.bytes.value_or(0); }
+
+  // The most this limit could ever give, were nobody else here.
+  bool never_fits() const {
+    if (fits()) return false;
+    if (request_.limit != "auto") return request_.needed_bytes > *limit_.bytes;
+    const Room* bound = rooms_.smallest_bound();
+    return bound != nullptr && request_.needed_bytes > bound->bound_bytes - bound->bound_bytes / 10;
+  }
+
+  std::string waiting_line() const {
+    return "waiting for memory: needs " + size_text(request_.needed_bytes) + ", " + size_text(available()) + " free" +
+           others_;
+  }
+
+  [[noreturn]] void give_up() const {
+    std::string sentence = "the run needs " + size_text(request_.needed_bytes) + ", and memory.limit gives it " +
+                           size_text(*limit_.bytes) + " (" + limit_.rule + ")" + others_;
+    if (!never_fits()) {
+      sentence += request_.wait_seconds > 0 ? ": memory.wait is over: let it wait longer, free some memory"
+                                            : ": let it wait with memory.wait = \"10 min\", free some memory";
+      sentence += " or make the run smaller";
+    } else if (request_.limit != "auto") {
+      sentence += ": raise the limit or make the run smaller";
+    } else {
+      const Room* bound = rooms_.smallest_bound();
+      sentence += "; it will never fit 0.9 of the " + size_text(bound->bound_bytes) + " of " + bound->name +
+                  ": raise that bound or make the run smaller";
+    }
+    throw Error(Exit::does_not_fit, "memory", sentence);
+  }
+
+ private:
+  int64_t available() const {
+    int64_t bytes = limit_.bytes.value_or(INT64_MAX);
+    if (request_.limit == "auto" || request_.wait_seconds <= 0) return bytes;
+    for (const Room& room : rooms_.rooms) bytes = std::min(bytes, room.free_bytes());
+    return bytes;
+  }
+
+  const MemoryRequest& request_;
+  Rooms rooms_;
+  MemoryLimit limit_;
+  std::string others_;
+};
+
+class Queue {
+ public:
+  Queue(const MemoryRequest& request, const WaitClock& clock, const std::string& root)
+      : request_(request), clock_(clock), root_(root), place_(Reservation::queue(request.name, request.needed_bytes)) {}
+
+  std::optional<MemoryGrant> wait() {
+    const double start = clock_.now_seconds();
+    double next_line = start;
+    for (double pause = first_pause;; pause = std::min(pause * 1.5, longest_pause)) {
+      std::optional<Outlook> outlook;
+      const bool granted = place_.take([&](const std::vector<OtherRun>& ahead) {
+        outlook.emplace(request_, ahead, root_);
+        return outlook->fits() ? std::optional(outlook->reservation()) : std::nullopt;
+      });
+      if (granted) return MemoryGrant{outlook->limit(), std::move(place_)};
+      const double now = clock_.now_seconds(), left = start + request_.wait_seconds - now;
+      if (left <= 0 || outlook->never_fits()) outlook->give_up();
+      if (now >= next_line && request_.say) {
+        request_.say(outlook->waiting_line());
+        next_line = now + seconds_between_lines;
+      }
+      if (!sleep(std::min(pause, left))) return std::nullopt;
+    }
+  }
+
+ private:
+  // False: cancelled.
+  bool sleep(double seconds) const {
+    for (double left = seconds; left > 0; left -= glance) {
+      if (request_.cancelled && request_.cancelled()) return false;
+      clock_.sleep_seconds(std::min(left, glance));
+    }
+    return true;
+  }
+
+  const MemoryRequest& request_;
+  const WaitClock& clock_;
+  const std::string& root_;
+  Reservation place_;
+};
+
+}  // namespace
+
+WaitClock WaitClock::of_machine() {
+  using Seconds = std::chrono::duration<double>;
+  return {[] { return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count(); },
+          [](double seconds) { std::this_thread::sleep_for(Seconds(seconds)); }};
+}
+
+std::optional<MemoryGrant> wait_for_memory(const MemoryRequest& request, const WaitClock& clock,
+                                           const std::string& root) {
+  return Queue(request, clock, root).wait();
+}
+
+}  // namespace headroom

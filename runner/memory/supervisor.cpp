@@ -1,0 +1,149 @@
+#include "memory/supervisor.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include "memory/quantities.hpp"
+#include "memory/supervised.hpp"
+
+namespace headroom {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Pipe {
+ public:
+  Pipe() {
+    if (pipe2(ends_.data(), O_CLOEXEC) != 0)
+      throw Error(Exit::bug, "supervisor", std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  ~Pipe() {
+    for (const int end : ends_) {
+      if (end >= 0) close(end);
+    }
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  int write_end() const { return ends_[1]; }
+  // Until the last writer closes, or only what is there already.
+  std::string read_all(bool wait) {
+    close(std::exchange(ends_[1], -1));
+    if (!wait) fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+    std::string text;
+    std::array<char, 65536> block;
+    for (;;) {
+      const ssize_t got = read(ends_[0], block.data(), block.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return text;
+      text.append(block.data(), static_cast<size_t>(got));
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
+pid_t start(const std::filesystem::path& program, const std::vector<std::string>& arguments, ChildOptions options) {
+  std::vector<std::string> words{program.string()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  // OpenMP threads sleep while they wait instead of burning the cores others need.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr)
+    options.environment.emplace_back("OMP_WAIT_POLICY=PASSIVE");
+  try {
+    return start_child(std::move(words), options);
+  } catch (const std::system_error& problem) {
+    throw Error(Exit::bug, "supervisor",
+                "cannot start " + program.string() + ": " + problem.code().message() + ": build Headroom again");
+  }
+}
+
+}  // namespace
+
+int Ended::exit_code() const {
+  switch (end.signal()) {
+    case 0:
+      return end.exit_code();
+    case SIGINT:
+      return static_cast<int>(Exit::interrupted);
+    case SIGTERM:
+    case SIGUSR1:
+      return static_cast<int>(Exit::resumable);
+    case SIGKILL:
+      return static_cast<int>(Exit::killed);
+    default:
+      return static_cast<int>(Exit::bug);
+  }
+}
+
+Ended supervise(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
+  SignalRelay signals({SIGTERM, SIGINT, SIGUSR1, SIGHUP});
+  Pipe told;
+  OomKills kills;
+  const auto place = kills.place_of(0);
+  const auto started = Clock::now();
+  const pid_t child =
+      start(program, arguments,
+            {.environment = {supervisor_variable + std::to_string(told.write_end())}, .kept_file = told.write_end()});
+  std::optional<int> signal;
+  while (!(signal = ended_by(child))) {
+    pollfd ready{.fd = signals.file(), .events = POLLIN, .revents = 0};
+    poll(&ready, 1, -1);
+    signals.forward(child, SIGTERM);
+  }
+  Ended ended;
+  ended.pid = child;
+  ended.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  if (signal == SIGKILL) ended.oom_kill = kills.claim(child, place);
+  ended.end = wait_for(child);
+  ended.last_forwarded = signals.last();
+  ended.run_folder = told.read_all(/*wait=*/false);
+  return ended;
+}
+
+std::string output_of(const std::filesystem::path& program, const std::vector<std::string>& arguments, Ended& ended) {
+  std::signal(SIGCHLD, SIG_DFL);
+  Pipe output;
+  const pid_t child = start(program, arguments, {.stdout_file = output.write_end()});
+  std::string text = output.read_all(/*wait=*/true);
+  ended.pid = child;
+  ended.end = wait_for(child);
+  return text;
+}
+
+std::string how_it_ended(const ChildEnd& end, const std::optional<OomKill>& oom_kill) {
+  const int signal = end.signal();
+  if (signal == 0) return "ended with exit code " + std::to_string(end.exit_code());
+  const std::string name = signal_name(signal) + " (" + strsignal(signal) + ")";
+  switch (signal) {
+    case SIGKILL: {
+      if (!oom_kill) return "was killed with SIGKILL, not by the kernel for lack of memory";
+      std::string text =
+          std::string(oom_kill->certain ? "was" : "was probably") + " killed by the kernel's OOM killer: ";
+      text += oom_kill->cgroup.empty()
+                  ? "the machine's memory ran out"
+                  : "cgroup " + oom_kill->cgroup.string() + " was at its limit of " + size_text(oom_kill->limit_bytes);
+      return text;
+    }
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+      return "crashed with " + name + (end.core_dumped() ? ", core dumped" : "");
+    default:
+      return "was ended by " + name;
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,122 @@
+#include "memory/tensor_allocator.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/util/Exception.h>
+#include <new>
+
+#include "memory/allocation_table.hpp"
+#include "memory/arena.hpp"
+#include "memory/budget.hpp"
+#include "memory/ledger.hpp"
+#include "memory/relief.hpp"
+
+namespace headroom {
+
+namespace {
+
+std::atomic<int64_t> lent{0}, allocations{0}, refused{0};
+std::atomic<int64_t> fail_at{-1};
+thread_local int essential = 0;
+thread_local bool must_pass = false;  // the allocation under way is an essential one
+
+AllocationTable& table() {
+  static auto* made = new AllocationTable;  // outlives every tensor, also static ones
+  return *made;
+}
+
+bool arena_may_grow(int64_t bytes) { return must_pass || may_grow(bytes); }
+
+// True once, for the allocation that was chosen to fail.
+bool must_fail() {
+  if (fail_at.load(std::memory_order_relaxed) < 0) return false;
+  return fail_at.fetch_sub(1, std::memory_order_relaxed) == 0;
+}
+
+[[noreturn]] void refuse(size_t bytes) {
+  refused.store(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory for ", bytes, " bytes within the limit of ", memory_limit(),
+                   " bytes");
+  __builtin_unreachable();
+}
+
+void* take(size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  must_pass = essential > 0 && bytes <= EssentialAllocations::most_bytes;
+  if (!must_pass && must_fail()) refuse(bytes);
+  void* data = arena::allocate(bytes);
+  if (data == nullptr && give_back_memory(static_cast<int64_t>(bytes)) > 0) data = arena::allocate(bytes);
+  if (data == nullptr) refuse(bytes);
+  const auto usable = static_cast<int64_t>(arena::usable_bytes(data));
+  try {
+    table().insert(data, static_cast<uint64_t>(usable), current_owner());
+  } catch (const std::bad_alloc&) {
+    arena::release(data);
+    refuse(bytes);
+  }
+  lent.fetch_add(usable, std::memory_order_relaxed);
+  account(current_owner(), usable);
+  return data;
+}
+
+void give_back(void* data) {
+  if (data == nullptr) return;
+  const AllocationTable::Entry entry = table().take(data);
+  const auto bytes = static_cast<int64_t>(entry.bytes);
+  account(static_cast<Owner>(entry.owner), -bytes);
+  lent.fetch_sub(bytes, std::memory_order_relaxed);
+  arena::release(data);
+}
+
+class TensorAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    void* data = bytes > 0 ? take(bytes) : nullptr;
+    return {data, data, &give_back, c10::kCPU};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
+  void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }
+};
+
+}  // namespace
+
+void install_tensor_allocator() {
+  static const bool installed = [] {
+    static TensorAllocator allocator;
+    table();
+    arena::set_gate(&arena_may_grow);
+    set_mapped_reader(&arena::mapped_bytes, [] { return lent.load(std::memory_order_relaxed); });
+    c10::SetCPUAllocator(&allocator, /*priority=*/255);
+    static const RungRegistration purge =
+        add_rung({.name = "free tensor memory", .order = 300, .give_back = [](int64_t) { return arena::purge(); }});
+    return true;
+  }();
+  (void)installed;
+}
+
+int64_t purge_tensor_memory(c10::Device device) {
+  if (device.is_cpu()) return arena::purge();
+  auto* allocator = at::getDeviceAllocator(device.type());
+  const auto reserved = [&] {
+    return allocator->getDeviceStats(device.index())
+        .reserved_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)]
+        .current;
+  };
+  const int64_t before = reserved();
+  allocator->emptyCache();
+  return before - reserved();
+}
+
+void purge_heap() { arena::purge_heap(); }
+
+EssentialAllocations::EssentialAllocations() { ++essential; }
+EssentialAllocations::~EssentialAllocations() { --essential; }
+
+int64_t tensor_allocations() { return allocations; }
+void fail_tensor_allocation(int64_t skip) { fail_at = skip; }
+int64_t refused_bytes() { return refused; }
+
+}  // namespace headroom

@@ -1,0 +1,39 @@
+// LibTorch's CPU allocator, ours: every tensor comes from the arena, is on the ledger under the owner of its scope, and
+// never takes the process above its limit. On a GPU the same questions go to the device's own caching allocator.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <cstdint>
+
+namespace headroom {
+
+// First thing in main, before any tensor exists: c10::SetCPUAllocator. Later calls do nothing. What would take U above
+// the limit (memory/budget.hpp) is first asked back from the pressure ladder, then refused with c10::OutOfMemoryError.
+// [control]
+void install_tensor_allocator();
+
+// `empty_cache`: what is free goes back to the system, or to the device. Returns the bytes. [any]
+int64_t purge_tensor_memory(c10::Device device = c10::kCPU);
+
+// What malloc and new got back goes to the system too. [any]
+void purge_heap();
+
+// What must not stop half-way because of a few bytes: while it lives, this thread's allocations of up to 64 KiB pass
+// the limit. Larger ones are bound by it as ever. Nests.
+class EssentialAllocations {
+ public:
+  EssentialAllocations();
+  ~EssentialAllocations();
+  EssentialAllocations(const EssentialAllocations&) = delete;
+  EssentialAllocations& operator=(const EssentialAllocations&) = delete;
+  static constexpr size_t most_bytes = 64 << 10;
+};
+
+// For tests and probes.
+int64_t tensor_allocations();  // since the start
+// The allocation that comes after `skip` others fails once, as if there were no memory; below 0: none does.
+void fail_tensor_allocation(int64_t skip);
+// How many bytes the last refused allocation asked for.
+int64_t refused_bytes();
+
+}  // namespace headroom

@@ -1,0 +1,47 @@
+// From a probe's points to the peak of any setting: what grows with the micro-batch is a line through the last points,
+// what grows with the batch (slots) and with the epoch (metrics.mode = "full") is arithmetic. Torch-free.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/loader.hpp"
+#include "plan/probe.hpp"
+
+namespace headroom {
+
+// What of a run's settings decides its memory, beside what was probed.
+struct Setting {
+  int64_t batch_size = 1, accumulation = 1, micro_batch = 1;
+};
+
+struct Prediction {
+  int64_t peak_bytes = 0;
+  std::array<int64_t, probe_phases.size()> phase_bytes{};  // U after each phase
+  size_t largest_phase = 0;                                // the first that comes within 1 % of the peak
+  int64_t slots_bytes = 0;                                 // of all loaders
+  int64_t kept_bytes = 0;                                  // metrics.mode = "full"
+};
+
+class Fit {
+ public:
+  // REQUIRES: at least one point. `loader`: workers and prefetching; `full`: metrics.mode.
+  Fit(Probe probe, const LoaderOptions& loader, bool full);
+
+  Prediction predict(const Setting& setting) const;
+  const Probe& probe() const { return probe_; }
+
+  // How far a prediction may lie above the truth: what exceeds a limit by less than this is tried all the same.
+  static constexpr double most_over = 0.15;
+
+ private:
+  int64_t held_at(size_t phase, int64_t micro_batch) const;
+  int64_t slots_at(int64_t batch_size) const;
+
+  Probe probe_;
+  size_t slots_ = 0;  // batches of all loaders
+  bool full_;
+};
+
+}  // namespace headroom

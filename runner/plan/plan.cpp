@@ -1,0 +1,128 @@
+#include "plan/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace headroom {
+
+namespace {
+
+// Powers of two that divide the window, the batch as it is written, and the window itself.
+std::vector<int64_t> batches_of(int64_t window, int64_t written) {
+  std::vector<int64_t> batches = {written, window};
+  for (int64_t batch = 1; batch <= window; batch *= 2) {
+    if (window % batch == 0) batches.push_back(batch);
+  }
+  std::sort(batches.begin(), batches.end(), std::greater<>());
+  batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
+  return batches;
+}
+
+nlohmann::json row_json(const PlanRow& row) {
+  nlohmann::json phases;
+  for (size_t i = 0; i < probe_phases.size(); ++i) phases[std::string(probe_phases[i])] = row.prediction.phase_bytes[i];
+  return {{"batch_size", row.setting.batch_size},
+          {"gradient_accumulation_steps", row.setting.accumulation},
+          {"micro_batch", row.setting.micro_batch},
+          {"predicted_peak_bytes", row.prediction.peak_bytes},
+          {"largest_phase", probe_phases[row.prediction.largest_phase]},
+          {"phase_bytes", phases},
+          {"fits", row.fits}};
+}
+
+class Planner {
+ public:
+  Planner(const Experiment& experiment, const Fit& fit, const MemoryLimit& limit)
+      : train_(experiment.train), fit_(fit), limit_(limit) {}
+
+  Plan make() const {
+    Plan plan;
+    plan.limit = limit_;
+    plan.why_whole = fit_.probe().why_whole;
+    plan.base_bytes = fit_.probe().base_bytes;
+    plan.kept_bytes_per_sample = fit_.probe().kept_bytes;
+    plan.kept_samples = fit_.probe().train_samples + fit_.probe().val_samples;
+    plan.micro_batch_is_auto = train_.micro_batch == 0 && plan.why_whole.empty();
+    plan.probe_seconds = fit_.probe().seconds;
+    for (const int64_t batch :
+         plan.why_whole.empty() ? batches_of(window(), train_.batch_size) : std::vector<int64_t>{train_.batch_size}) {
+      for (const int64_t micro_batch : plan.why_whole.empty() ? halvings(batch) : std::vector<int64_t>{batch})
+        plan.rows.push_back(row(batch, micro_batch));
+    }
+    plan.as_written = as_written(plan);
+    plan.recommended = recommended(plan);
+    return plan;
+  }
+
+ private:
+  int64_t window() const { return train_.batch_size * train_.gradient_accumulation_steps; }
+
+  PlanRow row(int64_t batch, int64_t micro_batch) const {
+    const Setting setting{batch, window() / batch, micro_batch};
+    const Prediction prediction = fit_.predict(setting);
+    return {setting, prediction, !limit_.bytes || prediction.peak_bytes <= *limit_.bytes};
+  }
+
+  PlanRow as_written(const Plan& plan) const {
+    if (!plan.micro_batch_is_auto) {
+      const int64_t size = plan.why_whole.empty() ? std::min(train_.micro_batch, train_.batch_size) : train_.batch_size;
+      return row(train_.batch_size, size);
+    }
+    PlanRow found;
+    for (const int64_t size : halvings(train_.batch_size)) {
+      found = row(train_.batch_size, size);
+      if (found.fits) break;
+    }
+    return found;
+  }
+
+  // Larger batches than the one written are nobody's wish: they are for reading, not for recommending.
+  std::optional<PlanRow> recommended(const Plan& plan) const {
+    if (plan.as_written.fits && plan.micro_batch_is_auto && plan.as_written.setting.micro_batch == train_.batch_size)
+      return plan.as_written;
+    std::optional<PlanRow> best;
+    for (const PlanRow& row : plan.rows) {
+      if (!row.fits || row.setting.batch_size > train_.batch_size) continue;
+      if (!best || row.setting.micro_batch > best->setting.micro_batch) best = row;
+    }
+    if (!plan.micro_batch_is_auto && plan.as_written.fits) return plan.as_written;
+    return best;
+  }
+
+  const TrainSection& train_;
+  const Fit& fit_;
+  const MemoryLimit& limit_;
+};
+
+}  // namespace
+
+std::vector<int64_t> halvings(int64_t batch_size) {
+  std::vector<int64_t> sizes = {batch_size};
+  while (sizes.back() > 1) sizes.push_back((sizes.back() + 1) / 2);
+  return sizes;
+}
+
+Plan make_plan(const Experiment& experiment, const Fit& fit, const MemoryLimit& limit) {
+  return Planner(experiment, fit, limit).make();
+}
+
+nlohmann::json Plan::json() const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const PlanRow& row : rows) list.push_back(row_json(row));
+  nlohmann::json json = {{"predicted_peak_bytes", as_written.prediction.peak_bytes},
+                         {"fits", as_written.fits},
+                         {"as_written", row_json(as_written)},
+                         {"limit", {{"bytes", nullptr}, {"rule", limit.rule}}},
+                         {"base_bytes", base_bytes},
+                         {"rows", list},
+                         {"recommendation", nullptr},
+                         {"cached", cached},
+                         {"probe_seconds", probe_seconds}};
+  if (limit.bytes) json["limit"]["bytes"] = *limit.bytes;
+  if (recommended) json["recommendation"] = row_json(*recommended);
+  if (!why_whole.empty()) json["why_whole"] = why_whole;
+  return json;
+}
+
+}  // namespace headroom

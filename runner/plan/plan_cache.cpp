@@ -1,0 +1,90 @@
+#include "plan/plan_cache.hpp"
+
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/digest.hpp"
+#include "config/user_cache.hpp"
+
+namespace headroom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int probe_format = 1;
+
+// This very file: another build of it is another file.
+nlohmann::json file_id(const fs::path& file) {
+  struct stat info {};
+  if (stat(file.c_str(), &info) != 0) return file.string();
+  return {fs::canonical(file).string(), info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+}
+
+std::string text_of(const OptionTable& table, const OptionValues& values) {
+  std::ostringstream text;
+  text << options_to_toml(table, values);
+  return text.str();
+}
+
+std::string machine() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+fs::path file_of(const std::string& key) {
+  const fs::path folder = user_cache("plans");
+  return folder.empty() ? folder : folder / (key + ".json");
+}
+
+}  // namespace
+
+std::string plan_key(const Setup& setup) {
+  const Experiment& e = *setup.experiment;
+  const nlohmann::json json = {
+      {"format", probe_format},
+      {"headroom", file_id("/proc/self/exe")},
+      {"libtorch", TORCH_VERSION},
+      {"machine", machine()},
+      {"model", file_id(setup.model_library->path())},
+      {"model_options", text_of(setup.model_table, setup.model_options)},
+      {"source", file_id(setup.source_library->path())},
+      {"data_options", text_of(setup.data_table, setup.data_options)},
+      {"content", setup.content_id},
+      {"samples", {setup.splits.train.length(), setup.splits.val.length(), setup.samples_per_epoch()}},
+      {"readers",
+       {e.data.num_workers, e.data.prefetch_factor, e.data.persistent_workers, e.data.cache_size_bytes,
+        e.data.chunk_cache_size_bytes}},
+      {"optimizer", {e.train.optimizer.name, e.train.optimizer.momentum > 0, e.train.ema_decay > 0}},
+      {"clips", e.train.clip_norm > 0},
+      {"precision", e.train.precision},
+      {"metrics", {e.metrics.mode, e.metrics.train_batches, e.metrics.eval_batches}},
+      {"device", setup.device.str()},
+      {"threads", setup.threads},
+      {"window", std::min<int64_t>(setup.window_samples(), 16)},  // how far a probe can go
+  };
+  return Digest().add(json.dump()).hex();
+}
+
+std::optional<Probe> kept_probe(const std::string& key) {
+  std::ifstream file(file_of(key));
+  if (!file) return std::nullopt;
+  const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return std::nullopt;
+  try {
+    return Probe::from_json(json);
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+void keep_probe(const std::string& key, const Probe& probe) {
+  if (const fs::path file = file_of(key); !file.empty()) keep_in_cache(file, probe.json().dump());
+}
+
+}  // namespace headroom

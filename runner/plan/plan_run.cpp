@@ -1,0 +1,103 @@
+#include "plan/plan_run.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "memory/reservations.hpp"
+#include "memory/size_text.hpp"
+#include "memory/supervisor.hpp"
+#include "plan/plan_cache.hpp"
+#include "train/signals.hpp"
+
+namespace headroom {
+
+namespace {
+
+// The limit a run would be given now; where it may wait for others to end, what it would be given without them.
+MemoryLimit foreseen_limit(const std::string& wanted, bool may_wait) {
+  Rooms rooms = read_rooms();
+  if (const Room* bound = rooms.smallest_bound(); may_wait && wanted == "auto" && bound != nullptr) {
+    return {bound->bound_bytes - bound->bound_bytes / 10, "0.9 of the bound of " + bound->name};
+  }
+  set_aside(rooms, other_runs());
+  return decide_limit(wanted, rooms);
+}
+
+Probe probe_in_child(const ProbeWords& words) {
+  Ended ended;
+  const std::string text = output_of("/proc/self/exe", words, ended);
+  const int exit_code = ended.exit_code();
+  if (exit_code != 0) {
+    const bool known = exit_code < 128 && exit_code != static_cast<int>(Exit::bug);
+    throw Error(known ? static_cast<Exit>(exit_code) : Exit::bug, "plan",
+                "the probe ended with exit code " + std::to_string(exit_code) + " (see above)");
+  }
+  try {
+    return Probe::from_json(nlohmann::json::parse(text));
+  } catch (const nlohmann::json::exception& problem) {
+    throw Error(Exit::bug, "plan", std::string("the probe's answer cannot be read: ") + problem.what());
+  }
+}
+
+Probe find_probe(const Setup& setup, const ProbeWords& words, bool& cached) {
+  const std::string key = plan_key(setup);
+  if (auto kept = kept_probe(key)) {
+    cached = true;
+    return *kept;
+  }
+  Probe probe = probe_in_child(words);
+  // What was cut short by the memory of the moment is not true tomorrow.
+  if (probe.shortage.empty()) keep_probe(key, probe);
+  return probe;
+}
+
+Plan plan_under(const MemoryLimit& limit, const Setup& setup, const ProbeWords& words) {
+  bool cached = false;
+  Probe probe = find_probe(setup, words, cached);
+  if (probe.points.empty()) {
+    throw Error(Exit::does_not_fit, "plan",
+                "not even the smallest micro-batch went through the probe: " + probe.shortage);
+  }
+  const Experiment& experiment = *setup.experiment;
+  Plan plan = make_plan(
+      experiment, Fit(std::move(probe), setup.loader_options(/*training=*/true), experiment.metrics.mode == "full"),
+      limit);
+  plan.cached = cached;
+  return plan;
+}
+
+std::string start_line(const Plan& plan) {
+  const Setting& setting = plan.as_written.setting;
+  return "plan: a peak of " + size_text(plan.as_written.prediction.peak_bytes) +
+         " is predicted with micro-batches of " + std::to_string(setting.micro_batch) + " (" +
+         (plan.cached ? "probed before" : "probed in " + std::to_string(plan.probe_seconds).substr(0, 4) + " s") + ")";
+}
+
+}  // namespace
+
+Plan plan_for(const Setup& setup, const std::string& limit, const ProbeWords& words) {
+  return plan_under(foreseen_limit(limit, /*may_wait=*/false), setup, words);
+}
+
+std::optional<PlannedStart> plan_start(const Setup& setup, const ProbeWords& words) {
+  const MemorySection& memory = setup.experiment->memory;
+  std::optional<Plan> plan;
+  try {
+    plan = plan_under(foreseen_limit(memory.limit, memory.wait_seconds > 0), setup, words);
+  } catch (const Error& problem) {
+    if (stop_requested() == Exit::ok) spdlog::warn("no plan, the run begins all the same: {}", problem.what());
+    return std::nullopt;
+  }
+  const int64_t peak = plan->as_written.prediction.peak_bytes;
+  PlannedStart start{peak, peak, plan->as_written.setting.micro_batch, start_line(*plan)};
+  if (plan->as_written.fits) return start;
+  const int64_t limit = *plan->limit.bytes;
+  if (static_cast<double>(peak) > static_cast<double>(limit) * (1.0 + Fit::most_over))
+    throw Error(Exit::does_not_fit, "plan", plan->refusal(*setup.experiment));
+  start.claimed_bytes = limit;
+  start.line += "; the limit is " + size_text(limit) + ", which is tried all the same: predictions are rather too high";
+  return start;
+}
+
+}  // namespace headroom

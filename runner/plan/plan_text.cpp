@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "memory/size_text.hpp"
+#include "plan/plan.hpp"
+
+namespace headroom {
+
+namespace {
+
+std::string padded(const std::string& text, size_t width) {
+  return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
+}
+
+std::string setting_text(const Setting& setting) {
+  return std::to_string(setting.batch_size) + " x " + std::to_string(setting.accumulation) + ", micro-batch " +
+         std::to_string(setting.micro_batch);
+}
+
+std::string limit_text(const MemoryLimit& limit) { return limit.bytes ? size_text(*limit.bytes) : "no limit"; }
+
+std::string kept_text(const Plan& plan) {
+  return std::to_string(plan.kept_samples) + " samples x " + size_text(plan.kept_bytes_per_sample) + " = " +
+         size_text(plan.kept_samples * plan.kept_bytes_per_sample);
+}
+
+}  // namespace
+
+std::string Plan::text(const Experiment& experiment) const {
+  std::string out = "memory.limit gives " + limit_text(limit) + ": " + limit.rule + "\n\n";
+  out += "  batch x accumulation  micro-batch  predicted peak  largest in\n";
+  for (const PlanRow& row : rows) {
+    const Setting& s = row.setting;
+    const bool written =
+        s.batch_size == as_written.setting.batch_size && s.micro_batch == as_written.setting.micro_batch;
+    const std::string batch = std::to_string(s.batch_size) + " x " + std::to_string(s.accumulation);
+    out += (written ? "> " : "  ") + padded(batch, 20) + padded(std::to_string(s.micro_batch), 13) +
+           padded(size_text(row.prediction.peak_bytes), 16) + "  " +
+           std::string(probe_phases[row.prediction.largest_phase]) + (row.fits ? "" : "  does not fit") + "\n";
+  }
+  if (!why_whole.empty()) out += "\n" + why_whole + ".\n";
+  out += "\nAs written (>): " + setting_text(as_written.setting) + " takes at most " +
+         size_text(as_written.prediction.peak_bytes) + (as_written.fits ? ", which fits" : ", which does not fit") +
+         "; " + size_text(base_bytes) + " of it before the first batch, " +
+         size_text(as_written.prediction.slots_bytes) + " for batches read ahead.\n";
+  if (as_written.prediction.kept_bytes > 0) out += "metrics.mode = \"full\" keeps " + kept_text(*this) + " of it.\n";
+  if (!recommended) return out + "\n" + refusal(experiment) + "\n";
+  const Setting &best = recommended->setting, &now = as_written.setting;
+  if (best.batch_size == now.batch_size && best.micro_batch == now.micro_batch) {
+    const bool whole = now.micro_batch == now.batch_size || !micro_batch_is_auto;
+    return out + (whole ? "Nothing to change.\n"
+                        : "Nothing to change: the run starts with micro-batches of " + std::to_string(now.micro_batch) +
+                              ".\n");
+  }
+  out += "To keep the window, and with it the mathematics:";
+  if (best.batch_size != now.batch_size) {
+    out += " --set train.batch_size=" + std::to_string(best.batch_size) +
+           " --set train.gradient_accumulation_steps=" + std::to_string(best.accumulation);
+  }
+  if (!micro_batch_is_auto) out += " --set train.micro_batch=auto";
+  return out + " (micro-batch " + std::to_string(best.micro_batch) + ", at most " +
+         size_text(recommended->prediction.peak_bytes) + ")\n";
+}
+
+std::string Plan::refusal(const Experiment& experiment) const {
+  const auto smallest = std::min_element(rows.begin(), rows.end(), [](const PlanRow& a, const PlanRow& b) {
+    return a.prediction.peak_bytes < b.prediction.peak_bytes;
+  });
+  const Prediction& least = smallest->prediction;
+  const int64_t growing = least.peak_bytes - base_bytes - least.slots_bytes - least.kept_bytes;
+  std::string text = "the smallest setting, " + setting_text(smallest->setting) + ", needs " +
+                     size_text(least.peak_bytes) + " and the limit is " + limit_text(limit) + " (" + limit.rule +
+                     "): " + size_text(base_bytes) + " before the first batch, " + size_text(least.slots_bytes) +
+                     " for batches read ahead, " + size_text(growing) + " for one micro-batch";
+  if (least.kept_bytes > 0) text += ", " + kept_text(*this) + " of outputs kept by metrics.mode = \"full\"";
+  text += ". To make it fit, cheapest first: raise memory.limit";
+  if (least.kept_bytes > 0) text += "; metrics.mode = \"online\"";
+  if (experiment.data.num_workers > 0) text += "; data.num_workers = 0";
+  if (!why_whole.empty() && experiment.train.batch_size > 1)
+    text += "; a smaller train.batch_size, which changes the mathematics (" + why_whole + ")";
+  return text + "; a smaller model or shorter samples (model.options, data.options)";
+}
+
+}  // namespace headroom

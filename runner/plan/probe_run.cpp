@@ -1,0 +1,261 @@
+#include "plan/probe_run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <stdlib.h>
+
+#include "data/slots.hpp"
+#include "memory/budget.hpp"
+#include "memory/held.hpp"
+#include "memory/limits.hpp"
+#include "memory/reservations.hpp"
+#include "train/evaluate.hpp"
+#include "train/optimizer.hpp"
+#include "train/state.hpp"
+#include "train/window.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t largest_micro_batch = 16;
+constexpr uint64_t most_samples_judged = 1 << 20;  // of a split, evenly spaced, when looking for the costliest
+constexpr int least_windows = 3, most_windows = 6;
+constexpr double most_seconds = 20.0;  // of windows at one micro-batch, beyond the least
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "headroom-probe-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr)
+      throw Error(Exit::cannot_write, "plan", "cannot make a folder in " + fs::temp_directory_path().string());
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+int64_t room_for_us() {
+  Rooms rooms = read_rooms();
+  set_aside(rooms, other_runs());
+  return decide_limit("auto", rooms).bytes.value_or(0);
+}
+
+// The `count` samples of a split that say they cost most, as a split of their own; the first ones where none says.
+Split costliest(const Source& source, const Split& split, uint64_t count) {
+  const uint64_t step = std::max<uint64_t>(1, split.length() / most_samples_judged);
+  std::vector<std::pair<double, uint64_t>> costs;
+  for (uint64_t i = 0; i < split.length(); i += step) {
+    const uint64_t index = split.source_index(i);
+    costs.emplace_back(-source.cost(split.source_split(), index), index);
+  }
+  const size_t kept = std::min<size_t>(costs.size(), count);
+  std::partial_sort(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(kept), costs.end());
+  costs.resize(kept);
+  std::vector<Group> groups;
+  for (const auto& cost : costs) groups.push_back({"", cost.second, 1});
+  return {split.name(), split.source_split(), groups};
+}
+
+std::vector<int64_t> bytes_of(const std::vector<Field>& fields) {
+  std::vector<int64_t> bytes;
+  for (const Field& field : fields) bytes.push_back(field.bytes());
+  return bytes;
+}
+
+// A run in small, at one micro-batch after the other.
+class ProbeRun {
+ public:
+  ProbeRun(Setup& setup, Probe& probe)
+      : setup_(setup),
+        probe_(probe),
+        most_(
+            std::min({largest_micro_batch, setup.window_samples(), static_cast<int64_t>(setup.splits.train.length())})),
+        train_(costliest(*setup.source, setup.splits.train, static_cast<uint64_t>(2 * largest_micro_batch))),
+        val_(costliest(*setup.source, setup.splits.val, static_cast<uint64_t>(2 * largest_micro_batch))),
+        retry_(MicroBatch(largest_micro_batch, /*adapts=*/true), setup.device, setup.advice(),
+               [](const Shortage&, const std::string&) {}),
+        window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
+        optimizer_(setup.experiment->train.optimizer, setup.experiment->train.ema_decay, setup.model->parameters()),
+        epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
+        interval_sums_(setup.model->metrics().size(), setup.device),
+        checkpoints_(folder_.path() / "checkpoints") {
+    window_.thaw(std::numeric_limits<int64_t>::max());
+  }
+
+  void run(int64_t room_bytes) {
+    probe_.base_bytes = held_bytes();
+    // Samples that are coupled may need company: a batch norm over one value fails.
+    const bool coupled = (setup_.model->capabilities() & HR_COUPLES_SAMPLES) != 0;
+    for (int64_t size = coupled ? 2 : 1; size <= std::min<int64_t>(most_, coupled ? 4 : 2); size *= 2) {
+      if (!measure(size)) return;
+    }
+    if (probe_.points.empty()) {
+      measure(most_);
+      return;
+    }
+    for (int64_t size = largest_micro_batch; size > probe_.points.back().micro_batch; size /= 2) {
+      if (size > most_ || expected_at(size) > room_bytes / 2) continue;
+      measure(size);
+      return;
+    }
+  }
+
+ private:
+  int64_t expected_at(int64_t size) const {
+    const ProbePoint& last = probe_.points.back();
+    const int64_t growth = last.held_bytes.back() - probe_.base_bytes;
+    const int64_t slots = static_cast<int64_t>(slots_in_all()) * slot_bytes(probe_.field_bytes, size);
+    return probe_.base_bytes + growth * size / last.micro_batch + slots;
+  }
+
+  size_t slots_in_all() const {
+    return slot_count(setup_.loader_options(true)) + (val_.length() > 0 ? slot_count(setup_.loader_options(false)) : 0);
+  }
+
+  // False when memory ran out on the way: then there is no point for this size, nor for larger ones.
+  bool measure(int64_t size) {
+    setup_.model->trim();
+    purge_tensor_memory(setup_.device);
+    purge_heap();
+    retry_.micro_batch().restore(size);
+    try {
+      ProbePoint point{size, {}};
+      go_through(point);
+      if (retry_.counts().repeated > 0) {
+        probe_.shortage = "memory ran out at a micro-batch of " + std::to_string(size);
+        return false;
+      }
+      probe_.points.push_back(point);
+      return true;
+    } catch (const Error& problem) {
+      if (problem.exit_code() != Exit::does_not_fit) throw;
+      probe_.shortage = problem.what();
+    } catch (const std::bad_alloc&) {
+      probe_.shortage = "no memory for a micro-batch of " + std::to_string(size);
+    } catch (const c10::OutOfMemoryError&) {
+      probe_.shortage = "no memory for a micro-batch of " + std::to_string(size);
+    }
+    return false;
+  }
+
+  LoaderOptions options(bool training, int64_t size) const {
+    LoaderOptions options = setup_.loader_options(training);
+    options.batch_size = size;
+    options.samples_per_epoch = -1;
+    options.shuffle = Shuffle::sequential;
+    return options;
+  }
+
+  void go_through(ProbePoint& point) {
+    const int64_t size = point.micro_batch;
+    Loader train(setup_.source, train_, Normalizer(), options(true, size));
+    std::unique_ptr<Loader> val;
+    if (val_.length() > 0) val = std::make_unique<Loader>(setup_.source, val_, Normalizer(), options(false, size));
+    train.seek(0, 0, /*continuous=*/true);
+    if (val) val->seek(0);
+    const int64_t slots = static_cast<int64_t>(slots_in_all()) * slot_bytes(probe_.field_bytes, size);
+    level_ = 0;
+    const auto note = [&](size_t phase) {
+      level_ = std::max(level_, held_bytes() - slots);
+      point.held_bytes[phase] = level_;
+    };
+    const auto began = Clock::now();
+    int64_t before = 0;
+    for (int i = 0; i < most_windows; ++i) {
+      train_window(train);
+      note(0);
+      step();
+      note(1);
+      const bool settled = level_ - before < level_ / 200;
+      before = level_;
+      if (i + 1 >= least_windows && (settled || since(began) > most_seconds)) break;
+    }
+    if (val) evaluate_some(*val);
+    note(2);
+    (void)epoch_sums_.measured("train", setup_.model->metrics());
+    note(3);
+    save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, {},
+               /*is_best=*/true);
+    note(4);
+    epoch_sums_.zero();
+  }
+
+  void train_window(Loader& loader) {
+    window_.begin();
+    const int64_t metrics_before = read_ledger().live(Owner::metrics);
+    int64_t samples = 0;
+    for (int accumulated = 0; accumulated < 2;) {
+      const auto batch = loader.next();
+      if (!batch) continue;  // the few samples of the probe begin again
+      ++accumulated;
+      samples += static_cast<int64_t>(batch->count());
+      while (!window_.add(*batch, 0, !setup_.output_pairs.empty())) {
+      }
+    }
+    if (setup_.experiment->metrics.mode == "full" && samples > 0)
+      probe_.kept_bytes = (read_ledger().live(Owner::metrics) - metrics_before) / samples;
+  }
+
+  void step() {
+    const double weight = window_.divide();
+    clip_gradients(window_.gradients(), setup_.experiment->train.clip_norm);
+    if (weight > 0) optimizer_.step(0.0, std::numeric_limits<int64_t>::max());
+    epoch_sums_.add(window_.sums());
+    interval_sums_.add(window_.sums());
+    (void)window_.sums().loss();
+  }
+
+  void evaluate_some(Loader& loader) {
+    const Optimizer::Averaged averaged(optimizer_);
+    const auto sums = evaluate(setup_, loader, 0, retry_, [](int64_t) { return false; });
+    if (sums) (void)sums->measured("val", setup_.model->metrics());
+  }
+
+  Setup& setup_;
+  Probe& probe_;
+  int64_t most_;
+  Split train_, val_;
+  TemporaryFolder folder_;
+  Retry retry_;
+  Window window_;
+  Optimizer optimizer_;
+  StepSums epoch_sums_, interval_sums_;
+  Checkpoints checkpoints_;
+  Position position_;
+  Normalizer normalizer_;
+  int64_t level_ = 0;
+};
+
+}  // namespace
+
+Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugin_dirs) {
+  const auto began = Clock::now();
+  const int64_t room = room_for_us();
+  set_memory_limit(room);
+  Setup setup = prepare(experiment, plugin_dirs);
+  Probe probe;
+  probe.train_samples = static_cast<int64_t>(setup.samples_per_epoch());
+  probe.val_samples = static_cast<int64_t>(setup.splits.val.length());
+  probe.field_bytes = bytes_of(setup.source->fields());
+  probe.why_whole = setup.why_whole();
+  with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
+                 [&] { ProbeRun(setup, probe).run(room); });
+  probe.seconds = since(began);
+  return probe;
+}
+
+}  // namespace headroom

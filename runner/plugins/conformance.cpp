@@ -1,0 +1,303 @@
+#include "plugins/conformance.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include "error.hpp"
+#include "plugins/call.hpp"
+#include "plugins/elf_file.hpp"
+#include "plugins/host.hpp"
+#include "plugins/library.hpp"
+#include "plugins/option_checks.hpp"
+#include "plugins/source.hpp"
+
+namespace headroom {
+
+namespace {
+
+using Outcome = CheckResult::Outcome;
+
+// What a check throws to say that it does not apply.
+struct Skip {
+  std::string reason;
+};
+
+[[noreturn]] void refuse(const std::string& sentence) { throw Error(Exit::plugin, "plugin", sentence); }
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+class Examination {
+ public:
+  explicit Examination(std::filesystem::path path) : path_(std::move(path)) {}
+
+  std::vector<CheckResult> run() {
+    if (!check("is a shared library", [&] { facts_ = ElfFacts::of(path_); })) return results_;
+    check("carries an ELF note", [&] { require_note(); });
+    check("exports headroom_plugin and nothing else", [&] { require_exports(); });
+    check("is never unloaded (-z nodelete)", [&] { require_nodelete(); });
+    check("links LibTorch only if it says so", [&] { require_honest_libraries(); });
+    check("registers no operators (TORCH_LIBRARY)", [&] { require_no_registration(); });
+    if (!check("loads", [&] { library_ = Library::load(path_); })) return results_;
+    check("note and header say the same", [&] { require_equal_note(); });
+    check("answers for interfaces", [&] { require_interfaces(); });
+    check_options_of(HR_MODEL_TORCH, "model.options", [&] { return library_->model_torch(); });
+    check_options_of(HR_DATASOURCE, "data.options", [&] { return library_->datasource(); });
+    check_options_of(HR_SYNTH, "data.synth", [&] { return library_->synth(); });
+    check("model: refuses with a sentence, and without anywhere to put it", [&] { try_model(); });
+    check("datasource: refuses with a sentence, and without anywhere to put it", [&] { try_source(); });
+    check("datasource: describes itself consistently", [&] { require_source(); });
+    check("datasource: a sample is the same alone and among others", [&] { require_pure_reads(); });
+    return results_;
+  }
+
+ private:
+  bool check(const std::string& name, const std::function<void()>& body) {
+    CheckResult result{Outcome::ok, name, {}};
+    try {
+      body();
+    } catch (const Skip& skip) {
+      result = {Outcome::skip, name, skip.reason};
+    } catch (const std::exception& problem) {
+      result = {Outcome::fail, name, problem.what()};
+    }
+    results_.push_back(result);
+    return result.outcome != Outcome::fail;
+  }
+
+  void require_note() {
+    note_ = read_note(path_);
+    if (!note_)
+      refuse(
+          "it has none: mismatches are found only after its code has run; use HEADROOM_PLUGIN, or emit hr_note "
+          "yourself");
+  }
+
+  void require_exports() const {
+    if (!facts_.has_symbols) throw Skip{"the file carries no symbol table to look at"};
+    std::vector<std::string> others = facts_.exported;
+    std::erase(others, HR_PLUGIN_SYMBOL);
+    if (others.size() == facts_.exported.size())
+      refuse("it does not export headroom_plugin: build it with headroom_add_plugin()");
+    if (others.empty()) return;
+    const std::size_t count = others.size();
+    others.resize(std::min<std::size_t>(count, 3));
+    refuse("it also exports " + std::to_string(count) + " others, among them " + joined(others) +
+           ": build it with headroom_add_plugin()");
+  }
+
+  void require_nodelete() const {
+    if (!facts_.nodelete)
+      refuse(
+          "it may be unmapped while autograd nodes still need it: link it with -Wl,-z,nodelete, as "
+          "headroom_add_plugin() does");
+  }
+
+  void require_honest_libraries() const {
+    std::vector<std::string> torch;
+    for (const std::string& library : facts_.needed) {
+      if (library.starts_with("libtorch") || library.starts_with("libc10")) torch.push_back(library);
+    }
+    const bool says_so = note_ && (note_->flags & HR_PLUGIN_TORCH) != 0;
+    if (note_ && !torch.empty() && !says_so)
+      refuse("it links " + joined(torch) + " but its flags lack HR_PLUGIN_TORCH");
+  }
+
+  void require_no_registration() const {
+    for (const std::string& symbol : facts_.undefined) {
+      if (symbol.starts_with("_ZN5torch7LibraryC")) {
+        refuse(
+            "it registers operators with TORCH_LIBRARY, which cannot be undone or done twice: use plain functions or "
+            "autograd::Function");
+      }
+    }
+  }
+
+  void require_equal_note() const {
+    if (!note_) throw Skip{"there is no note"};
+    const hr_plugin& plugin = library_->plugin();
+    const std::string tag = plugin.torch_tag != nullptr ? plugin.torch_tag : "";
+    if (note_->id != plugin.id) refuse("the note says id '" + note_->id + "', the header '" + plugin.id + "'");
+    if (note_->torch_tag != tag) refuse("the note says LibTorch '" + note_->torch_tag + "', the header '" + tag + "'");
+    if (note_->abi_major != plugin.abi_major || note_->abi_minor != plugin.abi_minor || note_->flags != plugin.flags ||
+        note_->min_host_minor != plugin.min_host_minor) {
+      refuse("ABI version, flags or min_host_minor differ between note and header");
+    }
+  }
+
+  void require_interfaces() const {
+    const hr_plugin& plugin = library_->plugin();
+    if (call(plugin.id, "get_interface", plugin.get_interface, "headroom.unknown/999") != nullptr) {
+      refuse("get_interface returns a table for an id it cannot know: it must return NULL");
+    }
+    for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_STATE, HR_GC}) {
+      if (call(plugin.id, "get_interface", plugin.get_interface, id) !=
+          call(plugin.id, "get_interface", plugin.get_interface, id)) {
+        refuse(std::string("get_interface returns another table for ") + id + " each time: tables live for ever");
+      }
+    }
+    library_->state();
+    library_->gc();
+    if (library_->model_torch() == nullptr && library_->datasource() == nullptr)
+      refuse("it is neither a model nor a datasource");
+  }
+
+  template <class Find>
+  void check_options_of(const std::string& interface, const std::string& where, Find find) {
+    check(interface + ": options are well-formed", [&] {
+      const auto* table = find();
+      if (table == nullptr) throw Skip{"it has no " + interface};
+      require_good_options(to_option_table(table->options, library_->id()), where);
+    });
+  }
+
+  // Opens twice, with and without an hr_error; the statuses must agree, and a failure must come with a sentence.
+  template <class Open>
+  void try_open(const std::string& what, Open open) {
+    hr_error error{sizeof(hr_error), HR_OK, {}};
+    const hr_status status = open(&error);
+    if (open(nullptr) != status) refuse(what + " returns another status when nobody asks for the error");
+    if (status == HR_OK) return;
+    if (std::memchr(error.message, '\0', sizeof error.message) == nullptr)
+      refuse(what + " fills an error without its final NUL");
+    if (error.message[0] == '\0') refuse(what + " fails with status " + std::to_string(status) + " and no sentence");
+    if (error.struct_size != sizeof(hr_error) || error.code != status)
+      refuse(what + " fills error.struct_size or error.code wrongly");
+  }
+
+  void try_model() {
+    const hr_model_torch* api = library_->model_torch();
+    if (api == nullptr) throw Skip{"it is not a model"};
+    const OptionTable table = to_option_table(api->options, library_->id());
+    const NativeOptions values(table, trial_values(table));
+    try_open("create", [&](hr_error* error) {
+      hr_model* model = nullptr;
+      const hr_status status = call(library_->id(), "create", api->create, library_->host(), values.values(), nullptr,
+                                    0u, 0u, &model, error);
+      if (model != nullptr) {
+        require_unique_names(*api, model);
+        call(library_->id(), "destroy", api->destroy, model);
+      }
+      if ((model != nullptr) != (status == HR_OK))
+        refuse("create returns status " + std::to_string(status) + (model ? " and a model" : " and no model"));
+      return status;
+    });
+  }
+
+  void require_unique_names(const hr_model_torch& api, hr_model* model) const {
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < call(library_->id(), "param_count", api.param_count, model); ++i) {
+      hr_param param{};
+      param.struct_size = sizeof param;
+      hr_error error{sizeof(hr_error), HR_OK, {}};
+      headroom::check(call(library_->id(), "param", api.param, model, i, &param, &error), error, library_->id(),
+                      "describing a parameter");
+      if (param.name == nullptr || std::ranges::find(names, param.name) != names.end())
+        refuse("two parameters share a name, or one has none");
+      names.emplace_back(param.name);
+    }
+  }
+
+  void try_source() {
+    const hr_datasource* api = library_->datasource();
+    if (api == nullptr) throw Skip{"it is not a datasource"};
+    const OptionTable table = to_option_table(api->options, library_->id());
+    const NativeOptions values(table, trial_values(table));
+    try_open("open", [&](hr_error* error) {
+      hr_source* source = nullptr;
+      const hr_status status =
+          call(library_->id(), "open", api->open, library_->host(), values.values(), &source, error);
+      if (source != nullptr) call(library_->id(), "close", api->close, source);
+      if ((source != nullptr) != (status == HR_OK))
+        refuse("open returns status " + std::to_string(status) + (source ? " and a source" : " and no source"));
+      opens_ = status == HR_OK;
+      return status;
+    });
+  }
+
+  void require_source() {
+    if (library_->datasource() == nullptr) throw Skip{"it is not a datasource"};
+    if (!opens_) throw Skip{"it does not open without data: check it with an experiment (headroom validate)"};
+    source_ = Source::open(*library_, trial_values(to_option_table(library_->datasource()->options, library_->id())));
+    source_->files();
+  }
+
+  void require_pure_reads() const {
+    if (!source_) throw Skip{"no source is open"};
+    const uint64_t count = std::min<uint64_t>(4, source_->length(0));
+    if (count < 2) throw Skip{"the first split has fewer than two samples"};
+    std::vector<uint64_t> index(count), key(count);
+    for (uint64_t i = 0; i < count; ++i) {
+      index[i] = (count - 1 - i) * (source_->length(0) / count);
+      key[i] = 1000 + index[i];
+    }
+    for (const bool augment : {false, true}) {
+      const auto together = read(index, key, augment);
+      for (uint64_t i = 0; i < count; ++i) {
+        const auto alone = read(std::span(index).subspan(i, 1), std::span(key).subspan(i, 1), augment);
+        for (std::size_t f = 0; f < alone.size(); ++f) {
+          const auto bytes = static_cast<std::size_t>(source_->fields()[f].bytes());
+          if (std::memcmp(alone[f].data(), together[f].data() + i * bytes, bytes) != 0) {
+            refuse("field '" + source_->fields()[f].name + "' of sample " + std::to_string(index[i]) +
+                   " changes with its batch: a read must be a pure function of content, index and key");
+          }
+        }
+      }
+    }
+  }
+
+  // Every field of the samples, each as bytes, in slots aligned as a loader's.
+  std::vector<std::vector<char>> read(std::span<const uint64_t> index, std::span<const uint64_t> key,
+                                      bool augment) const {
+    struct Free {
+      void operator()(void* data) const { std::free(data); }
+    };
+    std::vector<std::unique_ptr<void, Free>> memory;
+    std::vector<std::vector<int64_t>> shapes;
+    for (const Field& field : source_->fields()) {
+      const std::size_t bytes = index.size() * static_cast<std::size_t>(field.bytes());
+      memory.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+      if (!memory.back()) throw Skip{"no memory for " + std::to_string(bytes) + " bytes of field '" + field.name + "'"};
+      std::memset(memory.back().get(), 0, bytes);
+      shapes.push_back({static_cast<int64_t>(index.size())});
+      shapes.back().insert(shapes.back().end(), field.shape.begin(), field.shape.end());
+    }
+    std::vector<DLTensor> slots;
+    for (std::size_t f = 0; f < memory.size(); ++f) {
+      slots.push_back({memory[f].get(),
+                       {kDLCPU, 0},
+                       static_cast<int32_t>(shapes[f].size()),
+                       source_->fields()[f].dtype,
+                       shapes[f].data(),
+                       nullptr,
+                       0});
+    }
+    source_->reader().read(0, index, key, augment, slots);
+    std::vector<std::vector<char>> data;
+    for (std::size_t f = 0; f < memory.size(); ++f) {
+      const char* first = static_cast<const char*>(memory[f].get());
+      data.emplace_back(first, first + index.size() * static_cast<std::size_t>(source_->fields()[f].bytes()));
+    }
+    return data;
+  }
+
+  std::filesystem::path path_;
+  std::vector<CheckResult> results_;
+  ElfFacts facts_;
+  std::optional<Note> note_;
+  std::optional<Library> library_;
+  std::shared_ptr<const Source> source_;
+  bool opens_ = false;
+};
+
+}  // namespace
+
+std::vector<CheckResult> check_plugin(const std::filesystem::path& path) { return Examination(path).run(); }
+
+}  // namespace headroom

@@ -1,0 +1,71 @@
+#include "plugins/host.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "plugins/services.hpp"
+
+namespace headroom {
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, const void*, std::less<>> services = built_in_services();
+  std::map<std::string, std::unique_ptr<PluginHost>, std::less<>> hosts;
+  const char* torch_tag = nullptr;
+};
+
+// Never destroyed: plugins may call at any time, also while the process ends.
+Registry& registry() {
+  static auto* instance = new Registry;
+  return *instance;
+}
+
+const void* get_service(const hr_host*, const char* id) noexcept {
+  if (id == nullptr) return nullptr;
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.services.find(std::string_view(id));
+  return found != all.services.end() ? found->second : nullptr;
+}
+
+}  // namespace
+
+const hr_host* host_for(std::string_view plugin_id) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  auto& entry = all.hosts[std::string(plugin_id)];
+  if (!entry) {
+    entry = std::make_unique<PluginHost>(PluginHost{
+        {sizeof(hr_host), HR_ABI_MAJOR, HR_ABI_MINOR, "headroom", HEADROOM_VERSION, all.torch_tag, &get_service},
+        std::string(plugin_id)});
+  }
+  return &entry->native;
+}
+
+const hr_host* host() {
+  static const hr_host* instance = host_for("plugin");
+  return instance;
+}
+
+void register_service(const char* id, const void* table) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  all.services[id] = table;
+}
+
+void set_host_torch_tag(const char* tag) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  all.torch_tag = tag;
+  for (auto& [id, entry] : all.hosts) entry->native.torch_tag = tag;
+}
+
+std::atomic<bool>& cancel_flag() {
+  static std::atomic<bool> flag{false};
+  return flag;
+}
+
+}  // namespace headroom

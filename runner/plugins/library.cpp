@@ -1,0 +1,155 @@
+#include "plugins/library.hpp"
+
+#include <boost/dll/shared_library.hpp>
+#include <dlfcn.h>
+#include <map>
+#include <mutex>
+#include <spdlog/spdlog.h>
+
+#include "error.hpp"
+#include "plugins/call.hpp"
+#include "plugins/compatibility.hpp"
+#include "plugins/host.hpp"
+
+namespace headroom {
+
+namespace {
+
+// A library once opened stays open: autograd nodes and tables made by it outlive every object that could close it.
+struct Opened {
+  boost::dll::shared_library library;
+  const hr_plugin* plugin = nullptr;
+  std::optional<Error> init_failed;  // the first verdict stands: init is called once
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::filesystem::path, Opened> by_real_path;
+};
+
+Registry& registry() {
+  static auto* instance = new Registry;
+  return *instance;
+}
+
+const hr_plugin* open(const std::filesystem::path& path, const std::optional<Note>& note,
+                      boost::dll::shared_library& library) {
+  std::error_code problem;
+  dlerror();
+  library.load(path, problem, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  if (problem) {
+    const char* reason = dlerror();
+    std::string sentence = path.string() + " cannot be loaded: " + (reason != nullptr ? reason : problem.message());
+    if (note && (note->flags & HR_PLUGIN_CUDA) != 0)
+      sentence += "; the plugin links LibTorch's CUDA libraries, which must be installed";
+    throw Error(Exit::plugin, "plugin", sentence);
+  }
+  if (!library.has(HR_PLUGIN_SYMBOL)) {
+    throw Error(Exit::plugin, "plugin",
+                path.string() + " is not a Headroom plugin: it does not export " + HR_PLUGIN_SYMBOL +
+                    " (build it with headroom_add_plugin)");
+  }
+  return &library.get<const hr_plugin>(HR_PLUGIN_SYMBOL);
+}
+
+void initialise(const hr_plugin& plugin) {
+  if (plugin.init == nullptr) return;
+  hr_error error{sizeof(hr_error), HR_OK, {}};
+  check(call(plugin.id, "init", plugin.init, host_for(plugin.id), &error), error, plugin.id, "starting the plugin");
+}
+
+const hr_plugin* load_once(const std::filesystem::path& path, Opened& entry) {
+  const std::optional<Note> note = read_note(path);
+  if (note) require_compatible(*note, path);
+  const hr_plugin* plugin = open(path, note, entry.library);
+  require_compatible(read_header(plugin, path), path);
+  if (!note) spdlog::info("[plugin] {} carries no note: its header was checked after loading it", path.string());
+  try {
+    initialise(*plugin);
+  } catch (const Error& problem) {
+    entry.init_failed = problem;
+    throw;
+  }
+  return plugin;
+}
+
+template <class Table>
+const Table* interface_table(const hr_plugin& plugin, const char* id) {
+  const auto* table = static_cast<const Table*>(call(plugin.id, "get_interface", plugin.get_interface, id));
+  if (table != nullptr) require_size(table->struct_size, sizeof(Table), std::string("its table ") + id, plugin.id);
+  return table;
+}
+
+struct Slot {
+  const char* name;
+  bool filled;
+};
+
+void require_slots(const hr_plugin& plugin, const char* id, std::initializer_list<Slot> slots) {
+  for (const Slot& slot : slots) {
+    if (slot.filled) continue;
+    throw Error(Exit::plugin, plugin.id,
+                std::string("its table ") + id + " has no " + slot.name + ": this function is required");
+  }
+}
+
+#define SLOT(member) \
+  Slot { #member, table->member != nullptr }
+
+}  // namespace
+
+Library Library::load(const std::filesystem::path& path) {
+  std::error_code problem;
+  const std::filesystem::path real = std::filesystem::canonical(path, problem);
+  if (problem) throw Error(Exit::plugin, "plugin", path.string() + " cannot be loaded: " + problem.message());
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  Opened& entry = all.by_real_path[real];
+  if (entry.init_failed) throw Error(*entry.init_failed);
+  if (entry.plugin == nullptr) entry.plugin = load_once(real, entry);
+  Library library;
+  library.plugin_ = entry.plugin;
+  library.path_ = real;
+  return library;
+}
+
+const hr_host* Library::host() const { return host_for(plugin_->id); }
+
+const hr_datasource* Library::datasource() const {
+  const auto* table = interface_table<hr_datasource>(*plugin_, HR_DATASOURCE);
+  if (table == nullptr) return nullptr;
+  require_slots(*plugin_, HR_DATASOURCE,
+                {SLOT(open), SLOT(close), SLOT(field_count), SLOT(field), SLOT(split_count), SLOT(split), SLOT(length),
+                 SLOT(group_count), SLOT(group), SLOT(file_count), SLOT(file), SLOT(reader_open), SLOT(reader_close),
+                 SLOT(read)});
+  to_option_table(table->options, plugin_->id);
+  return table;
+}
+
+const hr_synth* Library::synth() const {
+  const auto* table = interface_table<hr_synth>(*plugin_, HR_SYNTH);
+  if (table == nullptr) return nullptr;
+  require_slots(*plugin_, HR_SYNTH, {SLOT(write)});
+  to_option_table(table->options, plugin_->id);
+  return table;
+}
+
+const hr_model_torch* Library::model_torch() const {
+  const auto* table = interface_table<hr_model_torch>(*plugin_, HR_MODEL_TORCH);
+  if (table == nullptr) return nullptr;
+  require_slots(*plugin_, HR_MODEL_TORCH,
+                {SLOT(create), SLOT(destroy), SLOT(param_count), SLOT(param), SLOT(output_count), SLOT(output),
+                 SLOT(metric_count), SLOT(metric), SLOT(step)});
+  to_option_table(table->options, plugin_->id);
+  return table;
+}
+
+const hr_state* Library::state() const {
+  const auto* table = interface_table<hr_state>(*plugin_, HR_STATE);
+  if (table != nullptr) require_slots(*plugin_, HR_STATE, {SLOT(save), SLOT(load)});
+  return table;
+}
+
+const hr_gc* Library::gc() const { return interface_table<hr_gc>(*plugin_, HR_GC); }
+
+}  // namespace headroom

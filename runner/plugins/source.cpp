@@ -1,0 +1,235 @@
+#include "plugins/source.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "error.hpp"
+#include "plugins/call.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr uint32_t kMostFields = 1024, kMostSplits = 64;
+constexpr int64_t kLargestSampleBytes = int64_t{1} << 40;
+
+bool is_known(DLDataType dtype) {
+  const int bits = dtype.bits;
+  if (dtype.lanes != 1) return false;
+  switch (dtype.code) {
+    case kDLInt:
+    case kDLUInt:
+      return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+    case kDLFloat:
+      return bits == 16 || bits == 32 || bits == 64;
+    case kDLBfloat:
+      return bits == 16;
+    case kDLBool:
+      return bits == 8;
+    default:
+      return false;
+  }
+}
+
+// Reads what an open source says of itself, believing none of it.
+class Interview {
+ public:
+  Interview(const std::string& id, const hr_datasource& api, hr_source* handle) : id_(id), api_(api), handle_(handle) {}
+
+  std::vector<Field> fields() {
+    const uint32_t count = call(id_, "field_count", api_.field_count, handle_);
+    if (count == 0 || count > kMostFields)
+      refuse("it declares " + std::to_string(count) + " fields; 1 to 1024 are allowed");
+    std::vector<Field> result;
+    for (uint32_t i = 0; i < count; ++i) {
+      hr_error error{sizeof(hr_error), HR_OK, {}};
+      hr_field native{};
+      native.struct_size = sizeof native;
+      native.channel_axis = -1;
+      check(call(id_, "field", api_.field, handle_, i, &native, &error), error, id_,
+            "describing field " + std::to_string(i));
+      require_shape(native, i);
+      result.push_back(Field::from(native));
+      require_new_name(result);
+    }
+    return result;
+  }
+
+  std::vector<std::string> splits() {
+    const uint32_t count = call(id_, "split_count", api_.split_count, handle_);
+    if (count == 0 || count > kMostSplits)
+      refuse("it declares " + std::to_string(count) + " splits; 1 to 64 are allowed");
+    std::vector<std::string> result;
+    for (uint32_t i = 0; i < count; ++i) {
+      const char* name = call(id_, "split", api_.split, handle_, i);
+      if (name == nullptr || name[0] == '\0') refuse("its split " + std::to_string(i) + " has no name");
+      if (std::ranges::find(result, name) != result.end())
+        refuse("it declares split '" + std::string(name) + "' twice");
+      result.emplace_back(name);
+    }
+    return result;
+  }
+
+  std::vector<Group> groups(uint32_t split, const std::string& split_name) {
+    const uint64_t length = call(id_, "length", api_.length, handle_, split);
+    const uint64_t count = call(id_, "group_count", api_.group_count, handle_, split);
+    if (count > length)
+      refuse("split '" + split_name + "' has " + std::to_string(count) + " groups for " + std::to_string(length) +
+             " samples");
+    std::vector<Group> result;
+    result.reserve(count);
+    uint64_t next = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+      hr_error error{sizeof(hr_error), HR_OK, {}};
+      hr_group native{sizeof(hr_group), 0, nullptr, 0, 0};
+      check(call(id_, "group", api_.group, handle_, split, i, &native, &error), error, id_,
+            "describing group " + std::to_string(i));
+      if (native.first != next || native.count == 0 || native.count > length - next) {
+        refuse("group " + std::to_string(i) + " of split '" + split_name + "' covers samples [" +
+               std::to_string(native.first) + ", " + std::to_string(native.first + native.count) +
+               "); groups must tile [0, " + std::to_string(length) + ") in order");
+      }
+      result.push_back({native.name != nullptr ? native.name : "", native.first, native.count});
+      next += native.count;
+    }
+    if (next != length) {
+      refuse("the groups of split '" + split_name + "' end at sample " + std::to_string(next) + "; the split has " +
+             std::to_string(length));
+    }
+    return result;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& sentence) const {
+    throw Error(Exit::plugin, id_, "the source describes itself inconsistently: " + sentence);
+  }
+
+  void require_shape(const hr_field& field, uint32_t i) const {
+    const std::string name = field.name != nullptr && field.name[0] != '\0' ? field.name : "";
+    if (name.empty()) refuse("its field " + std::to_string(i) + " has no name");
+    if (!is_known(field.dtype)) refuse("field '" + name + "' has the unknown dtype " + dtype_name(field.dtype));
+    if (field.ndim < 0 || field.ndim > HR_MAX_DIMS)
+      refuse("field '" + name + "' has " + std::to_string(field.ndim) + " axes; 0 to 8 are allowed");
+    int64_t bytes = field.dtype.bits / 8;
+    for (int32_t axis = 0; axis < field.ndim; ++axis) {
+      const int64_t extent = field.shape[axis];
+      if (extent < 1 || extent > kLargestSampleBytes / bytes) {
+        refuse("field '" + name + "' has " + std::to_string(extent) + " elements along axis " + std::to_string(axis));
+      }
+      bytes *= extent;
+    }
+    if (field.channel_axis < -1 || field.channel_axis >= field.ndim) {
+      refuse("field '" + name + "' has channel axis " + std::to_string(field.channel_axis) + " of " +
+             std::to_string(field.ndim) + " axes");
+    }
+    if (!std::isfinite(field.sample_rate_hz) || field.sample_rate_hz < 0.0)
+      refuse("field '" + name + "' has no usable sample rate");
+  }
+
+  void require_new_name(const std::vector<Field>& fields) const {
+    for (std::size_t i = 0; i + 1 < fields.size(); ++i) {
+      if (fields[i].name == fields.back().name) refuse("it declares field '" + fields[i].name + "' twice");
+    }
+  }
+
+  std::string id_;
+  const hr_datasource& api_;
+  hr_source* handle_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Source> Source::open(const Library& library, const OptionValues& options) {
+  const hr_datasource* api = library.datasource();
+  if (api == nullptr)
+    throw Error(Exit::bad_input, library.id(), "this plugin is not a datasource: it offers no " HR_DATASOURCE);
+  const NativeOptions native(to_option_table(api->options), options);
+  return open(*api, library.id(), library.host(), native.values());
+}
+
+std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string id, const hr_host* host,
+                                           const hr_value* options) {
+  std::shared_ptr<Source> source(new Source);
+  source->id_ = std::move(id);
+  source->api_ = &api;
+  hr_error error{sizeof(hr_error), HR_OK, {}};
+  check(call(source->id_, "open", api.open, host, options, &source->handle_, &error), error, source->id_,
+        "opening the data source");
+  if (source->handle_ == nullptr)
+    throw Error(Exit::plugin, source->id_, "opening the data source gave neither a source nor an error");
+  Interview interview(source->id_, api, source->handle_);
+  source->fields_ = interview.fields();
+  source->splits_ = interview.splits();
+  for (uint32_t split = 0; split < source->splits_.size(); ++split) {
+    source->groups_.push_back(interview.groups(split, source->splits_[split]));
+  }
+  return source;
+}
+
+Source::~Source() {
+  if (handle_ != nullptr) call_quietly(id_, "close", api_->close, handle_);
+}
+
+uint64_t Source::length(uint32_t split) const {
+  const std::vector<Group>& groups = groups_.at(split);
+  return groups.empty() ? 0 : groups.back().first + groups.back().count;
+}
+
+double Source::cost(uint32_t split, uint64_t index) const {
+  return api_->cost != nullptr ? call(id_, "cost", api_->cost, handle_, split, index) : 1.0;
+}
+
+std::vector<std::filesystem::path> Source::files() const {
+  const uint64_t count = call(id_, "file_count", api_->file_count, handle_);
+  std::vector<std::filesystem::path> result;
+  for (uint64_t i = 0; i < count; ++i) {
+    const char* path = call(id_, "file", api_->file, handle_, i);
+    if (path == nullptr)
+      throw Error(Exit::plugin, id_, "file " + std::to_string(i) + " of " + std::to_string(count) + " has no path");
+    result.emplace_back(path);
+  }
+  return result;
+}
+
+Reader Source::reader() const {
+  hr_reader* handle = nullptr;
+  hr_error error{sizeof(hr_error), HR_OK, {}};
+  check(call(id_, "reader_open", api_->reader_open, handle_, &handle, &error), error, id_, "opening a reader");
+  if (handle == nullptr) throw Error(Exit::plugin, id_, "opening a reader gave neither a reader nor an error");
+  return {shared_from_this(), handle};
+}
+
+Reader::Reader(Reader&& other) noexcept
+    : source_(std::move(other.source_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+Reader& Reader::operator=(Reader&& other) noexcept {
+  std::swap(source_, other.source_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Reader::~Reader() {
+  if (handle_ != nullptr) call_quietly(source_->id_, "reader_close", source_->api_->reader_close, handle_);
+}
+
+void Reader::read(uint32_t split, std::span<const uint64_t> index, std::span<const uint64_t> key, bool augment,
+                  std::span<const DLTensor> fields) {
+  const Source& source = *source_;
+  if (index.size() != key.size() || fields.size() != source.fields_.size()) {
+    throw Error(Exit::bug, source.id_, "a read needs one key a sample and one slot a field");
+  }
+  const hr_read request{sizeof(hr_read), augment ? HR_READ_AUGMENT : 0u,
+                        split,           static_cast<uint32_t>(fields.size()),
+                        index.size(),    index.data(),
+                        key.data(),      fields.data()};
+  hr_error error{sizeof(hr_error), HR_OK, {}};
+  const hr_status status = call(source.id_, "read", source.api_->read, handle_, &request, &error);
+  try {
+    check(status, error, source.id_, "reading samples");
+  } catch (const Error& problem) {
+    if (status == HR_DATA_CORRUPT) throw BadSample(problem);
+    throw;
+  }
+}
+
+}  // namespace headroom

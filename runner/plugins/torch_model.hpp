@@ -1,0 +1,92 @@
+// A headroom.model.torch/1 plugin as C++. The training loop sees only this type. Needs LibTorch.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <torch/torch.h>
+#include <vector>
+
+#include "plugins/library.hpp"
+#include "plugins/source.hpp"
+
+namespace headroom {
+
+struct Parameter {
+  std::string name, group;
+  hr_param_kind kind = HR_PARAMETER;
+  bool inert = false;
+  double lr_scale = 1.0, weight_decay_scale = 1.0;
+  int64_t frozen_until_step = 0;
+  at::Tensor* tensor = nullptr;  // the plugin's own object; set_data() moves it
+};
+
+struct OutputInfo {
+  std::string name, unit;
+  hr_role role = HR_PREDICTION;
+};
+
+struct MetricInfo {
+  std::string name, unit;
+  hr_reduction reduction = HR_MEAN;
+  hr_better better = HR_LOWER;
+};
+
+// What one forward pass gives back.
+struct StepResult {
+  at::Tensor loss_sum, weight;      // 0-dim, on the model's device; loss_sum carries the graph in train mode
+  std::vector<at::Tensor> outputs;  // empty unless asked for
+  at::Tensor metrics;               // float64 [metric_count, 2] of (sum, weight)
+};
+
+// The tag both sides must share: TORCH_VERSION | cxx11 ABI | __GXX_ABI_VERSION.
+const char* host_torch_tag();
+
+// [control] except step(), which is [compute].
+class Model {
+ public:
+  // Builds on the CPU in float32. Error(bad_input) with the plugin's sentence when options and fields do not suit.
+  Model(const Library& library, const OptionValues& options, std::vector<Field> fields, uint64_t seed);
+  Model(Model&&) = delete;
+  ~Model();
+
+  const std::string& id() const { return id_; }
+  uint32_t capabilities() const { return capabilities_; }
+  const std::vector<Field>& fields() const { return fields_; }
+  // Parameters, buffers and derived, in the plugin's order.
+  std::vector<Parameter>& parameters() { return parameters_; }
+  const std::vector<OutputInfo>& outputs() const { return outputs_; }
+  const std::vector<MetricInfo>& metrics() const { return metrics_; }
+
+  // Moves every tensor in place; floating ones to `dtype`.
+  void to(at::Device device, at::ScalarType dtype);
+
+  // `batch` in the order of fields(), undefined where a field is absent. Checks the contract: loss_sum and weight
+  // 0-dim, inputs unchanged (version counters). Error(plugin) otherwise; a c10::OutOfMemoryError of the plugin comes
+  // back as one.
+  StepResult step(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys, std::span<const at::Tensor> batch,
+                  bool want_outputs = false);
+
+  // headroom.gc/1: the plugin gives back what it can do without; the bytes it says. 0 without the interface.
+  int64_t trim();
+
+  bool has_state() const { return state_ != nullptr; }
+  std::string save_state() const;  // headroom.state/1 bytes; "" without it
+  void load_state(std::string_view bytes);
+
+ private:
+  void require_contract(int64_t written_input, const StepResult& result) const;
+
+  std::string id_;
+  const hr_model_torch* api_ = nullptr;
+  const hr_state* state_ = nullptr;
+  const hr_gc* gc_ = nullptr;
+  hr_model* handle_ = nullptr;
+  uint32_t capabilities_ = 0;
+  std::vector<Field> fields_;
+  std::vector<Parameter> parameters_;
+  std::vector<OutputInfo> outputs_;
+  std::vector<MetricInfo> metrics_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,179 @@
+#include "record/checkpoint.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <fcntl.h>
+#include <map>
+#include <unistd.h>
+#include <utility>
+
+#include "record/output_file.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view step_prefix = "step-";
+constexpr std::string_view temporary_prefix = ".tmp-";
+constexpr std::string_view replaced_prefix = ".old-";  // the folder that a save of the same step replaces
+
+std::string step_name(int64_t step) {
+  char text[32];
+  std::snprintf(text, sizeof text, "step-%08lld", static_cast<long long>(step));
+  return text;
+}
+
+std::string mine() { return "-" + std::to_string(::getpid()); }
+
+std::optional<int64_t> step_of(const std::string& name) {
+  int64_t step = 0;
+  if (!name.starts_with(step_prefix)) return std::nullopt;
+  const char* end = name.data() + name.size();
+  auto [stop, error] = std::from_chars(name.data() + step_prefix.size(), end, step);
+  if (error != std::errc() || stop != end || name != step_name(step)) return std::nullopt;
+  return step;
+}
+
+// Newest first. A folder that is missing or unreadable holds none.
+std::map<int64_t, fs::path, std::greater<>> steps_in(const fs::path& folder) {
+  std::map<int64_t, fs::path, std::greater<>> steps;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (auto step = step_of(entry.path().filename().string())) steps.emplace(*step, entry.path());
+  }
+  return steps;
+}
+
+bool readable(const fs::path& checkpoint) {
+  try {
+    load_checkpoint(checkpoint);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void rename_or_throw(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) throw cannot_write(to, errno);
+}
+
+void write_files(const fs::path& folder, const CheckpointView& checkpoint) {
+  write_safetensors(folder / "model.safetensors", checkpoint.model);
+  write_safetensors(folder / "state.safetensors", checkpoint.state);
+  nlohmann::json json = checkpoint.json;
+  json["format"] = checkpoint_format;
+  json["step"] = checkpoint.step;
+  OutputFile file(folder / "checkpoint.json");
+  file.write(json.dump(2) + "\n");
+  file.finish();
+  sync_folder(folder);
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(fs::path folder, int64_t keep)
+    : folder_(std::move(folder)), keep_(std::max<int64_t>(keep, 1)) {}
+
+fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) throw cannot_write(folder_, error.value());
+  if (!std::exchange(clean_, true)) clean();
+
+  const std::string name = step_name(checkpoint.step);
+  const fs::path temporary = folder_ / (std::string(temporary_prefix) + name + mine());
+  const fs::path final = folder_ / name;
+  try {
+    if (!fs::create_directory(temporary, error) && error) throw cannot_write(temporary, error.value());
+    write_files(temporary, checkpoint);
+    put_in_place(temporary, final);
+    sync_folder(folder_);
+  } catch (...) {
+    fs::remove_all(temporary, error);
+    throw;
+  }
+  link("last", name);
+  if (is_best) link("best", name);
+  sync_folder(folder_);
+  prune(checkpoint.step);
+  return final;
+}
+
+std::optional<fs::path> Checkpoints::last() const {
+  for (const auto& [step, path] : steps_in(folder_)) {
+    if (readable(path)) return path;
+  }
+  return std::nullopt;
+}
+
+std::optional<fs::path> Checkpoints::best() const {
+  std::error_code error;
+  fs::path target = fs::read_symlink(folder_ / "best", error);
+  if (error || !readable(folder_ / target)) return std::nullopt;
+  return folder_ / target;
+}
+
+// A crash between the two renames of put_in_place() leaves the replaced folder as the only one of its step: it goes
+// back.
+void Checkpoints::clean() const {
+  std::error_code error;
+  std::vector<std::string> leftovers;
+  for (const auto& entry : fs::directory_iterator(folder_, error)) {
+    std::string name = entry.path().filename().string();
+    if (name.starts_with(replaced_prefix) || name.starts_with(temporary_prefix)) leftovers.push_back(std::move(name));
+  }
+  for (const std::string& name : leftovers) {
+    const fs::path original = folder_ / name.substr(replaced_prefix.size());
+    if (name.starts_with(replaced_prefix) && !fs::exists(original, error)) {
+      rename_or_throw(folder_ / name, original);
+    } else {
+      fs::remove_all(folder_ / name, error);
+    }
+  }
+}
+
+void Checkpoints::put_in_place(const fs::path& temporary, const fs::path& final) const {
+  if (::rename(temporary.c_str(), final.c_str()) == 0) return;
+  if (errno != ENOTEMPTY && errno != EEXIST) throw cannot_write(final, errno);
+  // One of this step exists. Exchanging the two leaves no moment without it; where a file system cannot, two renames
+  // and clean() do.
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, final.c_str(), RENAME_EXCHANGE) != 0) {
+    const fs::path replaced = folder_ / (std::string(replaced_prefix) + final.filename().string());
+    rename_or_throw(final, replaced);
+    rename_or_throw(temporary, final);
+    sync_folder(folder_);
+    rename_or_throw(replaced, temporary);
+  }
+  std::error_code error;
+  fs::remove_all(temporary, error);
+}
+
+void Checkpoints::link(const std::string& name, const fs::path& target) const {
+  const fs::path temporary = folder_ / (std::string(temporary_prefix) + name + mine());
+  std::error_code error;
+  fs::remove(temporary, error);
+  fs::create_symlink(target, temporary, error);
+  if (error) throw cannot_write(temporary, error.value());
+  rename_or_throw(temporary, folder_ / name);
+}
+
+// Steps after the saved one belong to a course that was left (their checkpoints could not be read on resume): they go
+// first.
+void Checkpoints::prune(int64_t saved_step) const {
+  std::error_code error;
+  const fs::path best = fs::read_symlink(folder_ / "best", error);
+  int64_t kept = 0;
+  for (const auto& [step, path] : steps_in(folder_)) {
+    if (step <= saved_step && kept++ < keep_) continue;
+    if (path.filename() == best) continue;
+    // Renamed first: a folder called step-... is complete at every moment.
+    const fs::path doomed = folder_ / (std::string(temporary_prefix) + "pruned-" + path.filename().string() + mine());
+    fs::rename(path, doomed, error);
+    if (!error) fs::remove_all(doomed, error);
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,56 @@
+// checkpoints/step-00001200/{model,state}.safetensors + checkpoint.json: complete or absent. Written to a temporary
+// folder, fsync, rename; `last` and `best` are links beside it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "record/safetensors.hpp"
+
+namespace headroom {
+
+inline constexpr int checkpoint_format = 1;
+
+struct CheckpointView {
+  int64_t step = 0;
+  std::span<const TensorBytes> model;  // parameters and buffers under the model's names
+  std::span<const TensorBytes> state;  // optimizer moments, EMA, accumulators
+  nlohmann::json json;                 // everything scalar; gets "format", "step"
+};
+
+class Checkpoints {
+ public:
+  // `folder` is <run>/checkpoints. Nothing is touched before the first save(), so reading a run that goes on elsewhere
+  // is safe: save() makes the folder when it is missing and removes leftovers of interrupted writes; its caller holds
+  // the run's lock.
+  explicit Checkpoints(std::filesystem::path folder, int64_t keep = 2);
+  // Moves `last`, and `best` when asked; keeps the newest `keep` and `best`. A checkpoint of the same step is replaced.
+  // Error(cannot_write) leaves every earlier checkpoint as it was. Needs room for one more checkpoint than it keeps.
+  std::filesystem::path save(const CheckpointView& checkpoint, bool is_best);
+  std::optional<std::filesystem::path> last() const;  // newest complete one; falls back over unreadable ones
+  std::optional<std::filesystem::path> best() const;
+
+ private:
+  void clean() const;
+  void put_in_place(const std::filesystem::path& temporary, const std::filesystem::path& final) const;
+  void link(const std::string& name, const std::filesystem::path& target) const;
+  void prune(int64_t saved_step) const;
+
+  std::filesystem::path folder_;
+  int64_t keep_;
+  bool clean_ = false;
+};
+
+struct LoadedCheckpoint {
+  SafetensorsFile model, state;
+  nlohmann::json json;
+};
+// Error(bad_input) when the folder is no checkpoint, of another format, or damaged: names the file.
+LoadedCheckpoint load_checkpoint(const std::filesystem::path& folder);
+
+}  // namespace headroom

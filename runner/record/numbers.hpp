@@ -1,0 +1,12 @@
+// Numbers as people and tables read them. Never depends on the locale.
+#pragma once
+
+#include <string>
+
+namespace headroom {
+
+std::string short_number(double value);      // four significant digits: 0.1234, 1234, 1.234e-07
+std::string exact_number(double value);      // shortest text that reads back equal; nan, inf, -inf
+std::string short_duration(double seconds);  // 0:42, 1:05:09, 2d 03:00
+
+}  // namespace headroom

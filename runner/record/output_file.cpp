@@ -1,0 +1,76 @@
+#include "record/output_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+std::string_view advice(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "; free some space there or choose another folder with --out";
+    case EFBIG:
+      return "; the limit on file sizes is too low (see `ulimit -f`)";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "; make it writable or choose another folder with --out";
+    case ENOENT:
+    case ENOTDIR:
+      return "; its folder was removed or is not a folder";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Error cannot_write(const std::filesystem::path& path, int error) {
+  std::string reason = std::strerror(error);
+  return Error(Exit::cannot_write, "record", path.string() + " cannot be written: " + reason.append(advice(error)));
+}
+
+void write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path) {
+  // In pieces, because a write of more than 2 GiB is cut short by Linux and a signal should not wait for gigabytes.
+  constexpr size_t piece = size_t{8} << 20;
+  while (!bytes.empty()) {
+    ssize_t written = ::write(file, bytes.data(), std::min(bytes.size(), piece));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      throw cannot_write(path, errno);
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+}
+
+OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
+  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file_ < 0) throw cannot_write(path_, errno);
+}
+
+OutputFile::~OutputFile() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) { write_all(file_, bytes, path_); }
+
+void OutputFile::finish() {
+  if (::fsync(file_) != 0 && errno != EINVAL) throw cannot_write(path_, errno);
+  if (::close(std::exchange(file_, -1)) != 0 && errno != EINTR) throw cannot_write(path_, errno);
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) throw cannot_write(folder, errno);
+  int error = ::fsync(file) == 0 ? 0 : errno;
+  ::close(file);
+  if (error != 0 && error != EINVAL) throw cannot_write(folder, error);
+}
+
+}  // namespace headroom

@@ -1,0 +1,38 @@
+// Writing so that it either is on the disk or is an Error(cannot_write) that names the path, the reason and what to do.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "error.hpp"
+
+namespace headroom {
+
+// The sentence for a failed write of `path`; `error` is an errno value.
+Error cannot_write(const std::filesystem::path& path, int error);
+
+// A new file (an older one of that name is emptied). Every function throws cannot_write(); the destructor only closes.
+class OutputFile {
+ public:
+  explicit OutputFile(std::filesystem::path path);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  void finish();  // fsync and close: after it the bytes survive a power cut
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;
+};
+
+// Everything of `bytes` to an open descriptor, through interruptions and short writes.
+void write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path);
+
+// Makes renames and new names inside `folder` survive a power cut. File systems that cannot do that are left alone.
+void sync_folder(const std::filesystem::path& folder);
+
+}  // namespace headroom

@@ -1,0 +1,88 @@
+#include "record/postmortem_facts.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+#include "memory/growth.hpp"
+#include "record/timestamps.hpp"
+
+namespace headroom {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+
+namespace {
+
+Json where_json(const BlackBoxReading& box) {
+  Json json = {{"phase", phase_name(box.phase)},
+               {"step", box.step},
+               {"epoch", box.epoch},
+               {"micro_batch", box.micro_batch},
+               {"started", time_of(box.started_ms)}};
+  if (!box.crash_site.empty()) json["crash_site"] = box.crash_site;
+  return json;
+}
+
+Json held_json(const BlackBoxRecord& record) {
+  Json owners = Json::object(), largest = Json::array();
+  for (size_t holder = 0; holder < holder_count; ++holder)
+    owners[std::string(holder_name(holder))] = holder_bytes(record, holder);
+  for (const size_t holder : largest_holders(record)) largest.push_back(holder_name(holder));
+  return {{"time", time_of(record.time_ms)},
+          {"bytes", record.held_bytes},
+          {"limit_bytes", record.limit_bytes},
+          {"room_bytes", record.room_bytes},
+          {"pressure", record.pressure},
+          {"owners", owners},
+          {"largest", largest}};
+}
+
+}  // namespace
+
+int64_t now_ms() {
+  return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string time_of(int64_t ms) { return rfc3339(WallTime(milliseconds(ms))); }
+
+void add_black_box(Json& json, const BlackBoxReading& box, std::optional<int64_t> end_ms) {
+  json["where"] = where_json(box);
+  if (box.records.empty()) return;
+  const BlackBoxRecord& last = box.records.back();
+  json["held"] = held_json(last);
+  if (end_ms)
+    json["held"]["seconds_before_end"] = static_cast<double>(std::max(*end_ms - last.time_ms, int64_t{0})) / 1e3;
+  if (const auto growth = what_grew(box.records)) {
+    json["growing"] = {
+        {"owner", holder_name(growth->holder)}, {"rise_bytes", growth->rise_bytes}, {"seconds", growth->seconds}};
+  }
+  const auto largest = largest_holders(last);
+  if (!largest.empty()) json["advice"]["knob"] = holder_knob(largest.front());
+}
+
+void add_resume(Json& json, const fs::path& run) {
+  std::error_code error;
+  json["run"] = fs::absolute(run, error).lexically_normal().string();
+  json["advice"]["resume"] = "headroom run --resume " + run.string();
+  json["advice"]["has_checkpoint"] = fs::exists(run / "checkpoints" / "last", error);
+}
+
+Json read_json_file(const fs::path& file) {
+  std::ifstream stream(file);
+  Json json = stream ? Json::parse(stream, nullptr, /*allow_exceptions=*/false) : Json();
+  return json.is_discarded() ? Json() : json;
+}
+
+Json summary_since(const fs::path& run, int64_t started_ms) {
+  constexpr int64_t coarse_ms = 2000;  // what some file systems make of times
+  std::error_code error;
+  const auto written = fs::last_write_time(run / "summary.json", error);
+  if (error) return {};
+  const auto since_epoch = fs::file_time_type::clock::to_sys(written).time_since_epoch();
+  const int64_t written_ms = std::chrono::duration_cast<milliseconds>(since_epoch).count();
+  return written_ms + coarse_ms < started_ms ? Json() : read_json_file(run / "summary.json");
+}
+
+}  // namespace headroom

@@ -1,0 +1,47 @@
+// How far the epoch is, on a terminal or in a pipe. Not thread-safe; RunLog guards it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "record/progress_line.hpp"
+#include "record/terminal.hpp"
+
+namespace headroom {
+
+using Seconds = std::function<double()>;  // a clock that never goes back
+double steady_seconds();
+
+class Progress {
+ public:
+  // `log_every`: steps between the lines of a pipe.
+  Progress(Terminal terminal, int64_t log_every, Seconds clock = steady_seconds);
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress();  // leaves the cursor on a line of its own
+
+  void begin(const std::string& epoch, const std::string& title, int64_t total, int64_t done);
+  void update(int64_t done, const std::vector<std::pair<std::string, double>>& values);
+  void end(const std::vector<std::pair<std::string, double>>& values);
+  void say(std::string_view line);
+
+ private:
+  void draw();
+  double seconds_left() const;
+  void put(std::string_view text) const;  // a stream that cannot be written to is no reason to end a run
+
+  Terminal terminal_;
+  int64_t log_every_;
+  Seconds clock_;
+  ProgressState state_;
+  bool open_ = false;     // between begin() and end()
+  bool visible_ = false;  // a bar is on the cursor's line
+  double epoch_began_ = 0, began_ = 0, drawn_ = 0;
+  int64_t first_done_ = 0;
+};
+
+}  // namespace headroom

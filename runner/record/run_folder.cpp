@@ -1,0 +1,160 @@
+#include "record/run_folder.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <random>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "record/output_file.hpp"
+#include "record/timestamps.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A name that every file system takes and no shell trips over; UTF-8 letters stay.
+std::string folder_name(const std::string& name) {
+  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+=";
+  constexpr size_t longest = 100;
+  std::string text;
+  for (char c : name) {
+    const bool keep = plain.find(c) != std::string_view::npos || static_cast<unsigned char>(c) >= 0x80;
+    text += keep ? c : '_';
+  }
+  if (text.size() > longest) {
+    size_t end = longest;  // not inside a character
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text.resize(end);
+  }
+  if (text.empty()) return "run";
+  if (text[0] == '.' || text[0] == '-') text[0] = '_';
+  return text;
+}
+
+std::string random_id() {
+  std::random_device source;
+  char text[16];
+  std::snprintf(text, sizeof text, "%06x", source() & 0xffffff);
+  return text;
+}
+
+std::string holder_of(int lock) {
+  char text[32];
+  const ssize_t length = ::pread(lock, text, sizeof text, 0);
+  std::string number(text, static_cast<size_t>(std::max<ssize_t>(length, 0)));
+  number = number.substr(0, number.find_first_not_of("0123456789"));
+  return number.empty() ? "another process" : "process " + number;
+}
+
+// Held until the descriptor is closed, so a killed process never leaves a lock behind.
+int take_lock(const fs::path& folder) {
+  const fs::path path = folder / "lock";
+  const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock < 0) throw cannot_write(path, errno);
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    const std::string holder = holder_of(lock);
+    ::close(lock);
+    throw Error(Exit::cannot_write, "record",
+                folder.string() + " is being written by " + holder + "; wait for it, stop it, or start a new run");
+  }
+  // Network file systems without locks are used without one.
+  const std::string number = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(lock, 0) != 0 || ::pwrite(lock, number.data(), number.size(), 0) < 0) {
+    const int error = errno;
+    ::close(lock);
+    throw cannot_write(path, error);
+  }
+  return lock;
+}
+
+bool is_run(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / "experiment.toml", error) || fs::exists(folder / "lock", error);
+}
+
+// "; did you mean runs/emg/20261121-063011-ab12cd?" when a folder above runs was given.
+std::string newest_run_in(const fs::path& folder) {
+  fs::path newest;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (is_run(entry.path())) newest = std::max(newest, entry.path());
+  }
+  return newest.empty() ? "" : "; did you mean " + newest.string() + "?";
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(const fs::path& out, const std::string& name) {
+  const fs::path parent = out / folder_name(name);
+  std::error_code error;
+  fs::create_directories(parent, error);
+  if (error) throw cannot_write(parent, error.value());
+  for (;;) {
+    fs::path path = parent / (compact_time(std::chrono::system_clock::now()) + "-" + random_id());
+    if (::mkdir(path.c_str(), 0777) == 0) {
+      const int lock = take_lock(path);
+      return RunFolder(std::move(path), lock);
+    }
+    if (errno != EEXIST) throw cannot_write(path, errno);
+  }
+}
+
+RunFolder RunFolder::open(const fs::path& folder) {
+  std::error_code error;
+  fs::path path = folder.lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (path.filename() == "." || path.filename() == "..") path = fs::canonical(folder, error);
+  const std::string given = folder.string();
+  if (!fs::is_directory(path, error)) throw Error(Exit::bad_input, "record", given + ": there is no such folder");
+  if (!is_run(path)) {
+    throw Error(Exit::bad_input, "record",
+                given + " is not a run's folder: it holds no experiment.toml" + newest_run_in(path));
+  }
+  const int lock = take_lock(path);
+  return RunFolder(std::move(path), lock);
+}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
+  return *this;
+}
+
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+bool is_being_written(const fs::path& folder) {
+  const int lock = ::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0) return false;
+  const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(lock);
+  return held;
+}
+
+void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  fs::path temporary = path;
+  temporary += ".tmp";
+  try {
+    OutputFile file(temporary);
+    file.write(bytes);
+    file.finish();
+    if (::rename(temporary.c_str(), path.c_str()) != 0) throw cannot_write(path, errno);
+  } catch (...) {
+    std::error_code error;
+    fs::remove(temporary, error);
+    throw;
+  }
+  sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+}  // namespace headroom

@@ -1,0 +1,64 @@
+// record/: what a run leaves behind. RunFolder owns the folder and its lock; Events, Checkpoints, Progress and the
+// tables write into it. Nothing here knows LibTorch: tensors are byte spans.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace headroom {
+
+// runs/<name>/<time>-<id>/ : experiment.toml, events.jsonl, TensorBoard events, metrics.csv, memory.jsonl,
+// summary.json, checkpoints/.
+class RunFolder {
+ public:
+  // Makes a new folder under `out`/<name>/ and takes its lock, which lasts as long as this object. What file systems
+  // dislike in `name` is replaced. Error(cannot_write).
+  static RunFolder create(const std::filesystem::path& out, const std::string& name);
+  // Opens an existing one to go on in, and takes its lock. Error(bad_input) when it is not a run folder;
+  // Error(cannot_write) when another process holds it: "... is being written by process N".
+  static RunFolder open(const std::filesystem::path& folder);
+  RunFolder(RunFolder&&) noexcept;
+  RunFolder& operator=(RunFolder&&) noexcept;
+  ~RunFolder();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::string id() const { return path_.filename().string(); }
+
+ private:
+  RunFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
+
+// Whether a process holds the folder's lock now.
+bool is_being_written(const std::filesystem::path& folder);
+
+// Writes `bytes` to path.tmp, fsync, rename, fsync of the folder. Error(cannot_write) names path and reason.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+// A file that only grows, a line at a time; its length goes into checkpoints and it is cut back on resume.
+class LogFile {
+ public:
+  explicit LogFile(std::filesystem::path path);
+  void line(std::string_view text);     // appends text and '\n' in one write
+  void append(std::string_view bytes);  // one write; Error(cannot_write) leaves the file as it was before
+  uint64_t length() const { return length_; }
+  void truncate(uint64_t length);  // a longer length than the file's leaves it alone
+  void sync();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;
+  uint64_t length_ = 0;
+
+ public:
+  LogFile(LogFile&& other) noexcept;
+  LogFile& operator=(LogFile&&) = delete;
+  ~LogFile();
+};
+
+}  // namespace headroom

@@ -1,0 +1,162 @@
+#include "record/run_log.hpp"
+
+#include <mutex>
+
+#include "record/numbers.hpp"
+#include "record/progress.hpp"
+#include "record/tensorboard.hpp"
+#include "record/timestamps.hpp"
+
+namespace headroom {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int summary_format = 1;
+constexpr std::string_view metrics_header = "step,epoch,split,metric,value";
+
+// Bytes that are no UTF-8 and numbers that are not finite are legal in a log, not in JSON: replaced, null.
+std::string text_of(const ordered_json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// Time and kind first, so that a line is readable as it is.
+ordered_json stamped() { return {{"time", rfc3339(std::chrono::system_clock::now())}}; }
+
+void append_members(ordered_json& line, const nlohmann::json& members) {
+  for (const auto& [key, value] : members.items()) {
+    if (!line.contains(key)) line[key] = value;
+  }
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string field = "\"";
+  for (char c : text) field.append(c == '"' ? "\"\"" : std::string(1, c));
+  return field + "\"";
+}
+
+// "train/loss" -> "train,loss"; a name without a split leaves its column empty.
+std::string split_and_metric(const std::string& name) {
+  const size_t slash = name.find('/');
+  if (slash == std::string::npos) return "," + csv_field(name);
+  return csv_field(name.substr(0, slash)) + "," + csv_field(name.substr(slash + 1));
+}
+
+}  // namespace
+
+struct RunLog::Sinks {
+  Sinks(const std::filesystem::path& folder, int64_t log_every)
+      : events(folder / "events.jsonl"),
+        metrics(folder / "metrics.csv"),
+        memory(folder / "memory.jsonl"),
+        tensorboard(folder),
+        progress(terminal_of(2), log_every) {
+    begin_metrics();
+  }
+
+  void begin_metrics() {
+    if (metrics.length() == 0) metrics.line(metrics_header);
+  }
+
+  template <typename Visit>
+  void for_each_file(Visit visit) {
+    for (LogFile* file : {&events, &metrics, &memory, &tensorboard.file()}) visit(*file);
+  }
+
+  std::mutex mutex;
+  LogFile events, metrics, memory;
+  TensorBoardFile tensorboard;
+  Progress progress;
+};
+
+RunLog::RunLog(const RunFolder& folder, int64_t log_every)
+    : sinks_(std::make_unique<Sinks>(folder.path(), log_every)) {}
+
+RunLog::~RunLog() = default;
+
+void RunLog::event(const std::string& kind, nlohmann::json fields) {
+  ordered_json line = stamped();
+  line["kind"] = kind;
+  append_members(line, fields);
+  std::lock_guard lock(sinks_->mutex);
+  sinks_->events.line(text_of(line));
+}
+
+void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
+  ordered_json line = stamped();
+  line["kind"] = "scalars";
+  line["step"] = step;
+  line["epoch"] = epoch;
+  line["values"] = ordered_json::object();
+  std::string rows;
+  for (const auto& [name, value] : values) {
+    line["values"][name] = value;
+    rows += std::to_string(step) + "," + std::to_string(epoch) + "," + split_and_metric(name) + "," +
+            exact_number(value) + "\n";
+  }
+  std::lock_guard lock(sinks_->mutex);
+  sinks_->events.line(text_of(line));
+  sinks_->metrics.append(rows);
+  sinks_->tensorboard.scalars(step, values);
+}
+
+void RunLog::memory(int64_t step, const nlohmann::json& usage, const std::string& text) {
+  ordered_json line = stamped();
+  line["step"] = step;
+  append_members(line, usage);
+  std::lock_guard lock(sinks_->mutex);
+  sinks_->memory.line(text_of(line));
+  sinks_->progress.say(text);
+}
+
+void RunLog::begin_epoch(const std::string& title, int64_t epoch, int64_t epochs, int64_t total_steps, int64_t done) {
+  const std::string name = "Epoch " + std::to_string(epoch + 1) + "/" + std::to_string(epochs);
+  std::lock_guard lock(sinks_->mutex);
+  sinks_->progress.begin(name, title, total_steps, done);
+}
+
+void RunLog::progress(int64_t done, const Scalars& values) {
+  std::lock_guard lock(sinks_->mutex);
+  sinks_->progress.update(done, values);
+}
+
+void RunLog::end_epoch(const Scalars& values) {
+  std::lock_guard lock(sinks_->mutex);
+  sinks_->progress.end(values);
+}
+
+void RunLog::say(const std::string& line) {
+  std::lock_guard lock(sinks_->mutex);
+  sinks_->progress.say(line);
+}
+
+nlohmann::json RunLog::lengths() const {
+  std::lock_guard lock(sinks_->mutex);
+  nlohmann::json lengths = nlohmann::json::object();
+  sinks_->for_each_file([&](const LogFile& file) { lengths[file.path().filename().string()] = file.length(); });
+  return lengths;
+}
+
+void RunLog::truncate(const nlohmann::json& lengths) {
+  std::lock_guard lock(sinks_->mutex);
+  auto length_of = [&](const LogFile& file) -> uint64_t {
+    const auto found = lengths.find(file.path().filename().string());
+    return found != lengths.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
+  };
+  for (LogFile* file : {&sinks_->events, &sinks_->metrics, &sinks_->memory}) file->truncate(length_of(*file));
+  sinks_->tensorboard.truncate(length_of(sinks_->tensorboard.file()));
+  sinks_->begin_metrics();
+}
+
+void RunLog::sync() {
+  std::lock_guard lock(sinks_->mutex);
+  sinks_->for_each_file([](LogFile& file) { file.sync(); });
+}
+
+void write_summary(const RunFolder& folder, nlohmann::json summary) {
+  summary["format"] = summary_format;
+  write_file_atomically(folder.path() / "summary.json", text_of(summary, 2) + "\n");
+}
+
+}  // namespace headroom

@@ -1,0 +1,228 @@
+#include "record/safetensors.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <tuple>
+#include <unistd.h>
+#include <utility>
+
+#include "error.hpp"
+#include "record/safetensors_dtype.hpp"
+
+namespace headroom {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t longest_header = 100'000'000;  // the format's own limit
+
+class Refusal {
+ public:
+  explicit Refusal(const std::filesystem::path& path) : path_(path) {}
+  Error operator()(const std::string& what) const {
+    return Error(Exit::bad_input, "safetensors", path_.string() + ": " + what);
+  }
+
+ private:
+  const std::filesystem::path& path_;
+};
+
+// Names come from the file: escaped, and short enough for a sentence.
+std::string in_quotes(const std::string& name) {
+  constexpr size_t longest = 100;
+  std::string text = json(name.substr(0, longest)).dump(-1, ' ', true, json::error_handler_t::replace);
+  return name.size() > longest ? text + "..." : text;
+}
+
+std::span<const std::byte> map_file(const std::filesystem::path& path, const Refusal& refuse) {
+  // O_NONBLOCK: a named pipe is refused, not waited for.
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) throw refuse(std::string("cannot be opened: ") + std::strerror(errno));
+  struct stat status {};
+  int error = ::fstat(file, &status) == 0 ? 0 : errno;
+  void* map = MAP_FAILED;
+  if (error == 0 && S_ISREG(status.st_mode) && status.st_size >= 8) {
+    map = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+    if (map == MAP_FAILED) error = errno;
+  }
+  ::close(file);
+  if (error != 0) throw refuse(std::string("cannot be read: ") + std::strerror(error));
+  if (!S_ISREG(status.st_mode)) throw refuse("is not a file");
+  if (status.st_size < 8) {
+    throw refuse("is no safetensors file: " + std::to_string(status.st_size) +
+                 " bytes, at least 8 are needed for the header's length");
+  }
+  return {static_cast<const std::byte*>(map), static_cast<size_t>(status.st_size)};
+}
+
+// JSON parsers keep one of two equal keys; a file that says two things is damaged, so keys are counted while parsing.
+json parse_header(std::string_view text, const Refusal& refuse) {
+  std::set<std::string> names, keys;
+  auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth > 3) throw refuse("the header is nested too deeply");
+    if (event != json::parse_event_t::key) return true;
+    auto key = parsed.get<std::string>();
+    if (depth == 1) keys.clear();
+    bool fresh = depth == 1 ? names.insert(key).second : keys.insert(key).second;
+    if (!fresh) throw refuse("the header holds the name " + in_quotes(key) + " twice");
+    return true;
+  };
+  try {
+    json header = json::parse(text, watch);
+    if (header.is_object()) return header;
+  } catch (const json::exception&) {
+    throw refuse("is no safetensors file: its header is not JSON");
+  }
+  throw refuse("is no safetensors file: its header is not a JSON object");
+}
+
+std::map<std::string, std::string> read_metadata(const json& entry, const Refusal& refuse) {
+  std::map<std::string, std::string> metadata;
+  if (!entry.is_object()) throw refuse("__metadata__ is not an object");
+  for (const auto& [key, value] : entry.items()) {
+    if (!value.is_string()) throw refuse("__metadata__ holds " + in_quotes(key) + ", which is not a string");
+    metadata[key] = value.get<std::string>();
+  }
+  return metadata;
+}
+
+struct Entry {
+  TensorBytes tensor;
+  uint64_t begin = 0, end = 0;
+};
+
+uint64_t unsigned_number(const json& value, const std::string& name, const char* what, const Refusal& refuse) {
+  if (!value.is_number_unsigned()) throw refuse("tensor " + name + ": " + what + " holds something else than sizes");
+  return value.get<uint64_t>();
+}
+
+// The bytes that a shape asks for; refuses what does not fit 63 bits.
+uint64_t shape_bytes(const TensorBytes& tensor, const std::string& name, const Refusal& refuse) {
+  uint64_t bytes = tensor.dtype.bits / 8;
+  for (int64_t size : tensor.shape) {
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes) || bytes > INT64_MAX) {
+      throw refuse("tensor " + name + ": its shape is larger than any file");
+    }
+  }
+  return bytes;
+}
+
+const json& member(const json& value, const char* key, const std::string& name, const Refusal& refuse) {
+  auto found = value.find(key);
+  if (found == value.end()) throw refuse("tensor " + name + " has no " + key);
+  return *found;
+}
+
+Entry read_entry(const std::string& raw_name, const json& value, const Refusal& refuse) {
+  const std::string name = in_quotes(raw_name);
+  if (!value.is_object()) throw refuse("tensor " + name + " is described by something else than an object");
+  Entry entry;
+  entry.tensor.name = raw_name;
+
+  const json& dtype = member(value, "dtype", name, refuse);
+  auto known = dtype.is_string() ? dtype_from_safetensors(dtype.get_ref<const std::string&>()) : std::nullopt;
+  if (!known) {
+    std::string found = dtype.is_string() ? in_quotes(dtype.get<std::string>()) : "something else than a string";
+    throw refuse("tensor " + name + " has the dtype " + found + "; known are " + safetensors_dtypes());
+  }
+  entry.tensor.dtype = *known;
+
+  const json& shape = member(value, "shape", name, refuse);
+  if (!shape.is_array()) throw refuse("tensor " + name + ": shape is not a list");
+  for (const json& item : shape) {
+    uint64_t size = unsigned_number(item, name, "shape", refuse);
+    if (size > INT64_MAX) throw refuse("tensor " + name + ": its shape is larger than any file");
+    entry.tensor.shape.push_back(static_cast<int64_t>(size));
+  }
+
+  const json& offsets = member(value, "data_offsets", name, refuse);
+  if (!offsets.is_array() || offsets.size() != 2) {
+    throw refuse("tensor " + name + ": data_offsets is not a list of begin and end");
+  }
+  entry.begin = unsigned_number(offsets[0], name, "data_offsets", refuse);
+  entry.end = unsigned_number(offsets[1], name, "data_offsets", refuse);
+  uint64_t bytes = shape_bytes(entry.tensor, name, refuse);
+  if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
+    throw refuse("tensor " + name + ": its shape asks for " + std::to_string(bytes) + " bytes, data_offsets are " +
+                 offsets.dump());
+  }
+  return entry;
+}
+
+// Tensors must follow each other without gap or overlap from the first byte of the data to the last, as the format
+// says.
+void place(std::vector<Entry>& entries, std::span<const std::byte> data, const Refusal& refuse) {
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.begin, a.end, a.tensor.name) < std::tie(b.begin, b.end, b.tensor.name);
+  });
+  uint64_t expected = 0;
+  for (Entry& entry : entries) {
+    const std::string name = in_quotes(entry.tensor.name);
+    if (entry.end > data.size()) {
+      throw refuse("is cut off or damaged: tensor " + name + " ends at byte " + std::to_string(entry.end) +
+                   " of the data, the file has " + std::to_string(data.size()));
+    }
+    if (entry.begin != expected) {
+      throw refuse("tensor " + name + " begins at byte " + std::to_string(entry.begin) + " of the data, " +
+                   (entry.begin < expected ? "inside the one before it" : "leaving a gap after the one before it"));
+    }
+    expected = entry.end;
+    entry.tensor.data = data.subspan(entry.begin, entry.end - entry.begin);
+  }
+  if (expected != data.size()) {
+    throw refuse(std::to_string(data.size() - expected) + " bytes follow the last tensor");
+  }
+}
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path) {
+  Refusal refuse(path_);
+  map_ = map_file(path, refuse);
+  try {
+    uint64_t header_length = 0;
+    std::memcpy(&header_length, map_.data(), sizeof header_length);
+    if (header_length > longest_header || header_length > map_.size() - 8) {
+      throw refuse("is no safetensors file, or cut off: it promises a header of " + std::to_string(header_length) +
+                   " bytes and has " + std::to_string(map_.size() - 8));
+    }
+    std::string_view text(reinterpret_cast<const char*>(map_.data()) + 8, header_length);
+    json header = parse_header(text, refuse);
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : header.items()) {
+      if (name == "__metadata__") {
+        metadata_ = read_metadata(value, refuse);
+      } else {
+        entries.push_back(read_entry(name, value, refuse));
+      }
+    }
+    place(entries, map_.subspan(8 + header_length), refuse);
+    for (Entry& entry : entries) tensors_.push_back(std::move(entry.tensor));
+  } catch (...) {
+    ::munmap(const_cast<std::byte*>(map_.data()), map_.size());
+    throw;
+  }
+}
+
+SafetensorsFile::SafetensorsFile(SafetensorsFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      map_(std::exchange(other.map_, {})),
+      tensors_(std::exchange(other.tensors_, {})),
+      metadata_(std::exchange(other.metadata_, {})) {}
+
+SafetensorsFile::~SafetensorsFile() {
+  if (!map_.empty()) ::munmap(const_cast<std::byte*>(map_.data()), map_.size());
+}
+
+const TensorBytes* SafetensorsFile::find(const std::string& name) const {
+  auto found = std::find_if(tensors_.begin(), tensors_.end(), [&](const TensorBytes& t) { return t.name == name; });
+  return found == tensors_.end() ? nullptr : &*found;
+}
+
+}  // namespace headroom

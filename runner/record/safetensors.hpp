@@ -1,0 +1,46 @@
+// The safetensors file format: 8-byte little-endian header length, JSON header, raw little-endian tensors.
+// https://github.com/huggingface/safetensors (format description in its README).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headroom/dlpack.h"
+
+namespace headroom {
+
+struct TensorBytes {
+  std::string name;
+  DLDataType dtype{};
+  std::vector<int64_t> shape;
+  std::span<const std::byte> data;
+};
+
+// Writes in pieces, so that memory stays flat; fsync at the end, no rename. Error(cannot_write).
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorBytes> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+// A mapped file. Spans live as long as the object. Error(bad_input) for anything malformed: bad header length,
+// overlapping or out-of-range offsets, unknown dtype, duplicate names.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::filesystem::path& path);
+  SafetensorsFile(SafetensorsFile&&) noexcept;
+  ~SafetensorsFile();
+  const std::vector<TensorBytes>& tensors() const { return tensors_; }
+  const TensorBytes* find(const std::string& name) const;
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  std::span<const std::byte> map_;
+  std::vector<TensorBytes> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace headroom

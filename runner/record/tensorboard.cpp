@@ -1,0 +1,87 @@
+#include "record/tensorboard.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <string_view>
+#include <unistd.h>
+
+#include "record/crc32c.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view file_prefix = "events.out.tfevents.";
+
+// Protocol buffers: a key is (field number << 3 | wire type).
+enum Wire : uint32_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
+
+template <typename Number>
+std::string little_endian(Number value) {
+  static_assert(std::endian::native == std::endian::little);
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+std::string encode_varint(uint64_t value) {
+  std::string text;
+  for (; value >= 0x80; value >>= 7) text += static_cast<char>(value | 0x80);
+  return text + static_cast<char>(value);
+}
+
+std::string key(uint32_t field, Wire wire) { return encode_varint(field << 3 | wire); }
+
+std::string sized(uint32_t field, std::string_view content) {
+  return (key(field, bytes) + encode_varint(content.size())).append(content);
+}
+
+// Event { double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5; }
+std::string event(int64_t step, const std::string& content) {
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  std::string text = key(1, fixed64) + little_endian(now.count());
+  if (step != 0) text += key(2, varint) + encode_varint(static_cast<uint64_t>(step));
+  return text + content;
+}
+
+std::string first_record() { return tfrecord(event(0, sized(3, "brain.Event:2"))); }
+
+std::string file_name() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  char host[256] = "localhost";
+  ::gethostname(host, sizeof host - 1);
+  return std::string(file_prefix) + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count()) +
+         "." + host + "." + std::to_string(::getpid());
+}
+
+std::filesystem::path event_file_of(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    std::string name = entry.path().filename().string();
+    if (name.starts_with(file_prefix)) names.push_back(std::move(name));
+  }
+  return folder / (names.empty() ? file_name() : *std::min_element(names.begin(), names.end()));
+}
+
+}  // namespace
+
+std::string tfrecord(const std::string& content) {
+  const std::string length = little_endian(static_cast<uint64_t>(content.size()));
+  return length + little_endian(masked_crc32c(length)) + content + little_endian(masked_crc32c(content));
+}
+
+TensorBoardFile::TensorBoardFile(const std::filesystem::path& folder) : file_(event_file_of(folder)) {
+  if (file_.length() == 0) file_.append(first_record());
+}
+
+// Summary { repeated Value value = 1; }   Value { string tag = 1; float simple_value = 2; }
+void TensorBoardFile::scalars(int64_t step, const std::vector<std::pair<std::string, double>>& values) {
+  std::string summary;
+  for (const auto& [name, value] : values) {
+    summary += sized(1, sized(1, name) + key(2, fixed32) + little_endian(static_cast<float>(value)));
+  }
+  file_.append(tfrecord(event(step, sized(5, summary))));
+}
+
+void TensorBoardFile::truncate(uint64_t length) { file_.truncate(std::max<uint64_t>(length, first_record().size())); }
+
+}  // namespace headroom

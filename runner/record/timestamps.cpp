@@ -1,0 +1,35 @@
+#include "record/timestamps.hpp"
+
+#include <cstdio>
+#include <ctime>
+
+namespace headroom {
+namespace {
+
+std::tm utc(WallTime time) {
+  std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(time));
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  return parts;
+}
+
+}  // namespace
+
+std::string rfc3339(WallTime time) {
+  std::tm parts = utc(time);
+  auto since = time - std::chrono::floor<std::chrono::seconds>(time);
+  auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+  char text[64];
+  size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text + length, sizeof text - length, ".%03dZ", static_cast<int>(milliseconds));
+  return text;
+}
+
+std::string compact_time(WallTime time) {
+  std::tm parts = utc(time);
+  char text[64];
+  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &parts);
+  return text;
+}
+
+}  // namespace headroom

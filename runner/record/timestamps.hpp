@@ -1,0 +1,14 @@
+// Times as files and folder names carry them: UTC, independent of locale and time zone.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace headroom {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+std::string rfc3339(WallTime time);       // 2026-11-21T06:30:11.042Z
+std::string compact_time(WallTime time);  // 20261121-063011
+
+}  // namespace headroom

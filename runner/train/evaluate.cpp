@@ -1,0 +1,55 @@
+#include "train/evaluate.hpp"
+
+#include <algorithm>
+
+#include "memory/budget.hpp"
+#include "train/window.hpp"
+
+namespace headroom {
+
+namespace {
+
+void add_batch(Setup& setup, const Batch& batch, int64_t step, bool want_outputs, Retry& retry, StepSums& staged,
+               StepSums& sums) {
+  const auto total = static_cast<int64_t>(batch.count());
+  for (int64_t first = 0; first < total;) {
+    const int64_t count = std::min(retry.size(), total - first);
+    const char* doing = "evaluation";
+    Shortage shortage;
+    const bool fits = attempt_within_memory(shortage, doing, count, [&] {
+      const MicroBatchTensors tensors(batch, first, count, setup.device, setup.dtype);
+      const StepResult result = setup.model->step(HR_EVAL, step, tensors.keys, tensors.fields, want_outputs);
+      staged.zero();
+      staged.add(result);
+      const EssentialAllocations essential;  // the sums take all of a micro-batch or nothing
+      sums.add(staged);
+    });
+    if (fits) {
+      first += count;
+    } else {
+      retry.after(shortage);
+    }
+  }
+  retry.succeeded();
+  settle_growth();
+}
+
+}  // namespace
+
+std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Retry& retry,
+                                 const std::function<bool(int64_t done)>& stop) {
+  at::NoGradGuard no_grad;
+  StepSums sums(setup.model->metrics().size(), setup.device, setup.output_metrics());
+  StepSums staged(setup.model->metrics().size(), setup.device, setup.output_metrics());
+  const MetricSample sample = setup.metric_sample(loader, /*training=*/false);
+  loader.seek(0);
+  int64_t done = 0;
+  while (const auto batch = loader.next()) {
+    const bool want_outputs = sample.contains(static_cast<uint64_t>(done));
+    if (stop(++done)) return std::nullopt;
+    add_batch(setup, *batch, step, want_outputs, retry, staged, sums);
+  }
+  return sums;
+}
+
+}  // namespace headroom

@@ -1,0 +1,18 @@
+// Loss and metrics of a split with the weights as they are: no gradients, no augmentation, the same samples every time.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "train/metrics.hpp"
+#include "train/retry.hpp"
+#include "train/setup.hpp"
+
+namespace headroom {
+
+// Runs the micro-batches of `retry`; what runs out of memory is repeated. nullopt when `stop` answered true between two
+// batches.
+std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Retry& retry,
+                                 const std::function<bool(int64_t done)>& stop);
+
+}  // namespace headroom

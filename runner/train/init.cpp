@@ -1,0 +1,91 @@
+#include <ATen/DLConvertor.h>
+#include <cstring>
+#include <fnmatch.h>
+#include <map>
+
+#include "config/digest.hpp"
+#include "train/state.hpp"
+
+namespace headroom {
+
+namespace {
+
+std::filesystem::path weights_file(const std::filesystem::path& from) {
+  return std::filesystem::is_directory(from) ? from / "model.safetensors" : from;
+}
+
+// The name a stored tensor has in the model: the first matching prefix of init.map is replaced.
+std::string mapped(const std::string& name, const InitSection& init) {
+  for (const auto& [from, to] : init.map) {
+    if (name.starts_with(from)) return to + name.substr(from.size());
+  }
+  return name;
+}
+
+bool ignored(const std::string& name, const InitSection& init) {
+  for (const std::string& pattern : init.ignore) {
+    if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) return true;
+  }
+  return false;
+}
+
+void listed(std::string& text, const std::string& name, size_t& count) {
+  if (count++ < 5) text += (text.empty() ? "'" : ", '") + name + "'";
+}
+
+}  // namespace
+
+std::string initialise_from(const InitSection& init, Model& model) {
+  const SafetensorsFile file(weights_file(init.from));
+  std::map<std::string, const TensorBytes*> stored;
+  for (const TensorBytes& tensor : file.tensors()) stored.emplace(mapped(tensor.name, init), &tensor);
+  size_t left = 0, wrong = 0;
+  std::string problems;
+  std::vector<std::pair<Parameter*, const TensorBytes*>> matched;
+  for (Parameter& parameter : model.parameters()) {
+    if (parameter.kind == HR_DERIVED) continue;
+    if (ignored(parameter.name, init)) {
+      ++left;
+      continue;
+    }
+    const auto found = stored.find(parameter.name);
+    if (found == stored.end() || found->second->shape != parameter.tensor->sizes().vec()) {
+      listed(problems, parameter.name, wrong);
+      continue;
+    }
+    matched.emplace_back(&parameter, found->second);
+    stored.erase(found);
+  }
+  if (wrong > 0 || matched.empty()) {
+    throw Error(Exit::bad_input, "init",
+                file.path().string() + ": " + std::to_string(matched.size()) + " tensors of the model matched; " +
+                    std::to_string(wrong) + " were not found with their shape (" + problems +
+                    (wrong > 5 ? ", ..." : "") + "): rename them with init.map or list them in init.ignore");
+  }
+  at::NoGradGuard no_grad;
+  for (const auto& [parameter, bytes] : matched) {
+    at::Tensor source = at::empty(bytes->shape, at::toScalarType(bytes->dtype));
+    std::memcpy(source.mutable_data_ptr(), bytes->data.data(), bytes->data.size());
+    parameter->tensor->copy_(source);
+  }
+  return std::to_string(matched.size()) + " tensors from " + file.path().string() + ", " + std::to_string(left) +
+         " ignored, " + std::to_string(stored.size()) + " in the file unused";
+}
+
+std::string start_id(const InitSection& init) {
+  if (init.from.empty()) return "";
+  Digest digest;
+  digest.add(std::to_string(init.map.size()));
+  for (const auto& [from, to] : init.map) digest.add(from).add(to);
+  for (const std::string& pattern : init.ignore) digest.add(pattern);
+  const SafetensorsFile file(weights_file(init.from));
+  for (const TensorBytes& tensor : file.tensors()) {
+    const auto& [code, bits, lanes] = tensor.dtype;
+    digest.add(tensor.name).add(std::to_string(code) + "." + std::to_string(bits) + "." + std::to_string(lanes));
+    for (const int64_t extent : tensor.shape) digest.add(std::to_string(extent));
+    digest.add({reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
+  }
+  return digest.hex();
+}
+
+}  // namespace headroom

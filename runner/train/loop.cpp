@@ -1,0 +1,378 @@
+#include "train/loop.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "memory/process_memory.hpp"
+#include "train/signals.hpp"
+
+namespace headroom {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// What one line has room for: the losses, the model's first metric, and the metric that decides.
+Scalars headline(const Scalars& values, const std::vector<MetricInfo>& metrics, const std::string& deciding) {
+  Scalars chosen;
+  for (const auto& value : values) {
+    const std::string name = value.first.substr(value.first.find('/') + 1);
+    const bool first = !metrics.empty() && name == metrics.front().name;
+    if (name == "loss" || first || value.first == deciding) chosen.push_back(value);
+  }
+  return chosen;
+}
+
+int64_t total_steps(const TrainSection& train, int64_t windows_per_epoch) {
+  const int64_t steps = train.epochs * windows_per_epoch;
+  return train.max_steps > 0 ? std::min(train.max_steps, steps) : steps;
+}
+
+}  // namespace
+
+TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, RunMemory& memory, Normalizer normalizer)
+    : setup_(setup),
+      experiment_(*setup.experiment),
+      log_(log),
+      memory_(memory),
+      normalizer_(std::move(normalizer)),
+      train_loader_(setup.source, setup.splits.train, normalizer_, setup.loader_options(true)),
+      retry_(setup.micro_batch(), setup.device, setup.advice(),
+             [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
+      eval_retry_(setup.micro_batch(), setup.device, setup.advice(),
+                  [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
+      window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
+      optimizer_(experiment_.train.optimizer, experiment_.train.ema_decay, setup.model->parameters()),
+      gc_points_(experiment_.memory, *setup.model, setup.device),
+      schedule_(experiment_.train.schedule, experiment_.train.optimizer.lr, setup.windows_per_epoch(),
+                total_steps(experiment_.train, setup.windows_per_epoch())),
+      epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
+      interval_sums_(setup.model->metrics().size(), setup.device),
+      checkpoints_(folder.path() / "checkpoints", experiment_.checkpoint.keep),
+      metric_(experiment_.experiment.metric) {
+  if (setup.splits.val.length() > 0) {
+    val_loader_ = std::make_unique<Loader>(setup.source, setup.splits.val, normalizer_, setup.loader_options(false));
+  } else if (metric_.starts_with("val/")) {
+    metric_ = "train/" + metric_.substr(4);
+    log_.say("no validation split: experiment.metric is " + metric_);
+  }
+  lower_is_better_ = setup.lower_wins(metric_);
+  register_rungs();
+}
+
+void TrainingLoop::register_rungs() {
+  if (setup_.micro_batch().adapts()) {
+    smaller_batches_ = add_rung({.name = "smaller micro-batches",
+                                 .order = 400,
+                                 .tighten = [this] { retry_.micro_batch().hold_back(); },
+                                 .relax = [this] { retry_.micro_batch().let_go(); }});
+  }
+  stop_ = add_rung({.name = "a checkpoint, and the end of this process (exit 75: resume when there is more memory)",
+                    .order = 500,
+                    .tighten = [this] { must_stop_ = true; }});
+}
+
+void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
+  std::vector<std::string> differences;
+  log_.truncate(restore_state(checkpoint, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_},
+                              differences));
+  bad_before_ = position_.bad_samples;
+  retry_.micro_batch().restore(position_.micro_batch);
+  eval_retry_.micro_batch().restore(position_.eval_micro_batch);
+  log_.event("resume", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"differences", differences}});
+  log_.say("resumed at step " + std::to_string(position_.step) +
+           (differences.empty() ? ", bit-equal to an undisturbed run" : ""));
+  for (const std::string& difference : differences) log_.say("equal up to rounding only: " + difference);
+  if (experiment_.metrics.mode == "full" && !setup_.output_pairs.empty() && position_.samples > 0) {
+    log_.say(
+        "metrics.mode = \"full\" keeps nothing in checkpoints: this epoch's metrics of outputs are of what comes "
+        "from here on");
+  }
+}
+
+void TrainingLoop::begin_with(const PlannedStart& planned) {
+  predicted_peak_bytes_ = planned.predicted_peak_bytes;
+  retry_.micro_batch().restore(planned.micro_batch);
+  eval_retry_.micro_batch().restore(planned.micro_batch);
+}
+
+Exit TrainingLoop::run() {
+  started_ = saved_ = Clock::now();
+  train_loader_.seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
+  report_memory();
+  while (!done()) {
+    if (!train_epoch() || !evaluate_epoch()) {
+      save(false);
+      return must_stop_ ? Exit::resumable : stop_requested();
+    }
+    finish_epoch();
+  }
+  return Exit::ok;
+}
+
+bool TrainingLoop::train_epoch() {
+  const uint64_t samples = setup_.samples_per_epoch();
+  sample_ = setup_.metric_sample(train_loader_, /*training=*/true, position_.epoch);
+  log_.begin_epoch("train", position_.epoch, experiment_.train.epochs, setup_.windows_per_epoch(), windows_done());
+  interval_samples_ = 0;
+  interval_started_ = Clock::now();
+  while (position_.samples < samples && !done()) {
+    if (stop_requested() != Exit::ok || must_stop_) return false;
+    if (train_window()) save_when_due();
+    memory_.judge();
+    if (memory_.is_short()) gc_points_.pressure();
+    if (const auto leak = leaks_.after_window(read_ledger())) log_.say(*leak);
+  }
+  if (position_.samples >= samples) train_loader_.next();  // the epoch's end; reading ahead goes on into the next
+  return true;
+}
+
+int64_t TrainingLoop::windows_done() const {
+  const auto window = static_cast<uint64_t>(setup_.window_samples());
+  return static_cast<int64_t>((position_.samples + window - 1) / window);
+}
+
+bool TrainingLoop::train_window() {
+  window_.thaw(position_.step);
+  const uint64_t end =
+      std::min(position_.samples + static_cast<uint64_t>(setup_.window_samples()), setup_.samples_per_epoch());
+  const Gradients gradients = accumulate(end);
+  const EssentialAllocations essential;  // from here on the step is taken as a whole
+  if (gradients.weight <= 0) {
+    ++position_.skipped_windows;
+    return false;
+  }
+  const double loss = window_.sums().loss();
+  if (!std::isfinite(loss) || !std::isfinite(gradients.norm)) {
+    not_finite(loss, gradients.norm);
+    return false;
+  }
+  const double lr = schedule_.at(position_.step);
+  memory_.note(Phase::optimizer);
+  optimizer_.step(lr, position_.step);
+  epoch_sums_.add(window_.sums());
+  interval_sums_.add(window_.sums());
+  ++position_.step;
+  memory_.note(position_.step, position_.epoch, retry_.size());
+  report_step(loss, lr, gradients.norm);
+  gc_points_.step_done(position_.step);
+  return true;
+}
+
+TrainingLoop::Gradients TrainingLoop::accumulate(uint64_t end) {
+  const uint64_t start = position_.samples;
+  const int64_t interval_samples = interval_samples_;
+  Gradients gradients;
+  while (!try_to_accumulate(end, gradients)) {
+    position_.samples = start;
+    interval_samples_ = interval_samples;
+    train_loader_.seek(static_cast<uint64_t>(position_.epoch), start, /*continuous=*/true);
+  }
+  retry_.succeeded();
+  return gradients;
+}
+
+bool TrainingLoop::try_to_accumulate(uint64_t end, Gradients& gradients) {
+  const char* doing = "the start of a window";
+  Shortage shortage;
+  if (!attempt_within_memory(shortage, doing, 0, [&] { window_.begin(); })) {
+    retry_.after(shortage);
+    return false;
+  }
+  while (position_.samples < end) {
+    memory_.note(Phase::loading);
+    const auto batch = train_loader_.next();
+    memory_.note(Phase::forward);
+    const bool want_outputs = sample_.contains(batch->first / static_cast<uint64_t>(experiment_.train.batch_size));
+    if (!window_.add(*batch, position_.step, want_outputs)) return false;
+    position_.samples = std::min(end, position_.samples + static_cast<uint64_t>(experiment_.train.batch_size));
+    interval_samples_ += static_cast<int64_t>(batch->count());
+    gc_points_.train_batch_done();
+  }
+  doing = "clipping";
+  const bool fits = attempt_within_memory(shortage, doing, 0, [&] {
+    gradients.weight = window_.divide();
+    gradients.norm = clip_gradients(window_.gradients(), experiment_.train.clip_norm);
+  });
+  if (fits) return true;
+  window_.put_back();
+  retry_.after(shortage);
+  return false;
+}
+
+void TrainingLoop::not_finite(double loss, double norm) {
+  ++position_.skipped_windows;
+  log_.event("nonfinite", {{"step", position_.step}, {"loss", loss}, {"gradient_norm", norm}});
+  if (experiment_.train.on_nonfinite == "skip") return;
+  throw Error(Exit::diverged, "train",
+              "after step " + std::to_string(position_.step) + " the loss is " + std::to_string(loss) +
+                  " and the gradient norm " + std::to_string(norm) +
+                  ": lower train.optimizer.lr, set train.clip_norm, or train.on_nonfinite = \"skip\"");
+}
+
+void TrainingLoop::report_step(double loss, double lr, double norm) {
+  log_.progress(windows_done(), {{"loss", loss}, {"lr", lr}});
+  if (position_.step % experiment_.train.log_every == 0) {
+    Scalars values = {{"train/loss_step", interval_sums_.loss()},
+                      {"train/lr", lr},
+                      {"train/gradient_norm", norm},
+                      {"train/samples_per_second",
+                       static_cast<double>(interval_samples_) / std::max(since(interval_started_), 1e-9)}};
+    log_.scalars(position_.step, position_.epoch + 1, values);
+    interval_sums_.zero();
+    interval_samples_ = 0;
+    interval_started_ = Clock::now();
+  }
+  if (experiment_.memory.log_every > 0 && position_.step % experiment_.memory.log_every == 0) report_memory();
+}
+
+void TrainingLoop::report_shortage(const Shortage& shortage, const std::string& action) {
+  log_.say("out of memory in " + std::string(shortage.doing) + " at step " + std::to_string(position_.step) +
+           ", micro-batch " + std::to_string(shortage.micro_batch) + ": " + action);
+  log_.event("out_of_memory", {{"step", position_.step},
+                               {"doing", shortage.doing},
+                               {"micro_batch", shortage.micro_batch},
+                               {"requested_bytes", shortage.requested_bytes},
+                               {"held_bytes", shortage.ledger.held_bytes},
+                               {"action", action}});
+}
+
+std::string TrainingLoop::memory_summary() const {
+  const RetryCounts &train = retry_.counts(), &eval = eval_retry_.counts();
+  return memory_.summary() + "; " + gc_points_.summary() +
+         "; out of memory: " + std::to_string(train.repeated + eval.repeated) + " repeated, " +
+         std::to_string(train.halved + eval.halved) + " halved, micro-batch " + std::to_string(retry_.size());
+}
+
+nlohmann::json TrainingLoop::memory_json() const {
+  const auto counts = [](const Retry& retry) {
+    const RetryCounts& c = retry.counts();
+    return nlohmann::json{
+        {"micro_batch", retry.size()}, {"repeated", c.repeated}, {"halved", c.halved}, {"grown", c.grown}};
+  };
+  nlohmann::json json = memory_.json();
+  if (predicted_peak_bytes_) json["predicted_peak_bytes"] = *predicted_peak_bytes_;
+  json.update(
+      {{"retries", {{"train", counts(retry_)}, {"eval", counts(eval_retry_)}}}, {"gc_points", gc_points_.json()}});
+  return json;
+}
+
+void TrainingLoop::report_memory() {
+  memory_.settle();
+  const MemoryUsage usage = read_memory_usage();
+  const LedgerReading ledger = read_ledger();
+  nlohmann::json fields = {{"process_bytes", usage.process_bytes},
+                           {"system_used_bytes", usage.system_used_bytes},
+                           {"system_total_bytes", usage.system_total_bytes},
+                           {"held_bytes", ledger.held_bytes},
+                           {"slack_bytes", ledger.slack_bytes},
+                           {"other_bytes", ledger.other_bytes}};
+  for (size_t i = 0; i < owner_count; ++i) {
+    fields[std::string(owner_name(static_cast<Owner>(i))) + "_bytes"] = ledger.live_bytes[i];
+  }
+  const std::string label = "Step " + std::to_string(position_.step);
+  log_.memory(position_.step, fields, memory_line(label, usage));
+  log_.say("[" + label + "] Held - " + ledger_line(ledger));
+  if (usage.system_used_bytes > usage.system_total_bytes / 10 * 9) log_.say(setup_.advice().warning(ledger));
+}
+
+bool TrainingLoop::evaluate_epoch() {
+  Measured measured = epoch_sums_.measured("train", setup_.model->metrics());
+  const bool last = position_.epoch + 1 >= experiment_.train.epochs || position_.step == experiment_.train.max_steps;
+  if (val_loader_ == nullptr || ((position_.epoch + 1) % experiment_.eval.every_epochs != 0 && !last)) {
+    position_.measured = std::move(measured);
+    return true;
+  }
+  log_.begin_epoch("val", position_.epoch, experiment_.train.epochs,
+                   static_cast<int64_t>(val_loader_->batches_per_epoch()));
+  memory_.note(Phase::evaluating);
+  const Optimizer::Averaged averaged(optimizer_);
+  const auto sums = evaluate(setup_, *val_loader_, position_.step, eval_retry_, [&](int64_t batches) {
+    log_.progress(batches, {});
+    gc_points_.eval_batch_done();
+    return stop_requested() != Exit::ok;
+  });
+  if (!sums) return false;
+  measured.append(sums->measured("val", setup_.model->metrics()));
+  position_.measured = std::move(measured);
+  return true;
+}
+
+bool TrainingLoop::judge() {
+  const Scalars& values = position_.measured.values;
+  const auto found =
+      std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == metric_; });
+  if (found == values.end()) return false;  // not evaluated this epoch, or nothing counted
+  const double margin = experiment_.train.early_stop ? experiment_.train.early_stop->min_delta : 0.0;
+  const double gain = lower_is_better_ ? position_.best - found->second : found->second - position_.best;
+  if (!std::isfinite(found->second) || (position_.has_best && !(gain > margin))) {
+    ++position_.stale_evaluations;
+    return false;
+  }
+  position_.has_best = true;
+  position_.best = found->second;
+  position_.best_epoch = position_.epoch + 1;
+  position_.best_step = position_.step;
+  position_.stale_evaluations = 0;
+  return true;
+}
+
+void TrainingLoop::finish_epoch() {
+  memory_.note(Phase::epoch_end);
+  const auto& [values, channels] = position_.measured;
+  log_.scalars(position_.step, position_.epoch + 1, values);
+  if (!channels.empty()) {
+    log_.event("channels", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"values", channels}});
+  }
+  log_.end_epoch(headline(values, setup_.model->metrics(), metric_));
+  const bool is_best = judge();
+  if (position_.samples >= setup_.samples_per_epoch()) {  // else train.max_steps ends the run in mid-epoch
+    ++position_.epoch;
+    position_.samples = 0;
+    epoch_sums_.zero();
+    interval_sums_.zero();
+  }
+  const auto& early = experiment_.train.early_stop;
+  position_.stopped_early = early && position_.stale_evaluations >= early->patience;
+  if (position_.stopped_early) {
+    log_.say("early stop: " + metric_ + " has not improved for " + std::to_string(position_.stale_evaluations) +
+             " evaluations");
+    log_.event("early_stop", {{"epoch", position_.epoch}, {"metric", metric_}});
+  }
+  gc_points_.epoch_done();
+  memory_.settle();
+  save(is_best);
+}
+
+bool TrainingLoop::done() const {
+  const TrainSection& train = experiment_.train;
+  return position_.stopped_early || position_.epoch >= train.epochs ||
+         (train.max_steps > 0 && position_.step >= train.max_steps);
+}
+
+void TrainingLoop::save_when_due() {
+  const CheckpointSection& section = experiment_.checkpoint;
+  const bool by_steps = section.every_steps > 0 && position_.step % section.every_steps == 0;
+  const bool by_time = section.every_minutes > 0 && since(saved_) >= 60.0 * section.every_minutes;
+  if (by_steps || by_time) save(false);
+}
+
+void TrainingLoop::save(bool is_best) {
+  position_.bad_samples = bad_before_ + train_loader_.skipped_samples();
+  position_.train_seconds += since(started_);
+  started_ = Clock::now();
+  log_.event("checkpoint", {{"step", position_.step}, {"best", is_best}});
+  log_.sync();
+  memory_.note(Phase::checkpoint);
+  position_.micro_batch = retry_.size();
+  position_.eval_micro_batch = eval_retry_.size();
+  with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(), [&] {
+    save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, log_.lengths(),
+               is_best);
+  });
+  saved_ = Clock::now();
+}
+
+}  // namespace headroom

@@ -1,0 +1,83 @@
+// The training loop. run() is the algorithm, top to bottom; members are what it works with.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "memory/leak_watch.hpp"
+#include "record/checkpoint.hpp"
+#include "record/run_log.hpp"
+#include "train/evaluate.hpp"
+#include "train/gc_points.hpp"
+#include "train/run_memory.hpp"
+#include "train/schedule.hpp"
+#include "train/state.hpp"
+#include "train/train.hpp"
+#include "train/window.hpp"
+
+namespace headroom {
+
+class TrainingLoop {
+ public:
+  TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, RunMemory& memory, Normalizer normalizer);
+
+  void resume(const LoadedCheckpoint& checkpoint);
+  void begin_with(const PlannedStart& planned);  // a new run, with the micro-batch of its plan
+  Exit run();
+
+  const Position& position() const { return position_; }
+  const std::string& metric() const { return metric_; }  // that decides which checkpoint is best
+  std::string memory_summary() const;                    // one line: peak, limit, gc points, retries
+  nlohmann::json memory_json() const;                    // retries and gc points, for the summary
+  double wait_seconds() const { return train_loader_.wait_seconds(); }
+
+ private:
+  bool train_epoch();   // false: stopped by a signal between two windows
+  bool train_window();  // one optimizer step; false: the window was skipped
+  struct Gradients {
+    double weight = 0.0, norm = 0.0;
+  };
+  Gradients accumulate(uint64_t end);                          // of the window up to `end`, divided and clipped
+  bool try_to_accumulate(uint64_t end, Gradients& gradients);  // false: memory ran out, begin again
+  void not_finite(double loss, double norm);
+  void report_step(double loss, double lr, double norm);
+  void register_rungs();
+  void report_memory();
+  void report_shortage(const Shortage& shortage, const std::string& action);
+  bool evaluate_epoch();  // false: stopped by a signal
+  bool judge();           // is this the best so far?
+  void finish_epoch();
+  void save(bool is_best);
+  void save_when_due();
+  bool done() const;
+  int64_t windows_done() const;  // of the current epoch
+
+  Setup& setup_;
+  const Experiment& experiment_;
+  RunLog& log_;
+  RunMemory& memory_;
+  Normalizer normalizer_;
+  Loader train_loader_;
+  std::unique_ptr<Loader> val_loader_;
+  Retry retry_, eval_retry_;
+  Window window_;
+  Optimizer optimizer_;
+  GcPoints gc_points_;
+  LeakWatch leaks_;
+  RungRegistration smaller_batches_, stop_;  // of the pressure ladder
+  bool must_stop_ = false;
+  Schedule schedule_;
+  StepSums epoch_sums_, interval_sums_;
+  MetricSample sample_;  // of the epoch's batches
+  Checkpoints checkpoints_;
+  Position position_;
+  std::optional<int64_t> predicted_peak_bytes_;
+  uint64_t bad_before_ = 0;  // samples left out before the run was resumed
+  std::string metric_;       // experiment.metric
+  bool lower_is_better_ = true;
+  int64_t interval_samples_ = 0;
+  std::chrono::steady_clock::time_point started_, interval_started_, saved_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,163 @@
+#include "train/output_metrics.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "error.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+using HostValues = std::array<double, host_metric_count>;  // mse, mae, rmse, r2
+
+HostValues values_of(double count, double squared_error, double absolute_error, double r2) {
+  if (count <= 0) return {none, none, none, none};
+  const double mse = squared_error / count;
+  return {mse, absolute_error / count, std::sqrt(mse), r2};
+}
+
+// The values of every channel, and of all together.
+struct Reading {
+  explicit Reading(const at::Tensor& moments) {
+    const auto rows = moments.accessor<double, 2>();
+    double squared = 0.0, absolute = 0.0, r2 = 0.0, with_r2 = 0.0;
+    for (int64_t c = 0; c < rows.size(1); ++c) {
+      const double n = rows[Moment::count][c], variation = rows[Moment::variation][c];
+      const bool has_r2 = variation != 0.0;
+      channels.push_back(values_of(n, rows[Moment::squared_error][c], rows[Moment::absolute_error][c],
+                                   has_r2 ? 1.0 - rows[Moment::squared_error][c] / variation : none));
+      count += n;
+      squared += rows[Moment::squared_error][c];
+      absolute += rows[Moment::absolute_error][c];
+      if (has_r2) r2 += channels.back().back(), ++with_r2;
+    }
+    pooled = values_of(count, squared, absolute, r2 / with_r2);
+    counted = {count > 0, count > 0, count > 0, with_r2 > 0};
+  }
+
+  std::vector<HostValues> channels;
+  HostValues pooled{};
+  std::array<bool, host_metric_count> counted{};
+  double count = 0.0;
+};
+
+nlohmann::json column(const std::vector<HostValues>& channels, size_t metric) {
+  nlohmann::json values = nlohmann::json::array();
+  for (const HostValues& channel : channels) {
+    values.push_back(std::isfinite(channel[metric]) ? nlohmann::json(channel[metric]) : nlohmann::json());
+  }
+  return values;
+}
+
+void require_channels(const OutputPair& pair, int64_t now, int64_t before) {
+  if (now == before) return;
+  throw Error(Exit::plugin, pair.model,
+              "the last axis of the output '" + pair.name + "' was " + std::to_string(before) + ", is " +
+                  std::to_string(now) + ": it holds the channels and must not change");
+}
+
+}  // namespace
+
+void Measured::append(const Measured& more) {
+  values.insert(values.end(), more.values.begin(), more.values.end());
+  channels.update(more.channels);
+}
+
+OutputMetrics::OutputMetrics(std::vector<OutputPair> pairs, Keep keep) : keep_(keep) {
+  for (OutputPair& pair : pairs) parts_.push_back({std::move(pair), {}, {}});
+}
+
+void OutputMetrics::zero() {
+  for (Part& part : parts_) {
+    part.sums.zero();
+    part.kept.clear();
+  }
+}
+
+void OutputMetrics::add(std::span<const at::Tensor> outputs) {
+  if (outputs.empty()) return;
+  std::vector<at::Tensor> moments(parts_.size());
+  std::vector<PairTensors> copies(parts_.size());
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    Part& part = parts_[i];
+    const PairTensors tensors = tensors_of(part.pair, outputs);
+    if (keep_ == Keep::outputs) {
+      if (!part.kept.empty()) require_channels(part.pair, tensors.channels(), part.kept.front().channels());
+      copies[i] = keep(tensors);
+    } else {
+      part.sums.make_room(tensors.channels(), tensors.prediction.device());
+      require_channels(part.pair, tensors.channels(), part.sums.tensor().size(1));
+      moments[i] = moments_of(tensors);
+    }
+  }
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (keep_ == Keep::outputs) {
+      parts_[i].kept.push_back(std::move(copies[i]));
+    } else {
+      parts_[i].sums.add(moments[i]);
+    }
+  }
+}
+
+void OutputMetrics::add(const OutputMetrics& other) {
+  for (size_t i = 0; i < std::min(parts_.size(), other.parts_.size()); ++i) {
+    Part& part = parts_[i];
+    const Part& more = other.parts_[i];
+    part.kept.insert(part.kept.end(), more.kept.begin(), more.kept.end());
+    const at::Tensor& moments = more.sums.tensor();
+    if (!moments.defined()) continue;
+    part.sums.make_room(moments.size(1), moments.device());
+    part.sums.add(moments);
+  }
+}
+
+at::Tensor OutputMetrics::Part::moments() const {
+  if (!kept.empty()) return moments_of(kept);
+  return sums.tensor().defined() ? sums.tensor().cpu() : at::Tensor();
+}
+
+Measured OutputMetrics::measured(const std::string& prefix) const {
+  Measured measured;
+  for (const Part& part : parts_) {
+    const at::Tensor moments = part.moments();
+    if (!moments.defined()) continue;
+    const Reading reading(moments);
+    const bool told = moments.size(1) > 1 && moments.size(1) <= most_channels_told;
+    for (size_t i = 0; i < host_metric_count; ++i) {
+      const std::string& name = part.pair.metrics[i].name;
+      if (name.empty() || !reading.counted[i]) continue;
+      measured.values.emplace_back(prefix + "/" + name, reading.pooled[i]);
+      if (told) measured.channels[prefix + "/" + name] = column(reading.channels, i);
+    }
+  }
+  return measured;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> OutputMetrics::state() const {
+  std::vector<std::pair<std::string, at::Tensor>> state;
+  for (const Part& part : parts_) {
+    if (part.sums.tensor().defined()) state.emplace_back(part.pair.name, part.sums.tensor());
+  }
+  return state;
+}
+
+void OutputMetrics::restore(const std::function<at::Tensor(const std::string& name)>& stored) {
+  for (Part& part : parts_) {
+    part.sums.zero();
+    const at::Tensor moments = stored(part.pair.name);
+    if (keep_ == Keep::outputs || !moments.defined()) continue;
+    if (moments.dim() != 2 || moments.size(0) != Moment::rows || moments.scalar_type() != at::kDouble) {
+      throw Error(Exit::bad_input, "checkpoint",
+                  "what it holds of the output '" + part.pair.name + "' is not float64 of shape [" +
+                      std::to_string(Moment::rows) +
+                      ", channels]: use the checkpoint with the experiment that wrote it");
+    }
+    part.sums.make_room(moments.size(1), moments.device());
+    part.sums.tensor().copy_(moments);
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,64 @@
+// The host's metrics: MSE, MAE, RMSE and R2 of a model's predictions against its targets, pooled over valid elements
+// and per channel, in constant memory on the model's device.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "record/run_log.hpp"
+#include "train/kept_outputs.hpp"
+#include "train/output_pairs.hpp"
+
+namespace headroom {
+
+// What a split was measured to be.
+struct Measured {
+  Scalars values;  // "val/r2" -> value
+  // "val/r2" -> one value a channel, null where it has none; left out for a single channel and for more than
+  // most_channels_told.
+  nlohmann::json channels = nlohmann::json::object();
+
+  void append(const Measured& more);
+};
+inline constexpr int64_t most_channels_told = 256;
+
+// R2 is per channel, then the mean; a channel whose target never changes has none.
+class OutputMetrics {
+ public:
+  enum class Keep { sums, outputs };  // outputs: metrics.mode = "full", on the CPU, measured when asked
+
+  OutputMetrics() = default;  // measures nothing
+  explicit OutputMetrics(std::vector<OutputPair> pairs, Keep keep = Keep::sums);
+  OutputMetrics(OutputMetrics&&) = default;
+  OutputMetrics& operator=(OutputMetrics&&) = default;
+
+  bool empty() const { return parts_.empty(); }
+  void zero();
+  // One micro-batch: all of the model's outputs, or none where they were not asked for. All or nothing. Error(plugin)
+  // when shapes do not suit.
+  void add(std::span<const at::Tensor> outputs);
+  void add(const OutputMetrics& other);                // of the same pairs
+  Measured measured(const std::string& prefix) const;  // synchronises; what counted nothing is left out
+
+  // The sums under their predictions' names, for a checkpoint: none before anything was added, and none of outputs
+  // that are kept.
+  std::vector<std::pair<std::string, at::Tensor>> state() const;
+  // `stored` gives such a tensor on the model's device; undefined: there is none. Error(bad_input) when it is no such.
+  void restore(const std::function<at::Tensor(const std::string& name)>& stored);
+
+ private:
+  struct Part {
+    OutputPair pair;
+    OutputMoments sums;
+    std::vector<PairTensors> kept;  // in the order added
+    at::Tensor moments() const;     // on the CPU; undefined: nothing was added
+  };
+
+  std::vector<Part> parts_;
+  Keep keep_ = Keep::sums;
+};
+
+}  // namespace headroom

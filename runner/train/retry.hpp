@@ -1,0 +1,75 @@
+// After running out of memory: give back what is free and repeat exactly what failed; the second time in smaller
+// pieces; and where nothing smaller exists, end the run (docs/memory.md).
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/util/Exception.h>
+#include <functional>
+#include <new>
+
+#include "memory/tensor_allocator.hpp"
+#include "train/micro_batch.hpp"
+#include "train/shortage.hpp"
+
+namespace headroom {
+
+struct RetryCounts {
+  int64_t repeated = 0;  // at the same split: bit-equal
+  int64_t halved = 0;    // at half of it: equal up to rounding
+  int64_t grown = 0;
+};
+
+// [compute]
+class Retry {
+ public:
+  using Report = std::function<void(const Shortage&, const std::string& action)>;
+  // `report` hears of every shortage that was survived.
+  Retry(MicroBatch micro_batch, c10::Device device, Advice advice, Report report)
+      : micro_batch_(micro_batch), device_(device), advice_(std::move(advice)), report_(std::move(report)) {}
+
+  MicroBatch& micro_batch() { return micro_batch_; }
+  int64_t size() const { return micro_batch_.size(); }
+  const RetryCounts& counts() const { return counts_; }
+
+  // The tensors of the failed attempt are gone. Returns when it may be repeated; throws Error(does_not_fit) when
+  // nothing is left.
+  void after(const Shortage& shortage);
+
+  // What was tried is done: the next shortage is a first one again. Lets the micro-batch grow back.
+  void succeeded();
+
+ private:
+  MicroBatch micro_batch_;
+  c10::Device device_;
+  Advice advice_;
+  Report report_;
+  RetryCounts counts_;
+  int64_t in_a_row_ = 0;
+};
+
+// Runs `attempt`; false when memory ran out, and then `shortage` says what was held. `doing` names the attempt's part
+// that was under way.
+template <class Attempt>
+bool attempt_within_memory(Shortage& shortage, const char*& doing, int64_t micro_batch, Attempt&& attempt) {
+  try {
+    attempt();
+    return true;
+  } catch (const c10::OutOfMemoryError&) {
+    shortage = Shortage::now(doing, micro_batch);
+  } catch (const std::bad_alloc&) {
+    shortage = Shortage::now(doing, micro_batch);
+  }
+  return false;
+}
+
+// For what can be begun again but not be made smaller: setting up, checkpoints. Its tensors belong to `owner`.
+template <class Body>
+void with_one_retry(const char* doing, Owner owner, c10::Device device, const Advice& advice, Body&& body) {
+  const OwnerScope scope(owner);
+  Shortage shortage;
+  if (attempt_within_memory(shortage, doing, 0, body)) return;
+  purge_tensor_memory(device);
+  if (!attempt_within_memory(shortage, doing, 0, body)) advice.give_up(shortage);
+}
+
+}  // namespace headroom

@@ -1,0 +1,100 @@
+#include "train/run_memory.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "memory/budget.hpp"
+#include "memory/held.hpp"
+#include "memory/ledger.hpp"
+#include "memory/size_text.hpp"
+#include "memory/tensor_allocator.hpp"
+#include "train/signals.hpp"
+#include "train/threads.hpp"
+
+namespace headroom {
+
+namespace {
+
+// Address space that is mapped and hardly touched: stacks of OpenMP's, the readers' and our own threads, and malloc's
+// tables.
+int64_t untouched_bytes(const Experiment& experiment) {
+  const int compute = experiment.experiment.threads > 0 ? experiment.experiment.threads : auto_threads();
+  return stack_bytes(2 * compute + 2 * experiment.data.num_workers + 8) + (int64_t{64} << 20);
+}
+
+}  // namespace
+
+RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes) {
+  grant_ = wait_for_memory({.name = experiment.experiment.name,
+                            .limit = experiment.memory.limit,
+                            .needed_bytes = needed_bytes,
+                            .wait_seconds = experiment.memory.wait_seconds,
+                            .say = [](const std::string& line) { spdlog::info("[memory] {}", line); },
+                            .cancelled = [] { return stop_requested() != Exit::ok; }});
+  if (!grant_) return;
+  if (needed_bytes == 0) grant_->reservation.update(held_bytes());  // as it grows, settle() reserves more
+  limit_bytes_ = grant_->limit.bytes.value_or(0);
+  set_memory_limit(limit_bytes_);
+  if (limit_bytes_ > 0) set_data_backstop(limit_bytes_, untouched_bytes(experiment));
+}
+
+RunMemory::~RunMemory() { set_memory_limit(0); }
+
+std::string RunMemory::line() const {
+  return "memory: " + (limit_bytes_ > 0 ? "limit " + size_text(limit_bytes_) + ", " : std::string()) +
+         grant_->limit.rule;
+}
+
+void RunMemory::watch(const std::filesystem::path& file, PressureLadder::Say say) {
+  try {
+    box_ = std::make_unique<BlackBox>(file);
+    crash_notes_ = std::make_unique<CrashNotes>(box_->crash_site());
+  } catch (const Error& problem) {
+    say(problem.what() + std::string("; the run goes on without one"));
+  }
+  ladder_ = std::make_unique<PressureLadder>(std::move(say));
+  monitor_ = std::make_unique<Monitor>(box_.get(), limit_bytes_);
+}
+
+void RunMemory::note(Phase phase) const {
+  if (box_ != nullptr) box_->set_phase(phase);
+}
+
+void RunMemory::note(int64_t step, int64_t epoch, int64_t micro_batch) const {
+  if (box_ == nullptr) return;
+  box_->set_position(step, epoch);
+  box_->set_micro_batch(micro_batch);
+}
+
+void RunMemory::judge() {
+  if (!monitor_) return;
+  const bool is_short = monitor_->is_short();
+  const int64_t wanted = is_short ? monitor_->surroundings().bound_bytes / 10 : 0;
+  ladder_->judge(is_short, wanted);
+}
+
+void RunMemory::settle() {
+  const int64_t peak = read_ledger().peak_held_bytes;
+  const int64_t most = limit_bytes_ > 0 ? limit_bytes_ : INT64_MAX;
+  grant_->reservation.update(std::min(most, peak + peak / 10));
+}
+
+std::string RunMemory::summary() const {
+  const std::string peak = "memory: peak " + size_text(read_ledger().peak_held_bytes);
+  return limit_bytes_ > 0 ? peak + " of " + size_text(limit_bytes_) : peak;
+}
+
+nlohmann::json RunMemory::json() const {
+  const LedgerReading ledger = read_ledger();
+  nlohmann::json peaks;
+  for (size_t i = 0; i < owner_count; ++i) peaks[std::string(owner_name(static_cast<Owner>(i)))] = ledger.peak_bytes[i];
+  nlohmann::json json = {{"limit_bytes", limit_bytes_},
+                         {"limit_rule", grant_->limit.rule},
+                         {"measured_peak_bytes", ledger.peak_held_bytes},
+                         {"peak_bytes", peaks}};
+  if (ladder_) json["pressure"] = {{"tightened", ladder_->tightened()}, {"returned_bytes", ladder_->returned_bytes()}};
+  return json;
+}
+
+}  // namespace headroom

@@ -1,0 +1,62 @@
+// The memory of one run: its limit, claimed among the runs of the machine; the watch over it; and what it climbs down
+// to when the surroundings run short (memory/pressure.hpp).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "config/experiment.hpp"
+#include "memory/black_box.hpp"
+#include "memory/crash_site.hpp"
+#include "memory/monitor.hpp"
+#include "memory/pressure.hpp"
+#include "memory/start_queue.hpp"
+
+namespace headroom {
+
+class RunMemory {
+ public:
+  // Claims memory.limit - waiting for it as memory.wait says - and sets it: tensors stay within it, and RLIMIT_DATA
+  // stands behind it. `needed_bytes`: the planned peak; 0: unknown. Error(does_not_fit). [control]
+  RunMemory(const Experiment& experiment, int64_t needed_bytes);
+  ~RunMemory();
+  RunMemory(const RunMemory&) = delete;
+  RunMemory& operator=(const RunMemory&) = delete;
+
+  bool cancelled() const { return !grant_; }  // by a signal, while it waited
+  const MemoryLimit& limit() const { return grant_->limit; }
+  std::string line() const;  // what was decided, for the log
+
+  // From here on the surroundings are looked at, and the black box `file` is filled, where it can be made. [control]
+  void watch(const std::filesystem::path& file, PressureLadder::Say say);
+
+  // What the run is doing, for the black box. [any]
+  void note(Phase phase) const;
+  void note(int64_t step, int64_t epoch, int64_t micro_batch) const;
+
+  // [control] Between two windows.
+  void judge();
+  bool is_short() const { return monitor_ && monitor_->is_short(); }
+
+  // What the run has needed so far is what it reserves from now on. [control]
+  void settle();
+
+  std::string summary() const;  // "memory: peak 1.2 GiB of 4.0 GiB"
+
+  // {"limit_bytes", "limit_rule", "measured_peak_bytes", "peak_bytes": {owner: bytes}, "pressure": {...}}
+  nlohmann::json json() const;
+
+ private:
+  int64_t limit_bytes_ = 0;  // 0: off
+  std::optional<MemoryGrant> grant_;
+  std::unique_ptr<BlackBox> box_;
+  std::unique_ptr<CrashNotes> crash_notes_;
+  std::unique_ptr<Monitor> monitor_;
+  std::unique_ptr<PressureLadder> ladder_;
+};
+
+}  // namespace headroom

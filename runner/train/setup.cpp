@@ -1,0 +1,238 @@
+#include "train/setup.hpp"
+
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "config/digest.hpp"
+#include "plugins/library.hpp"
+#include "train/retry.hpp"
+#include "train/threads.hpp"
+
+namespace headroom {
+
+namespace {
+
+at::Device pick_device(const std::string& wanted) {
+  const bool cuda = at::hasCUDA() && torch::cuda::is_available();
+  if (wanted == "cpu" || (wanted == "auto" && !cuda)) return at::kCPU;
+  if (!cuda) {
+    throw Error(Exit::bad_input, "experiment.device",
+                "'" + wanted + "' was asked for, but this LibTorch sees no CUDA device: use \"cpu\" or \"auto\"");
+  }
+  const at::Device device(wanted == "auto" ? "cuda" : wanted);
+  if (device.has_index() && device.index() >= torch::cuda::device_count()) {
+    throw Error(Exit::bad_input, "experiment.device",
+                "'" + wanted + "' was asked for, but there are " + std::to_string(torch::cuda::device_count()) +
+                    " CUDA devices");
+  }
+  return device;
+}
+
+at::ScalarType pick_dtype(const Experiment& experiment, const Model& model) {
+  if (experiment.train.precision != "fp64") return at::kFloat;
+  if (!(model.capabilities() & HR_MODEL_FP64)) {
+    throw Error(Exit::bad_input, "train.precision",
+                "model '" + model.id() + "' does not work in \"fp64\": use \"fp32\"");
+  }
+  return at::kDouble;
+}
+
+// The options of the data that say what is read, without where it lies: the content id stands for that.
+nlohmann::json mathematical_options(const OptionTable& table, const OptionValues& values) {
+  OptionTable kept;
+  OptionValues kept_values;
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (table[i].type == OptionType::path) continue;
+    kept.push_back(table[i]);
+    kept_values.push_back(values[i]);
+  }
+  std::ostringstream text;
+  text << options_to_toml(kept, kept_values);
+  return text.str();
+}
+
+}  // namespace
+
+MicroBatch Setup::micro_batch() const {
+  const TrainSection& train = experiment->train;
+  if (model->capabilities() & HR_COUPLES_SAMPLES) return {train.batch_size, /*adapts=*/false};
+  if (train.micro_batch > 0) return {train.micro_batch, /*adapts=*/false};
+  return {train.batch_size, /*adapts=*/!(model->capabilities() & HR_RNG_GENERATOR)};
+}
+
+std::string Setup::why_whole() const {
+  if (model->capabilities() & HR_COUPLES_SAMPLES) {
+    return "model '" + model->id() + "' couples the samples of a batch, so a batch is never divided";
+  }
+  if (model->capabilities() & HR_RNG_GENERATOR) {
+    return "model '" + model->id() +
+           "' draws from the sequential generator, so a micro-batch is repeated but never resized";
+  }
+  return "";
+}
+
+Advice Setup::advice() const { return {*experiment, why_whole()}; }
+
+int64_t Setup::window_samples() const {
+  return experiment->train.batch_size * experiment->train.gradient_accumulation_steps;
+}
+
+uint64_t Setup::samples_per_epoch() const {
+  const uint64_t all = splits.train.length();
+  const auto window = static_cast<uint64_t>(window_samples());
+  return experiment->train.drop_last ? all / window * window : all;
+}
+
+int64_t Setup::windows_per_epoch() const {
+  const auto window = static_cast<uint64_t>(window_samples());
+  return static_cast<int64_t>((samples_per_epoch() + window - 1) / window);
+}
+
+std::string Setup::resolved_toml() const {
+  std::optional<toml::table> data_synth;
+  if (synth) data_synth = options_to_toml(synth->table, synth->values);
+  return experiment_to_toml(*experiment, options_to_toml(model_table, model_options),
+                            options_to_toml(data_table, data_options), data_synth);
+}
+
+std::string Setup::identity() const {
+  const Experiment& e = *experiment;
+  const TrainSection& t = e.train;
+  nlohmann::json json = {
+      {"model", model->id()},
+      {"model_options", mathematical_options(model_table, model_options)},
+      {"init", init_id},
+      {"content", content_id},
+      {"data_options", mathematical_options(data_table, data_options)},
+      {"normalize", {e.data.normalize, e.data.max_samples_for_normalize}},
+      {"max_groups", e.data.max_groups.value_or(-1)},
+      {"window", window_samples()},
+      {"seed", e.experiment.seed},
+      {"shuffle", shuffle == Shuffle::global ? "global" : "sequential"},
+      {"precision", t.precision},
+      {"length", {t.epochs, t.max_steps, static_cast<int64_t>(t.drop_last)}},
+      {"optimizer",
+       {t.optimizer.name, t.optimizer.lr, t.optimizer.weight_decay, t.optimizer.beta1, t.optimizer.beta2,
+        t.optimizer.eps, t.optimizer.momentum, t.optimizer.nesterov}},
+      {"schedule",
+       {t.schedule.name, t.schedule.warmup_epochs, t.schedule.warmup_steps, t.schedule.min_lr, t.schedule.step_epochs,
+        t.schedule.gamma}},
+      {"clip_norm", t.clip_norm},
+      {"ema_decay", t.ema_decay},
+  };
+  if (e.data.split) json["split"] = {e.data.split->train, e.data.split->val, e.data.split->test, e.data.split->seed};
+  if (model->capabilities() & HR_COUPLES_SAMPLES) json["batch_size"] = t.batch_size;
+  return Digest().add(json.dump()).hex();
+}
+
+bool Setup::lower_wins(const std::string& metric) const {
+  const std::string& better = experiment->experiment.better;
+  const bool known_split = metric.starts_with("train/") || metric.starts_with("val/");
+  const std::string name = metric.substr(metric.find('/') + 1);
+  if (known_split && name == "loss") return better != "higher";
+  std::string known = "loss";
+  for (const MetricInfo& info : metrics()) {
+    if (known_split && info.name == name) return better == "auto" ? info.better == HR_LOWER : better == "lower";
+    known += ", " + info.name;
+  }
+  throw Error(Exit::bad_input, "experiment.metric",
+              "'" + metric + "' is not measured: use train/ or val/ followed by one of " + known);
+}
+
+LoaderOptions Setup::loader_options(bool training) const {
+  const DataSection& data = experiment->data;
+  LoaderOptions options;
+  options.seed = experiment->experiment.seed;
+  options.batch_size = experiment->train.batch_size;
+  options.samples_per_epoch = training ? static_cast<int64_t>(samples_per_epoch()) : -1;
+  options.shuffle = training ? shuffle : Shuffle::sequential;
+  options.augment = training;
+  options.num_workers = data.num_workers;
+  options.prefetch_factor = data.prefetch_factor;
+  options.persistent_workers = data.persistent_workers;
+  options.skip_bad_samples = data.on_bad_sample == "skip";
+  return options;
+}
+
+std::vector<MetricInfo> Setup::metrics() const {
+  std::vector<MetricInfo> all = model->metrics();
+  const std::vector<MetricInfo> hosts = host_metrics(output_pairs);
+  all.insert(all.end(), hosts.begin(), hosts.end());
+  return all;
+}
+
+OutputMetrics Setup::output_metrics() const {
+  return OutputMetrics(output_pairs,
+                       experiment->metrics.mode == "full" ? OutputMetrics::Keep::outputs : OutputMetrics::Keep::sums);
+}
+
+MetricSample Setup::metric_sample(const Loader& loader, bool training, int64_t epoch) const {
+  if (output_pairs.empty()) return {};
+  const MetricsSection& section = experiment->metrics;
+  const uint64_t batches = loader.batches_per_epoch();
+  const int64_t sampled = training ? section.train_batches : section.eval_batches;
+  return {batches, section.mode == "sampled" ? static_cast<uint64_t>(sampled) : batches, experiment->experiment.seed,
+          static_cast<uint64_t>(training ? epoch : 0)};
+}
+
+Setup prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs) {
+  Setup setup;
+  setup.experiment = &experiment;
+  setup.threads = experiment.experiment.threads > 0 ? experiment.experiment.threads : auto_threads();
+  at::set_num_threads(setup.threads);
+  setup.device = pick_device(experiment.experiment.device);
+  torch::manual_seed(experiment.experiment.seed);
+
+  const Library model_library = Library::load(find_plugin(experiment.model_plugin, plugin_dirs));
+  const Library source_library = Library::load(find_plugin(experiment.data.source, plugin_dirs));
+  if (model_library.model_torch() == nullptr) {
+    throw Error(Exit::bad_input, "model.plugin", "'" + experiment.model_plugin + "' is not a model plugin");
+  }
+  if (source_library.datasource() == nullptr) {
+    throw Error(Exit::bad_input, "data.source", "'" + experiment.data.source + "' is not a datasource plugin");
+  }
+  setup.model_table = to_option_table(model_library.model_torch()->options);
+  setup.data_table = to_option_table(source_library.datasource()->options);
+  setup.model_options = check_options(setup.model_table, &experiment.model_options, "model.options",
+                                      "model '" + model_library.id() + "'");
+  setup.data_options = check_options(setup.data_table, &experiment.data_options, "data.options",
+                                     "datasource '" + source_library.id() + "'");
+  setup.model_library = model_library;
+  setup.source_library = source_library;
+
+  setup.synth = check_synth(source_library, experiment);
+  if (const auto written = synthesise_missing(source_library, setup.synth, setup.data_table, setup.data_options)) {
+    spdlog::info("[data] wrote synthetic data to {}", written->string());
+  }
+  setup.source = Source::open(source_library, setup.data_options);
+  setup.content_id = content_id(*setup.source);
+  setup.splits = divide(*setup.source, experiment.data);
+  setup.shuffle = experiment.data.shuffle == "sequential" ? Shuffle::sequential : Shuffle::global;
+  if (setup.samples_per_epoch() == 0) {
+    throw Error(Exit::bad_input, "train.drop_last",
+                "no whole window of " + std::to_string(setup.window_samples()) + " samples fits the " +
+                    std::to_string(setup.splits.train.length()) +
+                    " training samples: lower train.batch_size or unset train.drop_last");
+  }
+  return setup;
+}
+
+void build_model(Setup& setup) {
+  const Experiment& experiment = *setup.experiment;
+  with_one_retry("the model", Owner::parameters, setup.device, Advice(experiment, ""), [&] {
+    setup.model = std::make_unique<Model>(*setup.model_library, setup.model_options, setup.source->fields(),
+                                          experiment.experiment.seed);
+    setup.dtype = pick_dtype(experiment, *setup.model);
+    setup.model->to(setup.device, setup.dtype);
+  });
+  setup.output_pairs = pair_outputs(setup.model->id(), setup.model->outputs(), setup.model->metrics());
+  setup.lower_wins(experiment.experiment.metric);
+}
+
+Setup prepare(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs) {
+  Setup setup = prepare_data(experiment, plugin_dirs);
+  build_model(setup);
+  return setup;
+}
+
+}  // namespace headroom

@@ -1,0 +1,87 @@
+#include "train/shortage.hpp"
+
+#include <vector>
+
+#include "memory/budget.hpp"
+#include "memory/size_text.hpp"
+#include "memory/tensor_allocator.hpp"
+
+namespace headroom {
+
+namespace {
+
+std::string listed(const std::vector<std::string>& items) {
+  std::string text;
+  for (size_t i = 0; i < items.size(); ++i) text += (i == 0 ? "" : "; ") + std::to_string(i + 1) + ") " + items[i];
+  return text;
+}
+
+}  // namespace
+
+Shortage Shortage::now(const char* doing, int64_t micro_batch) {
+  return {doing, refused_bytes(), memory_limit(), micro_batch, read_ledger()};
+}
+
+std::string Advice::knobs(const Shortage& shortage) const {
+  const Experiment& e = experiment_;
+  const LedgerReading& ledger = shortage.ledger;
+  std::vector<std::string> same, other;  // what leaves the mathematics alone, cheapest first, and what does not
+  if (shortage.limit_bytes > 0) {
+    same.push_back("raise memory.limit (now " + size_text(shortage.limit_bytes) +
+                   "; `headroom limits` shows what there is)");
+  }
+  if (e.metrics.mode == "full")
+    same.push_back("metrics.mode = \"online\" (metrics hold " + size_text(ledger.live(Owner::metrics)) + ")");
+  if (e.data.cache_size_bytes > 0) {
+    same.push_back("data.cache_size = 0 (the cache holds " + size_text(ledger.live(Owner::cache)) + ")");
+  }
+  if (e.data.num_workers > 0) {
+    same.push_back("data.num_workers = 0 (batches hold " + size_text(ledger.live(Owner::batches)) + ")");
+  }
+  if (e.train.micro_batch > 1 && whole_.empty())
+    same.push_back("train.micro_batch = \"auto\" (now " + std::to_string(e.train.micro_batch) + ")");
+  if (e.train.batch_size > 1) {
+    const std::string text = "a smaller train.batch_size with more train.gradient_accumulation_steps (now " +
+                             std::to_string(e.train.batch_size) + " x " +
+                             std::to_string(e.train.gradient_accumulation_steps) + ")";
+    (whole_.empty() ? same : other).push_back(text);
+  }
+  if (e.train.precision == "fp64") other.push_back("train.precision = \"fp32\"");
+  if (e.train.ema_decay > 0) other.push_back("no train.ema");
+  if (e.train.optimizer.name != "sgd" && ledger.live(Owner::optimizer) > ledger.held_bytes / 10) {
+    other.push_back("train.optimizer.name = \"sgd\" (the optimizer holds " + size_text(ledger.live(Owner::optimizer)) +
+                    ")");
+  }
+  other.push_back("a smaller model or shorter samples (model.options, data.options)");
+  std::string text = "To make it fit";
+  if (!same.empty()) text += ", with the same mathematics, cheapest first: " + listed(same);
+  return text + (same.empty() ? ", changing the mathematics: " : ". Changing the mathematics: ") + listed(other);
+}
+
+std::string Advice::warning(const LedgerReading& ledger) const {
+  size_t largest = 0;
+  for (size_t i = 1; i < owner_count; ++i) {
+    if (ledger.live_bytes[i] > ledger.live_bytes[largest]) largest = i;
+  }
+  const auto owner = static_cast<Owner>(largest);
+  const char* knob = "train.micro_batch";
+  if (owner == Owner::batches) knob = "data.num_workers and data.prefetch_factor";
+  if (owner == Owner::cache) knob = "data.cache_size";
+  if (owner == Owner::metrics) knob = "metrics.mode";
+  if (owner == Owner::parameters || owner == Owner::gradients || owner == Owner::optimizer) knob = "model.options";
+  return "memory is above 90 %: of this run's share the " + std::string(owner_name(owner)) + " hold most, " +
+         size_text(ledger.live_bytes[largest]) + "; the knob for them is " + knob;
+}
+
+void Advice::give_up(const Shortage& shortage) const {
+  std::string text = std::string("no memory for ") + shortage.doing;
+  if (shortage.micro_batch > 0) text += " with a micro-batch of " + std::to_string(shortage.micro_batch);
+  if (!whole_.empty()) text += " (" + whole_ + ")";
+  text += ": " + size_text(shortage.requested_bytes) + " more were asked for";
+  if (shortage.limit_bytes > 0) text += " under the limit of " + size_text(shortage.limit_bytes);
+  text +=
+      "; at least " + size_text(shortage.needed_bytes()) + " are needed. Held: " + ledger_line(shortage.ledger) + ". ";
+  throw Error(Exit::does_not_fit, "memory", text + knobs(shortage));
+}
+
+}  // namespace headroom

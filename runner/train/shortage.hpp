@@ -1,0 +1,42 @@
+// Running out of memory: what was held at that moment, and the sentence that ends a run which cannot be made any
+// smaller.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "config/experiment.hpp"
+#include "memory/ledger.hpp"
+
+namespace headroom {
+
+// Plain figures: taking them allocates nothing.
+struct Shortage {
+  const char* doing = "";  // "forward", "backward", "writing a checkpoint"
+  int64_t requested_bytes = 0;
+  int64_t limit_bytes = 0;  // 0: none
+  int64_t micro_batch = 0;  // 0: not about one
+  LedgerReading ledger;
+  static Shortage now(const char* doing, int64_t micro_batch);
+  int64_t needed_bytes() const { return ledger.held_bytes + requested_bytes; }  // at least
+};
+
+// Knows the experiment's knobs, and which of them would help.
+class Advice {
+ public:
+  // `whole`: why batches cannot be divided further ("" when they can).
+  Advice(const Experiment& experiment, std::string whole) : experiment_(experiment), whole_(std::move(whole)) {}
+
+  // Above 90 % of the machine's or the cgroup's memory: the largest owner, and its knob.
+  std::string warning(const LedgerReading& ledger) const;
+
+  // Error(does_not_fit): the ledger, what would be needed, and the knobs that would make it fit, cheapest first.
+  [[noreturn]] void give_up(const Shortage& shortage) const;
+
+ private:
+  std::string knobs(const Shortage& shortage) const;
+  const Experiment& experiment_;
+  std::string whole_;
+};
+
+}  // namespace headroom

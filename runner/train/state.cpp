@@ -1,0 +1,198 @@
+#include "train/state.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/DLConvertor.h>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+namespace headroom {
+
+namespace {
+
+constexpr const char* epoch_sums_name = "epoch_sums";
+constexpr const char* epoch_outputs_name = "epoch_outputs/";
+constexpr const char* interval_sums_name = "interval_sums";
+constexpr const char* generator_name = "generator/cpu";
+constexpr const char* plugin_state_name = "plugin_state";
+
+// Keeps CPU copies alive while their bytes are written. On the CPU nothing is copied.
+class ByteList {
+ public:
+  void add(std::string name, const at::Tensor& tensor) {
+    held_.push_back(tensor.detach().cpu().contiguous());
+    const at::Tensor& held = held_.back();
+    bytes_.push_back({std::move(name),
+                      at::getDLDataType(held),
+                      held.sizes().vec(),
+                      {static_cast<const std::byte*>(held.const_data_ptr()), held.nbytes()}});
+  }
+  std::span<const TensorBytes> bytes() const { return bytes_; }
+
+ private:
+  std::vector<at::Tensor> held_;
+  std::vector<TensorBytes> bytes_;
+};
+
+at::Tensor generator_state() { return at::detail::getDefaultCPUGenerator().get_state(); }
+
+std::string shape_text(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+at::Tensor tensor_of(const TensorBytes& stored) {
+  at::Tensor tensor = at::empty(stored.shape, at::toScalarType(stored.dtype));
+  std::memcpy(tensor.mutable_data_ptr(), stored.data.data(), stored.data.size());
+  return tensor;
+}
+
+// Copies the stored tensor into `target`, which keeps its memory. Returns what is wrong, "" when nothing is.
+std::string copy_into(const SafetensorsFile& file, const std::string& name, at::Tensor& target) {
+  const TensorBytes* stored = file.find(name);
+  if (stored == nullptr) return "'" + name + "' is missing";
+  if (stored->shape != target.sizes().vec()) {
+    return "'" + name + "' has shape " + shape_text(stored->shape) + ", the model needs " + shape_text(target.sizes());
+  }
+  at::NoGradGuard no_grad;
+  target.copy_(tensor_of(*stored));
+  return "";
+}
+
+void require(const std::string& problem, const std::filesystem::path& path) {
+  if (!problem.empty()) {
+    throw Error(Exit::bad_input, "checkpoint",
+                path.string() + ": " + problem + ": use the checkpoint with the experiment that wrote it");
+  }
+}
+
+// One that adapts is restored, so it is no difference.
+nlohmann::json micro_batch_of(const Setup& setup) {
+  const MicroBatch micro_batch = setup.micro_batch();
+  return micro_batch.adapts() ? nlohmann::json("auto") : nlohmann::json(micro_batch.size());
+}
+
+nlohmann::json surroundings(const Setup& setup) {
+  return {{"threads", setup.threads},     {"micro_batch", micro_batch_of(setup)},
+          {"libtorch", TORCH_VERSION},    {"content_id", setup.content_id},
+          {"device", setup.device.str()}, {"precision", setup.experiment->train.precision},
+          {"identity", setup.identity()}};
+}
+
+// In their order, which an object would lose. JSON has no number for what is not finite.
+nlohmann::json values_json(const Scalars& values) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const auto& [name, value] : values) {
+    if (std::isfinite(value)) json.push_back({name, value});
+  }
+  return json;
+}
+
+nlohmann::json position_json(const Position& p) {
+  return {{"epoch", p.epoch},
+          {"samples", p.samples},
+          {"skipped_windows", p.skipped_windows},
+          {"bad_samples", p.bad_samples},
+          {"has_best", p.has_best},
+          {"best", p.best},
+          {"best_epoch", p.best_epoch},
+          {"best_step", p.best_step},
+          {"stale_evaluations", p.stale_evaluations},
+          {"train_seconds", p.train_seconds},
+          {"stopped_early", p.stopped_early},
+          {"micro_batch", p.micro_batch},
+          {"eval_micro_batch", p.eval_micro_batch},
+          {"values", values_json(p.measured.values)},
+          {"channels", p.measured.channels}};
+}
+
+Position position_from(const nlohmann::json& json, int64_t step) {
+  Position p;
+  p.step = step;
+  json.at("epoch").get_to(p.epoch);
+  json.at("samples").get_to(p.samples);
+  json.at("skipped_windows").get_to(p.skipped_windows);
+  json.at("bad_samples").get_to(p.bad_samples);
+  json.at("has_best").get_to(p.has_best);
+  json.at("best").get_to(p.best);
+  json.at("best_epoch").get_to(p.best_epoch);
+  json.at("best_step").get_to(p.best_step);
+  json.at("stale_evaluations").get_to(p.stale_evaluations);
+  json.at("train_seconds").get_to(p.train_seconds);
+  json.at("stopped_early").get_to(p.stopped_early);
+  json.at("micro_batch").get_to(p.micro_batch);
+  json.at("eval_micro_batch").get_to(p.eval_micro_batch);
+  json.at("values").get_to(p.measured.values);
+  p.measured.channels = json.value("channels", nlohmann::json::object());
+  return p;
+}
+
+bool in_checkpoint(const Parameter& parameter) { return parameter.kind != HR_DERIVED; }
+
+}  // namespace
+
+std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state, const nlohmann::json& log_lengths,
+                                 bool is_best) {
+  ByteList model, extra;
+  for (const Parameter& parameter : state.setup.model->parameters()) {
+    if (in_checkpoint(parameter)) model.add(parameter.name, *parameter.tensor);
+  }
+  for (const NamedTensor& named : state.optimizer.state()) extra.add(named.name, named.tensor);
+  extra.add(epoch_sums_name, state.epoch_sums.tensor());
+  for (const auto& [name, tensor] : state.epoch_sums.outputs().state()) extra.add(epoch_outputs_name + name, tensor);
+  extra.add(interval_sums_name, state.interval_sums.tensor());
+  extra.add(generator_name, generator_state());
+  std::string plugin_state = state.setup.model->save_state();
+  extra.add(plugin_state_name,
+            torch::from_blob(plugin_state.data(), {static_cast<int64_t>(plugin_state.size())}, at::kByte));
+  nlohmann::json json = {{"position", position_json(state.position)},
+                         {"normalizer", state.normalizer.to_json()},
+                         {"surroundings", surroundings(state.setup)},
+                         {"init_id", state.setup.init_id},
+                         {"logs", log_lengths}};
+  return checkpoints.save({state.position.step, model.bytes(), extra.bytes(), std::move(json)}, is_best);
+}
+
+nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState& state,
+                             std::vector<std::string>& differences) {
+  restore_model(checkpoint, *state.setup.model, /*use_average=*/false);
+  for (NamedTensor& named : state.optimizer.state()) {
+    require(copy_into(checkpoint.state, named.name, named.tensor), checkpoint.state.path());
+  }
+  require(copy_into(checkpoint.state, epoch_sums_name, state.epoch_sums.tensor()), checkpoint.state.path());
+  require(copy_into(checkpoint.state, interval_sums_name, state.interval_sums.tensor()), checkpoint.state.path());
+  state.epoch_sums.outputs().restore([&](const std::string& name) {
+    const TensorBytes* stored = checkpoint.state.find(epoch_outputs_name + name);
+    return stored != nullptr ? tensor_of(*stored).to(state.setup.device) : at::Tensor();
+  });
+  at::Tensor generator = generator_state();
+  require(copy_into(checkpoint.state, generator_name, generator), checkpoint.state.path());
+  at::Generator(at::detail::getDefaultCPUGenerator()).set_state(generator);
+  try {
+    state.position = position_from(checkpoint.json.at("position"), checkpoint.json.at("step").get<int64_t>());
+    const nlohmann::json now = surroundings(state.setup);
+    for (const auto& [key, then] : checkpoint.json.at("surroundings").items()) {
+      if (now.at(key) != then) differences.push_back(key + " was " + then.dump() + ", is " + now.at(key).dump());
+    }
+    return checkpoint.json.at("logs");
+  } catch (const nlohmann::json::exception& problem) {
+    throw Error(Exit::bad_input, "checkpoint",
+                checkpoint.state.path().parent_path().string() + "/checkpoint.json: " + problem.what());
+  }
+}
+
+void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_average) {
+  for (Parameter& parameter : model.parameters()) {
+    if (!in_checkpoint(parameter)) continue;
+    const std::string average = "ema/" + parameter.name;
+    const bool averaged = use_average && checkpoint.state.find(average) != nullptr;
+    const SafetensorsFile& file = averaged ? checkpoint.state : checkpoint.model;
+    require(copy_into(file, averaged ? average : parameter.name, *parameter.tensor), file.path());
+  }
+  if (const TensorBytes* bytes = checkpoint.state.find(plugin_state_name)) {
+    model.load_state({reinterpret_cast<const char*>(bytes->data.data()), bytes->data.size()});
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,63 @@
+// A run's state between two windows, to and from a checkpoint: after restore() the run goes on bit-equal under equal
+// threads, splits and build.
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "data/normalizer.hpp"
+#include "record/checkpoint.hpp"
+#include "train/metrics.hpp"
+#include "train/optimizer.hpp"
+#include "train/setup.hpp"
+
+namespace headroom {
+
+// Where the run is. Plain values: everything that is not a tensor.
+struct Position {
+  int64_t step = 0;             // optimizer steps taken
+  int64_t epoch = 0;            // epochs finished
+  uint64_t samples = 0;         // consumed of the current epoch
+  int64_t skipped_windows = 0;  // nothing counted, or not finite under on_nonfinite = "skip"
+  uint64_t bad_samples = 0;     // left out by on_bad_sample = "skip"
+  bool has_best = false;
+  double best = 0.0;  // of experiment.metric
+  int64_t best_epoch = 0, best_step = 0;
+  int64_t stale_evaluations = 0;  // since the best
+  double train_seconds = 0.0;
+  bool stopped_early = false;
+  int64_t micro_batch = 0, eval_micro_batch = 0;  // in use
+  Measured measured;                              // of the last finished epoch
+};
+
+struct RunState {
+  Setup& setup;
+  Optimizer& optimizer;
+  StepSums& epoch_sums;     // of the current epoch so far
+  StepSums& interval_sums;  // since the last row of metrics
+  Position& position;
+  const Normalizer& normalizer;
+};
+
+std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state, const nlohmann::json& log_lengths,
+                                 bool is_best);
+
+// Everything but the normalizer, which the loaders need first. Returns the recorded log lengths. Error(bad_input) when
+// names or shapes differ from the model's. `differences` collects what of the surroundings is no longer the same
+// (threads, micro-batch, LibTorch, data): then equal up to rounding is all that is promised.
+nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState& state,
+                             std::vector<std::string>& differences);
+
+// Loads the model alone: its tensors and what it keeps beside them. `use_average`: the EMA weights where the checkpoint
+// has them.
+void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_average);
+
+// [init]: copies tensors whose (mapped) names and shapes match; returns one line for the log. Error(bad_input) when
+// nothing matched or a tensor of the model is neither found nor ignored.
+std::string initialise_from(const InitSection& init, Model& model);
+
+// Hash of what [init] starts a run from: the tensors of its file, wherever it lies, with map and ignore. Empty without
+// init.from.
+std::string start_id(const InitSection& init);
+
+}  // namespace headroom

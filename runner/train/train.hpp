@@ -1,0 +1,55 @@
+// train/: everything between an Experiment and a trained model. The algorithm is TrainingLoop::run in loop.cpp; each
+// step of it is a file of its own: window (gradients), optimizer, schedule, evaluate, state (checkpoints). Needs
+// LibTorch.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/experiment.hpp"
+
+namespace headroom {
+
+struct Setup;
+
+// What a plan says of a run that is about to begin.
+struct PlannedStart {
+  int64_t predicted_peak_bytes = 0;
+  int64_t claimed_bytes = 0;  // the peak, or the limit where only the prediction's band is above it
+  int64_t micro_batch = 0;    // to begin with, where it is not fixed
+  std::string line;           // for the log
+};
+
+struct TrainRequest {
+  Experiment experiment;
+  std::filesystem::path out = "runs";           // a new run goes to out/<experiment.name>/<time>-<id>
+  std::optional<std::filesystem::path> resume;  // an existing run folder to go on in
+  std::vector<std::filesystem::path> plugin_dirs;
+  // Asked of a new run before it claims its memory; the Setup has no model yet. Empty, or nullopt: no plan.
+  std::function<std::optional<PlannedStart>(const Setup& setup)> plan;
+};
+
+// Trains, validates, and leaves a run folder; prints the result on stdout. Exit::ok, or resumable / interrupted after a
+// signal (checkpoint saved). Throws Error for everything that ends a run early.
+Exit train(const TrainRequest& request);
+
+struct EvaluateRequest {
+  std::filesystem::path run;  // a run folder
+  std::string split = "val";
+  std::string checkpoint = "best";  // best | last | path of a checkpoint folder
+  std::vector<Override> overrides;
+  std::vector<std::filesystem::path> plugin_dirs;
+  bool json = false;
+};
+
+// Prints the split's loss and metrics on stdout.
+Exit evaluate_run(const EvaluateRequest& request);
+
+// Builds everything a run needs up to the first batch and lets go of it: what `headroom validate` asks for.
+// Prints what it found as JSON on stdout.
+Exit check_experiment(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs);
+
+}  // namespace headroom

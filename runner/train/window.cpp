@@ -1,0 +1,125 @@
+#include "train/window.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/DLConvertor.h>
+#include <algorithm>
+
+#include "memory/budget.hpp"
+
+namespace headroom {
+
+MicroBatchTensors::MicroBatchTensors(const Batch& batch, int64_t first, int64_t count, at::Device device,
+                                     at::ScalarType dtype)
+    : keys(std::span(batch.key).subspan(static_cast<size_t>(first), static_cast<size_t>(count))) {
+  const OwnerScope scope(Owner::batches);
+  fields.reserve(batch.fields.size());
+  for (const DLTensor& field : batch.fields) {
+    if (field.data == nullptr) {
+      fields.emplace_back();
+      continue;
+    }
+    const std::vector<int64_t> shape(field.shape, field.shape + field.ndim);
+    const auto type = at::toScalarType(field.dtype);
+    auto hold = batch.hold;
+    const at::Tensor whole = torch::from_blob(
+        field.data, shape, [hold](void*) {}, at::TensorOptions(type));
+    const at::Tensor part = whole.narrow(0, first, count);
+    fields.push_back(at::isFloatingType(type) ? part.to(device, dtype) : part.to(device));
+  }
+}
+
+Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs)
+    : model_(model),
+      device_(device),
+      dtype_(dtype),
+      retry_(retry),
+      sums_(model.metrics().size(), device, std::move(outputs)) {
+  const OwnerScope scope(Owner::gradients);
+  for (Parameter& parameter : model.parameters()) {
+    if (parameter.kind == HR_BUFFER) buffers_.push_back(*parameter.tensor);
+    if (parameter.kind != HR_PARAMETER || parameter.inert) continue;
+    parameter.tensor->requires_grad_(true);
+    parameter.tensor->mutable_grad() = at::zeros_like(*parameter.tensor);
+    trainable_.push_back(&parameter);
+    gradients_.push_back(parameter.tensor->grad());
+  }
+  for (const at::Tensor& buffer : buffers_) remembered_buffers_.push_back(at::empty_like(buffer));
+}
+
+void Window::thaw(int64_t step) {
+  for (Parameter* parameter : trainable_) {
+    const bool trained = parameter->frozen_until_step <= step;
+    if (parameter->tensor->requires_grad() != trained) parameter->tensor->requires_grad_(trained);
+  }
+}
+
+void Window::begin() {
+  settle_growth();
+  at::NoGradGuard no_grad;
+  if (!gradients_.empty()) at::_foreach_zero_(gradients_);
+  sums_.zero();
+  remember();
+}
+
+void Window::remember() {
+  for (size_t i = 0; i < buffers_.size(); ++i) remembered_buffers_[i].copy_(buffers_[i]);
+  if (model_.capabilities() & HR_RNG_GENERATOR) {
+    remembered_generator_ = at::detail::getDefaultCPUGenerator().get_state();
+  }
+  if (model_.has_state()) remembered_state_ = model_.save_state();
+}
+
+void Window::put_back() {
+  at::NoGradGuard no_grad;
+  for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(remembered_buffers_[i]);
+  if (remembered_generator_.defined())
+    at::Generator(at::detail::getDefaultCPUGenerator()).set_state(remembered_generator_);
+  if (model_.has_state()) model_.load_state(remembered_state_);
+}
+
+bool Window::forward_leaves_traces() const {
+  return !buffers_.empty() || remembered_generator_.defined() || model_.has_state();
+}
+
+bool Window::add(const Batch& batch, int64_t step, bool want_outputs) {
+  const auto total = static_cast<int64_t>(batch.count());
+  for (int64_t first = 0; first < total;) {
+    const int64_t count = std::min(retry_.size(), total - first);
+    switch (add_micro_batch(batch, first, count, step, want_outputs)) {
+      case Outcome::done:
+        first += count;
+        break;
+      case Outcome::again:
+        break;
+      case Outcome::lost:
+        put_back();
+        return false;
+    }
+  }
+  return true;
+}
+
+Window::Outcome Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step,
+                                        bool want_outputs) {
+  const char* doing = "forward";
+  Shortage shortage;
+  const bool fits = attempt_within_memory(shortage, doing, count, [&] {
+    const MicroBatchTensors tensors(batch, first, count, device_, dtype_);
+    const StepResult result = model_.step(HR_TRAIN, step, tensors.keys, tensors.fields, want_outputs);
+    doing = "backward";
+    if (result.loss_sum.requires_grad()) result.loss_sum.backward();
+    sums_.add(result);
+  });
+  if (fits) return Outcome::done;
+  const bool added = std::string_view(doing) == "backward";
+  retry_.after(shortage);
+  return added || forward_leaves_traces() ? Outcome::lost : Outcome::again;
+}
+
+double Window::divide() {
+  const double weight = sums_.weight();
+  if (weight > 0 && !gradients_.empty()) at::_foreach_div_(gradients_, weight);
+  return weight;
+}
+
+}  // namespace headroom

@@ -1,0 +1,65 @@
+// One window: batch_size x gradient_accumulation_steps consecutive samples, one optimizer step. Gradients are sums over
+// samples until divide() divides once by the window's weight, so any split into batches and micro-batches gives the
+// same gradient.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "data/loader.hpp"
+#include "plugins/torch_model.hpp"
+#include "train/metrics.hpp"
+#include "train/retry.hpp"
+
+namespace headroom {
+
+// Samples [first, first + count) of a loader batch as tensors on the device, floating fields in `dtype`; they share the
+// slot's memory where they can.
+struct MicroBatchTensors {
+  MicroBatchTensors(const Batch& batch, int64_t first, int64_t count, at::Device device, at::ScalarType dtype);
+  std::vector<at::Tensor> fields;
+  std::span<const uint64_t> keys;  // of `batch`
+};
+
+class Window {
+ public:
+  // Makes the gradients of every trainable parameter; later windows add into the same memory. Runs the micro-batches of
+  // `retry`.
+  Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs = {});
+
+  void begin();  // gradients and sums to zero
+  // Forward and backward, micro-batch by micro-batch; what runs out of memory in forward is repeated. false: memory ran
+  // out where gradients were being added, and the window must begin again with its first batch (all else is put back).
+  [[nodiscard]] bool add(const Batch& batch, int64_t step, bool want_outputs = false);
+  // Divides the gradients by the weight. Returns the weight; 0 means nothing counted and no step must be taken.
+  double divide();
+
+  // Buffers, generator and the plugin's state as they were at begin(): before the window begins again.
+  void put_back();
+
+  const StepSums& sums() const { return sums_; }
+  std::span<const at::Tensor> gradients() const { return gradients_; }
+  // Of trainable parameters that `step` leaves unfrozen.
+  void thaw(int64_t step);
+
+ private:
+  enum class Outcome { done, again, lost };
+  Outcome add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs);
+  void remember();
+  bool forward_leaves_traces() const;  // in what remember() keeps
+
+  Model& model_;
+  at::Device device_;
+  at::ScalarType dtype_;
+  Retry& retry_;
+  std::vector<Parameter*> trainable_;
+  std::vector<at::Tensor> gradients_;
+  StepSums sums_;
+  // What a forward pass changes beside its tensors, as it was when the window began: put back before the window begins
+  // again.
+  std::vector<at::Tensor> buffers_, remembered_buffers_;
+  at::Tensor remembered_generator_;
+  std::string remembered_state_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,6 @@
+/* The header by itself, nothing before it. */
+#include "headroom/abi.h"
+#include "headroom/random.h"
+
+extern hr_status header_alone(const hr_host* host);
+hr_status header_alone(const hr_host* host) { return HR_HAS(host, get_service) ? HR_OK : HR_UNSUPPORTED; }

@@ -1,0 +1,148 @@
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "end_to_end/program.hpp"
+#include "memory/proc_file.hpp"
+#include "memory/stand_in/stand_in.hpp"
+#include "record/postmortem_facts.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+class WatchCommand : public WithFolder {
+ protected:
+  Finished watch(std::vector<std::string> words) const {
+    words.insert(words.begin(), "watch");
+    return headroom_program(std::move(words), {.folder = folder_, .environment = {}});
+  }
+};
+
+TEST_F(WatchCommand, EndsAsTheCommandDoes) {
+  for (const int code : {0, 1, 75}) {
+    const Finished finished = watch({"--", "sh", "-c", "exit " + std::to_string(code)});
+    EXPECT_EQ(finished.exit_code, code);
+    EXPECT_NE(finished.err.find("[watch] the command ended with exit code " + std::to_string(code)), std::string::npos)
+        << finished.err;
+  }
+  const Finished killed = watch({"--", "sh", "-c", "kill -9 $$"});
+  EXPECT_EQ(killed.exit_code, 137);
+  EXPECT_NE(killed.err.find("the command, was killed with SIGKILL, not by the kernel for lack of memory"),
+            std::string::npos)
+      << killed.err;
+  EXPECT_EQ(watch({"--", "sh", "-c", "kill -SEGV $$"}).exit_code, 139);
+}
+
+TEST_F(WatchCommand, WhatCannotRunIsAsInAShell) {
+  EXPECT_EQ(watch({"--", "surely-no-such-program"}).exit_code, 127);
+  EXPECT_EQ(watch({"--", folder_.string()}).exit_code, 126);
+}
+
+TEST_F(WatchCommand, WantsACommandBehindDashes) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {}, {"--"}, {"sh", "-c", "exit 3"}, {"--svg", "a.svg", "true"}, {"--nonsense", "--", "true"}}) {
+    const Finished finished = watch(words);
+    EXPECT_EQ(finished.exit_code, 2) << finished.err;
+  }
+  EXPECT_NE(watch({"sh", "-c", "x"}).err.find("-- sh ..."), std::string::npos);
+  EXPECT_NE(watch({"--nonsense"}).err.find("no option --nonsense"), std::string::npos);
+}
+
+TEST_F(WatchCommand, LeavesTheCommandsWordsAndOutputAlone) {
+  const Finished finished = watch(
+      {"--out", "o.json", "--", "sh", "-c", "echo \"$@\"; echo no >&2", "--", "--out", "x", "--", "--help", "run"});
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.out, "--out x -- --help run\n");
+  EXPECT_EQ(finished.err.find("no\n[watch]"), 0u) << finished.err;
+  const Json json = read_json_file(folder_ / "o.json");
+  EXPECT_EQ(json.at("command").size(), 9u);
+}
+
+TEST_F(WatchCommand, SaysBeforehandWhatCannotBeWritten) {
+  const Finished finished = watch({"--out", "absent/o.json", "--", "sh", "-c", "echo ran"});
+  EXPECT_EQ(finished.exit_code, 6);
+  EXPECT_EQ(finished.out, "");
+}
+
+TEST_F(WatchCommand, ForwardsSignals) {
+  Program program({"watch", "--", "sh", "-c", "trap 'exit 9' TERM; echo $$ > ready; while :; do sleep 0.01; done"},
+                  {.folder = folder_, .environment = {}});
+  ASSERT_GT(id_in("ready"), 0);
+  program.signal(SIGTERM);
+  const Finished finished = program.wait();
+  EXPECT_EQ(finished.exit_code, 9);
+  EXPECT_NE(finished.err.find("it had been sent SIGTERM by process " + std::to_string(getpid())), std::string::npos)
+      << finished.err;
+}
+
+// Whether process `supervisor` holds a pidfd of `pid`.
+bool looks_after(pid_t supervisor, pid_t pid) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(supervisor) + "/fdinfo", error)) {
+    if (number_after(read_proc_file(entry.path()).value_or(""), "Pid:") == pid) return true;
+  }
+  return false;
+}
+
+TEST_F(WatchCommand, TellsOfAKilledChild) {
+  // The shell takes the child's status only in the end.
+  Program program({"watch", "--interval", "0.02", "--out", "o.json", "--svg", "o.svg", "--", "sh", "-c",
+                   "sleep 1000 & echo $! > child; while [ ! -e go ]; do sleep 0.01; done; echo '<&>' > out; exit 4"},
+                  {.folder = folder_, .environment = {}});
+  ASSERT_TRUE(eventually([&] { return looks_after(program.id(), id_in("child")); }));
+  kill(id_in("child"), SIGKILL);
+  ASSERT_TRUE(eventually([&] { return !looks_after(program.id(), id_in("child")); }));
+  std::ofstream(folder_ / "go") << "";
+  const Finished finished = program.wait();
+  EXPECT_EQ(finished.exit_code, 4);
+  const std::string child = std::to_string(id_in("child"));
+  EXPECT_NE(finished.err.find(" (process " + child + "), a child of the command, was killed with SIGKILL"),
+            std::string::npos)
+      << finished.err;
+  EXPECT_NE(finished.err.find("[watch] the command ended with exit code 4"), std::string::npos) << finished.err;
+
+  const Json json = read_json_file(folder_ / "o.json");
+  EXPECT_EQ(json.at("format"), 1);
+  EXPECT_EQ(json.at("state"), "ended");
+  EXPECT_EQ(json.at("exit_code"), 4);
+  ASSERT_EQ(json.at("deaths").size(), 1u);
+  EXPECT_EQ(std::to_string(json["deaths"][0].at("pid").get<int64_t>()), child);
+  EXPECT_EQ(json["deaths"][0].at("signal"), "SIGKILL");
+  EXPECT_FALSE(json["deaths"][0].contains("oom_kill"));
+  const size_t samples = json.at("samples").at("seconds").size();
+  EXPECT_GE(samples, 1u);
+  for (const auto& [name, values] : json["samples"].items()) EXPECT_EQ(values.size(), samples) << name;
+  EXPECT_GE(json.at("processes").size(), 2u);
+  for (const Json& process : json["processes"]) EXPECT_EQ(process.at("bytes").size(), samples);
+
+  std::ifstream stream(folder_ / "o.svg");
+  const std::string svg{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_EQ(svg.find("<svg xmlns="), 0u);
+  EXPECT_NE(svg.find("</svg>"), std::string::npos);
+  EXPECT_NE(svg.find(" (process " + child + ")</text>"), std::string::npos);
+  EXPECT_NE(svg.find("prefers-color-scheme: dark"), std::string::npos);
+  EXPECT_NE(svg.find("&lt;&amp;&gt;"), std::string::npos) << "words of the command are text, not markup";
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+  EXPECT_EQ(svg.find("inf"), std::string::npos);
+}
+
+TEST_F(WatchCommand, DrawsAlsoWhatWasTooShort) {
+  EXPECT_EQ(watch({"--svg", "o.svg", "--", "true"}).exit_code, 0);
+  std::ifstream stream(folder_ / "o.svg");
+  const std::string svg{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_NE(svg.find("</svg>"), std::string::npos);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(WatchCommand, StaysSmall) {
+  const Finished finished = watch({"--interval", "0.01", "--", "sleep", "1"});
+  EXPECT_LT(finished.peak_resident_bytes, int64_t{30} << 20);
+}
+#endif
+
+}  // namespace
+}  // namespace headroom

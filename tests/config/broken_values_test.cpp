@@ -1,0 +1,151 @@
+// Values of the wrong type, out of range or at odds with each other: the exact sentence for each.
+
+#include <gtest/gtest.h>
+#include <string>
+
+#include "files.hpp"
+
+namespace headroom {
+
+namespace {
+
+const BrokenFile cases[] = {
+    {"SectionIsValue", required_keys + "train = 5\n",
+     "[config] FILE:4:9: train is the integer 5; it must be a table: write [train] and its keys below it"},
+    {"KeyIsTable", required_keys + "[train.epochs]\nn = 3\n",
+     "[config] FILE:4:1: train.epochs is a table; it must be an integer of at least 1"},
+    {"StringForInteger", required_keys + "[train]\nbatch_size = \"8\"\n",
+     R"([config] FILE:5:14: train.batch_size is the string "8"; it must be an integer of at least 1: write 8 without quotes)"},
+    {"FloatForInteger", required_keys + "[train]\nepochs = 1e2\n",
+     "[config] FILE:5:10: train.epochs is the number 100.0; it must be an integer of at least 1: write 100"},
+    {"IntegerForString", "experiment.name = 5\nmodel.plugin = \"m\"\ndata.source = \"s\"\n",
+     R"([config] FILE:1:19: experiment.name is the integer 5; it must be a name of at most 100 characters without "/" that does not begin with "." or "-": write it in quotes, "5")"},
+    {"StringForBoolean", required_keys + "[train]\ndrop_last = \"true\"\n",
+     R"([config] FILE:5:13: train.drop_last is the string "true"; it must be true or false: write true without quotes)"},
+    {"StringForNumber", required_keys + "[train]\nclip_norm = \"1.0\"\n",
+     R"([config] FILE:5:13: train.clip_norm is the string "1.0"; it must be a number of at least 0: write 1.0 without quotes)"},
+    {"BooleanForNumber", required_keys + "[train]\nclip_norm = true\n",
+     "[config] FILE:5:13: train.clip_norm is true; it must be a number of at least 0"},
+    {"DateForInteger", required_keys + "[train]\nepochs = 2024-01-01\n",
+     "[config] FILE:5:10: train.epochs is the date 2024-01-01; it must be an integer of at least 1"},
+    {"ListForInteger", required_keys + "[train]\nepochs = [1, 2]\n",
+     "[config] FILE:5:10: train.epochs is the list [1, 2]; it must be an integer of at least 1"},
+    {"ZeroBatch", required_keys + "[train]\nbatch_size = 0\n",
+     "[config] FILE:5:14: train.batch_size is the integer 0; it must be an integer of at least 1"},
+    {"NegativeClip", required_keys + "[train]\nclip_norm = -1.0\n",
+     "[config] FILE:5:13: train.clip_norm is the number -1.0; it must be a number of at least 0"},
+    {"InfiniteRate", required_keys + "[train]\noptimizer = { lr = inf }\n",
+     "[config] FILE:5:20: train.optimizer.lr is the number inf; it must be a number above 0"},
+    {"ZeroRate", required_keys + "[train]\noptimizer = { lr = 0 }\n",
+     "[config] FILE:5:20: train.optimizer.lr is the integer 0; it must be a number above 0"},
+    {"NotANumber", required_keys + "[train]\nclip_norm = nan\n",
+     "[config] FILE:5:13: train.clip_norm is the number nan; it must be a number of at least 0"},
+    {"BetasOutOfRange", required_keys + "[train]\noptimizer = { betas = [0.9, 1.0] }\n",
+     "[config] FILE:5:23: train.optimizer.betas is the list [0.9, 1.0]; it must be a list of two numbers from 0 to "
+     "below 1"},
+    {"OneBeta", required_keys + "[train]\noptimizer = { betas = [0.9] }\n",
+     "[config] FILE:5:23: train.optimizer.betas is the list [0.9]; it must be a list of two numbers from 0 to below 1"},
+    {"OptimizerMisspelt", required_keys + "[train]\noptimizer = { name = \"adamv\" }\n",
+     R"([config] FILE:5:22: train.optimizer.name is the string "adamv"; it must be "adam", "adamw" or "sgd": did you mean "adamw"?)"},
+    {"OptimizerIsString", required_keys + "[train]\noptimizer = \"adamw\"\n",
+     R"([config] FILE:5:13: train.optimizer is the string "adamw"; it must be a table with name, lr, weight_decay, betas, eps, momentum or nesterov)"},
+    {"ScheduleUnknown", required_keys + "[train]\nschedule = { name = \"plateau\" }\n",
+     R"([config] FILE:5:21: train.schedule.name is the string "plateau"; it must be "constant", "cosine", "linear" or "step")"},
+    {"PatienceZero", required_keys + "[train]\nearly_stop = { patience = 0 }\n",
+     "[config] FILE:5:27: train.early_stop.patience is the integer 0; it must be an integer of at least 1"},
+    {"DecayOne", required_keys + "[train]\nema = { decay = 1.0 }\n",
+     "[config] FILE:5:17: train.ema.decay is the number 1.0; it must be a number from 0 to below 1"},
+    {"Bf16", required_keys + "[train]\nprecision = \"bf16\"\n",
+     R"([config] FILE:5:13: train.precision is "bf16", which this version does not offer; use "fp32" or "fp64")"},
+    {"Fp16", required_keys + "[train]\nprecision = \"fp16\"\n",
+     R"([config] FILE:5:13: train.precision is "fp16", which this version does not offer; use "fp32" or "fp64")"},
+    {"Fp8", required_keys + "[train]\nprecision = \"fp8\"\n",
+     R"([config] FILE:5:13: train.precision is the string "fp8"; it must be "fp32" or "fp64": did you mean "fp32"?)"},
+    {"MicroBatchWord", required_keys + "[train]\nmicro_batch = \"all\"\n",
+     R"([config] FILE:5:15: train.micro_batch is the string "all"; it must be "auto" or an integer of at least 1)"},
+    {"MicroBatchTooLarge", required_keys + "[train]\nbatch_size = 8\nmicro_batch = 16\n",
+     R"([config] FILE:6:15: train.micro_batch is 16 but train.batch_size is 8; a micro-batch is a slice of a batch: lower it or write "auto")"},
+    {"WarmupTooLong", required_keys + "[train]\nepochs = 5\nschedule = { name = \"cosine\", warmup_epochs = 5 }\n",
+     "[config] FILE:6:47: train.schedule.warmup_epochs is 5 but train.epochs is 5; warm-up must end before training "
+     "does: lower it or raise train.epochs"},
+    {"TwoWarmups", required_keys + "[train]\nepochs = 5\nschedule = { warmup_epochs = 1, warmup_steps = 10 }\n",
+     "[config] FILE:6:48: train.schedule.warmup_steps is 10 while train.schedule.warmup_epochs is 1; only one of the "
+     "two may be set: make the other 0"},
+    {"EndAboveStart",
+     required_keys + "[train]\noptimizer = { lr = 1e-4 }\nschedule = { name = \"cosine\", min_lr = 1e-3 }\n",
+     "[config] FILE:6:40: train.schedule.min_lr is 0.001 but train.optimizer.lr is 1e-4; it must not be larger: lower "
+     "it"},
+    {"NesterovAlone", required_keys + "[train]\noptimizer = { name = \"sgd\", nesterov = true }\n",
+     "[config] FILE:5:40: train.optimizer.nesterov is true but train.optimizer.momentum is 0; Nesterov's method needs "
+     "momentum: set it, as 0.9"},
+    {"SplitSum", required_keys + "data.split = { train = 0.8, val = 0.1, test = 0.2 }\n",
+     "[config] FILE:4:14: data.split adds up to 1.1 (train 0.8, val 0.1, test 0.2); train, val and test must add up to "
+     "1"},
+    {"SplitPartial", required_keys + "data.split = { train = 0.9 }\n",
+     "[config] FILE:4:14: data.split adds up to 0.9 (train 0.9, val 0, test 0); train, val and test must add up to 1"},
+    {"SplitNegative", required_keys + "data.split = { train = 1.1, val = -0.1 }\n",
+     "[config] FILE:4:24: data.split.train is the number 1.1; it must be a number above 0 and up to 1"},
+    {"ShuffleTrue", required_keys + "data.shuffle = true\n",
+     R"([config] FILE:4:16: data.shuffle is true; it must be "auto", "global", "grouped" or "sequential")"},
+    {"WorkersNegative", required_keys + "data.num_workers = -1\n",
+     "[config] FILE:4:20: data.num_workers is the integer -1; it must be an integer from 0 to 1024"},
+    {"SizeWithoutUnit", required_keys + "data.cache_size = \"50 gigs\"\n",
+     R"([config] FILE:4:19: data.cache_size is the string "50 gigs"; it must be a size such as "64 MiB" or a number of bytes)"},
+    {"SizeNegative", required_keys + "data.cache_size = -1\n",
+     R"([config] FILE:4:19: data.cache_size is the integer -1; it must be a size such as "64 MiB" or a number of bytes)"},
+    {"SizeTooLarge", required_keys + "data.cache_size = \"99999999 TiB\"\n",
+     R"([config] FILE:4:19: data.cache_size is the string "99999999 TiB"; it must be a size such as "64 MiB" or a number of bytes)"},
+    {"ThreadsNegative", required_keys + "experiment.threads = -2\n",
+     R"([config] FILE:4:22: experiment.threads is the integer -2; it must be "auto" or an integer from 1 to 4096)"},
+    {"DeviceJunk", required_keys + "experiment.device = \"gpu0\"\n",
+     R"([config] FILE:4:21: experiment.device is the string "gpu0"; it must be "auto", "cpu", "cuda" or "cuda:N")"},
+    {"MetricWithoutSplit", required_keys + "experiment.metric = \"loss\"\n",
+     R"([config] FILE:4:21: experiment.metric is the string "loss"; it must be a split and a metric such as "val/loss")"},
+    {"NameWithSlash", "experiment.name = \"a/b\"\nmodel.plugin = \"m\"\ndata.source = \"s\"\n",
+     R"([config] FILE:1:19: experiment.name is the string "a/b"; it must be a name of at most 100 characters without "/" that does not begin with "." or "-")"},
+    {"GcJunk", required_keys + "memory.gc_every = \"often\"\n",
+     R"([config] FILE:4:19: memory.gc_every is the string "often"; it must be "epoch", "pressure" or a number of steps of at least 1)"},
+    {"GcZero", required_keys + "memory.gc_every = 0\n",
+     R"([config] FILE:4:19: memory.gc_every is the integer 0; it must be "epoch", "pressure" or a number of steps of at least 1)"},
+    {"LimitAboveAll", required_keys + "memory.limit = \"120%\"\n",
+     R"([config] FILE:4:16: memory.limit is the string "120%"; it must be "auto", "off", a share such as "80%" or a size such as "8 GiB")"},
+    {"WaitJunk", required_keys + "memory.wait = \"a while\"\n",
+     R"([config] FILE:4:15: memory.wait is the string "a while"; it must be a duration such as "10 min" or a number of seconds)"},
+    {"IgnoreNotAList", required_keys + "init.ignore = \"head.*\"\n",
+     R"([config] FILE:4:15: init.ignore is the string "head.*"; it must be a list of strings: write ["head.*"])"},
+    {"MapNotStrings", required_keys + "init.map = { \"a.\" = 1 }\n",
+     R"([config] FILE:4:12: init.map is a table; it must be a table of strings, as { "encoder." = "model.encoder." })"},
+    {"SweepNotAList", required_keys + "[sweep]\n\"train.batch_size\" = 8\n",
+     R"([config] FILE:5:22: sweep."train.batch_size" is the integer 8; it must be a list of the values to try)"},
+    {"SweepConstraint", required_keys + "[sweep]\nconstraint = 5\n",
+     "[config] FILE:5:14: sweep.constraint is the integer 5; it must be a string"},
+    {"SweptString", required_keys + "[sweep]\n\"train.batch_size\" = [8, \"16\"]\n",
+     R"([config] FILE:5:26: sweep."train.batch_size"[1] is the string "16"; it must be an integer of at least 1: write 16 without quotes)"},
+    {"SweptZero", required_keys + "[sweep]\ntrain.batch_size = [0]\n",
+     R"([config] FILE:5:21: sweep."train.batch_size"[0] is the integer 0; it must be an integer of at least 1)"},
+    {"SweptWord", required_keys + "[sweep]\n\"train.optimizer.name\" = [\"sgd\", \"adamv\"]\n",
+     R"([config] FILE:5:34: sweep."train.optimizer.name"[1] is the string "adamv"; it must be "adam", "adamw" or "sgd": did you mean "adamw"?)"},
+    {"SweptListOfNumbers", required_keys + "[sweep]\n\"train.optimizer.betas\" = [0.9, 0.99]\n",
+     R"([config] FILE:5:28: sweep."train.optimizer.betas"[0] is the number 0.9; it must be a list of two numbers from 0 to below 1)"},
+    {"SweptPatience", required_keys + "[sweep]\n\"train.early_stop.patience\" = [5, 0]\n",
+     R"([config] FILE:5:35: sweep."train.early_stop.patience"[1] is the integer 0; it must be an integer of at least 1)"},
+    {"SweptSectionIsNoTable", required_keys + "[sweep]\n\"train.ema\" = [0.9]\n",
+     R"([config] FILE:5:16: sweep."train.ema"[0] is the number 0.9; it must be a table with decay)"},
+    {"SweptSectionUnknownKey", required_keys + "[sweep]\n\"train.optimizer\" = [{ lr = 0.1 }, { nme = \"sgd\" }]\n",
+     R"([config] FILE:5:38: unknown key train.optimizer.nme; did you mean train.optimizer.name ("adam", "adamw" or "sgd")?)"},
+    {"SweptSectionValue", required_keys + "[sweep]\n\"train.optimizer\" = [{ lr = 0.1 }, { lr = 0 }]\n",
+     R"([config] FILE:5:43: sweep."train.optimizer"[1].lr is the integer 0; it must be a number above 0)"},
+    {"SweptOptionsAreNoTable", required_keys + "[sweep]\n\"model.options\" = [{ a = 1 }, 2]\n",
+     R"([config] FILE:5:31: sweep."model.options"[1] is the integer 2; it must be a table)"},
+};
+
+class BrokenValues : public testing::TestWithParam<BrokenFile> {};
+
+TEST_P(BrokenValues, IsRefusedWithThisSentence) { EXPECT_EQ(refusal_of(GetParam()), GetParam().sentence); }
+
+INSTANTIATE_TEST_SUITE_P(Files, BrokenValues, testing::ValuesIn(cases),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+
+}  // namespace headroom

@@ -1,0 +1,321 @@
+#include "config/experiment.hpp"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+#include "config/fields.hpp"
+#include "config/inert.hpp"
+#include "config/keys.hpp"
+#include "config/values.hpp"
+#include "files.hpp"
+
+namespace headroom {
+
+namespace {
+
+// Every key set to something other than its default.
+const std::string everything = R"(
+[experiment]
+name = "all keys"
+seed = 42
+device = "cuda:1"
+threads = 3
+metric = "val/mae"
+better = "higher"
+
+[model]
+plugin = "m"
+
+[model.options]
+width = 8
+stages = [{ a = 1, b = [1.5, 2.0] }, { a = 2 }]
+"odd key" = "tab\there"
+
+[data]
+source = "s"
+num_workers = 5
+prefetch_factor = 7
+persistent_workers = false
+pin_memory = true
+normalize = "sampled"
+max_samples_for_normalize = 123
+normalized_cache = true
+cache_size = "50 GiB"
+chunk_cache_size = 1000
+shuffle = "grouped"
+split = { train = 0.7, val = 0.2, test = 0.1, seed = 9 }
+max_groups = 4
+on_bad_sample = "skip"
+
+[data.options]
+path = "/data"
+
+[data.synth]
+sessions = 3
+
+[train]
+epochs = 11
+max_steps = 1000
+batch_size = 16
+gradient_accumulation_steps = 4
+micro_batch = 8
+precision = "fp64"
+clip_norm = 0.5
+log_every = 7
+drop_last = true
+on_nonfinite = "skip"
+optimizer = { name = "adam", lr = 3e-4, weight_decay = 0.02, betas = [0.8, 0.99], eps = 1e-7, momentum = 0.5, nesterov = true }
+schedule = { name = "cosine", warmup_epochs = 2.5, min_lr = 1e-6, warmup_steps = 0, step_epochs = 3, gamma = 0.3 }
+early_stop = { patience = 5, min_delta = 0.001 }
+ema = { decay = 0.999 }
+
+[eval]
+every_epochs = 2
+
+[checkpoint]
+every_steps = 100
+every_minutes = 2.5
+keep = 4
+
+[metrics]
+mode = "sampled"
+train_batches = 10
+eval_batches = 20
+
+[memory]
+limit = "80%"
+device_limit = 1000000
+wait = "10 min"
+empty_cache_every = 3
+empty_cache_every_eval = 4
+gc_every = 25
+log_every = 9
+
+[init]
+from = "/weights"
+map = { "old." = "new.", "" = "x" }
+ignore = ["head.*"]
+
+[sweep]
+"train.batch_size" = [8, 16]
+constraint = "train.batch_size == 8"
+)";
+
+std::map<std::string, std::string> values_of(const Experiment& experiment) {
+  std::map<std::string, std::string> values;
+  each_field(experiment, [&](std::string_view path, const auto& field) {
+    values[std::string(path)] = value_literal(*find_key(path), field);
+  });
+  return values;
+}
+
+std::vector<std::string> inert_keys_of(const Experiment& experiment) {
+  std::vector<std::string> keys;
+  for (const Inert& inert : experiment.inert) keys.push_back(inert.key);
+  return keys;
+}
+
+Experiment loaded(const std::string& text) {
+  const TemporaryFolder folder;
+  return load_experiment(folder.write("experiment.toml", text));
+}
+
+std::string written(const Experiment& experiment) {
+  return experiment_to_toml(experiment, experiment.model_options, experiment.data_options, experiment.data_synth);
+}
+
+TEST(Load, EveryKeyReachesItsMember) {
+  const Experiment e = loaded(everything);
+  EXPECT_EQ(e.experiment.name, "all keys");
+  EXPECT_EQ(e.experiment.seed, 42u);
+  EXPECT_EQ(e.experiment.device, "cuda:1");
+  EXPECT_EQ(e.experiment.threads, 3);
+  EXPECT_EQ(e.experiment.metric, "val/mae");
+  EXPECT_EQ(e.experiment.better, "higher");
+  EXPECT_EQ(e.model_plugin, "m");
+  EXPECT_EQ(*e.model_options["stages"][0]["b"][0].value<double>(), 1.5);
+  EXPECT_EQ(e.data.source, "s");
+  EXPECT_EQ(e.data.num_workers, 5);
+  EXPECT_EQ(e.data.prefetch_factor, 7);
+  EXPECT_FALSE(e.data.persistent_workers);
+  EXPECT_TRUE(e.data.pin_memory);
+  EXPECT_EQ(e.data.normalize, "sampled");
+  EXPECT_EQ(e.data.max_samples_for_normalize, 123);
+  EXPECT_TRUE(e.data.normalized_cache);
+  EXPECT_EQ(e.data.cache_size_bytes, int64_t{50} << 30);
+  EXPECT_EQ(e.data.chunk_cache_size_bytes, 1000);
+  EXPECT_EQ(e.data.shuffle, "grouped");
+  EXPECT_EQ(e.data.split->train, 0.7);
+  EXPECT_EQ(e.data.split->val, 0.2);
+  EXPECT_EQ(e.data.split->test, 0.1);
+  EXPECT_EQ(e.data.split->seed, 9u);
+  EXPECT_EQ(e.data.max_groups, 4);
+  EXPECT_EQ(e.data.on_bad_sample, "skip");
+  EXPECT_EQ(*e.data_options["path"].value<std::string>(), "/data");
+  EXPECT_EQ(*(*e.data_synth)["sessions"].value<int64_t>(), 3);
+  EXPECT_EQ(e.train.epochs, 11);
+  EXPECT_EQ(e.train.max_steps, 1000);
+  EXPECT_EQ(e.train.batch_size, 16);
+  EXPECT_EQ(e.train.gradient_accumulation_steps, 4);
+  EXPECT_EQ(e.train.micro_batch, 8);
+  EXPECT_EQ(e.train.precision, "fp64");
+  EXPECT_EQ(e.train.clip_norm, 0.5);
+  EXPECT_EQ(e.train.log_every, 7);
+  EXPECT_TRUE(e.train.drop_last);
+  EXPECT_EQ(e.train.on_nonfinite, "skip");
+  EXPECT_EQ(e.train.ema_decay, 0.999);
+  EXPECT_EQ(e.train.optimizer.name, "adam");
+  EXPECT_EQ(e.train.optimizer.lr, 3e-4);
+  EXPECT_EQ(e.train.optimizer.weight_decay, 0.02);
+  EXPECT_EQ(e.train.optimizer.beta1, 0.8);
+  EXPECT_EQ(e.train.optimizer.beta2, 0.99);
+  EXPECT_EQ(e.train.optimizer.eps, 1e-7);
+  EXPECT_EQ(e.train.optimizer.momentum, 0.5);
+  EXPECT_TRUE(e.train.optimizer.nesterov);
+  EXPECT_EQ(e.train.schedule.name, "cosine");
+  EXPECT_EQ(e.train.schedule.warmup_epochs, 2.5);
+  EXPECT_EQ(e.train.schedule.min_lr, 1e-6);
+  EXPECT_EQ(e.train.schedule.step_epochs, 3);
+  EXPECT_EQ(e.train.schedule.gamma, 0.3);
+  EXPECT_EQ(e.train.early_stop->patience, 5);
+  EXPECT_EQ(e.train.early_stop->min_delta, 0.001);
+  EXPECT_EQ(e.eval.every_epochs, 2);
+  EXPECT_EQ(e.checkpoint.every_steps, 100);
+  EXPECT_EQ(e.checkpoint.every_minutes, 2.5);
+  EXPECT_EQ(e.checkpoint.keep, 4);
+  EXPECT_EQ(e.metrics.mode, "sampled");
+  EXPECT_EQ(e.metrics.train_batches, 10);
+  EXPECT_EQ(e.metrics.eval_batches, 20);
+  EXPECT_EQ(e.memory.limit, "80%");
+  EXPECT_EQ(e.memory.device_limit, "1000000");
+  EXPECT_EQ(e.memory.wait_seconds, 600);
+  EXPECT_EQ(e.memory.empty_cache_every, 3);
+  EXPECT_EQ(e.memory.empty_cache_every_eval, 4);
+  EXPECT_EQ(e.memory.gc_every, "25");
+  EXPECT_EQ(e.memory.log_every, 9);
+  EXPECT_EQ(e.init.from, "/weights");
+  const StringsByName map = {{"", "x"}, {"old.", "new."}};
+  EXPECT_EQ(e.init.map, map);
+  EXPECT_EQ(e.init.ignore, std::vector<std::string>{"head.*"});
+  EXPECT_EQ((*e.sweep)["train.batch_size"].as_array()->size(), 2u);
+}
+
+TEST(Load, EveryKeyDiffersFromItsDefaultInTheTestAbove) {
+  const auto set = values_of(loaded(everything)), defaults = values_of(Experiment{});
+  for (const Key& key : known_keys()) {
+    const auto before = defaults.find(key.path);
+    if (before == defaults.end()) continue;
+    const bool kept =
+        key.path == "data.normalize" || key.path == "train.schedule.warmup_steps";  // others need them as they are
+    EXPECT_EQ(before->second == set.at(key.path), kept) << key.path;
+  }
+}
+
+TEST(Load, DefaultsAreTheHeaders) {
+  const Experiment e = loaded(required_keys);
+  auto values = values_of(e), defaults = values_of(Experiment{});
+  for (const char* key : {"experiment.name", "model.plugin", "data.source"}) values[key] = defaults[key] = "";
+  EXPECT_EQ(values, defaults);
+  EXPECT_TRUE(e.inert.empty());
+}
+
+TEST(Load, WordsAndNumbersOfOneKey) {
+  const Experiment words = loaded(
+      required_keys + "train.micro_batch = \"auto\"\nexperiment.threads = \"auto\"\nmemory.gc_every = \"pressure\"\n");
+  EXPECT_EQ(words.train.micro_batch, 0);
+  EXPECT_EQ(words.experiment.threads, 0);
+  EXPECT_EQ(words.memory.gc_every, "pressure");
+  const Experiment numbers =
+      loaded(required_keys + "memory.wait = 90\ntrain.clip_norm = 1\ndata.cache_size = \"1.5 GB\"\n");
+  EXPECT_EQ(numbers.memory.wait_seconds, 90);
+  EXPECT_EQ(numbers.train.clip_norm, 1.0);
+  EXPECT_EQ(numbers.data.cache_size_bytes, 1'500'000'000);
+}
+
+TEST(Load, PartsThatASplitLeavesOutAreNothing) {
+  const Experiment e = loaded(required_keys + "data.split = { train = 0.9, val = 0.1 }\n");
+  EXPECT_EQ(e.data.split->test, 0.0);
+}
+
+TEST(Load, ThirdsAddUpToOne) {
+  EXPECT_NO_THROW(loaded(required_keys + "data.split = { train = 0.7, val = 0.2, test = 0.1 }\n"));
+}
+
+TEST(Load, DottedSweepsAreTheSame) {
+  const Experiment e = loaded(required_keys + "[sweep]\ntrain.batch_size = [8, 16]\nmodel.options.anything = [1, 2]\n");
+  EXPECT_TRUE(e.sweep->contains("train"));
+  EXPECT_EQ(inert_keys_of(e), std::vector<std::string>{"sweep"});
+}
+
+TEST(Inert, OnlyWhatIsSetAndDoesNothingIsNamed) {
+  const Experiment e =
+      loaded(required_keys +
+             "data.pin_memory = false\ndata.cache_size = \"1 GiB\"\ntrain.epochs = 3\nmemory.limit = \"off\"\n");
+  EXPECT_EQ(inert_keys_of(e), std::vector<std::string>{"data.cache_size"});
+  EXPECT_EQ(e.inert[0].why, "has no effect in this version");
+}
+
+TEST(Inert, WhatAnotherKeyOverrulesIsNamed) {
+  const Experiment e =
+      loaded(required_keys +
+             "data.normalize = \"off\"\ndata.max_samples_for_normalize = 5\ninit.ignore = [\"a\"]\n"
+             "train.optimizer = { name = \"sgd\", betas = [0.9, 0.99] }\ntrain.schedule = { gamma = 0.5 }\n");
+  const std::vector<std::string> expected = {"data.max_samples_for_normalize", "train.optimizer.betas",
+                                             "train.schedule.gamma", "init.ignore"};
+  EXPECT_EQ(inert_keys_of(e), expected);
+}
+
+TEST(Inert, EveryRowNamesAKey) {
+  Experiment e = loaded(everything);
+  e.init.from.clear();
+  size_t found = 0;
+  for (const Key& key : known_keys()) found += why_inert(e, key.path).empty() ? 0 : 1;
+  EXPECT_EQ(found, 7u + 6u);  // all that is unfinished; momentum, nesterov, step_epochs, gamma, map, ignore
+}
+
+TEST(Write, ReadsBackEqual) {
+  for (const std::string& text : {required_keys, everything}) {
+    const Experiment first = loaded(text);
+    const Experiment second = loaded(written(first));
+    EXPECT_EQ(values_of(first), values_of(second));
+    EXPECT_EQ(inert_keys_of(first), inert_keys_of(second));
+    EXPECT_EQ(first.model_options, second.model_options);
+    EXPECT_EQ(first.data_options, second.data_options);
+    EXPECT_EQ(written(first), written(second));
+  }
+}
+
+TEST(Write, EveryKeyIsWritten) {
+  const std::string text = written(loaded(everything));
+  for (const Key& key : known_keys()) {
+    const std::string name(key.name());
+    const bool found =
+        text.find(name + " = ") != std::string::npos || text.find("[" + key.path + "]") != std::string::npos;
+    EXPECT_TRUE(found) << key.path;
+  }
+}
+
+TEST(Write, KeysStandInTheOrderOfTheirTable) {
+  const std::string text = written(loaded(everything));
+  const char* order[] = {"[experiment]", "[model]", "[model.options]", "[data]",       "[data.options]",
+                         "[data.synth]", "[train]", "[eval]",          "[checkpoint]", "[metrics]",
+                         "[memory]",     "[init]",  "[sweep]"};
+  size_t last = 0;
+  for (const char* header : order) {
+    const size_t at = text.find(std::string("\n") + header + "\n");
+    ASSERT_NE(at, std::string::npos) << header;
+    EXPECT_GT(at, last) << header;
+    last = at;
+  }
+}
+
+TEST(Write, PathsAreAbsoluteSoThatTheFileCanMove) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("x.toml", required_keys + "init.from = \"weights\"\n");
+  const Experiment moved = loaded(written(load_experiment(file)));
+  EXPECT_EQ(moved.init.from, folder.path() / "weights");
+}
+
+}  // namespace
+
+}  // namespace headroom

@@ -1,0 +1,186 @@
+// The commands beside `run`, as words in and text out.
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "trial_run.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Commands : public TrialRun {
+ protected:
+  Finished with_plugins(std::vector<std::string> words) const {
+    words.insert(words.end(), {"--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
+    return headroom(std::move(words));
+  }
+};
+
+TEST_F(Commands, HelpAndVersionNeedNothing) {
+  const Finished help = headroom({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* verb : {"run", "plan", "validate", "evaluate", "plugins", "data", "limits", "schema", "parity"})
+    EXPECT_NE(help.out.find(verb), std::string::npos) << verb;
+  EXPECT_EQ(headroom({"--version"}).exit_code, 0);
+  for (const char* verb : {"run", "plan", "validate", "evaluate", "limits", "schema", "parity"}) {
+    const Finished one = headroom({verb, "--help"});
+    EXPECT_EQ(one.exit_code, 0) << verb;
+    EXPECT_NE(one.out.find("Example: headroom "), std::string::npos) << verb << ": " << one.out;
+  }
+}
+
+TEST_F(Commands, ValidateSaysWhatItFound) {
+  const Finished plain = with_plugins({"validate", "trial.toml"});
+  EXPECT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_NE(plain.out.find("trial.toml: valid"), std::string::npos);
+  EXPECT_NE(plain.out.find("x float32 [6,3], y float32 [6] m, valid uint8 [6]\n"), std::string::npos) << plain.out;
+  EXPECT_NE(plain.out.find("120 train, 40 val, 0 test\n"), std::string::npos) << plain.out;
+  const Finished json = with_plugins({"validate", "trial.toml", "--json"});
+  const auto found = nlohmann::json::parse(json.out);
+  EXPECT_EQ(found.at("valid"), true);
+  EXPECT_EQ(found.at("parameters"), 8 * 3 + 8 + 8 + 1);
+  EXPECT_EQ(found.at("samples"), (nlohmann::json{{"train", 120}, {"val", 40}, {"test", 0}}));
+  EXPECT_EQ(found.at("fields").size(), 3u);
+  EXPECT_EQ(found.at("fields").at(2).at("dtype"), "uint8");
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+TEST_F(Commands, ValidateFindsWhatIsBroken) {
+  struct Broken {
+    std::string set;
+    int exit_code;
+    std::string sentence;
+  };
+  for (const auto& [set, exit_code, sentence] :
+       std::vector<Broken>{{"train.batch_sise=4", 2, "did you mean train.batch_size"},
+                           {"train.batch_size=0", 2, "train.batch_size"},
+                           {"model.options.hiden=4", 2, "hidden"},
+                           {"model.options.dropout=1.5", 2, "dropout"},
+                           {"model.options.randomness=other", 2, "keyed"},
+                           {"data.options.samples=many", 2, "samples"},
+                           {"model.plugin=nonsense", 3, "nonsense"},
+                           {"model.plugin=trial_source", 2, "model.plugin"},
+                           {"data.source=trial_model", 2, "data.source"},
+                           {"data.options.path=nowhere", 4, "nowhere/seed.txt"},
+                           {"experiment.metric=val/nonsense", 2, "experiment.metric"},
+                           {"experiment.metric=test/loss", 2, "experiment.metric"},
+                           {"train.precision=bf16", 2, "bf16"},
+                           {"sweep={\"train.batch_size\"=[4,0]}", 2, "sweep.\"train.batch_size\"[1]"},
+                           {"sweep={\"model.options.hidden\"=[4,0]}", 2, "sweep.\"model.options.hidden\"[1]"},
+                           {"data.split={train=0.5,val=0.2,test=0.2}", 2, "data.split"}}) {
+    const Finished finished = with_plugins({"validate", "trial.toml", "--set", set});
+    EXPECT_EQ(finished.exit_code, exit_code) << set << "\n" << finished.err;
+    EXPECT_NE(finished.err.find(sentence), std::string::npos) << set << "\n" << finished.err;
+    EXPECT_EQ(finished.out, "") << set;
+  }
+}
+
+TEST_F(Commands, PluginsListShowAndCheck) {
+  const Finished list = with_plugins({"plugins", "list"});
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  for (const char* name : {"tds_lstm", "emg_hdf5", "trial_model", "trial_source"})
+    EXPECT_NE(list.out.find(name), std::string::npos) << name;
+  const auto json = nlohmann::json::parse(with_plugins({"plugins", "list", "--json"}).out);
+  EXPECT_TRUE(json.is_array());
+
+  const Finished show = with_plugins({"plugins", "show", "trial_model"});
+  EXPECT_EQ(show.exit_code, 0) << show.err;
+  for (const char* text : {"dropout", "[0 .. 1]", "keyed | sequential", "width"})
+    EXPECT_NE(show.out.find(text), std::string::npos) << text << "\n" << show.out;
+  EXPECT_EQ(nlohmann::json::parse(with_plugins({"plugins", "show", "trial_source", "--json"}).out).at("id"),
+            "trial_source");
+  EXPECT_EQ(with_plugins({"plugins", "show", "nonsense"}).exit_code, 3);
+
+  for (const char* name : {"trial_model", "trial_source"}) {
+    const Finished check = with_plugins({"plugins", "check", name});
+    EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+    EXPECT_NE(check.out.find("ok"), std::string::npos);
+  }
+  write_text(folder_ / "broken.so", "not a library");
+  EXPECT_EQ(headroom({"plugins", "check", (folder_ / "broken.so").string()}).exit_code, 3);
+}
+
+TEST_F(Commands, SchemaIsJsonThatKnowsThePlugins) {
+  const Finished schema = with_plugins({"schema"});
+  EXPECT_EQ(schema.exit_code, 0) << schema.err;
+  const auto json = nlohmann::json::parse(schema.out);
+  EXPECT_TRUE(json.contains("$schema"));
+  EXPECT_NE(schema.out.find("gradient_accumulation_steps"), std::string::npos);
+  EXPECT_NE(schema.out.find("freeze_until"), std::string::npos) << "options of trial_model";
+}
+
+TEST_F(Commands, SynthWritesOnceAndNeverTouchesWhatIsThere) {
+  const std::vector<std::string> words = {
+      "data", "synth", "trial.toml", "--set", "data.options.path=made", "--set", "data.synth={seed=7}"};
+  const Finished made = with_plugins(words);
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(made.out.find("wrote "), std::string::npos);
+  EXPECT_EQ(read_text(folder_ / "made/seed.txt"), "7\n");
+
+  write_text(folder_ / "made/seed.txt", "8\n");
+  const Finished again = with_plugins(words);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.out.find("is there already: left as it is"), std::string::npos) << again.out;
+  EXPECT_EQ(read_text(folder_ / "made/seed.txt"), "8\n");
+
+  EXPECT_EQ(with_plugins(
+                {"data", "synth", "trial.toml", "--set", "data.options.path=slashed/", "--set", "data.synth={seed=7}"})
+                .exit_code,
+            0);
+  EXPECT_EQ(read_text(folder_ / "slashed/seed.txt"), "7\n");
+
+  const Finished without = with_plugins({"data", "synth", "trial.toml"});
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_NE(without.err.find("has no [data.synth] table"), std::string::npos) << without.err;
+}
+
+TEST_F(Commands, RunMakesMissingDataAndSaysSo) {
+  const std::vector<std::string> set = {"data.options.path=made", "data.synth={seed=7}", "train.epochs=1"};
+  const Finished first = run(set, "first");
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.err.find("wrote synthetic data to " + (folder_ / "made").string()), std::string::npos) << first.err;
+  const Finished second = run(set, "second");
+  EXPECT_EQ(second.err.find("wrote synthetic data"), std::string::npos);
+  EXPECT_TRUE(read_text(run_folder("first") / "checkpoints/last/model.safetensors") ==
+              read_text(run_folder("second") / "checkpoints/last/model.safetensors"));
+
+  EXPECT_EQ(with_plugins({"validate", "trial.toml", "--set", "data.options.path=later", "--set", "data.synth={seed=7}"})
+                .exit_code,
+            0);
+  EXPECT_FALSE(fs::exists(folder_ / "later"));
+  EXPECT_EQ(with_plugins({"validate", "trial.toml", "--set", "data.options.path=later", "--set", "data.synth={sead=7}"})
+                .exit_code,
+            2);
+}
+
+// The front starts in milliseconds because it holds no LibTorch.
+TEST_F(Commands, TheFrontIsSmall) {
+  headroom({"plugins", "list"});  // the trainer describes LibTorch plugins once; the answers are kept
+  const Finished list = headroom({"plugins", "list"});
+  EXPECT_EQ(list.exit_code, 0);
+#ifndef __SANITIZE_ADDRESS__
+  EXPECT_LT(list.peak_resident_bytes, 30 << 20);
+#endif
+}
+
+std::string output_of_shell(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  pclose(pipe);
+  return text;
+}
+
+TEST_F(Commands, TheFrontNeedsNoLibTorch) {
+  const std::string needed = output_of_shell(std::string("ldd ") + HEADROOM_BUILD_DIR + "/bin/headroom");
+  EXPECT_NE(needed.find("libc.so"), std::string::npos);
+  for (const char* library : {"libtorch", "libc10", "libgomp", "mkl"})
+    EXPECT_EQ(needed.find(library), std::string::npos) << needed;
+  EXPECT_NE(output_of_shell(std::string("ldd ") + HEADROOM_BUILD_DIR + "/libexec/headroom-train").find("libtorch_cpu"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace headroom

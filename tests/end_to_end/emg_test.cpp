@@ -1,0 +1,121 @@
+// The main job in small: tds_lstm on emg_hdf5, from an experiment file, on data made to order and on two real
+// recordings.
+#include <csignal>
+
+#include "trial_run.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSmallNetwork = R"(
+[experiment]
+name = "trial"
+device = "cpu"
+threads = 1
+
+[model]
+plugin = "tds_lstm"
+
+[model.options]
+tds_stages = [{ in_conv_kernel_width = 5, in_conv_stride = 2, num_blocks = 1, channels = 4, feature_width = 4, kernel_width = 5 }]
+decoder_hidden_size = 16
+decoder_num_layers = 1
+)";
+
+class Emg : public TrialRun {
+ protected:
+  Finished run_text(const std::string& text, const std::string& out) {
+    write_text(folder_ / "emg.toml", std::string(kSmallNetwork) + text);
+    return headroom({"run", "emg.toml", "--out", out});
+  }
+};
+
+class RealRecording : public Emg, public testing::WithParamInterface<std::pair<std::string, int>> {};
+
+TEST_P(RealRecording, TrainsWithNothingButAnExperimentFile) {
+  const auto& [name, channels] = GetParam();
+  const fs::path file = fs::path(HEADROOM_SOURCE_DIR) / "../shared/real/emg" / name;
+  if (!fs::exists(file)) GTEST_SKIP() << "no " << file;
+  const Finished finished = run_text(R"(
+[data]
+source = "emg_hdf5"
+num_workers = 1
+max_samples_for_normalize = 100
+split = { train = 1.0, val = 0.0, test = 0.0 }
+[data.options]
+path = ")" + fs::canonical(file).string() +
+                                         R"("
+window_size = 250
+stride = 25
+[train]
+max_steps = 6
+batch_size = 8
+log_every = 2
+optimizer = { name = "adamw", lr = 5e-4, weight_decay = 0.01 }
+)",
+                                     "real");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const auto summary = read_json(run_folder("real") / "summary.json");
+  EXPECT_EQ(summary.at("steps"), 6);
+  EXPECT_EQ(summary.at("skipped_windows"), 0);
+  EXPECT_TRUE(std::isfinite(summary.at("metrics").at("train/mae").get<double>()));
+  const auto found = nlohmann::json::parse(headroom({"validate", "emg.toml", "--json"}).out);
+  EXPECT_EQ(found.at("fields").at(0).at("shape"), (std::vector<int>{250, channels}));
+  EXPECT_EQ(found.at("fields").at(1).at("shape"), (std::vector<int>{250, 5}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, RealRecording,
+                         testing::Values(std::pair<std::string, int>{"duque_1734923885_8ch_angles.hdf5", 8},
+                                         std::pair<std::string, int>{"duque_1734156561_16ch_curl.hdf5", 16}),
+                         [](const auto& file) { return "Channels" + std::to_string(file.param.second); });
+
+// The promise of resume on the network people train: readers, jitter, two threads of LibTorch.
+TEST_F(Emg, KilledInMidEpochAndResumedEndsBitEqual) {
+  write_text(folder_ / "emg.toml", std::string(kSmallNetwork) + R"(
+[data]
+source = "emg_hdf5"
+num_workers = 2
+max_samples_for_normalize = 100
+split = { train = 0.75, val = 0.25, test = 0.0 }
+[data.options]
+path = "made"
+window_size = 200
+stride = 20
+splits = "none"
+[data.synth]
+sessions = 4
+seconds = 2.0
+[train]
+epochs = 3
+batch_size = 8
+clip_norm = 1.0
+optimizer = { name = "adamw", lr = 1e-3, weight_decay = 0.01 }
+schedule = { name = "cosine", warmup_epochs = 1 }
+[checkpoint]
+every_steps = 10
+)");
+  const auto words = [](const std::string& out) {
+    return std::vector<std::string>{"run", "emg.toml", "--out", out, "--set", "experiment.threads=2"};
+  };
+  const Finished undisturbed = headroom(words("undisturbed"));
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+
+  Program program(words("killed"), here());
+  const pid_t trainer = program.trainer();
+  ASSERT_TRUE(eventually(
+      [&] { return fs::exists(folder_ / "killed/trial") && fs::exists(run_folder("killed") / "checkpoints/last"); }));
+  kill(trainer, SIGKILL);
+  ASSERT_EQ(program.wait().exit_code, 137) << "the run was over before it could be killed";
+  const Finished resumed = headroom({"run", "--resume", run_folder("killed").string()});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  for (const char* file : {"model.safetensors", "state.safetensors"}) {
+    const auto last = fs::path("checkpoints/last") / file;
+    EXPECT_TRUE(read_text(run_folder("killed") / last) == read_text(run_folder("undisturbed") / last)) << file;
+  }
+  EXPECT_EQ(metrics_without_times(run_folder("killed")), metrics_without_times(run_folder("undisturbed")));
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,183 @@
+// What cannot go well ends in one clear sentence with its exit code, and never in a crash.
+#include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trial_run.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Refusals : public TrialRun {
+ protected:
+  void expect(const Finished& finished, int exit_code, const std::string& sentence) {
+    EXPECT_EQ(finished.exit_code, exit_code) << finished.err;
+    EXPECT_NE(finished.err.find(sentence), std::string::npos) << finished.err;
+    EXPECT_EQ(finished.err.find("[bug]"), std::string::npos) << finished.err;
+    EXPECT_EQ(finished.err.find("terminate called"), std::string::npos) << finished.err;
+    EXPECT_EQ(finished.out, "");
+  }
+};
+
+TEST_F(Refusals, AFileWhereTheRunsShouldGo) {
+  write_text(folder_ / "runs", "in the way");
+  expect(run(), 6, "runs");
+}
+
+TEST_F(Refusals, AFolderThatCannotBeWritten) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  fs::create_directory(folder_ / "closed");
+  fs::permissions(folder_ / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+  expect(run({}, "closed"), 6, "closed");
+}
+
+TEST_F(Refusals, AFolderThatTakesNoFiles) { expect(run({}, "/proc/headroom"), 6, "/proc/headroom"); }
+
+// A file beyond the size limit cannot be written: as a full disk, for whoever has none to fill. By default it also
+// sends a signal that ends the process.
+TEST_F(Refusals, ADiskThatIsFullKeepsTheCheckpointsThereAre) {
+  const std::string words =
+      " run trial.toml --set train.log_every=1 --set train.epochs=9 --set checkpoint.every_steps=10 "
+      "--plugin-dir " HEADROOM_TEST_PLUGIN_DIR;
+  const std::string command = "cd " + folder_.string() + " && ulimit -f 40 && " + HEADROOM_BUILD_DIR + "/bin/headroom" +
+                              words + " > out 2> err";
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 6) << read_text(folder_ / "err");
+  EXPECT_NE(read_text(folder_ / "err").find("events.jsonl"), std::string::npos) << read_text(folder_ / "err");
+  const Finished resumed =
+      headroom({"run", "--resume", run_folder().string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("resumed at step "), std::string::npos) << resumed.err;
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), 135);
+}
+
+TEST_F(Refusals, SyntheticDataThatFindsNoRoom) {
+  write_text(folder_ / "emg.toml",
+             "experiment.name = \"x\"\nmodel.plugin = \"tds_lstm\"\ndata.source = \"emg_hdf5\"\n"
+             "data.options.path = \"made\"\ndata.synth = { sessions = 1, seconds = 2.0 }\n");
+  const std::string command = "cd " + folder_.string() + " && ulimit -f 40 && " + HEADROOM_BUILD_DIR +
+                              "/bin/headroom data synth emg.toml > out 2> err";
+  const int status = std::system(command.c_str());
+  const std::string said = read_text(folder_ / "err");
+  EXPECT_EQ(WEXITSTATUS(status), 6) << said;
+  EXPECT_NE(said.find("[emg_hdf5] cannot write "), std::string::npos) << said;
+  EXPECT_NE(said.find("the limit on file sizes is too low"), std::string::npos) << said;
+  EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
+  EXPECT_FALSE(fs::exists(folder_ / "made"));
+}
+
+TEST_F(Refusals, ResultsThatFindNoRoom) {
+  const std::string program = HEADROOM_BUILD_DIR "/bin/headroom";
+  const int status = std::system((program + " schema > /dev/full 2> " + (folder_ / "err").string()).c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 6);
+  EXPECT_NE(read_text(folder_ / "err").find("[cli] standard output could not be written in full"), std::string::npos)
+      << read_text(folder_ / "err");
+  EXPECT_EQ(WEXITSTATUS(std::system(("bash -o pipefail -c '" + program + " schema | head -c 1 > /dev/null'").c_str())),
+            0);
+}
+
+TEST_F(Refusals, PluginsThatAreNotThere) {
+  expect(run({"model.plugin=nonsense"}), 3, "nonsense");
+  expect(run({"data.source=./nonsense.so"}), 3, "nonsense.so");
+  EXPECT_FALSE(fs::exists(folder_ / "runs")) << "a run that cannot begin leaves no folder";
+}
+
+TEST_F(Refusals, DataThatIsNotThere) {
+  expect(run({"data.options.path=nowhere"}), 4, (folder_ / "nowhere/seed.txt").string());
+}
+
+TEST_F(Refusals, DataThatCannotBeRead) {
+  expect(run({"data.options.broken_at=[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]",
+              "data.split={train=1.0,val=0.0,test=0.0}"}),
+         4, "is damaged");
+}
+
+TEST_F(Refusals, TooLittleData) {
+  expect(run({"data.options.samples=4", "data.options.group_size=4"}), 2, "data.split");
+  expect(run({"train.batch_size=200", "train.drop_last=true"}), 2,
+         "no whole window of 400 samples fits the 120 training samples");
+}
+
+TEST_F(Refusals, DevicesThatAreNotThere) { expect(run({"experiment.device=cuda:99"}), 2, "experiment.device"); }
+
+TEST_F(Refusals, MetricsNobodyMeasures) {
+  expect(run({"experiment.metric=val/nonsense"}), 2,
+         "'val/nonsense' is not measured: use train/ or val/ followed by one of loss, mae, rmse, closeness, mse, r2");
+  expect(run({"experiment.metric=test/loss"}), 2, "'test/loss' is not measured");
+}
+
+TEST_F(Refusals, WeightsThatAreNotThere) {
+  expect(run({"init.from=nowhere.safetensors"}), 2, "nowhere.safetensors");
+  EXPECT_FALSE(fs::exists(folder_ / "runs")) << "a run that cannot begin leaves no folder";
+  expect(headroom({"validate", "trial.toml", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR, "--set",
+                   "init.from=nowhere.safetensors"}),
+         2, "nowhere.safetensors");
+}
+
+TEST_F(Refusals, WordsThatMakeNoSense) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{},
+                                                                 {"nonsense"},
+                                                                 {"run"},
+                                                                 {"run", "trial.toml", "--nonsense"},
+                                                                 {"run", "trial.toml", "--set", "train.epochs"},
+                                                                 {"run", "trial.toml", "--set", "=1"},
+                                                                 {"run", "trial.toml", "--resume", "runs"},
+                                                                 {"run", "nowhere.toml"},
+                                                                 {"run", "."},
+                                                                 {"validate"},
+                                                                 {"validate", "nowhere.toml"},
+                                                                 {"evaluate"},
+                                                                 {"evaluate", "nowhere"},
+                                                                 {"plugins"},
+                                                                 {"plugins", "show"},
+                                                                 {"data", "synth", "nowhere.toml"},
+                                                                 {"parity", "tds_lstm"}}) {
+    const Finished finished = headroom(words);
+    std::string line;
+    for (const std::string& word : words) line += word + " ";
+    EXPECT_EQ(finished.exit_code, 2) << line << "\n" << finished.err;
+    EXPECT_NE(finished.err, "") << line;
+    EXPECT_EQ(finished.err.find("terminate called"), std::string::npos) << line << finished.err;
+  }
+}
+
+TEST_F(Refusals, ExperimentFilesOfNonsense) {
+  std::string deep;
+  for (int i = 0; i < 5000; ++i) deep += "[";
+  std::string random(4096, '\0');
+  for (size_t i = 0; i < random.size(); ++i) random[i] = static_cast<char>((i * 2654435761u) >> 13);
+  for (const std::string& text :
+       {std::string(), std::string("\0\0\0", 3), std::string("\xff\xfe"), random, "a = " + deep,
+        std::string("[experiment"), std::string("experiment = 3"),
+        std::string("[experiment]\nname = \"x\"\n[experiment]\nname = \"y\"\n"),
+        std::string("[experiment]\nname = 7\n"), std::string("extends = \"broken.toml\"\n")}) {
+    write_text(folder_ / "broken.toml", text);
+    expect(headroom({"run", "broken.toml"}), 2, "broken.toml");
+  }
+}
+
+// Whoever reads our output may leave first.
+TEST_F(Refusals, AReaderThatLeavesDoesNotEndTheRun) {
+  const std::string command = std::string("cd ") + folder_.string() + " && " + HEADROOM_BUILD_DIR +
+                              "/bin/headroom run trial.toml --set train.log_every=1 --plugin-dir " +
+                              HEADROOM_TEST_PLUGIN_DIR + " 2>&1 | head -c 1 > /dev/null";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("state"), "finished");
+}
+
+// Started by a program that ignores its children's ends, as some batch systems do.
+TEST_F(Refusals, AParentThatIgnoresItsChildrenHidesNoExitCode) {
+  const std::string command =
+      std::string("cd ") + folder_.string() +
+      " && python3 -c \"import "
+      "os,signal,sys;signal.signal(signal.SIGCHLD,signal.SIG_IGN);os.execv(sys.argv[1],sys.argv[1:])\" " +
+      HEADROOM_BUILD_DIR + "/bin/headroom run trial.toml --set model.plugin=nonsense 2> /dev/null";
+  if (std::system("python3 -c '' 2> /dev/null") != 0) GTEST_SKIP() << "needs python3 to ignore a signal";
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,278 @@
+// A run that was stopped, by whatever signal and wherever, and resumed ends with the very bytes of the undisturbed run.
+#include <csignal>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "trial_run.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Stop {
+  std::string name;
+  int signal;
+  bool to_trainer;    // else to the front, which forwards it
+  std::string pause;  // "train:STEP" or "eval:STEP": where the model waits for the signal
+  int exit_code;
+};
+
+void PrintTo(const Stop& stop, std::ostream* out) { *out << stop.name; }
+
+const std::vector<std::string> kCheckpoints = {"checkpoint.every_steps=4", "checkpoint.keep=3"};
+
+// A run nobody disturbs; its folder goes with it.
+class Reference : public TrialRun {
+ public:
+  Reference() {
+    SetUp();
+    const Finished finished = run(kCheckpoints);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    run_ = run_folder();
+  }
+  ~Reference() override { TearDown(); }
+  void TestBody() override {}
+  fs::path run_;
+};
+
+bool can_be_locked(const fs::path& file) {
+  const int lock = open(file.c_str(), O_RDWR | O_CLOEXEC);
+  const bool free = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
+  close(lock);
+  return free;
+}
+
+class Resume : public TrialRun {
+ protected:
+  // The undisturbed run, once for all tests: three epochs of 15 steps, a checkpoint every 4.
+  static const fs::path& undisturbed() {
+    static Reference reference;
+    return reference.run_;
+  }
+
+  // Starts a run that waits in `pause` and returns with it waiting there.
+  std::unique_ptr<Program> start_paused(const std::string& pause) {
+    const fs::path waiting = folder_ / "waiting";
+    auto program = std::make_unique<Program>(run_words(kCheckpoints),
+                                             here({"HEADROOM_TEST_PAUSE=" + pause + ":" + waiting.string()}));
+    EXPECT_TRUE(eventually([&] { return fs::exists(waiting); })) << "the model never came to " << pause;
+    return program;
+  }
+  void let_go() { fs::remove(folder_ / "waiting"); }
+
+  Finished resume(const std::vector<std::string>& set = {}) {
+    std::vector<std::string> words = {"run", "--resume", run_folder().string(), "--plugin-dir",
+                                      HEADROOM_TEST_PLUGIN_DIR};
+    for (const std::string& word : set) words.insert(words.end(), {"--set", word});
+    return headroom(words);
+  }
+
+  void expect_as_undisturbed() {
+    for (const char* file : {"checkpoints/last/model.safetensors", "checkpoints/last/state.safetensors",
+                             "checkpoints/best/model.safetensors"}) {
+      EXPECT_EQ(read_text(run_folder() / file) == read_text(undisturbed() / file), true) << file << " differs";
+    }
+    EXPECT_EQ(metrics_without_times(run_folder()), metrics_without_times(undisturbed()));
+    const auto ours = read_json(run_folder() / "summary.json"), theirs = read_json(undisturbed() / "summary.json");
+    for (const char* key : {"state", "identity", "epochs", "steps", "best", "metrics", "channels", "skipped_windows"})
+      EXPECT_EQ(ours.at(key), theirs.at(key)) << key;
+  }
+};
+
+class ResumeAfter : public Resume, public testing::WithParamInterface<Stop> {};
+
+TEST_P(ResumeAfter, EndsBitEqual) {
+  const Stop stop = GetParam();
+  const auto program = start_paused(stop.pause);
+  if (stop.to_trainer)
+    kill(program->trainer(), stop.signal);
+  else
+    program->signal(stop.signal);
+  if (stop.signal != SIGKILL) let_go();
+  const Finished stopped = program->wait();
+  ASSERT_EQ(stopped.exit_code, stop.exit_code) << stopped.err;
+  let_go();
+  EXPECT_TRUE(fs::exists(run_folder() / "checkpoints/last"));
+
+  const Finished resumed = resume();
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("bit-equal to an undisturbed run"), std::string::npos) << resumed.err;
+  expect_as_undisturbed();
+}
+
+// Step 22 is in the middle of the second epoch, neither a row of metrics nor a checkpoint; step 30 ends it.
+INSTANTIATE_TEST_SUITE_P(Signals, ResumeAfter,
+                         testing::Values(Stop{"KillOfTheTrainer", SIGKILL, true, "train:22", 137},
+                                         Stop{"Term", SIGTERM, false, "train:22", 75},
+                                         Stop{"Usr1", SIGUSR1, false, "train:21", 75},
+                                         Stop{"Int", SIGINT, false, "train:22", 130},
+                                         Stop{"Hangup", SIGHUP, false, "train:33", 75},
+                                         Stop{"TermInEvaluation", SIGTERM, false, "eval:30", 75},
+                                         Stop{"KillInEvaluation", SIGKILL, true, "eval:30", 137}),
+                         [](const auto& stop) { return stop.param.name; });
+
+TEST_F(Resume, TwiceIsAsGoodAsOnce) {
+  for (const std::string pause : {"train:6", "train:23"}) {
+    const fs::path waiting = folder_ / "waiting";
+    auto words = pause == "train:6" ? run_words(kCheckpoints)
+                                    : std::vector<std::string>{"run", "--resume", run_folder().string(), "--plugin-dir",
+                                                               HEADROOM_TEST_PLUGIN_DIR};
+    Program program(words, here({"HEADROOM_TEST_PAUSE=" + pause + ":" + waiting.string()}));
+    ASSERT_TRUE(eventually([&] { return fs::exists(waiting); }));
+    program.signal(SIGTERM);
+    let_go();
+    EXPECT_EQ(program.wait().exit_code, 75);
+  }
+  EXPECT_EQ(resume().exit_code, 0);
+  expect_as_undisturbed();
+}
+
+TEST_F(Resume, BeforeTheFirstCheckpointStartsAgain) {
+  const auto program = start_paused("train:2");
+  kill(program->trainer(), SIGKILL);
+  EXPECT_EQ(program->wait().exit_code, 137);
+  let_go();
+  EXPECT_FALSE(fs::exists(run_folder() / "checkpoints/last"));
+  const Finished resumed = resume();
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  expect_as_undisturbed();
+}
+
+TEST_F(Resume, OfAFinishedRunChangesNothing) {
+  EXPECT_EQ(run(kCheckpoints).exit_code, 0);
+  const Finished again = resume();
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  expect_as_undisturbed();
+}
+
+TEST_F(Resume, SecondInterruptEndsAtOnce) {
+  const auto program = start_paused("train:22");
+  program->signal(SIGINT);
+  EXPECT_TRUE(eventually([&] {  // again and again: two that arrive together are one
+    program->signal(SIGINT);
+    return program->ended();
+  }));
+  EXPECT_EQ(program->wait().exit_code, 130);
+  EXPECT_TRUE(fs::exists(folder_ / "waiting")) << "the step was waited for";
+  EXPECT_FALSE(fs::exists(run_folder() / "summary.json"));
+  let_go();
+  EXPECT_EQ(resume().exit_code, 0);
+  expect_as_undisturbed();
+}
+
+TEST_F(Resume, TheTrainerLeavesWithItsSupervisor) {
+  const auto program = start_paused("train:22");
+  program->signal(SIGKILL);
+  EXPECT_EQ(program->wait().exit_code, 128 + SIGKILL);
+  let_go();
+  EXPECT_TRUE(eventually([&] { return can_be_locked(run_folder() / "lock"); }))
+      << "the trainer goes on without its supervisor";
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("state"), "resumable");
+  EXPECT_EQ(resume().exit_code, 0);
+  expect_as_undisturbed();
+}
+
+TEST_F(Resume, CrashOfTheTrainerIsABug) {
+  const auto program = start_paused("train:22");
+  kill(program->trainer(), SIGABRT);
+  const Finished crashed = program->wait();
+  EXPECT_EQ(crashed.exit_code, 70);
+  EXPECT_NE(crashed.err.find("crashed with SIGABRT"), std::string::npos) << crashed.err;
+  let_go();
+  EXPECT_EQ(resume().exit_code, 0);
+  expect_as_undisturbed();
+}
+
+TEST_F(Resume, WithOtherReadersIsBitEqualToo) {
+  const auto program = start_paused("train:22");
+  program->signal(SIGTERM);
+  let_go();
+  EXPECT_EQ(program->wait().exit_code, 75);
+  EXPECT_EQ(resume({"data.num_workers=0"}).exit_code, 0);
+  expect_as_undisturbed();
+}
+
+TEST_F(Resume, WithAnotherSplitSaysWhatDiffers) {
+  const auto program = start_paused("train:22");
+  program->signal(SIGTERM);
+  let_go();
+  EXPECT_EQ(program->wait().exit_code, 75);
+  const Finished resumed = resume({"train.micro_batch=2"});
+  EXPECT_EQ(resumed.exit_code, 0);
+  EXPECT_EQ(resumed.err.find("bit-equal"), std::string::npos);
+  EXPECT_NE(resumed.err.find("equal up to rounding only: micro_batch was \"auto\", is 2"), std::string::npos)
+      << resumed.err;
+}
+
+TEST_F(Resume, GoesOnBeyondMaxSteps) {
+  EXPECT_EQ(run({"checkpoint.every_steps=4", "checkpoint.keep=3", "train.schedule.name=constant", "train.max_steps=22"})
+                .exit_code,
+            0);
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), 22);
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("epochs"), 1);
+  EXPECT_EQ(resume({"train.max_steps=0"}).exit_code, 0);
+  EXPECT_EQ(run({"train.schedule.name=constant"}, "whole").exit_code, 0);
+  EXPECT_TRUE(read_text(run_folder() / "checkpoints/last/model.safetensors") ==
+              read_text(run_folder("whole") / "checkpoints/last/model.safetensors"));
+}
+
+TEST_F(Resume, AFolderThatIsNoRunIsRefused) {
+  fs::create_directory(folder_ / "empty");
+  for (const std::string folder : {"empty", "nowhere", "trial.toml"}) {
+    const Finished finished = headroom({"run", "--resume", folder});
+    EXPECT_EQ(finished.exit_code, 2) << finished.err;
+    EXPECT_NE(finished.err.find(folder), std::string::npos) << finished.err;
+  }
+}
+
+TEST_F(Resume, AFolderThatAnotherProcessHoldsIsRefused) {
+  EXPECT_EQ(run({"train.epochs=1"}).exit_code, 0);
+  const int lock = open((run_folder() / "lock").c_str(), O_RDWR);
+  ASSERT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
+  const std::string before = read_text(run_folder() / "metrics.csv");
+  const Finished finished = resume();
+  EXPECT_EQ(finished.exit_code, 6);
+  EXPECT_NE(finished.err.find("is being written by"), std::string::npos) << finished.err;
+  EXPECT_EQ(read_text(run_folder() / "metrics.csv"), before);
+  close(lock);
+}
+
+TEST_F(Resume, ADamagedCheckpointFallsBackToTheOneBefore) {
+  const auto program = start_paused("train:22");
+  kill(program->trainer(), SIGKILL);
+  program->wait();
+  let_go();
+  write_text(run_folder() / "checkpoints/step-00000020/state.safetensors", "damaged");
+  const Finished resumed = resume();
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("resumed at step 16"), std::string::npos) << resumed.err;
+  expect_as_undisturbed();
+}
+
+// The run's own experiment.toml lies elsewhere: a relative path in it would mean another file.
+TEST_F(Resume, MakesTheSameDataAgainFromTheSameFiles) {
+  fs::create_directory(folder_ / "seeds");
+  write_text(folder_ / "seeds/seven.txt", "7");
+  ASSERT_EQ(run({"data.options.path=made", "data.synth={like=\"seeds/seven.txt\"}", "train.epochs=1"}).exit_code, 0);
+  const auto content = read_json(run_folder() / "summary.json").at("content_id");
+  fs::remove_all(folder_ / "made");
+  const Finished resumed = resume();
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(read_text(folder_ / "made/seed.txt"), "7\n");
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("content_id"), content);
+}
+
+TEST_F(Resume, WithoutAnyGoodCheckpointSaysSo) {
+  EXPECT_EQ(run({"train.epochs=1", "checkpoint.keep=1"}).exit_code, 0);
+  const auto last = run_folder() / "checkpoints/last";
+  const std::string json = read_text(last / "checkpoint.json");
+  write_text(last / "checkpoint.json", "{}");
+  const Finished finished = resume({"train.epochs=2"});
+  EXPECT_EQ(finished.exit_code, 2) << finished.err;
+  EXPECT_NE(finished.err.find("checkpoint"), std::string::npos) << finished.err;
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,43 @@
+// Runs of the trial plugins (tests/train/trial) from an experiment file, and what they leave.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+
+namespace headroom {
+
+std::string read_text(const std::filesystem::path& path);
+void write_text(const std::filesystem::path& path, std::string_view text);
+nlohmann::json read_json(const std::filesystem::path& path);
+std::vector<nlohmann::json> read_json_lines(const std::filesystem::path& path);
+
+// metrics.csv without the rows that tell time.
+std::string metrics_without_times(const std::filesystem::path& run);
+
+// A folder of its own for each test, with trial.toml: 120 training and 40 validation samples, 15 windows an epoch, 3
+// epochs.
+class TrialRun : public testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  // `headroom run trial.toml --no-plan --out OUT --set ...`; OUT is relative to the test's folder.
+  std::vector<std::string> run_words(const std::vector<std::string>& set = {}, const std::string& out = "runs") const;
+  Finished run(const std::vector<std::string>& set = {}, const std::string& out = "runs") const;
+  Finished headroom(std::vector<std::string> words) const { return headroom_program(std::move(words), here()); }
+  Surroundings here(std::vector<std::string> environment = {}) const;
+  // The one run folder below OUT; fails the test when there is not exactly one.
+  std::filesystem::path run_folder(const std::string& out = "runs") const;
+
+  std::filesystem::path folder_;
+};
+
+// The metrics `headroom evaluate --json` prints.
+nlohmann::json evaluated(const Finished& finished);
+
+}  // namespace headroom

@@ -1,0 +1,82 @@
+#include "memory/monitor.hpp"
+
+#include "fake_root.hpp"
+
+namespace headroom {
+namespace {
+
+Surroundings with(int64_t left_bytes, int64_t bound_bytes, double bytes_per_s = 0, double stalled_percent = 0) {
+  Surroundings s;
+  s.left_bytes = left_bytes;
+  s.bound_bytes = bound_bytes;
+  s.bytes_per_s = bytes_per_s;
+  s.stalled_percent = stalled_percent;
+  return s;
+}
+
+TEST(IsShort, WhenLittleIsLeftOrGoesFastOrProcessesStall) {
+  EXPECT_FALSE(is_short(with(6 * gib, 100 * gib)));
+  EXPECT_TRUE(is_short(with(4 * gib, 100 * gib)));
+  EXPECT_TRUE(is_short(with(40 * gib, 100 * gib, 9.0 * gib)));
+  EXPECT_FALSE(is_short(with(40 * gib, 100 * gib, 7.0 * gib)));
+  EXPECT_FALSE(is_short(with(40 * gib, 100 * gib, -9.0 * gib)));
+  EXPECT_TRUE(is_short(with(14 * gib, 100 * gib, 0, 11)));
+  EXPECT_FALSE(is_short(with(16 * gib, 100 * gib, 0, 11)));
+  EXPECT_FALSE(is_short({}));
+}
+
+class MonitorTest : public FakeRoot {
+ protected:
+  // A monitor that has looked `times` times since.
+  static void wait_for(const Monitor& monitor, int64_t times) {
+    const int64_t until = monitor.looks() + times;
+    while (monitor.looks() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+};
+
+TEST_F(MonitorTest, SeesACgroupFillUpAndEmptyAgain) {
+  only_v2("/job");
+  v2_cgroup("sys/fs/cgroup/job", std::to_string(2 * gib), gib, 0);
+  BlackBox box(root_ / "box");
+  Monitor monitor(&box, gib, std::chrono::milliseconds(1), root_.string());
+  wait_for(monitor, 2);
+  EXPECT_FALSE(monitor.is_short());
+  EXPECT_EQ(monitor.surroundings().bound_bytes, 2 * gib);
+  EXPECT_EQ(monitor.surroundings().left_bytes, gib);
+  v2_cgroup("sys/fs/cgroup/job", std::to_string(2 * gib), 2 * gib - 50 * mib, 0);
+  wait_for(monitor, 2);
+  EXPECT_TRUE(monitor.is_short());
+  EXPECT_EQ(monitor.surroundings().left_bytes, 50 * mib);
+  v2_cgroup("sys/fs/cgroup/job", std::to_string(2 * gib), gib, 0);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);  // the slope has to calm down
+  while (monitor.is_short() && std::chrono::steady_clock::now() < deadline) wait_for(monitor, 1);
+  EXPECT_FALSE(monitor.is_short());
+}
+
+TEST_F(MonitorTest, FillsTheBlackBox) {
+  BlackBox box(root_ / "box");
+  box.set_phase(Phase::backward);
+  box.set_position(7, 1);
+  {
+    Monitor monitor(&box, 3 * gib, std::chrono::milliseconds(1), root_.string());
+    wait_for(monitor, 3);
+  }
+  const auto reading = read_black_box(root_ / "box");
+  ASSERT_TRUE(reading);
+  ASSERT_GE(reading->records.size(), 3u);
+  const BlackBoxRecord& last = reading->records.back();
+  EXPECT_EQ(last.phase, Phase::backward);
+  EXPECT_EQ(last.step, 7);
+  EXPECT_EQ(last.limit_bytes, 3 * gib);
+  EXPECT_GT(last.held_bytes, 0);
+  EXPECT_LE(last.room_bytes, 3 * gib - last.held_bytes);
+}
+
+TEST_F(MonitorTest, WorksWithoutABox) {
+  Monitor monitor(nullptr, 0, std::chrono::milliseconds(1), root_.string());
+  wait_for(monitor, 2);
+  EXPECT_GT(monitor.surroundings().bound_bytes, 0);
+}
+
+}  // namespace
+}  // namespace headroom

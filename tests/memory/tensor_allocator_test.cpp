@@ -1,0 +1,195 @@
+#include "memory/tensor_allocator.hpp"
+
+#include <gtest/gtest.h>
+#include <random>
+#include <sys/resource.h>
+#include <thread>
+#include <torch/torch.h>
+
+#include "memory/arena.hpp"
+#include "memory/budget.hpp"
+#include "memory/held.hpp"
+#include "memory/ledger.hpp"
+#include "memory/relief.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr int64_t mib = 1 << 20;
+
+at::Tensor megabytes(int64_t count) { return at::empty({count * mib}, at::kByte).fill_(1); }
+
+class TensorAllocator : public testing::Test {
+ protected:
+  void SetUp() override {
+    install_tensor_allocator();
+    at::set_num_threads(1);
+    purge_tensor_memory();
+    settle_growth();
+  }
+  void TearDown() override {
+    set_memory_limit(0);
+    fail_tensor_allocation(-1);
+  }
+};
+
+TEST_F(TensorAllocator, TellsWhoHoldsWhat) {
+  const LedgerReading before = read_ledger();
+  at::Tensor parameters, batch;
+  {
+    const OwnerScope scope(Owner::parameters);
+    parameters = megabytes(3);
+    {
+      const OwnerScope inner(Owner::batches);
+      batch = megabytes(2);
+    }
+  }
+  const at::Tensor activation = megabytes(1);
+  LedgerReading now = read_ledger();
+  EXPECT_GE(now.live(Owner::parameters) - before.live(Owner::parameters), 3 * mib);
+  EXPECT_GE(now.live(Owner::batches) - before.live(Owner::batches), 2 * mib);
+  EXPECT_GE(now.live(Owner::activations) - before.live(Owner::activations), 1 * mib);
+  std::thread([&] { parameters.reset(); }).join();  // freed elsewhere, and outside of the scope
+  now = read_ledger();
+  EXPECT_EQ(now.live(Owner::parameters), before.live(Owner::parameters));
+  EXPECT_GE(now.peak_bytes[static_cast<size_t>(Owner::parameters)], before.live(Owner::parameters) + 3 * mib);
+}
+
+TEST_F(TensorAllocator, OwnersSlackAndOtherAddUpToWhatTheKernelSees) {
+  const at::Tensor kept = megabytes(20);
+  megabytes(30);
+  const LedgerReading reading = read_ledger();
+  int64_t sum = reading.slack_bytes + reading.other_bytes;
+  for (const int64_t bytes : reading.live_bytes) sum += bytes;
+  EXPECT_EQ(sum, reading.held_bytes);
+#if !HEADROOM_SYSTEM_ALLOCATOR
+  EXPECT_GE(reading.slack_bytes, 30 * mib);
+  EXPECT_GT(reading.other_bytes, 0);
+#endif
+  EXPECT_NE(ledger_line(reading).find("activations "), std::string::npos);
+}
+
+#if !HEADROOM_SYSTEM_ALLOCATOR
+TEST_F(TensorAllocator, FreedMemoryIsUsedAgainWithoutPageFaults) {
+  const auto faults = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+  };
+  const auto step = [] {
+    at::Tensor a = megabytes(16), b = a + 1, c = at::cat({a, b});
+    for (int i = 0; i < 100; ++i) c[i].add_(1);
+  };
+  for (int i = 0; i < 3; ++i) step();
+  const int64_t mapped = arena::mapped_bytes(), before = faults();
+  for (int i = 0; i < 10; ++i) step();
+  EXPECT_EQ(arena::mapped_bytes(), mapped);
+  EXPECT_LT(faults() - before, 100);  // ten steps of 64 MB would be 160,000
+}
+
+TEST_F(TensorAllocator, PurgeGivesBackWhatIsFree) {
+  const at::Tensor kept = megabytes(8);
+  megabytes(100);
+  const int64_t held = held_bytes();
+  EXPECT_GE(purge_tensor_memory(), 100 * mib);
+  EXPECT_LE(held_bytes(), held - 99 * mib);
+  EXPECT_EQ(kept[5].item<uint8_t>(), 1);
+  EXPECT_LT(purge_tensor_memory(), mib);
+}
+
+TEST_F(TensorAllocator, NeverGrowsPastItsLimit) {
+  const int64_t limit = held_bytes() + 64 * mib;
+  set_memory_limit(limit);
+  const at::Tensor kept = megabytes(40);
+  EXPECT_THROW(megabytes(40), c10::OutOfMemoryError);
+  EXPECT_GE(refused_bytes(), 40 * mib);
+  EXPECT_NO_THROW(megabytes(10));
+  std::mt19937 random(7);
+  std::vector<at::Tensor> held;
+  int64_t refused = 0;
+  for (int i = 0; i < 2000; ++i) {
+    try {
+      const int64_t bytes = static_cast<int64_t>(random() % (4 * mib)) + 1;
+      held.push_back(at::empty({bytes}, at::kByte).fill_(1));
+    } catch (const c10::OutOfMemoryError&) {
+      ++refused;
+      held.erase(held.begin(), held.begin() + static_cast<int64_t>(held.size()) / 2);
+    }
+    ASSERT_LE(held_bytes(), limit + mib) << "after " << i;  // the kernel's counters lag by up to half a megabyte
+  }
+  EXPECT_GT(refused, 10);
+}
+
+TEST_F(TensorAllocator, AsksTheLadderFromItsLowestRungBeforeItRefuses) {
+  std::vector<std::string> asked;
+  at::Tensor cached = megabytes(50);
+  const RungRegistration second = add_rung({.name = "second", .order = 20, .give_back = [&](int64_t) {
+                                              asked.push_back("second");
+                                              return 0;
+                                            }});
+  const RungRegistration first = add_rung({.name = "first", .order = 10, .give_back = [&](int64_t wanted) -> int64_t {
+                                             asked.push_back("first");
+                                             EXPECT_GE(wanted, 40 * mib);
+                                             if (!cached.defined()) return 0;
+                                             cached.reset();
+                                             purge_tensor_memory();
+                                             return 50 * mib;
+                                           }});
+  set_memory_limit(held_bytes() + 20 * mib);
+  const at::Tensor wanted = megabytes(40);
+  EXPECT_EQ(asked, std::vector<std::string>{"first"});
+  EXPECT_THROW(megabytes(60), c10::OutOfMemoryError);
+  EXPECT_EQ(asked, (std::vector<std::string>{"first", "first", "second"}));
+}
+#endif
+
+TEST_F(TensorAllocator, MemoryThatIsGrantedButNotTouchedYetCounts) {
+  const int64_t limit = held_bytes() + 100 * mib;
+  set_memory_limit(limit);
+  std::vector<at::Tensor> granted;
+  EXPECT_THROW(for (int i = 0; i < 20; ++i) granted.push_back(at::empty({10 * mib}, at::kByte)), c10::OutOfMemoryError);
+  for (at::Tensor& tensor : granted) tensor.fill_(1);
+  EXPECT_LE(held_bytes(), limit + mib);
+}
+
+TEST_F(TensorAllocator, FailsTheChosenAllocationOnce) {
+  fail_tensor_allocation(1);
+  const at::Tensor first = at::empty({8});
+  EXPECT_THROW(at::empty({8}), c10::OutOfMemoryError);
+  EXPECT_NO_THROW(at::empty({8}));
+}
+
+TEST_F(TensorAllocator, EssentialAllocationsPassTheLimitWhenTheyAreSmall) {
+  set_memory_limit(1);
+  fail_tensor_allocation(0);
+  const EssentialAllocations essential;
+  EXPECT_NO_THROW(at::empty({16}));
+  EXPECT_THROW(at::empty({mib}), c10::OutOfMemoryError);
+}
+
+TEST_F(TensorAllocator, ManyThreadsAllocateAndFreeEachOthersTensors) {
+  const LedgerReading before = read_ledger();
+  std::vector<at::Tensor> shared(512);
+  std::vector<std::thread> threads;
+  std::array<std::mutex, 512> locks;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(static_cast<unsigned>(t));
+      const OwnerScope scope(t % 2 == 0 ? Owner::cache : Owner::scratch);
+      for (int i = 0; i < 20000; ++i) {
+        const size_t place = random() % shared.size();
+        at::Tensor fresh = at::empty({static_cast<int64_t>(random() % 5000) + 1}, at::kByte);
+        const std::lock_guard lock(locks[place]);
+        std::swap(shared[place], fresh);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  shared.clear();
+  const LedgerReading after = read_ledger();
+  EXPECT_EQ(after.live(Owner::cache), before.live(Owner::cache));
+  EXPECT_EQ(after.live(Owner::scratch), before.live(Owner::scratch));
+}
+
+}  // namespace
+}  // namespace headroom

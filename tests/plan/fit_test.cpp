@@ -1,0 +1,84 @@
+// From a probe's points to peaks elsewhere.
+#include "plan/fit.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "probed.hpp"
+
+namespace headroom {
+namespace {
+
+// Slots apart, and as a share of what is expected: the fit adds a few per cent on purpose.
+double share(const Prediction& prediction, double expected_mib) {
+  return static_cast<double>(prediction.peak_bytes - prediction.slots_bytes) / (expected_mib * mib);
+}
+
+TEST(Fit, FollowsTheLineBeyondItsPointsAndBetweenThem) {
+  const Fit fit(straight_probe(), readers(0, 1), /*full=*/false);
+  for (const int64_t size : {1, 2, 5, 8, 32, 64}) {
+    const double expected = 105.0 + 10.0 * static_cast<double>(size);
+    const double found = share(fit.predict({64, 1, size}), expected);
+    EXPECT_GE(found, 1.0) << size;
+    EXPECT_LE(found, 1.08) << size;
+  }
+}
+
+TEST(Fit, TheLastPointsDecideWhereTheLineBends) {
+  Probe probe = straight_probe();
+  for (int64_t& bytes : probe.points.back().held_bytes) bytes += 120 * mib;  // a slope of 30 from 2 to 8
+  const Fit fit(probe, readers(0, 1), /*full=*/false);
+  EXPECT_GE(share(fit.predict({16, 1, 16}), 105.0 + 80.0 + 120.0 + 8 * 30.0), 1.0);
+}
+
+TEST(Fit, WhatFallsWithTheMicroBatchIsNotExtrapolatedDownwards) {
+  Probe probe = straight_probe();
+  probe.points.back().held_bytes = probe.points.front().held_bytes;
+  const Fit fit(probe, readers(0, 1), /*full=*/false);
+  EXPECT_GE(share(fit.predict({64, 1, 64}), 115.0), 1.0);
+}
+
+TEST(Fit, OnePointMakesALineFromTheBase) {
+  Probe probe = straight_probe();
+  probe.points.erase(probe.points.begin() + 1, probe.points.end());
+  const Fit fit(probe, readers(0, 1), /*full=*/false);
+  EXPECT_GE(share(fit.predict({4, 1, 4}), 100.0 + 4 * 15.0), 1.0);
+}
+
+TEST(Fit, SlotsAreCountedForBothLoaders) {
+  const auto slots_of = [](int workers, int prefetch, int64_t val_samples) {
+    Probe probe = straight_probe();
+    probe.val_samples = val_samples;
+    return Fit(probe, readers(workers, prefetch), false).predict({8, 1, 1}).slots_bytes / (8 * mib);
+  };
+  EXPECT_EQ(slots_of(0, 4, 100), 2);
+  EXPECT_EQ(slots_of(2, 3, 100), 2 * 7);
+  EXPECT_EQ(slots_of(2, 3, 0), 7);
+}
+
+TEST(Fit, NamesThePhaseWhereThePeakIsReached) {
+  const Fit fit(straight_probe(), readers(0, 1), /*full=*/false);
+  EXPECT_EQ(probe_phases[fit.predict({1, 1, 1}).largest_phase], "evaluation");  // 5 of 115 MiB
+  EXPECT_EQ(probe_phases[fit.predict({1, 1, 256}).largest_phase], "training");  // 5 of 2,665 MiB
+}
+
+TEST(Fit, KeptOutputsGrowWithTheEpoch) {
+  Probe probe = straight_probe();
+  probe.kept_bytes = mib / 4;
+  const Prediction sums = Fit(probe, readers(0, 1), /*full=*/false).predict({8, 1, 8});
+  const Prediction full = Fit(probe, readers(0, 1), /*full=*/true).predict({8, 1, 8});
+  EXPECT_EQ(full.kept_bytes, 1100 * mib / 4);
+  EXPECT_EQ(full.peak_bytes - sums.peak_bytes, 1100 * mib / 4);
+  EXPECT_EQ(full.phase_bytes.front() - sums.phase_bytes.front(), 1000 * mib / 4);
+}
+
+TEST(Probe, TravelsAsJson) {
+  Probe probe = straight_probe();
+  probe.kept_bytes = 7;
+  probe.why_whole = "it couples them";
+  EXPECT_EQ(Probe::from_json(nlohmann::json::parse(probe.json().dump())).json(), probe.json());
+  EXPECT_THROW(Probe::from_json({{"base_bytes", 1}}), nlohmann::json::exception);
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,110 @@
+// The table, what fits, and what is recommended.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "plan/plan.hpp"
+#include "probed.hpp"
+
+namespace headroom {
+namespace {
+
+Experiment experiment_of(int64_t batch_size, int64_t accumulation, int64_t micro_batch = 0) {
+  Experiment experiment;
+  experiment.data.num_workers = 0;
+  experiment.train.batch_size = batch_size;
+  experiment.train.gradient_accumulation_steps = accumulation;
+  experiment.train.micro_batch = micro_batch;
+  return experiment;
+}
+
+Plan plan_of(const Experiment& experiment, int64_t limit_mib, const Probe& probe = straight_probe()) {
+  MemoryLimit limit{std::nullopt, "a limit for a test"};
+  if (limit_mib > 0) limit.bytes = limit_mib * mib;
+  return make_plan(experiment, Fit(probe, readers(0, 1), experiment.metrics.mode == "full"), limit);
+}
+
+TEST(Plan, HasARowForEveryBatchAndMicroBatchThatKeepTheWindow) {
+  const Plan plan = plan_of(experiment_of(8, 2), 0);
+  EXPECT_EQ(plan.rows.size(), 5u + 4u + 3u + 2u + 1u);
+  for (const PlanRow& row : plan.rows) {
+    EXPECT_EQ(row.setting.batch_size * row.setting.accumulation, 16);
+    EXPECT_LE(row.setting.micro_batch, row.setting.batch_size);
+    EXPECT_TRUE(row.fits);
+  }
+}
+
+TEST(Plan, AWindowThatIsNoPowerOfTwoKeepsTheBatchAsWritten) {
+  const Plan plan = plan_of(experiment_of(12, 3), 0);
+  for (const PlanRow& row : plan.rows) EXPECT_EQ(row.setting.batch_size * row.setting.accumulation, 36);
+  EXPECT_EQ(plan.as_written.setting.batch_size, 12);
+  EXPECT_EQ(halvings(12), (std::vector<int64_t>{12, 6, 3, 2, 1}));
+}
+
+TEST(Plan, WithoutALimitNothingIsToChange) {
+  const Plan plan = plan_of(experiment_of(16, 4), 0);
+  ASSERT_TRUE(plan.something_fits());
+  EXPECT_EQ(plan.recommended->setting.batch_size, 16);
+  EXPECT_EQ(plan.recommended->setting.micro_batch, 16);
+}
+
+TEST(Plan, AutoBecomesTheLargestMicroBatchThatFits) {
+  const Plan plan = plan_of(experiment_of(16, 4), 240);  // 105 + 2 x 16 of slots + 10 a sample
+  EXPECT_EQ(plan.as_written.setting.micro_batch, 8);
+  EXPECT_TRUE(plan.as_written.fits);
+  EXPECT_LE(plan.as_written.prediction.peak_bytes, 240 * mib);
+}
+
+TEST(Plan, ASmallerBatchIsRecommendedWhereItsSlotsAreWhatIsTooMuch) {
+  const Plan plan = plan_of(experiment_of(64, 1), 160);  // 128 MiB of slots at 64
+  EXPECT_FALSE(plan.as_written.fits);
+  ASSERT_TRUE(plan.something_fits());
+  EXPECT_LT(plan.recommended->setting.batch_size, 64);
+  EXPECT_EQ(plan.recommended->setting.batch_size * plan.recommended->setting.accumulation, 64);
+  const std::string text = plan.text(experiment_of(64, 1));
+  EXPECT_NE(text.find("--set train.batch_size="), std::string::npos) << text;
+}
+
+TEST(Plan, AFixedMicroBatchThatIsTooLargeIsAdvisedToBeAuto) {
+  const Experiment experiment = experiment_of(16, 1, /*micro_batch=*/16);
+  const Plan plan = plan_of(experiment, 240);
+  EXPECT_EQ(plan.as_written.setting.micro_batch, 16);
+  EXPECT_FALSE(plan.as_written.fits);
+  EXPECT_NE(plan.text(experiment).find("train.micro_batch=auto"), std::string::npos) << plan.text(experiment);
+}
+
+TEST(Plan, SaysWhatTheSmallestSettingNeedsWhereNothingFits) {
+  const Experiment experiment = experiment_of(16, 4);
+  const Plan plan = plan_of(experiment, 50);
+  EXPECT_FALSE(plan.something_fits());
+  EXPECT_FALSE(plan.as_written.fits);
+  EXPECT_EQ(plan.as_written.setting.micro_batch, 1);
+  EXPECT_TRUE(plan.json().at("recommendation").is_null());
+  const std::string text = plan.refusal(experiment);
+  EXPECT_NE(text.find("50.0 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("100.0 MiB before the first batch"), std::string::npos) << text;
+}
+
+TEST(Plan, CoupledSamplesLeaveOneRow) {
+  Probe probe = straight_probe();
+  probe.why_whole = "model 'norm' couples the samples of a batch, so a batch is never divided";
+  const Plan plan = plan_of(experiment_of(16, 4), 240, probe);
+  ASSERT_EQ(plan.rows.size(), 1u);
+  EXPECT_EQ(plan.rows.front().setting.micro_batch, 16);
+  EXPECT_FALSE(plan.something_fits());
+  EXPECT_NE(plan.refusal(experiment_of(16, 4)).find("couples"), std::string::npos);
+}
+
+TEST(Plan, OutputsThatAreKeptAreToldAsArithmetic) {
+  Probe probe = straight_probe();
+  probe.kept_bytes = mib;
+  Experiment experiment = experiment_of(8, 1);
+  experiment.metrics.mode = "full";
+  const Plan plan = plan_of(experiment, 600, probe);
+  EXPECT_FALSE(plan.something_fits());
+  const std::string text = plan.refusal(experiment);
+  EXPECT_NE(text.find("1100 samples x 1.0 MiB = 1.1 GiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("metrics.mode = \"online\""), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace headroom

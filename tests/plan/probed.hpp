@@ -1,0 +1,33 @@
+// Probes as they would come from a machine of our choice.
+#pragma once
+
+#include "plan/plan.hpp"
+
+namespace headroom {
+
+inline constexpr int64_t mib = int64_t{1} << 20;
+
+// 100 MiB before the first batch, and 10 MiB for every sample of a micro-batch from training on; evaluation adds 5 MiB.
+inline Probe straight_probe() {
+  Probe probe;
+  probe.base_bytes = 100 * mib;
+  for (const int64_t size : {1, 2, 8}) {
+    ProbePoint point{size, {}};
+    for (size_t phase = 0; phase < probe_phases.size(); ++phase)
+      point.held_bytes[phase] = (100 + 10 * size + (phase >= 2 ? 5 : 0)) * mib;
+    probe.points.push_back(point);
+  }
+  probe.train_samples = 1000;
+  probe.val_samples = 100;
+  probe.field_bytes = {mib};
+  return probe;
+}
+
+inline LoaderOptions readers(int workers, int prefetch) {
+  LoaderOptions options;
+  options.num_workers = workers;
+  options.prefetch_factor = prefetch;
+  return options;
+}
+
+}  // namespace headroom

@@ -1,0 +1,69 @@
+// A model whose step breaks one rule of the contract, chosen by its option; and one that keeps state and trims.
+#include "headroom/model.hpp"
+
+namespace {
+
+using namespace headroom::sdk;
+
+constexpr int64_t kMany = (int64_t{1} << 24) + 1;  // the first count that float32 does not have
+
+class Odd : public torch::nn::Module {
+ public:
+  static constexpr uint32_t capabilities = HR_MODEL_FP64;
+
+  static OptionList options() { return {opt_string("how").def("well").help("what to do wrong")}; }
+
+  Odd(const Host&, const Options& options, const Fields& fields, uint64_t) : how_(options.string("how")) {
+    if (how_ == "create_fails") fields.at("no_such_field");
+    if (how_ == "create_c10") TORCH_CHECK(false, "a c10 error");
+    weight_ = register_parameter("weight", torch::randn({3}));
+    count_ = register_buffer("count", torch::zeros({}, torch::kLong));
+    table_ = register_buffer("table", torch::ones({3}));
+  }
+
+  void attributes(Parameter& parameter) {
+    if (parameter.name == "weight") parameter.group = "all", parameter.lr_scale = 0.5, parameter.frozen_until_step = 3;
+    if (parameter.name == "table") parameter.kind = HR_DERIVED, parameter.inert = true;
+    if (how_ == "twins") parameter.name = "same";
+    if (how_ == "scale") parameter.lr_scale = -1.0;
+  }
+  std::vector<Output> outputs() const {
+    return {{.name = "prediction", .unit = "m"}, {.name = "truth", .role = HR_TARGET}};
+  }
+  std::vector<Metric> metrics() const { return {{.name = "mae", .unit = "m"}, {.name = "hits", .better = HR_HIGHER}}; }
+
+  StepOutput step(const Call& call, const Batch& batch) {
+    at::Tensor x = batch.at("x");
+    if (how_ == "writes") x.add_(1.0);
+    if (how_ == "oom") TORCH_CHECK_WITH(OutOfMemoryError, false, "not enough memory: you tried to allocate 7 bytes");
+    if (how_ == "c10") x.reshape({1, 2, 3, 4, 5});
+    const at::Tensor y = x * weight_ * table_;
+    at::Tensor loss = y.abs().sum();
+    if (how_ == "mean") loss = y.abs().sum(1);
+    if (how_ == "nothing") loss = at::Tensor();
+    at::Tensor weight = at::full({}, static_cast<double>(call.count()));
+    if (how_ == "weights") weight = at::ones({2});
+    if (how_ == "many_as_int64") weight = at::full({}, kMany, torch::kInt64);
+    StepOutput result{loss,
+                      how_ == "many_as_number" ? ZeroDim(static_cast<double>(kMany)) : ZeroDim(weight),
+                      {y, batch["absent"].defined() ? batch["absent"] : x},
+                      {{y.abs().sum(), 2.0}, {1.0, weight.sum()}}};
+    if (how_ == "few_outputs") result.outputs.pop_back();
+    if (how_ == "no_output") result.outputs[0] = at::Tensor();
+    if (how_ == "few_metrics") result.metrics.pop_back();
+    return result;
+  }
+
+  std::string save_state() const { return state_; }
+  void load_state(std::string_view bytes) { state_ = bytes; }
+  uint64_t trim(int level) { return static_cast<uint64_t>(level) * 100; }
+
+ private:
+  std::string how_, state_ = "fresh";
+  at::Tensor weight_, count_, table_;
+};
+
+}  // namespace
+
+HEADROOM_PLUGIN(.id = "odd_model", .version = "1.0", .summary = "Breaks one rule at a time",
+                .interfaces = {headroom::sdk::model<Odd>()});

@@ -1,0 +1,242 @@
+#include "record/checkpoint.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <set>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "error.hpp"
+#include "temporary_folder.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class CheckpointTest : public TemporaryFolder {
+ protected:
+  fs::path checkpoints() const { return folder_ / "checkpoints"; }
+
+  // A checkpoint whose tensors say which one it is.
+  fs::path save(Checkpoints& target, int64_t step, bool is_best = false, char content = 'x', size_t size = 8) {
+    std::string model(size, content), state(size, static_cast<char>(content + 1));
+    std::vector<TensorBytes> m = {
+        {"w", {kDLUInt, 8, 1}, {static_cast<int64_t>(size)}, std::as_bytes(std::span(model))}};
+    std::vector<TensorBytes> s = {
+        {"m", {kDLUInt, 8, 1}, {static_cast<int64_t>(size)}, std::as_bytes(std::span(state))}};
+    return target.save({step, m, s, {{"epoch", step / 10}, {"lr", 0.1}}}, is_best);
+  }
+  std::set<std::string> names() const {
+    std::set<std::string> found;
+    for (const auto& entry : fs::directory_iterator(checkpoints())) found.insert(entry.path().filename().string());
+    return found;
+  }
+  static char content_of(const fs::path& path) {
+    return static_cast<char>(load_checkpoint(path).model.find("w")->data[0]);
+  }
+};
+
+using Names = std::set<std::string>;
+
+TEST_F(CheckpointTest, ComesBackAsItWasSaved) {
+  Checkpoints target(checkpoints());
+  fs::path path = save(target, 1200, true, 'q');
+  EXPECT_EQ(path, checkpoints() / "step-00001200");
+  LoadedCheckpoint loaded = load_checkpoint(path);
+  EXPECT_EQ(static_cast<char>(loaded.model.find("w")->data[7]), 'q');
+  EXPECT_EQ(static_cast<char>(loaded.state.find("m")->data[0]), 'r');
+  EXPECT_EQ(loaded.json, (nlohmann::json{{"epoch", 120}, {"lr", 0.1}, {"format", 1}, {"step", 1200}}));
+  EXPECT_EQ(names(), (Names{"step-00001200", "last", "best"}));
+  EXPECT_EQ(fs::read_symlink(checkpoints() / "last"), "step-00001200");
+  EXPECT_EQ(content_of(checkpoints() / "best"), 'q');
+}
+
+TEST_F(CheckpointTest, NothingIsTouchedBeforeTheFirstSave) {
+  fs::create_directories(checkpoints() / ".tmp-step-00000003-99");
+  Checkpoints reader(checkpoints());
+  EXPECT_EQ(reader.last(), std::nullopt);
+  EXPECT_EQ(reader.best(), std::nullopt);
+  EXPECT_EQ(names(), (Names{".tmp-step-00000003-99"}));
+  Checkpoints nowhere(folder_ / "absent");
+  EXPECT_EQ(nowhere.last(), std::nullopt);
+  EXPECT_FALSE(fs::exists(folder_ / "absent"));
+}
+
+TEST_F(CheckpointTest, KeepsTheNewestAndTheBest) {
+  Checkpoints target(checkpoints(), 2);
+  save(target, 10);
+  save(target, 20, true);
+  for (int64_t step : {30, 40, 50}) save(target, step);
+  EXPECT_EQ(names(), (Names{"step-00000020", "step-00000040", "step-00000050", "last", "best"}));
+  EXPECT_EQ(target.last(), checkpoints() / "step-00000050");
+  EXPECT_EQ(target.best(), checkpoints() / "step-00000020");
+  save(target, 60, true);
+  EXPECT_EQ(names(), (Names{"step-00000050", "step-00000060", "last", "best"}));
+}
+
+TEST_F(CheckpointTest, StepsBeyondEightDigitsAreInOrder) {
+  Checkpoints target(checkpoints(), 1);
+  save(target, 99'999'999);
+  save(target, 123'456'789);
+  EXPECT_EQ(names(), (Names{"step-123456789", "last"}));
+}
+
+TEST_F(CheckpointTest, TheSameStepIsReplaced) {
+  Checkpoints target(checkpoints());
+  save(target, 10, false, 'a');
+  save(target, 10, false, 'b');
+  EXPECT_EQ(content_of(checkpoints() / "last"), 'b');
+  EXPECT_EQ(names(), (Names{"step-00000010", "last"}));
+}
+
+TEST_F(CheckpointTest, LeftoversOfAnInterruptedWriteGoWithTheNextSave) {
+  Checkpoints first(checkpoints());
+  save(first, 10, false, 'a');
+  fs::create_directories(checkpoints() / ".tmp-step-00000020-99");
+  write_text(checkpoints() / ".tmp-step-00000020-99" / "model.safetensors", "half");
+  fs::create_symlink("step-00000010", checkpoints() / ".tmp-last-99");
+  // A crash between the two renames of a replacement: only the replaced one is there.
+  fs::rename(checkpoints() / "step-00000010", checkpoints() / ".old-step-00000010");
+  Checkpoints second(checkpoints());
+  save(second, 20);
+  EXPECT_EQ(names(), (Names{"step-00000010", "step-00000020", "last"}));
+  EXPECT_EQ(content_of(checkpoints() / "step-00000010"), 'a');
+}
+
+TEST_F(CheckpointTest, LastFallsBackOverUnreadableOnes) {
+  Checkpoints target(checkpoints(), 4);
+  save(target, 10, false, 'a');
+  for (int64_t step : {20, 30, 40}) save(target, step, step == 20);
+  fs::resize_file(checkpoints() / "step-00000040" / "state.safetensors", 60);
+  fs::remove(checkpoints() / "step-00000030" / "checkpoint.json");
+  write_text(checkpoints() / "step-00000020" / "checkpoint.json", "{\"format\": 1");
+  EXPECT_EQ(target.last(), checkpoints() / "step-00000010");
+  EXPECT_EQ(target.best(), std::nullopt);
+  // The run goes on from 10: what could not be read is the first to go, never what is saved now.
+  Checkpoints resumed(checkpoints(), 2);
+  save(resumed, 15, true, 'b');
+  EXPECT_EQ(names(), (Names{"step-00000010", "step-00000015", "last", "best"}));
+  EXPECT_EQ(content_of(*resumed.last()), 'b');
+}
+
+TEST_F(CheckpointTest, WhatIsNoCheckpointIsRefusedByName) {
+  auto saying = [](const fs::path& path) { return sentence_of([&] { load_checkpoint(path); }); };
+  EXPECT_THAT(saying(folder_ / "absent"), HasSubstr("absent: is no checkpoint: there is no such folder"));
+  EXPECT_THAT(saying(folder_), HasSubstr("is no checkpoint: it holds no checkpoint.json"));
+
+  Checkpoints target(checkpoints());
+  fs::path path = save(target, 10);
+  auto with_json = [&](const std::string& text) {
+    write_text(path / "checkpoint.json", text);
+    return saying(path);
+  };
+  EXPECT_THAT(with_json("[1]"), HasSubstr("checkpoint.json: is damaged: not a JSON object"));
+  EXPECT_THAT(with_json("{\"step\": 10"), HasSubstr("is damaged: not a JSON object"));
+  EXPECT_THAT(with_json("{\"step\": 10}"), HasSubstr("holds no format number"));
+  EXPECT_THAT(with_json("{\"format\": 2, \"step\": 10}"), HasSubstr("has format 2; this Headroom reads format 1"));
+  EXPECT_THAT(with_json("{\"format\": 1, \"step\": -1}"), HasSubstr("holds no step"));
+  EXPECT_EQ(with_json("{\"format\": 1, \"step\": 10}"), "");
+  fs::resize_file(path / "model.safetensors", 3);
+  EXPECT_THAT(saying(path), HasSubstr("model.safetensors: is no safetensors file"));
+}
+
+// Runs `body` in a child, which may change limits and users without harm; its sentence comes back through a pipe.
+template <typename Body>
+std::string in_child(Body body) {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  pid_t child = ::fork();
+  if (child == 0) {
+    std::string text = sentence_of(body);
+    [[maybe_unused]] ssize_t written = ::write(ends[1], text.data(), text.size());
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  char text[4096];
+  ssize_t length = ::read(ends[0], text, sizeof text);
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return {text, static_cast<size_t>(std::max<ssize_t>(length, 0))};
+}
+
+TEST_F(CheckpointTest, AWriteThatFailsLeavesEarlierOnesIntact) {
+  Checkpoints target(checkpoints());
+  save(target, 10, true, 'a');
+  std::string sentence = in_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit {
+      100'000, 100'000
+    };
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    save(target, 20, true, 'b', 200'000);
+  });
+  EXPECT_THAT(sentence, HasSubstr("[record] " + (checkpoints() / ".tmp-step-00000020-").string()));
+  EXPECT_THAT(sentence, HasSubstr("/model.safetensors cannot be written: File too large"));
+  EXPECT_EQ(names(), (Names{"step-00000010", "last", "best"}));
+  EXPECT_EQ(content_of(checkpoints() / "last"), 'a');
+}
+
+// The file system is the child's own and goes with it.
+TEST_F(CheckpointTest, AFullFileSystemIsSaidAndLeavesEarlierOnesIntact) {
+  const std::string outcome = in_child([&] {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", folder_.c_str(), "tmpfs", 0, "size=1m") != 0) {
+      throw std::runtime_error("no mount");
+    }
+    Checkpoints target(checkpoints(), 3);
+    save(target, 10, true, 'a', 100'000);
+    const std::string sentence = sentence_of([&] { save(target, 20, true, 'b', 600'000); });
+    if (names() != Names{"step-00000010", "last", "best"} || content_of(checkpoints() / "last") != 'a') {
+      throw std::runtime_error("the earlier checkpoint is damaged");
+    }
+    save(target, 30, true, 'c', 100'000);  // what was written in vain is gone again
+    throw std::runtime_error(sentence);
+  });
+  if (outcome == "no mount") GTEST_SKIP() << "mounting a file system needs root";
+  EXPECT_THAT(outcome, HasSubstr("cannot be written: No space left on device; free some space there or choose"));
+}
+
+TEST_F(CheckpointTest, AReadOnlyFolderIsSaid) {
+  Checkpoints target(checkpoints());
+  save(target, 10, false, 'a');
+  fs::permissions(folder_, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec |
+                               fs::perms::group_read | fs::perms::others_read);
+  fs::permissions(checkpoints(),
+                  fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+  std::string sentence = in_child([&] {
+    if (::getuid() == 0 && ::setuid(65534) != 0) return;  // root may write anywhere
+    save(target, 20);
+  });
+  fs::permissions(checkpoints(), fs::perms::owner_all);
+  EXPECT_THAT(sentence, HasSubstr("cannot be written: Permission denied; make it writable or choose another folder"));
+  EXPECT_EQ(names(), (Names{"step-00000010", "last"}));
+}
+
+TEST_F(CheckpointTest, AKilledWriterLeavesCompleteOnes) {
+  Checkpoints parent(checkpoints());
+  save(parent, 1, false, 'a', 300'000);
+  for (int round = 0; round < 10; ++round) {
+    pid_t child = ::fork();
+    if (child == 0) {
+      Checkpoints writer(checkpoints());
+      for (int64_t step = 1;; ++step) save(writer, step % 3 + 1, step % 2 == 0, 'a', 300'000);
+    }
+    ::usleep(3000 + 2500 * static_cast<unsigned>(round));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    for (const std::string& name : names()) {
+      if (name.starts_with(".")) continue;
+      EXPECT_EQ(content_of(checkpoints() / name), 'a') << name;
+    }
+    EXPECT_NE(parent.last(), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,159 @@
+// Every golden case of the reference emg2pose, through the engine of `headroom parity`: predictions, loss, metrics,
+// gradients, and five steps of Adam. Two cases live in tests/golden; the others run where the shared golden folder lies
+// beside the source tree.
+#include <ATen/DLConvertor.h>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "plugin_under_test.hpp"
+#include "record/safetensors.hpp"
+#include "train/parity.hpp"
+
+namespace headroom {
+namespace {
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+Tensors load(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  Tensors tensors;
+  for (const TensorBytes& bytes : file.tensors()) {
+    at::Tensor tensor = at::empty(bytes.shape, at::toScalarType(bytes.dtype));
+    std::memcpy(tensor.mutable_data_ptr(), bytes.data.data(), bytes.data.size());
+    tensors.emplace(bytes.name, tensor);
+  }
+  return tensors;
+}
+
+const std::filesystem::path golden = std::filesystem::path(HEADROOM_SOURCE_DIR) / "tests/golden/tds_lstm";
+
+std::optional<std::filesystem::path> golden_file(const std::string& name) {
+  const auto shared = std::filesystem::path(HEADROOM_SOURCE_DIR).parent_path() / "shared/golden/tds_lstm";
+  for (const auto& folder : {golden, shared}) {
+    if (std::filesystem::exists(folder / (name + ".safetensors"))) return folder / (name + ".safetensors");
+  }
+  return std::nullopt;
+}
+
+class Golden : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const auto found = golden_file(GetParam());
+    if (!found)
+      GTEST_SKIP() << GetParam() << " is not in tests/golden, and there is no ../shared beside the source tree";
+    file_ = *found;
+    expected_ = load(file_);
+  }
+
+  std::filesystem::path options_file() const { return golden / (GetParam() + ".toml"); }
+
+  Tensors run(bool gradients, bool fp64) const {
+    ParityRequest request;
+    request.model = plugin_file.string();
+    request.options = options_file();
+    request.weights = {TensorSelection::parse(file_.string() + ":w/")};
+    request.batch = TensorSelection::parse(file_.string() + ":in/");
+    request.add_field("valid=no_ik_failure");
+    request.add_transposition("emg=0,2,1");
+    request.add_transposition("joint_angles=0,2,1");
+    request.gradients = gradients;
+    request.fp64 = fp64;
+    request.out = std::filesystem::path(testing::TempDir()) / (GetParam() + (fp64 ? ".f64.out" : ".out"));
+    run_parity(request);
+    Tensors result = load(request.out);
+    std::filesystem::remove(request.out);
+    return result;
+  }
+
+  double expected(const std::string& key) const { return expected_.at(key).to(at::kDouble).item<double>(); }
+
+  std::filesystem::path file_;
+  Tensors expected_;
+};
+
+double mean_loss(const Tensors& result) { return (result.at("loss_sum") / result.at("weight")).item<double>(); }
+
+TEST_P(Golden, ForwardLossMetricsAndGradients) {
+  const Tensors result = run(/*gradients=*/true, /*fp64=*/false);
+  EXPECT_LE(relative_error(result.at("prediction").transpose(1, 2), expected_.at("out/pred")), 1e-5);
+  EXPECT_TRUE(result.at("mask").ne(0).equal(expected_.at("out/mask").ne(0)));
+  EXPECT_NEAR(mean_loss(result), expected("loss/mae"), 1e-6);
+
+  int gradients = 0;
+  for (const auto& [key, tensor] : expected_) {
+    if (!key.starts_with("grad/")) continue;
+    ++gradients;
+    EXPECT_LE(relative_error(result.at(key), tensor), 1e-4) << key;
+  }
+  EXPECT_GE(gradients, 9);
+
+  int metrics = 0;
+  for (const auto& [key, tensor] : expected_) {
+    if (!key.starts_with("metric/") || key == "metric/fingertip_distance" || key == "metric/landmark_distance")
+      continue;
+    ++metrics;
+    // Higher differences of small float32 predictions are mostly rounding.
+    const double limit = key == "metric/acc" || key == "metric/jerk" ? 2e-3 : 1e-5;
+    EXPECT_NEAR(result.at(key).item<double>(), expected(key), limit * std::abs(expected(key))) << key;
+  }
+  EXPECT_EQ(metrics, 12);
+}
+
+TEST_P(Golden, DoublePrecision) {
+  const Tensors result = run(/*gradients=*/false, /*fp64=*/true);
+  EXPECT_LE(relative_error(result.at("prediction").transpose(1, 2), expected_.at("out/pred_f64")), 1e-12);
+  EXPECT_NEAR(mean_loss(result), expected("loss/mae_f64"), 1e-12);
+}
+
+class GoldenTraining : public Golden {};
+
+// Adam as the reference ran it, clipping included.
+TEST_P(GoldenTraining, FiveStepsOfAdam) {
+  const at::Tensor emg = expected_.at("in/emg").transpose(1, 2).contiguous();
+  const at::Tensor angles = expected_.at("in/joint_angles").transpose(1, 2).contiguous();
+  const Recording recording{emg.size(1), emg.size(2), angles.size(2)};
+  std::ostringstream options;
+  options << *toml::parse_file(options_file().string())["model"]["options"].as_table();
+  const std::unique_ptr<Model> model = make_model(options.str(), recording);
+  std::vector<at::Tensor> weights;
+  for (Parameter& parameter : model->parameters()) {
+    const torch::NoGradGuard no_grad;
+    parameter.tensor->copy_(expected_.at("w/" + parameter.name));
+    weights.push_back(*parameter.tensor);
+  }
+  const double clip = std::stod(SafetensorsFile(file_).metadata().at("train_clip"));
+  torch::optim::Adam adam(weights, torch::optim::AdamOptions(1e-3));
+  for (int64_t i = 0; i < 5; ++i) {
+    adam.zero_grad();
+    const StepResult result = step(*model, {emg, angles, expected_.at("in/no_ik_failure")});
+    const at::Tensor loss = result.loss_sum / result.weight;
+    loss.backward();
+    EXPECT_NEAR(loss.item<double>(), expected_.at("train/loss")[i].item<double>(), 1e-5) << "step " << i;
+    const double norm = torch::nn::utils::clip_grad_norm_(weights, clip);
+    EXPECT_NEAR(norm, expected_.at("train/grad_norm_before_clip")[i].item<double>(), 1e-4 * norm) << "step " << i;
+    adam.step();
+  }
+  for (const Parameter& parameter : model->parameters()) {
+    const auto after = expected_.find("train/w_after/" + parameter.name);
+    if (after == expected_.end()) continue;
+    // Adam turns rounding into steps where a gradient is nearly zero: five steps of 1e-3 may differ there.
+    EXPECT_LE((*parameter.tensor - after->second).abs().mean().item<double>(), 1e-5) << parameter.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(TdsLstm, Golden,
+                         testing::Values("full_tracking_vemg2pose_T2790", "small_track_vel_lstm64_T2790",
+                                         "small_track_pos_lstm64_T2790", "small_reg_pos_mlp64_T2790",
+                                         "small_track_vel_lstm64_T2290_win500", "small_track_vel_lstm64_masked_T2790",
+                                         "seed500_lstm128x2_pos"),
+                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(TdsLstm, GoldenTraining,
+                         testing::Values("small_track_vel_lstm64_T2790", "seed500_lstm128x2_pos"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,247 @@
+#include "train/optimizer.hpp"
+
+#include <climits>
+#include <gtest/gtest.h>
+
+namespace headroom {
+namespace {
+
+// Two copies of the same tensors: ours behind a model's parameters, theirs for LibTorch's own optimizer.
+class Twins {
+ public:
+  Twins() {
+    torch::manual_seed(1);
+    for (const auto& shape : std::vector<std::vector<int64_t>>{{4, 3}, {4}, {2, 2, 5}}) {
+      ours.push_back(torch::randn(shape).requires_grad_(true));
+      theirs.push_back(ours.back().detach().clone().requires_grad_(true));
+    }
+    for (size_t i = 0; i < ours.size(); ++i)
+      parameters.push_back({.name = "p" + std::to_string(i), .group = "", .tensor = &ours[i]});
+  }
+
+  // Equal gradients on both sides, other ones every step.
+  void give_gradients() {
+    for (size_t i = 0; i < ours.size(); ++i) {
+      const at::Tensor gradient = torch::randn(ours[i].sizes());
+      ours[i].mutable_grad() = gradient.clone();
+      theirs[i].mutable_grad() = gradient.clone();
+    }
+  }
+
+  double difference() const {
+    double largest = 0.0;
+    for (size_t i = 0; i < ours.size(); ++i)
+      largest = std::max(largest, (ours[i] - theirs[i]).abs().max().item<double>());
+    return largest;
+  }
+
+  std::vector<at::Tensor> ours, theirs;
+  std::vector<Parameter> parameters;
+};
+
+template <class Theirs, class Options>
+void expect_five_equal_steps(const OptimizerSection& section, Options options) {
+  Twins twins;
+  Optimizer optimizer(section, 0.0, twins.parameters);
+  Theirs reference(twins.theirs, options);
+  for (int64_t step = 0; step < 5; ++step) {
+    twins.give_gradients();
+    optimizer.step(section.lr, step);
+    reference.step();
+    EXPECT_LT(twins.difference(), 1e-6) << "after step " << step;
+  }
+}
+
+using torch::optim::Adam;
+using torch::optim::AdamOptions;
+using torch::optim::AdamW;
+using torch::optim::AdamWOptions;
+using torch::optim::SGD;
+using torch::optim::SGDOptions;
+
+TEST(OptimizerAgainstLibTorch, Adam) { expect_five_equal_steps<Adam>({.name = "adam", .lr = 0.05}, AdamOptions(0.05)); }
+
+TEST(OptimizerAgainstLibTorch, AdamAddsWeightDecayToTheGradient) {
+  expect_five_equal_steps<Adam>(
+      {.name = "adam", .lr = 0.05, .weight_decay = 0.1, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6},
+      AdamOptions(0.05).weight_decay(0.1).betas({0.8, 0.95}).eps(1e-6));
+}
+
+TEST(OptimizerAgainstLibTorch, AdamWDecaysTheWeights) {
+  expect_five_equal_steps<AdamW>({.name = "adamw", .lr = 0.05, .weight_decay = 0.1},
+                                 AdamWOptions(0.05).weight_decay(0.1));
+}
+
+TEST(OptimizerAgainstLibTorch, Sgd) { expect_five_equal_steps<SGD>({.name = "sgd", .lr = 0.05}, SGDOptions(0.05)); }
+
+TEST(OptimizerAgainstLibTorch, SgdWithMomentumAndDecay) {
+  expect_five_equal_steps<SGD>({.name = "sgd", .lr = 0.05, .weight_decay = 0.1, .momentum = 0.9},
+                               SGDOptions(0.05).weight_decay(0.1).momentum(0.9));
+}
+
+TEST(OptimizerAgainstLibTorch, SgdWithNesterovsMomentum) {
+  expect_five_equal_steps<SGD>({.name = "sgd", .lr = 0.05, .weight_decay = 0.1, .momentum = 0.9, .nesterov = true},
+                               SGDOptions(0.05).weight_decay(0.1).momentum(0.9).nesterov(true));
+}
+
+TEST(Optimizer, ScalesLearningRateAndWeightDecayByParameter) {
+  Twins twins;
+  twins.parameters[0].lr_scale = 0.1;
+  twins.parameters[1].weight_decay_scale = 0.0;
+  Optimizer optimizer({.name = "adamw", .lr = 0.05, .weight_decay = 0.2}, 0.0, twins.parameters);
+  AdamW slow({twins.theirs[0]}, AdamWOptions(0.005).weight_decay(0.2)),
+      bare({twins.theirs[1]}, AdamWOptions(0.05).weight_decay(0.0)),
+      plain({twins.theirs[2]}, AdamWOptions(0.05).weight_decay(0.2));
+  for (int64_t step = 0; step < 5; ++step) {
+    twins.give_gradients();
+    optimizer.step(0.05, step);
+    slow.step(), bare.step(), plain.step();
+    EXPECT_LT(twins.difference(), 1e-6) << "after step " << step;
+  }
+}
+
+TEST(Optimizer, LeavesFrozenParametersAloneUntilTheirStep) {
+  Twins twins;
+  twins.parameters[0].frozen_until_step = 3;
+  twins.parameters[1].frozen_until_step = INT64_MAX;
+  const at::Tensor late = twins.ours[0].detach().clone(), never = twins.ours[1].detach().clone();
+  Optimizer optimizer({.name = "adamw", .lr = 0.05, .weight_decay = 0.1}, 0.0, twins.parameters);
+  AdamW reference({twins.theirs[0]}, AdamWOptions(0.05).weight_decay(0.1));
+  for (int64_t step = 0; step < 5; ++step) {
+    twins.give_gradients();
+    optimizer.step(0.05, step);
+    if (step < 3) {
+      EXPECT_TRUE(twins.ours[0].equal(late));
+    } else {
+      reference.step();  // its moments begin where training does
+      EXPECT_LT((twins.ours[0] - twins.theirs[0]).abs().max().item<double>(), 1e-6);
+    }
+    EXPECT_TRUE(twins.ours[1].equal(never));
+  }
+}
+
+TEST(Optimizer, LeavesBuffersDerivedAndInertTensorsAlone) {
+  Twins twins;
+  twins.parameters[0].kind = HR_BUFFER;
+  twins.parameters[1].kind = HR_DERIVED;
+  twins.parameters[2].inert = true;
+  std::vector<at::Tensor> before;
+  for (const at::Tensor& tensor : twins.ours) before.push_back(tensor.detach().clone());
+  Optimizer optimizer({.name = "adamw", .lr = 0.05, .weight_decay = 0.1}, 0.9, twins.parameters);
+  twins.give_gradients();
+  optimizer.step(0.05, 0);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(twins.ours[i].equal(before[i]));
+  EXPECT_TRUE(optimizer.state().empty());
+}
+
+std::vector<std::string> names(const Optimizer& optimizer) {
+  std::vector<std::string> list;
+  for (const NamedTensor& named : optimizer.state()) list.push_back(named.name);
+  return list;
+}
+
+TEST(Optimizer, NamesAllItsState) {
+  Twins twins;
+  twins.parameters.resize(1);
+  EXPECT_EQ(names(Optimizer({.name = "adamw"}, 0.0, twins.parameters)),
+            (std::vector<std::string>{"exp_avg/p0", "exp_avg_sq/p0", "step/p0"}));
+  EXPECT_EQ(names(Optimizer({.name = "sgd", .momentum = 0.5}, 0.9, twins.parameters)),
+            (std::vector<std::string>{"momentum/p0", "ema/p0"}));
+  EXPECT_TRUE(names(Optimizer({.name = "sgd"}, 0.0, twins.parameters)).empty());
+}
+
+TEST(Optimizer, AllocatesNoStateInAStep) {
+  Twins twins;
+  Optimizer optimizer({.name = "adam"}, 0.9, twins.parameters);
+  std::vector<const void*> before;
+  for (const NamedTensor& named : optimizer.state()) before.push_back(named.tensor.const_data_ptr());
+  twins.give_gradients();
+  optimizer.step(0.05, 0);
+  const auto after = optimizer.state();
+  for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(after[i].tensor.const_data_ptr(), before[i]) << after[i].name;
+}
+
+TEST(Ema, AveragesAndLendsItsWeightsForAWhile) {
+  Twins twins;
+  const double decay = 0.75;
+  Optimizer optimizer({.name = "sgd", .lr = 0.1}, decay, twins.parameters);
+  at::Tensor expected = twins.ours[0].detach().clone();
+  for (int64_t step = 0; step < 5; ++step) {
+    twins.give_gradients();
+    optimizer.step(0.1, step);
+    expected = decay * expected + (1.0 - decay) * twins.ours[0].detach();
+  }
+  const at::Tensor live = twins.ours[0].detach().clone();
+  const void* memory = twins.ours[0].const_data_ptr();
+  {
+    const Optimizer::Averaged averaged(optimizer);
+    EXPECT_LT((twins.ours[0].detach() - expected).abs().max().item<double>(), 1e-6);
+    EXPECT_GT((twins.ours[0].detach() - live).abs().max().item<double>(), 1e-3);
+  }
+  EXPECT_TRUE(twins.ours[0].equal(live));
+  EXPECT_EQ(twins.ours[0].const_data_ptr(), memory);
+  twins.give_gradients();  // and training goes on with the live ones
+  optimizer.step(0.1, 5);
+  EXPECT_FALSE(twins.ours[0].equal(live));
+  expected = decay * expected + (1.0 - decay) * twins.ours[0].detach();
+  for (const NamedTensor& named : optimizer.state()) {
+    if (named.name != "ema/p0") continue;
+    EXPECT_LT((named.tensor - expected).abs().max().item<double>(), 1e-6);
+  }
+}
+
+TEST(Ema, WithoutItAveragedChangesNothing) {
+  Twins twins;
+  Optimizer optimizer({}, 0.0, twins.parameters);
+  const void* memory = twins.ours[0].const_data_ptr();
+  const Optimizer::Averaged averaged(optimizer);
+  EXPECT_EQ(twins.ours[0].const_data_ptr(), memory);
+}
+
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> list;
+  for (const at::Tensor& tensor : tensors) list.push_back(tensor.grad());
+  return list;
+}
+
+TEST(ClipGradients, DoesWhatLibTorchDoes) {
+  for (const double max_norm : {0.5, 3.0, 1e6}) {
+    Twins twins;
+    twins.give_gradients();
+    const double norm = clip_gradients(gradients_of(twins.ours), max_norm);
+    const double reference = torch::nn::utils::clip_grad_norm_(twins.theirs, max_norm);
+    EXPECT_NEAR(norm, reference, 1e-5 * reference);
+    for (size_t i = 0; i < twins.ours.size(); ++i) {
+      EXPECT_LT((twins.ours[i].grad() - twins.theirs[i].grad()).abs().max().item<double>(), 1e-6)
+          << "max_norm " << max_norm;
+    }
+  }
+}
+
+TEST(ClipGradients, ZeroOnlyMeasures) {
+  Twins twins;
+  twins.give_gradients();
+  EXPECT_GT(clip_gradients(gradients_of(twins.ours), 0.0), 1.0);
+  for (size_t i = 0; i < twins.ours.size(); ++i) EXPECT_TRUE(twins.ours[i].grad().equal(twins.theirs[i].grad()));
+}
+
+TEST(ClipGradients, OneValueThatIsNotFiniteShowsAndScalesNothing) {
+  for (const double bad : {std::nan(""), HUGE_VAL}) {
+    Twins twins;
+    twins.give_gradients();
+    at::NoGradGuard no_grad;
+    twins.ours[1].mutable_grad()[2] = bad;
+    EXPECT_FALSE(std::isfinite(clip_gradients(gradients_of(twins.ours), 0.5)));
+    EXPECT_TRUE(twins.ours[0].grad().equal(twins.theirs[0].grad()));
+  }
+}
+
+TEST(ClipGradients, MeasuresInFloat64) {
+  const std::vector<at::Tensor> gradients = {at::full({2}, 1e30)};  // its square is not finite in float32
+  EXPECT_NEAR(clip_gradients(gradients, 0.0), std::sqrt(2.0) * 1e30, 1e24);
+}
+
+TEST(ClipGradients, OfNothingIsZero) { EXPECT_EQ(clip_gradients({}, 1.0), 0.0); }
+
+}  // namespace
+}  // namespace headroom

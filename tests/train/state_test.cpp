@@ -1,0 +1,173 @@
+#include "train/state.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <gtest/gtest.h>
+
+#include "retry_of.hpp"
+#include "train/window.hpp"
+#include "trial_setup.hpp"
+
+namespace headroom {
+namespace {
+
+// A run in small: what TrainingLoop keeps between two windows.
+struct Trial {
+  explicit Trial(const std::vector<std::string>& words = {"train.ema.decay=0.9", "data.options.samples=80"})
+      : trial(words),
+        normalizer(Normalizer::measure(*trial->source, trial->splits.train, "sampled", 32)),
+        loader(trial->source, trial->splits.train, normalizer, trial->loader_options(true)),
+        retry(retry_of(trial->micro_batch())),
+        window(*trial->model, trial->device, trial->dtype, retry, trial->output_metrics()),
+        optimizer(trial->experiment->train.optimizer, trial->experiment->train.ema_decay, trial->model->parameters()),
+        sums(trial->model->metrics().size(), trial->device, trial->output_metrics()),
+        interval(trial->model->metrics().size(), trial->device) {}
+
+  void train(int64_t steps) {
+    loader.seek(static_cast<uint64_t>(position.epoch), position.samples, /*continuous=*/true);
+    for (int64_t i = 0; i < steps; ++i) {
+      window.begin();
+      ASSERT_TRUE(window.add(*loader.next(), position.step, /*want_outputs=*/true));
+      window.divide();
+      optimizer.step(0.01, position.step++);
+      sums.add(window.sums());
+      interval.add(window.sums());
+      position.samples += 8;
+    }
+  }
+  RunState state() { return {*trial, optimizer, sums, interval, position, normalizer}; }
+
+  TrialSetup trial;
+  Normalizer normalizer;
+  Loader loader;
+  Retry retry;
+  Window window;
+  Optimizer optimizer;
+  StepSums sums, interval;
+  Position position;
+};
+
+std::vector<NamedTensor> everything(Trial& run) {
+  std::vector<NamedTensor> all = run.optimizer.state();
+  for (const Parameter& parameter : run.trial->model->parameters()) all.push_back({parameter.name, *parameter.tensor});
+  all.push_back({"sums", run.sums.tensor()});
+  all.push_back({"interval", run.interval.tensor()});
+  for (const auto& [name, tensor] : run.sums.outputs().state()) all.push_back({"outputs/" + name, tensor});
+  return all;
+}
+
+void expect_bit_equal(Trial& a, Trial& b) {
+  EXPECT_EQ(a.sums.outputs().state().size(), 1u);
+  const auto left = everything(a), right = everything(b);
+  ASSERT_EQ(left.size(), right.size());
+  for (size_t i = 0; i < left.size(); ++i) EXPECT_TRUE(left[i].tensor.equal(right[i].tensor)) << left[i].name;
+}
+
+TEST(State, GoesOnBitEqualAfterSaveAndRestore) {
+  Trial undisturbed;
+  undisturbed.train(3);
+  Checkpoints checkpoints(undisturbed.trial.folder() / "checkpoints");
+  undisturbed.position.has_best = true;
+  undisturbed.position.best = 0.1;  // not exact in binary
+  undisturbed.position.skipped_windows = 4;
+  undisturbed.position.measured = {{{"val/r2", 0.2}}, {{"val/r2", {0.1, nullptr}}}};
+  torch::randn({7});
+  const auto folder = save_state(checkpoints, undisturbed.state(), {{"metrics.csv", 17}}, true);
+  const at::Tensor drawn = torch::randn({5});
+  undisturbed.train(3);
+
+  Trial resumed;
+  std::vector<std::string> differences;
+  const auto logs = restore_state(load_checkpoint(folder), resumed.state(), differences);
+  EXPECT_EQ(logs, (nlohmann::json{{"metrics.csv", 17}}));
+  EXPECT_TRUE(differences.empty()) << differences.front();
+  EXPECT_EQ(resumed.position.step, 3);
+  EXPECT_EQ(resumed.position.samples, 24u);
+  EXPECT_EQ(resumed.position.best, 0.1);
+  EXPECT_EQ(resumed.position.skipped_windows, 4);
+  EXPECT_EQ(resumed.position.measured.values, undisturbed.position.measured.values);
+  EXPECT_EQ(resumed.position.measured.channels, undisturbed.position.measured.channels);
+  EXPECT_TRUE(torch::randn({5}).equal(drawn));  // LibTorch's generator goes on where it was
+  resumed.train(3);
+  expect_bit_equal(undisturbed, resumed);
+}
+
+TEST(State, SgdWithMomentumToo) {
+  const std::vector<std::string> words = {"train.optimizer={name=\"sgd\",lr=0.1,momentum=0.9,nesterov=true}",
+                                          "train.precision=fp64"};
+  Trial undisturbed(words);
+  undisturbed.train(2);
+  Checkpoints checkpoints(undisturbed.trial.folder() / "checkpoints");
+  const auto folder = save_state(checkpoints, undisturbed.state(), {}, false);
+  undisturbed.train(2);
+  Trial resumed(words);
+  std::vector<std::string> differences;
+  restore_state(load_checkpoint(folder), resumed.state(), differences);
+  resumed.train(2);
+  expect_bit_equal(undisturbed, resumed);
+}
+
+TEST(State, CarriesWhatThePluginKeepsBesideItsTensors) {
+  const std::vector<std::string> words = {"model.options.remember=true"};
+  Trial undisturbed(words);
+  undisturbed.train(3);
+  Checkpoints checkpoints(undisturbed.trial.folder() / "checkpoints");
+  const auto folder = save_state(checkpoints, undisturbed.state(), {}, false);
+  EXPECT_EQ(undisturbed.trial->model->save_state(), "3");
+  undisturbed.train(2);
+  Trial resumed(words);
+  std::vector<std::string> differences;
+  restore_state(load_checkpoint(folder), resumed.state(), differences);
+  EXPECT_EQ(resumed.trial->model->save_state(), "3");
+  resumed.train(2);
+  expect_bit_equal(undisturbed, resumed);
+}
+
+TEST(State, NamesWhatOfTheSurroundingsChanged) {
+  Trial run;
+  Checkpoints checkpoints(run.trial.folder() / "checkpoints");
+  const auto folder = save_state(checkpoints, run.state(), {}, false);
+  Trial other({"train.ema.decay=0.9", "data.options.samples=80", "train.micro_batch=2"});
+  std::vector<std::string> differences;
+  restore_state(load_checkpoint(folder), other.state(), differences);
+  EXPECT_EQ(differences, (std::vector<std::string>{"micro_batch was \"auto\", is 2"}));
+}
+
+TEST(State, TheAverageIsWhatEvaluationLoads) {
+  Trial run;
+  run.train(4);
+  Checkpoints checkpoints(run.trial.folder() / "checkpoints");
+  const LoadedCheckpoint checkpoint = load_checkpoint(save_state(checkpoints, run.state(), {}, false));
+  TrialSetup live({"data.options.samples=80"}), averaged({"data.options.samples=80"});
+  restore_model(checkpoint, *live->model, false);
+  restore_model(checkpoint, *averaged->model, true);
+  EXPECT_TRUE(live->model->parameters().front().tensor->equal(*run.trial->model->parameters().front().tensor));
+  EXPECT_FALSE(averaged->model->parameters().front().tensor->equal(*run.trial->model->parameters().front().tensor));
+  const Optimizer::Averaged lent(run.optimizer);
+  EXPECT_TRUE(averaged->model->parameters().front().tensor->equal(*run.trial->model->parameters().front().tensor));
+}
+
+TEST(State, ACheckpointOfAnotherModelIsRefused) {
+  Trial run;
+  Checkpoints checkpoints(run.trial.folder() / "checkpoints");
+  const auto folder = save_state(checkpoints, run.state(), {}, false);
+  Trial wider({"model.options.hidden=9"});
+  std::vector<std::string> differences;
+  EXPECT_EQ(sentence_of([&] { restore_state(load_checkpoint(folder), wider.state(), differences); }),
+            "[checkpoint] " + (folder / "model.safetensors").string() +
+                ": 'hidden.weight' has shape [8, 3], the model needs [9, 3]: use the checkpoint with the experiment "
+                "that wrote it");
+}
+
+TEST(State, ACheckpointOfAnotherOptimizerIsRefused) {
+  Trial run({"train.optimizer.name=sgd"});
+  Checkpoints checkpoints(run.trial.folder() / "checkpoints");
+  const auto folder = save_state(checkpoints, run.state(), {}, false);
+  Trial adam({"train.optimizer.name=adam"});
+  std::vector<std::string> differences;
+  EXPECT_EQ(sentence_of([&] { restore_state(load_checkpoint(folder), adam.state(), differences); }),
+            "[checkpoint] " + (folder / "state.safetensors").string() +
+                ": 'exp_avg/hidden.weight' is missing: use the checkpoint with the experiment that wrote it");
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,110 @@
+// A model for tests of the loop: a small network with dropout at two sites, a loss over valid steps only, a buffer and
+// state beside its tensors. Options turn it into the mistakes the tests must notice. HEADROOM_TEST_PAUSE =
+// "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it.
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "headroom/model.hpp"
+
+namespace {
+
+using namespace headroom::sdk;
+
+class TrialModel : public torch::nn::Module {
+ public:
+  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_RNG_KEYED;
+
+  static OptionList options() {
+    return {opt_i64("hidden").def(8).min(1).help("width"),
+            opt_f64("dropout").def(0.0).min(0).max(1).help("at the input and after the hidden layer"),
+            opt_string("randomness").def("keyed").choices({"keyed", "sequential"}).help("sequential is the mistake"),
+            opt_string("loss").def("sum").choices({"sum", "mean"}).help("mean is the mistake"),
+            opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
+            opt_i64("freeze_until").def(0).min(0).help("step from which the hidden layer is trained")};
+  }
+
+  TrialModel(const Options& options, const Fields& fields)
+      : dropout_(options.f64("dropout")),
+        keyed_(options.string("randomness") == "keyed"),
+        mean_(options.string("loss") == "mean"),
+        remember_(options.boolean("remember")),
+        freeze_until_(options.i64("freeze_until")) {
+    const int64_t inputs = fields.at("x").shape.back(), hidden = options.i64("hidden");
+    hidden_ = register_module("hidden", torch::nn::Linear(inputs, hidden));
+    head_ = register_module("head", torch::nn::Linear(hidden, 1));
+    seen_ = register_buffer("seen", torch::zeros({1}, torch::kDouble));
+    if (const char* pause = std::getenv("HEADROOM_TEST_PAUSE")) pause_ = pause;
+  }
+
+  void attributes(headroom::sdk::Parameter& parameter) {
+    if (parameter.name.starts_with("hidden.")) parameter.frozen_until_step = freeze_until_;
+    if (parameter.name.ends_with(".bias")) parameter.weight_decay_scale = 0.0;
+  }
+
+  std::vector<Output> outputs() const {
+    return {
+        {.name = "prediction", .unit = "m"}, {.name = "target", .role = HR_TARGET}, {.name = "mask", .role = HR_MASK}};
+  }
+  std::vector<Metric> metrics() const {
+    return {{.name = "mae", .unit = "m"},
+            {.name = "rmse", .unit = "m", .reduction = HR_ROOT_MEAN},
+            {.name = "closeness", .better = HR_HIGHER}};
+  }
+
+  StepOutput step(const Call& call, const Batch& batch) {
+    pause_when_asked(call);
+    const at::Tensor x = drop(call, "input"_site, batch.at("x"));
+    const at::Tensor hidden = drop(call, "hidden"_site, torch::tanh(hidden_->forward(x)));
+    const at::Tensor prediction = head_->forward(hidden).squeeze(-1);
+    const at::Tensor valid = batch.at("valid").ne(0), error = torch::where(valid, prediction - batch.at("y"), 0.0);
+    const at::Tensor count = valid.sum().to(torch::kDouble);
+    at::Tensor loss = error.square().sum();
+    if (call.training()) count_call(call);
+    if (remember_) loss = loss * (1.0 + 0.01 * static_cast<double>(calls_ % 7));
+    const at::Tensor absolute = error.abs().sum();
+    StepOutput result{loss,
+                      count,
+                      {prediction, batch.at("y"), valid},
+                      {{absolute, count}, {error.square().sum(), count}, {-absolute, count}}};
+    if (mean_) result.loss_sum = loss / count, result.weight = 1.0;
+    return result;
+  }
+
+  std::string save_state() const { return std::to_string(calls_); }
+  void load_state(std::string_view bytes) { calls_ = std::stoull(std::string(bytes)); }
+
+ private:
+  at::Tensor drop(const Call& call, uint64_t site, const at::Tensor& x) const {
+    if (keyed_) return dropout(call, site, x, dropout_);
+    return torch::dropout(x, dropout_, call.training());
+  }
+  void count_call(const Call& call) {
+    const at::NoGradGuard no_grad;
+    seen_.add_(static_cast<double>(call.count()));
+    ++calls_;
+  }
+  void pause_when_asked(const Call& call) {
+    const std::string here = (call.training() ? "train:" : "eval:") + std::to_string(call.step()) + ":";
+    if (!pause_.starts_with(here)) return;
+    const std::filesystem::path file = pause_.substr(here.size());
+    pause_.clear();
+    std::ofstream(file) << "waiting\n";
+    for (int i = 0; i < 3000 && std::filesystem::exists(file); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+
+  double dropout_;
+  bool keyed_, mean_, remember_;
+  int64_t freeze_until_;
+  torch::nn::Linear hidden_{nullptr}, head_{nullptr};
+  at::Tensor seen_;
+  uint64_t calls_ = 0;
+  std::string pause_;
+};
+
+}  // namespace
+
+HEADROOM_PLUGIN(.id = "trial_model", .version = "1.0", .summary = "A small network for tests of the loop",
+                .interfaces = {headroom::sdk::model<TrialModel>()});
