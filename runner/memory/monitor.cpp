@@ -4,6 +4,7 @@
 
 #include "memory/ledger.hpp"
 #include "memory/proc_file.hpp"
+#include "memory/size_text.hpp"
 
 namespace headroom {
 
@@ -27,6 +28,15 @@ bool is_short(const Surroundings& s) {
   if (bound <= 0) return false;
   return left < 0.05 * bound || (s.bytes_per_s > 0 && left < 5 * s.bytes_per_s) ||
          (s.stalled_percent > 10 && left < 0.15 * bound);
+}
+
+std::string surroundings_text(const Surroundings& s) {
+  std::string text = size_text(s.left_bytes) + " left of " + size_text(s.bound_bytes) + " in " + s.bound_name;
+  if (s.bytes_per_s > 0) text += ", going at " + size_text(static_cast<int64_t>(s.bytes_per_s)) + "/s";
+  if (s.stalled_percent >= 1) {
+    text += ", processes stalled for " + std::to_string(static_cast<int>(s.stalled_percent)) + " % of the time";
+  }
+  return text;
 }
 
 Monitor::Monitor(BlackBox* box, int64_t limit_bytes, std::chrono::milliseconds period, std::string root)
@@ -62,7 +72,7 @@ void Monitor::look() {
   Surroundings now;
   now.held_bytes = rooms.held_bytes;
   now.stalled_percent = stalled_percent(root_);
-  if (const Room* least = rooms.smallest(); least != nullptr) {
+  if (const Room* least = rooms.smallest_shared(); least != nullptr) {
     now.left_bytes = least->room_bytes - rooms.held_bytes;
     now.bound_bytes = least->bound_bytes;
     now.bound_name = least->name;

@@ -15,8 +15,8 @@
 
 namespace headroom {
 
-// What the surroundings leave: the smallest room (cgroups and system; the run's own limit is the allocator's business),
-// and where it goes.
+// What the surroundings leave: the smallest room among cgroups and system, where the kernel kills, and where it goes.
+// The run's own limit, and rlimits, are the allocator's business: there an allocation fails and is tried again.
 struct Surroundings {
   int64_t held_bytes = 0;        // U
   int64_t left_bytes = 0;        // how far U may grow
@@ -29,6 +29,10 @@ struct Surroundings {
 // True when less than 5 % of the bound is left, when it would be gone within 5 s, or when processes stall for memory
 // with less than 15 % left.
 bool is_short(const Surroundings& surroundings);
+
+// "1.2 GiB left of 23.5 GiB in system, going at 0.3 GiB/s, processes stalled for 12 % of the time"; the last two where
+// there is something to say.
+std::string surroundings_text(const Surroundings& surroundings);
 
 class Monitor {
  public:

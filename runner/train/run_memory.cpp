@@ -53,7 +53,9 @@ void RunMemory::watch(const std::filesystem::path& file, PressureLadder::Say say
   } catch (const Error& problem) {
     say(problem.what() + std::string("; the run goes on without one"));
   }
-  ladder_ = std::make_unique<PressureLadder>(std::move(say));
+  ladder_ = std::make_unique<PressureLadder>([this, say](const std::string& line) {
+    say(is_short() ? line + " (" + surroundings_text(monitor_->surroundings()) + ")" : line);
+  });
   monitor_ = std::make_unique<Monitor>(box_.get(), limit_bytes_);
 }
 

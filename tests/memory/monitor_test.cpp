@@ -25,6 +25,16 @@ TEST(IsShort, WhenLittleIsLeftOrGoesFastOrProcessesStall) {
   EXPECT_FALSE(is_short({}));
 }
 
+TEST(SurroundingsText, SaysWhatThereIsToSay) {
+  Surroundings s = with(2 * gib, 8 * gib);
+  s.bound_name = "system";
+  EXPECT_EQ(surroundings_text(s), "2.0 GiB left of 8.0 GiB in system");
+  s.bytes_per_s = 512.0 * mib;
+  s.stalled_percent = 12.3;
+  EXPECT_EQ(surroundings_text(s),
+            "2.0 GiB left of 8.0 GiB in system, going at 512.0 MiB/s, processes stalled for 12 % of the time");
+}
+
 class MonitorTest : public FakeRoot {
  protected:
   // A monitor that has looked `times` times since.
@@ -50,6 +60,15 @@ TEST_F(MonitorTest, SeesACgroupFillUpAndEmptyAgain) {
   v2_cgroup("sys/fs/cgroup/job", std::to_string(2 * gib), gib, 0);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);  // the slope has to calm down
   while (monitor.is_short() && std::chrono::steady_clock::now() < deadline) wait_for(monitor, 1);
+  EXPECT_FALSE(monitor.is_short());
+}
+
+TEST_F(MonitorTest, AnRlimitIsNotTheSurroundings) {
+  file("proc/self/limits", "Max data size             1073741824           unlimited            bytes\n");
+  file("proc/self/status", "RssAnon:\t  700000 kB\nRssShmem:\t   0 kB\nVmData:\t  1048000 kB\n");
+  Monitor monitor(nullptr, 0, std::chrono::milliseconds(1), root_.string());
+  wait_for(monitor, 2);
+  EXPECT_EQ(monitor.surroundings().bound_name, "system");
   EXPECT_FALSE(monitor.is_short());
 }
 
