@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "error.hpp"
 #include "plugins/call.hpp"
@@ -144,14 +145,15 @@ std::shared_ptr<const Source> Source::open(const Library& library, const OptionV
   if (api == nullptr)
     throw Error(Exit::bad_input, library.id(), "this plugin is not a datasource: it offers no " HR_DATASOURCE);
   const NativeOptions native(to_option_table(api->options), options);
-  return open(*api, library.id(), library.host(), native.values());
+  return open(*api, library.id(), library.host(), native.values(), library.gc());
 }
 
 std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string id, const hr_host* host,
-                                           const hr_value* options) {
+                                           const hr_value* options, const hr_gc* gc) {
   std::shared_ptr<Source> source(new Source);
   source->id_ = std::move(id);
   source->api_ = &api;
+  source->gc_ = gc;
   hr_error error{sizeof(hr_error), HR_OK, {}};
   check(call(source->id_, "open", api.open, host, options, &source->handle_, &error), error, source->id_,
         "opening the data source");
@@ -199,6 +201,12 @@ Reader Source::reader() const {
   return {shared_from_this(), handle};
 }
 
+int64_t Source::trim(int level) const {
+  if (gc_ == nullptr || !HR_HAS(gc_, trim_source) || gc_->trim_source == nullptr) return 0;
+  const std::unique_lock alone(reads_);
+  return static_cast<int64_t>(call(id_, "trim_source", gc_->trim_source, handle_, level));
+}
+
 Reader::Reader(Reader&& other) noexcept
     : source_(std::move(other.source_)), handle_(std::exchange(other.handle_, nullptr)) {}
 
@@ -223,7 +231,10 @@ void Reader::read(uint32_t split, std::span<const uint64_t> index, std::span<con
                         index.size(),    index.data(),
                         key.data(),      fields.data()};
   hr_error error{sizeof(hr_error), HR_OK, {}};
-  const hr_status status = call(source.id_, "read", source.api_->read, handle_, &request, &error);
+  const hr_status status = [&] {
+    const std::shared_lock reading(source.reads_);
+    return call(source.id_, "read", source.api_->read, handle_, &request, &error);
+  }();
   try {
     check(status, error, source.id_, "reading samples");
   } catch (const Error& problem) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,7 +52,7 @@ class Source : public std::enable_shared_from_this<Source> {
   static std::shared_ptr<const Source> open(const Library& library, const OptionValues& options);
   // The same of a bare table, which lives for ever; `options` as the table declares them.
   static std::shared_ptr<const Source> open(const hr_datasource& api, std::string id, const hr_host* host,
-                                            const hr_value* options);
+                                            const hr_value* options, const hr_gc* gc = nullptr);
   ~Source();
 
   const std::string& id() const { return id_; }
@@ -62,13 +63,18 @@ class Source : public std::enable_shared_from_this<Source> {
   double cost(uint32_t split, uint64_t index) const;                                    // [any]
   std::vector<std::filesystem::path> files() const;
   Reader reader() const;  // [any]
+  // [control] headroom.gc's trim_source (0 without one) once no read is in flight; `level` is HR_TRIM_CACHES or
+  // HR_TRIM_ALL. Returns the bytes the plugin says it released.
+  int64_t trim(int level) const;
 
  private:
   friend class Reader;
   Source() = default;
   std::string id_;
   const hr_datasource* api_ = nullptr;
+  const hr_gc* gc_ = nullptr;
   hr_source* handle_ = nullptr;
+  mutable std::shared_mutex reads_;  // reads share it, trim() has it alone
   std::vector<Field> fields_;
   std::vector<std::string> splits_;
   std::vector<std::vector<Group>> groups_;

@@ -247,9 +247,9 @@ void Model::require_contract(int64_t written_input, const StepResult& result) co
   }
 }
 
-int64_t Model::trim() {
+int64_t Model::trim(int level) {
   if (gc_ == nullptr || !HR_HAS(gc_, trim_model) || gc_->trim_model == nullptr) return 0;
-  return static_cast<int64_t>(call(id_, "trim_model", gc_->trim_model, handle_, 0));
+  return static_cast<int64_t>(call(id_, "trim_model", gc_->trim_model, handle_, level));
 }
 
 std::string Model::save_state() const {

@@ -68,7 +68,7 @@ class Model {
                   bool want_outputs = false);
 
   // headroom.gc/1: the plugin gives back what it can do without; the bytes it says. 0 without the interface.
-  int64_t trim();
+  int64_t trim(int level);
 
   bool has_state() const { return state_ != nullptr; }
   std::string save_state() const;  // headroom.state/1 bytes; "" without it

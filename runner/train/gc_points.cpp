@@ -10,8 +10,8 @@
 
 namespace headroom {
 
-GcPoints::GcPoints(const MemorySection& section, Model& model, at::Device device)
-    : section_(section), model_(model), device_(device) {
+GcPoints::GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device)
+    : section_(section), model_(model), source_(source), device_(device) {
   if (section.gc_every != "epoch" && section.gc_every != "pressure") gc_steps_ = std::stoll(section.gc_every);
 }
 
@@ -24,18 +24,18 @@ void GcPoints::eval_batch_done() {
 }
 
 void GcPoints::step_done(int64_t step) {
-  if (gc_steps_ > 0 && step % gc_steps_ == 0) collect();
+  if (gc_steps_ > 0 && step % gc_steps_ == 0) collect(HR_TRIM_CACHES);
 }
 
 void GcPoints::epoch_done() {
-  if (section_.gc_every == "epoch") collect();
+  if (section_.gc_every == "epoch") collect(HR_TRIM_CACHES);
 }
 
 void GcPoints::pressure() {
   const auto now = std::chrono::steady_clock::now();
   if (section_.gc_every != "pressure" || now - last_pressure_ < std::chrono::seconds(1)) return;
   last_pressure_ = now;
-  collect();
+  collect(HR_TRIM_ALL);
 }
 
 void GcPoints::run(Tally& tally, const std::function<int64_t()>& give_back) {
@@ -50,10 +50,11 @@ void GcPoints::flush() {
   run(flushes_, [this] { return purge_tensor_memory(device_); });
 }
 
-void GcPoints::collect() {
-  run(collections_, [this] {
+void GcPoints::collect(int level) {
+  run(collections_, [this, level] {
     const int64_t before = held_bytes();
-    model_.trim();
+    model_.trim(level);
+    source_.trim(level);
     purge_tensor_memory(at::kCPU);
     purge_heap();
     const int64_t returned = before - held_bytes();

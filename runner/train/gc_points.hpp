@@ -16,7 +16,7 @@ namespace headroom {
 // [compute]
 class GcPoints {
  public:
-  GcPoints(const MemorySection& section, Model& model, at::Device device);
+  GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device);
 
   void train_batch_done();
   void eval_batch_done();
@@ -34,10 +34,11 @@ class GcPoints {
   };
   void run(Tally& tally, const std::function<int64_t()>& give_back);
   void flush();
-  void collect();
+  void collect(int level);
 
   const MemorySection& section_;
   Model& model_;
+  const Source& source_;
   at::Device device_;
   int64_t gc_steps_ = 0;  // 0: not by steps
   int64_t train_batches_ = 0, eval_batches_ = 0;

@@ -45,7 +45,7 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
                   [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
       window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
       optimizer_(experiment_.train.optimizer, experiment_.train.ema_decay, setup.model->parameters()),
-      gc_points_(experiment_.memory, *setup.model, setup.device),
+      gc_points_(experiment_.memory, *setup.model, *setup.source, setup.device),
       schedule_(experiment_.train.schedule, experiment_.train.optimizer.lr, setup.windows_per_epoch(),
                 total_steps(experiment_.train, setup.windows_per_epoch())),
       epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
@@ -120,7 +120,10 @@ bool TrainingLoop::train_epoch() {
   interval_started_ = Clock::now();
   while (position_.samples < samples && !done()) {
     if (stop_requested() != Exit::ok || must_stop_) return false;
-    if (train_window()) save_when_due();
+    step_meter_.begin();
+    const bool stepped = train_window();
+    step_meter_.end();
+    if (stepped) save_when_due();
     memory_.judge();
     if (memory_.is_short()) gc_points_.pressure();
     if (const auto leak = leaks_.after_window(read_ledger())) log_.say(*leak);
@@ -254,8 +257,9 @@ nlohmann::json TrainingLoop::memory_json() const {
   };
   nlohmann::json json = memory_.json();
   if (predicted_peak_bytes_) json["predicted_peak_bytes"] = *predicted_peak_bytes_;
-  json.update(
-      {{"retries", {{"train", counts(retry_)}, {"eval", counts(eval_retry_)}}}, {"gc_points", gc_points_.json()}});
+  json.update({{"retries", {{"train", counts(retry_)}, {"eval", counts(eval_retry_)}}},
+               {"gc_points", gc_points_.json()},
+               {"step", step_meter_.json()}});
   return json;
 }
 

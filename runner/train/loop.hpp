@@ -13,6 +13,7 @@
 #include "train/run_memory.hpp"
 #include "train/schedule.hpp"
 #include "train/state.hpp"
+#include "train/step_meter.hpp"
 #include "train/train.hpp"
 #include "train/window.hpp"
 
@@ -64,6 +65,7 @@ class TrainingLoop {
   Window window_;
   Optimizer optimizer_;
   GcPoints gc_points_;
+  StepMeter step_meter_;
   LeakWatch leaks_;
   RungRegistration smaller_batches_, stop_;  // of the pressure ladder
   bool must_stop_ = false;

@@ -119,7 +119,11 @@ std::string Setup::identity() const {
         t.schedule.gamma}},
       {"clip_norm", t.clip_norm},
       {"ema_decay", t.ema_decay},
+      {"passes_over", {t.on_nonfinite, e.data.on_bad_sample}},
   };
+  if (t.early_stop) {
+    json["early_stop"] = {t.early_stop->patience, t.early_stop->min_delta, e.experiment.metric, e.experiment.better};
+  }
   if (e.data.split) json["split"] = {e.data.split->train, e.data.split->val, e.data.split->test, e.data.split->seed};
   if (model->capabilities() & HR_COUPLES_SAMPLES) json["batch_size"] = t.batch_size;
   return Digest().add(json.dump()).hex();

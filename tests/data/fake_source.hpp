@@ -33,6 +33,8 @@ struct FakeData {
   std::function<double(uint64_t index, int64_t time, int64_t channel)> value;  // of x; unset: see fake_value()
   int delay_us = 0;                                                            // at most, different each time
   std::atomic<int> readers_open{0}, readers_opened{0}, reads{0};
+  std::atomic<int> in_flight{0};             // reads under way
+  std::atomic<int> trims{0}, busy_trims{0};  // trim_source calls, and those that met a read
 };
 
 constexpr int64_t fake_times = 4;
@@ -137,15 +139,32 @@ inline hr_status read(hr_reader* reader, const hr_read* request, hr_error* error
   return sdk::guard(error, [&] {
     FakeData& data = data_of(reader);
     const int reads = ++data.reads;
+    ++data.in_flight;
     if (data.delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(reads * 7919 % data.delay_us));
-    for (uint64_t i = 0; i < request->count; ++i) read_sample(data, *request, i);
+    try {
+      for (uint64_t i = 0; i < request->count; ++i) read_sample(data, *request, i);
+    } catch (...) {
+      --data.in_flight;
+      throw;
+    }
+    --data.in_flight;
   });
+}
+
+inline uint64_t trim(hr_source* source, int32_t level) noexcept {
+  FakeData& data = data_of(source);
+  ++data.trims;
+  for (int look = 0; look < 20; ++look) {
+    if (data.in_flight > 0) return ++data.busy_trims, 0;
+    std::this_thread::sleep_for(std::chrono::microseconds(10));
+  }
+  return static_cast<uint64_t>(level) * 100;
 }
 
 }  // namespace fake
 
 // `data` must outlive the source.
-inline std::shared_ptr<const Source> open_fake(FakeData& data) {
+inline std::shared_ptr<const Source> open_fake(FakeData& data, bool with_gc = true) {
   static const hr_options none{sizeof(hr_options), sizeof(hr_option), 0, nullptr};
   static const hr_datasource table{sizeof(hr_datasource),
                                    0,
@@ -165,9 +184,10 @@ inline std::shared_ptr<const Source> open_fake(FakeData& data) {
                                    fake::reader_open,
                                    fake::reader_close,
                                    fake::read};
+  static const hr_gc gc{sizeof(hr_gc), 0, nullptr, fake::trim};
   hr_value value{HR_STRING, 1, 1, {}};
   value.as.string = reinterpret_cast<const char*>(&data);
-  return Source::open(table, "fake", nullptr, &value);
+  return Source::open(table, "fake", nullptr, &value, with_gc ? &gc : nullptr);
 }
 
 }  // namespace headroom
