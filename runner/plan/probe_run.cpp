@@ -128,7 +128,8 @@ class ProbeRun {
 
   // False when memory ran out on the way: then there is no point for this size, nor for larger ones.
   bool measure(int64_t size) {
-    setup_.model->trim();
+    setup_.model->trim(HR_TRIM_CACHES);
+    setup_.source->trim(HR_TRIM_CACHES);
     purge_tensor_memory(setup_.device);
     purge_heap();
     retry_.micro_batch().restore(size);
