@@ -18,13 +18,15 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   CommandLine line;
   RunWords run;
-  define_run(app, line, run)->callback([&] { line.exit_code = run_action(run, line); });
+  define_run(app, line, run)->callback(within_memory([&] { line.exit_code = run_action(run, line); }));
   PlanWords plan;
-  define_plan(app, line, plan)->callback([&] { line.exit_code = plan_action(plan, line); });
+  define_plan(app, line, plan)->callback(within_memory([&] { line.exit_code = plan_action(plan, line); }));
   EvaluateWords evaluate;
-  define_evaluate(app, line, evaluate)->callback([&] { line.exit_code = evaluate_action(evaluate, line); });
+  define_evaluate(app, line, evaluate)->callback(within_memory([&] {
+    line.exit_code = evaluate_action(evaluate, line);
+  }));
   ParityWords parity;
-  define_parity(app, line, parity)->callback([&] { line.exit_code = parity_action(parity, line); });
+  define_parity(app, line, parity)->callback(within_memory([&] { line.exit_code = parity_action(parity, line); }));
   add_plugin_check(*app.add_subcommand("plugins")->require_subcommand(1), line, /*in_trainer=*/true);
   add_trainer_only(app, line);
   return run_command_line(app, line, argc, argv);

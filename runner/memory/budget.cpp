@@ -11,7 +11,7 @@ namespace headroom {
 
 namespace {
 
-std::atomic<int64_t> limit{0};
+std::atomic<int64_t> limit{0}, refused{0};
 
 // Growth that was granted and is not touched yet does not show in U, but it will. What U has grown by since was
 // touched; the rounded ends of allocations never are, so that settle() forgets them when a window is over.
@@ -56,6 +56,10 @@ bool may_grow(int64_t bytes) {
 }
 
 bool make_room(int64_t bytes) { return may_grow(bytes) || (give_back_memory(bytes) > 0 && may_grow(bytes)); }
+
+void note_refusal(int64_t bytes) { refused = bytes; }
+
+int64_t take_refusal() { return refused.exchange(0); }
 
 void settle_growth() { grants().settle(); }
 

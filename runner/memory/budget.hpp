@@ -17,6 +17,10 @@ bool may_grow(int64_t bytes);
 // The same, asking the pressure ladder (memory/relief.hpp) to give back first where it does not fit. [any]
 bool make_room(int64_t bytes);
 
+// What the last request that was refused had asked for, for the sentence about it; 0 once it was taken. [any]
+void note_refusal(int64_t bytes);
+int64_t take_refusal();
+
 // Between two windows: whatever was granted has been touched by now, or never will be. [any]
 void settle_growth();
 
