@@ -99,6 +99,7 @@ void SlotPool::make() {
                       " that are held: raise memory.limit, or lower train.batch_size and raise "
                       "train.gradient_accumulation_steps");
     }
+    take_refusal();  // as many as there is room for are enough
   }
   const std::lock_guard lock(mutex);
   made_ = slots.size();

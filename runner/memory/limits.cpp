@@ -146,6 +146,14 @@ const Room* Rooms::smallest() const {
       rooms, [](const Room& room) { return room.auto_bytes(); }, /*soft_too=*/true);
 }
 
+const Room* Rooms::smallest_shared() const {
+  const Room* smallest = nullptr;
+  for (const Room& room : rooms) {
+    if (!room.scope.empty() && (smallest == nullptr || room.auto_bytes() < smallest->auto_bytes())) smallest = &room;
+  }
+  return smallest;
+}
+
 const Room* Rooms::smallest_bound() const {
   return smallest_of(
       rooms, [](const Room& room) { return room.bound_bytes; }, /*soft_too=*/false);

@@ -30,8 +30,9 @@ struct Rooms {
   std::vector<std::string> unset;                     // names of bounds that could be there and are not
 
   // nullptr: no bound can be read here. The first of equals.
-  const Room* smallest() const;        // by what "auto" gives under it
-  const Room* smallest_bound() const;  // by bound, of the hard ones
+  const Room* smallest() const;         // by what "auto" gives under it
+  const Room* smallest_shared() const;  // the same, of those that bound others too: cgroups and the system
+  const Room* smallest_bound() const;   // by bound, of the hard ones
 };
 
 // `root` replaces "/" in tests. [any]

@@ -66,7 +66,7 @@ void Monitor::look() {
   Surroundings now;
   now.held_bytes = rooms.held_bytes;
   now.stalled_percent = stalled_percent(root_);
-  if (const Room* least = rooms.smallest(); least != nullptr) {
+  if (const Room* least = rooms.smallest_shared(); least != nullptr) {
     now.left_bytes = least->room_bytes - rooms.held_bytes;
     now.bound_bytes = least->bound_bytes;
     now.bound_name = least->name;

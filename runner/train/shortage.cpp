@@ -18,7 +18,8 @@ std::string listed(const std::vector<std::string>& items) {
 }  // namespace
 
 Shortage Shortage::now(const char* doing, int64_t micro_batch) {
-  return {doing, take_refusal(), memory_limit(), micro_batch, read_ledger()};
+  const Refusal refusal = take_refusal();
+  return {doing, refusal.bytes, memory_limit(), micro_batch, refusal.ledger};
 }
 
 std::string Shortage::text() const {
