@@ -116,6 +116,14 @@ CLI::App* define_parity(CLI::App& app, CommandLine& line, ParityWords& words) {
   return command;
 }
 
+int report_no_memory() {
+  constexpr const char* sentence =
+      "[memory] no memory left, not even for a sentence that says who holds it; `headroom limits` shows what there "
+      "is\n";
+  std::fputs(sentence, stderr);
+  return static_cast<int>(Exit::does_not_fit);
+}
+
 int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("headroom"));
   spdlog::set_pattern("%v");
@@ -137,11 +145,7 @@ int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
     std::fprintf(stderr, "%s\n", problem.what());
     return static_cast<int>(problem.exit_code());
   } catch (const std::bad_alloc&) {
-    std::fputs(
-        "[memory] no memory left, not even for a sentence that says who holds it; `headroom limits` shows what "
-        "there is\n",
-        stderr);
-    return static_cast<int>(Exit::does_not_fit);
+    return report_no_memory();
   } catch (const std::system_error& problem) {
     if (problem.code() != std::errc::not_enough_memory && problem.code() != std::errc::resource_unavailable_try_again)
       return report_bug(problem);

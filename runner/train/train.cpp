@@ -230,12 +230,14 @@ const Split& pick_split(const Setup& setup, const std::string& name) {
 
 Exit evaluate_run(const EvaluateRequest& request) {
   const Experiment experiment = load_experiment(request.run / "experiment.toml", request.overrides);
+  install_stop_signals();
+  const RunMemory memory(experiment, /*needed_bytes=*/0);
+  if (memory.cancelled()) return stop_requested();
   Setup setup = prepare(experiment, request.plugin_dirs);
   const LoadedCheckpoint checkpoint = load_checkpoint(checkpoint_folder(request));
   restore_model(checkpoint, *setup.model, /*use_average=*/true);
   Loader loader(setup.source, pick_split(setup, request.split), Normalizer::from_json(checkpoint.json.at("normalizer")),
                 setup.loader_options(false));
-  install_stop_signals();
   const int64_t step = checkpoint.json.at("step");
   Retry retry(setup.micro_batch(), setup.device, setup.advice(),
               [](const Shortage& shortage, const std::string& action) {
