@@ -2,6 +2,8 @@
 #                   [DEFINITIONS <NAME=value>...] [ONE_PROCESS])
 #
 # A GoogleTest executable in tests/ of the build folder; each of its cases is one ctest case under LABEL (fast unless told).
+# `./headroom test` picks fast, `--all` every label: slow takes minutes, kernel makes real cgroups and skips where it may not, tools
+# needs programs that are not part of the build.
 # Left out where HEADROOM_TORCH is off and one of LIBRARIES is of the part that needs LibTorch.
 # ONE_PROCESS makes the whole executable one case, for many quick cases behind a slow start (loading LibTorch).
 # Sources see HEADROOM_SOURCE_DIR, HEADROOM_BUILD_DIR, HEADROOM_PLUGIN_DIR and HEADROOM_TEST_PLUGIN_DIR as string literals.

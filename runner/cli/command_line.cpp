@@ -4,10 +4,12 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <string_view>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace headroom {
@@ -20,6 +22,11 @@ void require_output_written() {
   struct stat target {};
   if (written || fstat(STDOUT_FILENO, &target) != 0 || S_ISFIFO(target.st_mode) || S_ISSOCK(target.st_mode)) return;
   throw Error(Exit::cannot_write, "cli", "standard output could not be written in full: check the disk it goes to");
+}
+
+int report_bug(const std::exception& problem) {
+  std::fprintf(stderr, "[bug] %s: please report this with the command that led to it\n", problem.what());
+  return static_cast<int>(Exit::bug);
 }
 
 }  // namespace
@@ -109,6 +116,14 @@ CLI::App* define_parity(CLI::App& app, CommandLine& line, ParityWords& words) {
   return command;
 }
 
+int report_no_memory() {
+  constexpr const char* sentence =
+      "[memory] no memory left, not even for a sentence that says who holds it; `headroom limits` shows what there "
+      "is\n";
+  std::fputs(sentence, stderr);
+  return static_cast<int>(Exit::does_not_fit);
+}
+
 int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("headroom"));
   spdlog::set_pattern("%v");
@@ -129,9 +144,18 @@ int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
   } catch (const Error& problem) {
     std::fprintf(stderr, "%s\n", problem.what());
     return static_cast<int>(problem.exit_code());
+  } catch (const std::bad_alloc&) {
+    return report_no_memory();
+  } catch (const std::system_error& problem) {
+    if (problem.code() != std::errc::not_enough_memory && problem.code() != std::errc::resource_unavailable_try_again)
+      return report_bug(problem);
+    std::fprintf(stderr,
+                 "[memory] the system gave no memory for another thread: %s; `headroom limits` shows what "
+                 "there is, `ulimit -u` how many threads may be started\n",
+                 problem.what());
+    return static_cast<int>(Exit::does_not_fit);
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "[bug] %s: please report this with the command that led to it\n", problem.what());
-    return static_cast<int>(Exit::bug);
+    return report_bug(problem);
   }
 }
 

@@ -73,4 +73,7 @@ void add_watch(CLI::App& app, CommandLine& line);
 // Parses and runs: prints errors as one line on stderr and returns the process's exit code.
 int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv);
 
+// The sentence for a bad_alloc that nobody could say more about, without allocating; returns its exit code.
+int report_no_memory();
+
 }  // namespace headroom

@@ -1,4 +1,6 @@
 // `headroom-train`: the program with LibTorch. Started by `headroom`, which forwards the same words.
+#include <new>
+
 #include "cli/command_line.hpp"
 #include "cli/trainer_actions.hpp"
 #include "data/arrays.hpp"
@@ -8,7 +10,9 @@
 #include "plugins/torch_model.hpp"
 #include "train/train.hpp"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   using namespace headroom;
   install_tensor_allocator();
   become_supervised();
@@ -17,15 +21,27 @@ int main(int argc, char** argv) {
   CLI::App app("Headroom's trainer; use `headroom`", "headroom-train");
   app.require_subcommand(1);
   CommandLine line;
-  RunWords run;
-  define_run(app, line, run)->callback([&] { line.exit_code = run_action(run, line); });
+  RunWords words;
+  define_run(app, line, words)->callback(within_memory([&] { line.exit_code = run_action(words, line); }));
   PlanWords plan;
-  define_plan(app, line, plan)->callback([&] { line.exit_code = plan_action(plan, line); });
+  define_plan(app, line, plan)->callback(within_memory([&] { line.exit_code = plan_action(plan, line); }));
   EvaluateWords evaluate;
-  define_evaluate(app, line, evaluate)->callback([&] { line.exit_code = evaluate_action(evaluate, line); });
+  define_evaluate(app, line, evaluate)->callback(within_memory([&] {
+    line.exit_code = evaluate_action(evaluate, line);
+  }));
   ParityWords parity;
-  define_parity(app, line, parity)->callback([&] { line.exit_code = parity_action(parity, line); });
+  define_parity(app, line, parity)->callback(within_memory([&] { line.exit_code = parity_action(parity, line); }));
   add_plugin_check(*app.add_subcommand("plugins")->require_subcommand(1), line, /*in_trainer=*/true);
   add_trainer_only(app, line);
   return run_command_line(app, line, argc, argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return headroom::report_no_memory();
+  }
 }

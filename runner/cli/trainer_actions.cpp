@@ -1,6 +1,8 @@
 #include "cli/trainer_actions.hpp"
 
+#include <c10/util/Exception.h>
 #include <cstdio>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "config/sizes.hpp"
@@ -9,6 +11,7 @@
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
 #include "train/parity.hpp"
+#include "train/shortage.hpp"
 #include "train/train.hpp"
 
 namespace headroom {
@@ -23,6 +26,19 @@ ProbeWords probe_words(const ExperimentWords& experiment, const CommandLine& lin
 }
 
 }  // namespace
+
+std::function<void()> within_memory(std::function<void()> action) {
+  return [action = std::move(action)] {
+    try {
+      return action();
+    } catch (const c10::OutOfMemoryError&) {
+    } catch (const std::bad_alloc&) {
+    }
+    const Shortage shortage = Shortage::now("setting up", 0);
+    throw Error(Exit::does_not_fit, "memory",
+                shortage.text() + ": " + shortage.figures() + "`headroom limits` shows what there is");
+  };
+}
 
 int run_action(const RunWords& words, const CommandLine& line) {
   if (words.resume.empty() == words.experiment.file.empty()) {
@@ -102,25 +118,26 @@ void add_trainer_only(CLI::App& app, CommandLine& line) {
   auto* describe = app.add_subcommand("describe", "Tables of one plugin as JSON");
   auto library = std::make_shared<std::string>();
   describe->add_option("library", *library)->required();
-  describe->callback([library] { std::printf("%s\n", describe_plugin(Library::load(*library)).dump().c_str()); });
+  describe->callback(
+      within_memory([library] { std::printf("%s\n", describe_plugin(Library::load(*library)).dump().c_str()); }));
 
   auto* probe = app.add_subcommand("probe", "Measure a short run, for a plan");
   auto probed = std::make_shared<ExperimentWords>();
   add_experiment_words(*probe, *probed);
   add_plugin_dirs(*probe, line);
-  probe->callback([probed, &line] {
+  probe->callback(within_memory([probed, &line] {
     const Experiment experiment = load_experiment(probed->file, probed->overrides());
     std::printf("%s\n", run_probe(experiment, line.plugin_dirs).json().dump().c_str());
-  });
+  }));
 
   auto* check = app.add_subcommand("check", "Build everything a run needs, then let go");
   auto words = std::make_shared<ExperimentWords>();
   add_experiment_words(*check, *words);
   add_plugin_dirs(*check, line);
-  check->callback([words, &line] {
+  check->callback(within_memory([words, &line] {
     line.exit_code =
         static_cast<int>(check_experiment(load_experiment(words->file, words->overrides()), line.plugin_dirs));
-  });
+  }));
 }
 
 }  // namespace headroom

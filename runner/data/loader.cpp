@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "data/batch_reader.hpp"
 #include "memory/relief.hpp"
@@ -78,24 +79,40 @@ struct Loader::State {
            (plan.options.persistent_workers || planned.epoch < delivered.epoch);
   }
 
+  // [holding mutex]
   bool may_plan() const {
-    return work_left() && queue.size() < read_ahead && (pool->has_room() || (queue.empty() && consumer_waits));
+    if (failure != nullptr || !work_left()) return false;
+    if (queue.empty() && consumer_waits) return true;
+    return queue.size() < read_ahead && pool->has_room() && !giving_back;
   }
 
-  // [holding mutex]
-  std::shared_ptr<Job> plan_next() {
-    if (ended(planned)) planned = {planned.epoch + 1, 0};
+  // [holding mutex] Nothing has changed where it throws.
+  std::shared_ptr<Job> plan_next(bool queued) {
     auto job = std::make_shared<Job>();
-    job->position = planned;
-    planned.first += static_cast<uint64_t>(plan.options.batch_size);
+    job->position = ended(planned) ? Position{planned.epoch + 1, 0} : planned;
+    if (queued) queue.push_back(job);
+    planned = {job->position.epoch, job->position.first + static_cast<uint64_t>(plan.options.batch_size)};
     return job;
   }
 
-  void fill(Job& job, std::unique_ptr<Slot> reserved, BatchReader& reader) {
+  // Comes holding the mutex, and leaves without it.
+  void fill(Job& job, std::unique_lock<std::mutex> lock, BatchReader& reader) {
     try {
+      auto reserved = pool->reserve();
+      lock.unlock();
       job.batch = reader.read(job.position.epoch, job.position.first, pool->lend(std::move(reserved)), job.skipped);
     } catch (...) {
       job.error = std::current_exception();
+    }
+  }
+
+  // [holding mutex] NULL where there is no memory even for the job; next() tells.
+  std::shared_ptr<Job> try_to_plan() {
+    try {
+      return plan_next(/*queued=*/true);
+    } catch (const std::bad_alloc&) {
+      failure = std::current_exception();
+      return nullptr;
     }
   }
 
@@ -106,13 +123,12 @@ struct Loader::State {
     while (true) {
       pool->changed.wait(lock, [&] { return stopping || may_plan(); });
       if (stopping) return;
-      std::shared_ptr<Job> job = plan_next();
-      queue.push_back(job);
-      auto reserved = pool->reserve();
-      lock.unlock();
-      fill(*job, std::move(reserved), reader);
-      lock.lock();
-      job->done = true;
+      std::shared_ptr<Job> job = try_to_plan();
+      if (job != nullptr) {
+        fill(*job, std::move(lock), reader);
+        lock = std::unique_lock(pool->mutex);
+        job->done = true;
+      }
       lock.unlock();
       pool->changed.notify_all();
       job.reset();
@@ -146,10 +162,8 @@ struct Loader::State {
 
   std::shared_ptr<Job> read_here() {
     std::unique_lock lock(pool->mutex);
-    auto job = plan_next();
-    auto reserved = pool->reserve();
-    lock.unlock();
-    fill(*job, std::move(reserved), inline_reader);
+    auto job = plan_next(/*queued=*/false);
+    fill(*job, std::move(lock), inline_reader);
     return job;
   }
 
@@ -158,8 +172,9 @@ struct Loader::State {
     std::unique_lock lock(pool->mutex);
     consumer_waits = true;
     pool->changed.notify_all();
-    pool->changed.wait(lock, [&] { return !queue.empty() && queue.front()->done; });
+    pool->changed.wait(lock, [&] { return failure != nullptr || (!queue.empty() && queue.front()->done); });
     consumer_waits = false;
+    if (failure != nullptr) std::rethrow_exception(std::exchange(failure, nullptr));
     auto job = std::move(queue.front());
     queue.pop_front();
     lock.unlock();
@@ -167,29 +182,37 @@ struct Loader::State {
     return job;
   }
 
-  // Batches read ahead, but for the one that is waited for, are read again later; their slots go back for good.
+  // Batches read ahead, but for the one that is waited for, are read again later; their slots go back for good, the
+  // last one too while nobody reads. Allocates nothing.
   int64_t drop_read_ahead() {
-    std::deque<std::shared_ptr<Job>> dropped;
-    {
-      const std::unique_lock lock(pool->mutex, std::try_to_lock);
-      if (!lock.owns_lock()) return 0;
-      const size_t kept = consumer_waits ? 1 : 0;
-      while (queue.size() > kept && queue.back()->done) {
-        planned = queue.back()->position;
-        dropped.push_back(std::move(queue.back()));
-        queue.pop_back();
-      }
+    std::unique_lock lock(pool->mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return 0;
+    giving_back = true;
+    while (queue.size() > (consumer_waits ? 1u : 0u) && queue.back()->done) {
+      planned = queue.back()->position;
+      std::shared_ptr<Job> dropped = std::move(queue.back());
+      queue.pop_back();
+      lock.unlock();
+      dropped.reset();
+      lock.lock();
     }
-    dropped.clear();
-    return pool->drop_free();
+    const size_t kept = at_rest ? 0 : 1;
+    lock.unlock();
+    const int64_t returned = pool->drop_free(kept);
+    lock.lock();
+    giving_back = false;
+    lock.unlock();
+    pool->changed.notify_all();
+    return returned;
   }
 
   // The epoch is over: its threads too, unless they stay.
   void end_epoch() {
     if (!plan.options.persistent_workers) stop_threads();
-    if (!continuous) return;
     {
       const std::lock_guard lock(pool->mutex);
+      at_rest = true;
+      if (!continuous) return;
       delivered = {delivered.epoch + 1, 0};
     }
     pool->changed.notify_all();
@@ -210,6 +233,9 @@ struct Loader::State {
   std::deque<std::shared_ptr<Job>> queue;
   Position planned, delivered;
   bool continuous = false, consumer_waits = false, stopping = false;
+  bool at_rest = true;         // no batch of this epoch has been asked for, or all were delivered
+  bool giving_back = false;    // nothing is read ahead into what is about to go
+  std::exception_ptr failure;  // of a thread that could not even plan
 
   std::vector<std::thread> threads;
   bool positioned = false;
@@ -223,6 +249,8 @@ Loader::Loader(std::shared_ptr<const Source> source, Split split, Normalizer nor
     : state_(std::make_unique<State>(std::move(source), std::move(split), std::move(normalizer), options)) {}
 
 Loader::~Loader() = default;
+
+int64_t Loader::batch_size() const { return state_->plan.options.batch_size; }
 
 uint64_t Loader::samples_per_epoch() const { return state_->plan.samples_per_epoch; }
 
@@ -239,6 +267,8 @@ void Loader::seek(uint64_t epoch, uint64_t position, bool continuous) {
     dropped.swap(state.queue);
     state.planned = state.delivered = {epoch, position};
     state.continuous = continuous;
+    state.at_rest = true;
+    state.failure = nullptr;
   }
   dropped.clear();
   if (!state.ended(state.delivered)) state.pool->make();
@@ -253,6 +283,10 @@ std::optional<Batch> Loader::next() {
   if (state.ended(state.delivered)) {
     state.end_epoch();
     return std::nullopt;
+  }
+  {
+    const std::lock_guard lock(state.pool->mutex);
+    state.at_rest = false;
   }
   const auto began = std::chrono::steady_clock::now();
   const std::shared_ptr<Job> job = state.plan.options.num_workers == 0 ? state.read_here() : state.take_from_threads();

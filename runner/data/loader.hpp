@@ -48,6 +48,7 @@ class Loader {
   Loader(std::shared_ptr<const Source> source, Split split, Normalizer normalizer, LoaderOptions options);
   ~Loader();
 
+  int64_t batch_size() const;
   uint64_t samples_per_epoch() const;
   uint64_t batches_per_epoch() const;
 
@@ -56,7 +57,8 @@ class Loader {
   void seek(uint64_t epoch, uint64_t position = 0, bool continuous = false);
 
   // [control] nullopt at the epoch's end; the call after that starts the next epoch when seek() was continuous. A
-  // reader's failure is thrown here, in order: every batch before it is delivered first.
+  // reader's failure is thrown here, in order: every batch before it is delivered first. Where memory ran out
+  // (std::bad_alloc, or Error(does_not_fit) of the source), seek() to the batch that did not come and go on.
   std::optional<Batch> next();
 
   uint64_t skipped_samples() const;  // in the batches delivered so far

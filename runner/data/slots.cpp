@@ -27,7 +27,10 @@ void ask_for_huge_pages(std::byte* memory, uint64_t bytes) {
 }
 
 std::byte* map(uint64_t bytes) {
-  if (!make_room(static_cast<int64_t>(bytes))) throw std::bad_alloc();
+  if (!make_room(static_cast<int64_t>(bytes))) {
+    note_refusal(static_cast<int64_t>(bytes));
+    throw std::bad_alloc();
+  }
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   ask_for_huge_pages(static_cast<std::byte*>(memory), bytes);
@@ -52,6 +55,7 @@ Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<boo
     tensors_.push_back(
         {nullptr, {kDLCPU, 0}, static_cast<int32_t>(fields[i].shape.size()) + 1, fields[i].dtype, nullptr, nullptr, 0});
   }
+  base_.reserve(fields.size());  // nothing below may throw: the memory has no owner yet
   bytes_ = static_cast<uint64_t>(std::max(total, cache_line));
   memory_ = map(bytes_);
   account(Owner::batches, static_cast<int64_t>(bytes_));
@@ -80,7 +84,10 @@ std::span<const DLTensor> Slot::tensors(int64_t first, int64_t count) {
 }
 
 void SlotPool::make() {
-  if (made_ > 0) return;
+  {
+    const std::lock_guard lock(mutex);
+    if (made_ > 0) return;
+  }
   std::vector<std::unique_ptr<Slot>> slots;
   try {
     while (slots.size() < most_) slots.push_back(std::make_unique<Slot>(fields_, samples_));
@@ -92,17 +99,18 @@ void SlotPool::make() {
                       " that are held: raise memory.limit, or lower train.batch_size and raise "
                       "train.gradient_accumulation_steps");
     }
+    take_refusal();  // as many as there is room for are enough
   }
   const std::lock_guard lock(mutex);
   made_ = slots.size();
   free_ = std::move(slots);
 }
 
-int64_t SlotPool::drop_free() {
+int64_t SlotPool::drop_free(size_t kept) {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) return 0;
   int64_t returned = 0;
-  while (!free_.empty() && made_ > 1) {
+  while (!free_.empty() && made_ > kept) {
     returned += static_cast<int64_t>(free_.back()->bytes());
     free_.pop_back();
     --made_;

@@ -55,8 +55,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   std::mutex mutex;
   std::condition_variable changed;
 
-  // [any] Gives free slots back for good, all but the last; takes the mutex only when nobody has it. Returns the bytes.
-  int64_t drop_free();
+  // [any] Gives free slots back for good until `kept` are made, lent ones included; takes the mutex only when nobody
+  // has it. Returns the bytes.
+  int64_t drop_free(size_t kept);
 
   // [holding mutex] Whether a slot is free.
   bool has_room() const { return !free_.empty(); }

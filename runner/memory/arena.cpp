@@ -126,22 +126,26 @@ unsigned index() {
 }
 
 // A thread's own cache of small blocks of this arena; without it every small tensor takes the arena's lock, and with
-// the thread's default cache its blocks would come from, and go to, other arenas.
+// the thread's default cache its blocks would come from, and go to, other arenas. Where there is no memory for one,
+// that lock is taken.
 class ThreadCache {
  public:
   ThreadCache() {
     size_t size = sizeof index_;
-    control("tcache.create", &index_, &size, nullptr, 0);
+    exists_ = mallctl("tcache.create", &index_, &size, nullptr, 0) == 0;
   }
   ~ThreadCache() {
-    mallctl("tcache.destroy", nullptr, nullptr, &index_, sizeof index_);
+    if (exists_) mallctl("tcache.destroy", nullptr, nullptr, &index_, sizeof index_);
     alive = false;
   }
-  void flush() { mallctl("tcache.flush", nullptr, nullptr, &index_, sizeof index_); }
-  int flag() const { return static_cast<int>(MALLOCX_TCACHE(index_)); }
+  void flush() {
+    if (exists_) mallctl("tcache.flush", nullptr, nullptr, &index_, sizeof index_);
+  }
+  int flag() const { return exists_ ? static_cast<int>(MALLOCX_TCACHE(index_)) : MALLOCX_TCACHE_NONE; }
   static thread_local bool alive;
 
  private:
+  bool exists_ = false;
   unsigned index_ = 0;
 };
 thread_local bool ThreadCache::alive = true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <utility>
 
 #include "memory/held.hpp"
 #include "memory/relief.hpp"
@@ -12,6 +13,8 @@ namespace headroom {
 namespace {
 
 std::atomic<int64_t> limit{0};
+std::mutex refusal_mutex;
+Refusal refusal;
 
 // Growth that was granted and is not touched yet does not show in U, but it will. What U has grown by since was
 // touched; the rounded ends of allocations never are, so that settle() forgets them when a window is over.
@@ -56,6 +59,19 @@ bool may_grow(int64_t bytes) {
 }
 
 bool make_room(int64_t bytes) { return may_grow(bytes) || (give_back_memory(bytes) > 0 && may_grow(bytes)); }
+
+void note_refusal(int64_t bytes) {
+  const Refusal now{bytes, read_ledger()};
+  const std::lock_guard lock(refusal_mutex);
+  refusal = now;
+}
+
+Refusal take_refusal() {
+  const std::lock_guard lock(refusal_mutex);
+  Refusal taken = std::exchange(refusal, {});
+  if (taken.bytes == 0) taken.ledger = read_ledger();
+  return taken;
+}
 
 void settle_growth() { grants().settle(); }
 

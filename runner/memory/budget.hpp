@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "memory/ledger.hpp"
+
 namespace headroom {
 
 // Bounds U; 0: no limit. [any]
@@ -16,6 +18,15 @@ bool may_grow(int64_t bytes);
 
 // The same, asking the pressure ladder (memory/relief.hpp) to give back first where it does not fit. [any]
 bool make_room(int64_t bytes);
+
+// The last request that was refused, for the sentence about it: by the time somebody has caught the exception, the
+// tensors of the attempt are gone.
+struct Refusal {
+  int64_t bytes = 0;     // asked for; 0: there was none, or it was taken
+  LedgerReading ledger;  // at that moment; without one, now
+};
+void note_refusal(int64_t bytes);  // [any]
+Refusal take_refusal();            // [any]
 
 // Between two windows: whatever was granted has been touched by now, or never will be. [any]
 void settle_growth();

@@ -35,6 +35,23 @@ std::vector<std::string> environment_with(std::vector<std::string> settings) {
   return settings;
 }
 
+// A child inherits what is in force when it is made.
+class DataLimit {
+ public:
+  explicit DataLimit(int64_t bytes) {
+    getrlimit(RLIMIT_DATA, &ours_);
+    rlimit theirs = ours_;
+    if (bytes > 0) theirs.rlim_cur = std::min(ours_.rlim_cur, static_cast<rlim_t>(bytes));
+    setrlimit(RLIMIT_DATA, &theirs);
+  }
+  ~DataLimit() { setrlimit(RLIMIT_DATA, &ours_); }
+  DataLimit(const DataLimit&) = delete;
+  DataLimit& operator=(const DataLimit&) = delete;
+
+ private:
+  rlimit ours_{};
+};
+
 }  // namespace
 
 pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
@@ -54,8 +71,12 @@ pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
   if (options.kept_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.kept_file, options.kept_file);
   pid_t child = -1;
   const auto spawn = options.search_path ? posix_spawnp : posix_spawn;
-  const int failed =
-      spawn(&child, words.front().c_str(), &actions, &attributes, pointers(words).data(), pointers(environment).data());
+  auto argument_list = pointers(words), environment_list = pointers(environment);
+  int failed = 0;
+  {
+    const DataLimit limit(options.data_limit_bytes);
+    failed = spawn(&child, words.front().c_str(), &actions, &attributes, argument_list.data(), environment_list.data());
+  }
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (failed != 0) throw std::system_error(failed, std::generic_category(), words.front());

@@ -16,6 +16,7 @@ struct ChildOptions {
   const sigset_t* signal_mask = nullptr;      // nullptr: no signal is blocked
   int stdout_file = -1;                       // -1: ours
   int kept_file = -1;                         // a descriptor that the child keeps, under its number; -1: none
+  int64_t data_limit_bytes = 0;               // its RLIMIT_DATA (soft), where ours is larger; 0: ours
 };
 
 // posix_spawn, never a bare fork: words[0] is the program. Throws std::system_error with the reason it cannot be

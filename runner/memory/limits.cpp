@@ -10,6 +10,7 @@
 #include "memory/cgroups.hpp"
 #include "memory/proc_file.hpp"
 #include "memory/size_text.hpp"
+#include "memory/supervised.hpp"
 
 namespace headroom {
 namespace {
@@ -36,7 +37,7 @@ class Finder {
     for (const MemoryCgroup& cgroup : memory_cgroups(root_)) add_cgroup(cgroup);
     add_system();
     const std::string limits = read_proc_file(proc_ / "self/limits").value_or("");
-    add_own("RLIMIT_DATA", number_after(limits, "Max data size"), "VmData:");
+    add_own("RLIMIT_DATA", data_limit(limits), "VmData:");
     add_own("RLIMIT_AS", number_after(limits, "Max address space"), "VmSize:");
     return std::move(found_);
   }
@@ -78,6 +79,13 @@ class Finder {
     }
   }
 
+  // The user's: the one in force may be our own backstop.
+  static std::optional<int64_t> data_limit(const std::string& limits) {
+    const auto users = users_data_limit();
+    if (!users) return number_after(limits, "Max data size");
+    return *users == RLIM_INFINITY ? std::nullopt : std::optional(static_cast<int64_t>(*users));
+  }
+
   void add_own(const char* name, std::optional<int64_t> bound, const char* counter) {
     if (bound) {
       add({.name = name, .bound_bytes = *bound, .used_bytes = bytes_after(status_, counter).value_or(0)});
@@ -97,6 +105,15 @@ const Room* smallest_of(const std::vector<Room>& rooms, Value value, bool soft_t
   const Room* smallest = nullptr;
   for (const Room& room : rooms) {
     if ((room.hard || soft_too) && (smallest == nullptr || value(room) < value(*smallest))) smallest = &room;
+  }
+  return smallest;
+}
+
+template <class Condition>
+const Room* smallest_where(const std::vector<Room>& rooms, Condition condition) {
+  const Room* smallest = nullptr;
+  for (const Room& room : rooms) {
+    if (condition(room) && (smallest == nullptr || room.auto_bytes() < smallest->auto_bytes())) smallest = &room;
   }
   return smallest;
 }
@@ -142,16 +159,15 @@ int64_t Room::free_bytes() const { return std::max<int64_t>(room_bytes - reserve
 int64_t Room::auto_bytes() const { return std::max<int64_t>(room_bytes - room_bytes / 10 - reserved_bytes, 0); }
 
 const Room* Rooms::smallest() const {
-  return smallest_of(
-      rooms, [](const Room& room) { return room.auto_bytes(); }, /*soft_too=*/true);
+  return smallest_where(rooms, [](const Room&) { return true; });
 }
 
 const Room* Rooms::smallest_shared() const {
-  const Room* smallest = nullptr;
-  for (const Room& room : rooms) {
-    if (!room.scope.empty() && (smallest == nullptr || room.auto_bytes() < smallest->auto_bytes())) smallest = &room;
-  }
-  return smallest;
+  return smallest_where(rooms, [](const Room& room) { return !room.scope.empty(); });
+}
+
+const Room* Rooms::smallest_that_kills() const {
+  return smallest_where(rooms, [](const Room& room) { return room.kills(); });
 }
 
 const Room* Rooms::smallest_bound() const {

@@ -19,6 +19,8 @@ struct Room {
   int64_t room_bytes = 0;      // bound - (used - U), never below 0 nor above the bound
   int64_t reserved_bytes = 0;  // by other runs under it, and not held yet: set_aside() in reservations.hpp tells
 
+  // A cgroup's, beyond which the kernel kills at once.
+  bool kills() const { return hard && !scope.empty() && scope != "machine"; }
   int64_t free_bytes() const;  // room - reserved; never below 0
   int64_t auto_bytes() const;  // 0.9 of room - reserved, what "auto" gives under it; never below 0
 };
@@ -30,9 +32,10 @@ struct Rooms {
   std::vector<std::string> unset;                     // names of bounds that could be there and are not
 
   // nullptr: no bound can be read here. The first of equals.
-  const Room* smallest() const;         // by what "auto" gives under it
-  const Room* smallest_shared() const;  // the same, of those that bound others too: at an rlimit nobody is killed
-  const Room* smallest_bound() const;   // by bound, of the hard ones
+  const Room* smallest() const;             // by what "auto" gives under it
+  const Room* smallest_shared() const;      // the same, of those that bound others too: cgroups and the system
+  const Room* smallest_that_kills() const;  // the same, of cgroups alone
+  const Room* smallest_bound() const;       // by bound, of the hard ones
 };
 
 // `root` replaces "/" in tests. [any]

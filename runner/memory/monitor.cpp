@@ -1,6 +1,7 @@
 #include "memory/monitor.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "memory/ledger.hpp"
 #include "memory/proc_file.hpp"
@@ -60,7 +61,10 @@ void Monitor::watch() {
   std::unique_lock lock(mutex_);
   while (!ends_) {
     lock.unlock();
-    look();
+    try {
+      look();
+    } catch (const std::bad_alloc&) {  // the next look may find room for its strings
+    }
     lock.lock();
     ending_.wait_for(lock, period_, [this] { return ends_; });
   }

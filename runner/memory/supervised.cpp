@@ -1,5 +1,6 @@
 #include "memory/supervised.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <string>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,17 +19,21 @@ namespace {
 
 int supervisor_file = -1;
 
+// The number behind an environment variable's NAME=.
+template <class Number>
+bool read_variable(const char* name_and_sign, Number& number) {
+  const std::string name(name_and_sign, std::strlen(name_and_sign) - 1);
+  const char* text = std::getenv(name.c_str());
+  return text != nullptr && std::from_chars(text, text + std::strlen(text), number).ec == std::errc();
+}
+
 // The descriptor is ours alone: what we start does not get it.
 int take_supervisor_file() {
-  const std::string name(supervisor_variable, std::strlen(supervisor_variable) - 1);
-  const char* text = std::getenv(name.c_str());
-  if (text == nullptr) return -1;
   int file = -1;
-  const auto parsed = std::from_chars(text, text + std::strlen(text), file);
-  unsetenv(name.c_str());
+  const bool given = read_variable(supervisor_variable, file);
+  unsetenv(std::string(supervisor_variable, std::strlen(supervisor_variable) - 1).c_str());
   struct stat info {};
-  if (parsed.ec != std::errc() || file <= STDERR_FILENO || fstat(file, &info) != 0 || !S_ISFIFO(info.st_mode))
-    return -1;
+  if (!given || file <= STDERR_FILENO || fstat(file, &info) != 0 || !S_ISFIFO(info.st_mode)) return -1;
   fcntl(file, F_SETFD, FD_CLOEXEC);
   return file;
 }
@@ -39,6 +45,22 @@ void become_supervised() {
   std::signal(SIGHUP, SIG_IGN);
   std::ofstream("/proc/self/oom_score_adj") << 500;
   supervisor_file = take_supervisor_file();
+  if (supervisor_file < 0) return;
+  [[maybe_unused]] const ssize_t written = write(supervisor_file, &begun_mark, 1);
+}
+
+std::optional<uint64_t> users_data_limit() {
+  uint64_t bytes = 0;
+  return read_variable(data_limit_variable, bytes) ? std::optional(bytes) : std::nullopt;
+}
+
+void lift_start_limit() {
+  const auto users = users_data_limit();
+  rlimit bound{};
+  getrlimit(RLIMIT_DATA, &bound);
+  if (!users) return;
+  bound.rlim_cur = std::min<rlim_t>(*users, bound.rlim_max);
+  setrlimit(RLIMIT_DATA, &bound);
 }
 
 void tell_supervisor_run_folder(const std::filesystem::path& folder) {

@@ -1,7 +1,9 @@
 // The trainer's side of its supervisor.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 
 namespace headroom {
 
@@ -14,7 +16,19 @@ void become_supervised();
 // supervisor.
 void tell_supervisor_run_folder(const std::filesystem::path& folder);
 
-// NAME= of the environment variable with the descriptor to tell on.
+// [control] A trainer begins under an RLIMIT_DATA of what its cgroup leaves, so that libraries that do not fit are
+// refused instead of killed. Called when a limit of its own has been set: the user's RLIMIT_DATA is in force again.
+void lift_start_limit();
+
+// [any] The RLIMIT_DATA (soft) that the user set, RLIM_INFINITY where none, whatever is in force in a trainer. nullopt:
+// this process was not started by a supervisor.
+std::optional<uint64_t> users_data_limit();
+
+// NAME= of the environment variables with the descriptor to tell on, and with the user's RLIMIT_DATA.
 inline constexpr const char* supervisor_variable = "HEADROOM_SUPERVISOR_FD=";
+inline constexpr const char* data_limit_variable = "HEADROOM_DATA_LIMIT=";
+
+// What the trainer tells before anything else: its libraries are there.
+inline constexpr char begun_mark = '\n';
 
 }  // namespace headroom

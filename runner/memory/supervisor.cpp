@@ -1,5 +1,6 @@
 #include "memory/supervisor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -8,10 +9,12 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
 
+#include "memory/limits.hpp"
 #include "memory/quantities.hpp"
 #include "memory/supervised.hpp"
 
@@ -54,15 +57,54 @@ class Pipe {
   std::array<int, 2> ends_{-1, -1};
 };
 
-pid_t start(const std::filesystem::path& program, const std::vector<std::string>& arguments, ChildOptions options) {
+// What a process takes of a cgroup beside its writable pages: page tables, kernel stacks, pages that were relocated and
+// are read-only since.
+constexpr int64_t kernel_bytes = 8 << 20;
+
+constexpr int linker_failed = 127;
+
+// The cgroup whose limit leaves least to a child.
+struct StartRoom {
+  std::string cgroup;
+  int64_t bytes = 0;  // 0: none has a limit
+};
+
+StartRoom start_room() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return {};  // their shadow is address space beyond any bound
+#endif
+  StartRoom least;
+  for (const Room& room : read_rooms().rooms) {
+    if (!room.kills()) continue;
+    const int64_t bytes = std::max<int64_t>(room.bound_bytes - room.used_bytes - kernel_bytes, 1);
+    if (least.bytes == 0 || bytes < least.bytes) least = {room.name, bytes};
+  }
+  return least;
+}
+
+[[noreturn]] void refuse_to_load(const std::filesystem::path& program, const StartRoom& room) {
+  throw Error(Exit::does_not_fit, "memory",
+              "the " + size_text(room.bytes) + " that " + room.cgroup + " leaves are too little for " +
+                  program.filename().string() + " to load its libraries: raise its limit");
+}
+
+pid_t start(const std::filesystem::path& program, const std::vector<std::string>& arguments, const StartRoom& room,
+            ChildOptions options) {
   std::vector<std::string> words{program.string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   // OpenMP threads sleep while they wait instead of burning the cores others need.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr)
     options.environment.emplace_back("OMP_WAIT_POLICY=PASSIVE");
+  if (!users_data_limit()) {
+    rlimit own{};
+    getrlimit(RLIMIT_DATA, &own);
+    options.environment.push_back(data_limit_variable + std::to_string(own.rlim_cur));
+  }
+  options.data_limit_bytes = room.bytes;
   try {
     return start_child(std::move(words), options);
   } catch (const std::system_error& problem) {
+    if (room.bytes > 0 && problem.code() == std::errc::not_enough_memory) refuse_to_load(program, room);
     throw Error(Exit::bug, "supervisor",
                 "cannot start " + program.string() + ": " + problem.code().message() + ": build Headroom again");
   }
@@ -92,8 +134,9 @@ Ended supervise(const std::filesystem::path& program, const std::vector<std::str
   OomKills kills;
   const auto place = kills.place_of(0);
   const auto started = Clock::now();
+  const StartRoom room = start_room();
   const pid_t child =
-      start(program, arguments,
+      start(program, arguments, room,
             {.environment = {supervisor_variable + std::to_string(told.write_end())}, .kept_file = told.write_end()});
   std::optional<int> signal;
   while (!(signal = ended_by(child))) {
@@ -107,17 +150,23 @@ Ended supervise(const std::filesystem::path& program, const std::vector<std::str
   if (signal == SIGKILL) ended.oom_kill = kills.claim(child, place);
   ended.end = wait_for(child);
   ended.last_forwarded = signals.last();
-  ended.run_folder = told.read_all(/*wait=*/false);
+  const std::string text = told.read_all(/*wait=*/false);
+  // The dynamic linker says 127; what a library does before main() and without memory ends with SIGABRT.
+  const bool began = !text.empty(), refused = ended.end.exit_code() == linker_failed || signal == SIGABRT;
+  if (!began && room.bytes > 0 && refused) refuse_to_load(program, room);
+  ended.run_folder = text.substr(std::min<size_t>(text.size(), 1));
   return ended;
 }
 
 std::string output_of(const std::filesystem::path& program, const std::vector<std::string>& arguments, Ended& ended) {
   std::signal(SIGCHLD, SIG_DFL);
   Pipe output;
-  const pid_t child = start(program, arguments, {.stdout_file = output.write_end()});
+  const StartRoom room = start_room();
+  const pid_t child = start(program, arguments, room, {.stdout_file = output.write_end()});
   std::string text = output.read_all(/*wait=*/true);
   ended.pid = child;
   ended.end = wait_for(child);
+  if (room.bytes > 0 && ended.end.exit_code() == linker_failed) refuse_to_load(program, room);
   return text;
 }
 

@@ -29,7 +29,7 @@ struct Ended {
 
 // [control] Starts `program` with `arguments`, forwards SIGTERM, SIGUSR1, SIGHUP (as SIGTERM) and SIGINT to it, and
 // waits for its end. Ctrl-C reaches the child from the terminal already and is not sent twice. Error(bug) when it
-// cannot be started.
+// cannot be started; Error(does_not_fit) when its libraries alone are too large for its cgroup.
 Ended supervise(const std::filesystem::path& program, const std::vector<std::string>& arguments);
 
 // The child's stdout as text; stderr stays ours. `ended` receives how it ended.

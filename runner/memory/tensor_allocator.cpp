@@ -18,7 +18,7 @@ namespace headroom {
 
 namespace {
 
-std::atomic<int64_t> lent{0}, allocations{0}, refused{0};
+std::atomic<int64_t> lent{0}, allocations{0};
 std::atomic<int64_t> fail_at{-1};
 thread_local int essential = 0;
 thread_local bool must_pass = false;  // the allocation under way is an essential one
@@ -37,7 +37,7 @@ bool must_fail() {
 }
 
 [[noreturn]] void refuse(size_t bytes) {
-  refused.store(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  note_refusal(static_cast<int64_t>(bytes));
   TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory for ", bytes, " bytes within the limit of ", memory_limit(),
                    " bytes");
   __builtin_unreachable();
@@ -117,6 +117,5 @@ EssentialAllocations::~EssentialAllocations() { --essential; }
 
 int64_t tensor_allocations() { return allocations; }
 void fail_tensor_allocation(int64_t skip) { fail_at = skip; }
-int64_t refused_bytes() { return refused; }
 
 }  // namespace headroom

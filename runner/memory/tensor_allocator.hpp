@@ -33,7 +33,5 @@ class EssentialAllocations {
 int64_t tensor_allocations();  // since the start
 // The allocation that comes after `skip` others fails once, as if there were no memory; below 0: none does.
 void fail_tensor_allocation(int64_t skip);
-// How many bytes the last refused allocation asked for.
-int64_t refused_bytes();
 
 }  // namespace headroom

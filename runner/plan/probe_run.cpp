@@ -9,6 +9,7 @@
 #include "memory/held.hpp"
 #include "memory/limits.hpp"
 #include "memory/reservations.hpp"
+#include "memory/supervised.hpp"
 #include "train/evaluate.hpp"
 #include "train/optimizer.hpp"
 #include "train/state.hpp"
@@ -247,6 +248,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   const auto began = Clock::now();
   const int64_t room = room_for_us();
   set_memory_limit(room);
+  lift_start_limit();
   Setup setup = prepare(experiment, plugin_dirs);
   Probe probe;
   probe.train_samples = static_cast<int64_t>(setup.samples_per_epoch());

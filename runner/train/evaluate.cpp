@@ -34,6 +34,18 @@ void add_batch(Setup& setup, const Batch& batch, int64_t step, bool want_outputs
   settle_growth();
 }
 
+// NULL at the end of the split. `done`: batches delivered so far.
+std::optional<Batch> next_batch(Loader& loader, int64_t done, Retry& retry) {
+  const char* doing = "reading a batch";
+  Shortage shortage;
+  std::optional<Batch> batch;
+  while (!attempt_within_memory(shortage, doing, 0, [&] { batch = loader.next(); })) {
+    retry.after(shortage);
+    loader.seek(0, static_cast<uint64_t>(done * loader.batch_size()));
+  }
+  return batch;
+}
+
 }  // namespace
 
 std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Retry& retry,
@@ -44,7 +56,7 @@ std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Ret
   const MetricSample sample = setup.metric_sample(loader, /*training=*/false);
   loader.seek(0);
   int64_t done = 0;
-  while (const auto batch = loader.next()) {
+  while (const auto batch = next_batch(loader, done, retry)) {
     const bool want_outputs = sample.contains(static_cast<uint64_t>(done));
     if (stop(++done)) return std::nullopt;
     add_batch(setup, *batch, step, want_outputs, retry, staged, sums);

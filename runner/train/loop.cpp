@@ -186,7 +186,13 @@ bool TrainingLoop::try_to_accumulate(uint64_t end, Gradients& gradients) {
   }
   while (position_.samples < end) {
     memory_.note(Phase::loading);
-    const auto batch = train_loader_.next();
+    doing = "reading a batch";
+    std::optional<Batch> batch;
+    if (!attempt_within_memory(shortage, doing, 0, [&] { batch = train_loader_.next(); })) {
+      window_.put_back();
+      retry_.after(shortage);
+      return false;
+    }
     memory_.note(Phase::forward);
     const bool want_outputs = sample_.contains(batch->first / static_cast<uint64_t>(experiment_.train.batch_size));
     if (!window_.add(*batch, position_.step, want_outputs)) return false;
@@ -283,7 +289,12 @@ void TrainingLoop::report_memory() {
 }
 
 bool TrainingLoop::evaluate_epoch() {
-  Measured measured = epoch_sums_.measured("train", setup_.model->metrics());
+  Measured measured;
+  const auto measure = [this](Measured& found, const StepSums& sums, const char* split) {
+    with_one_retry("the metrics of an epoch", Owner::metrics, setup_.device, setup_.advice(),
+                   [&] { found = sums.measured(split, setup_.model->metrics()); });
+  };
+  measure(measured, epoch_sums_, "train");
   const bool last = position_.epoch + 1 >= experiment_.train.epochs || position_.step == experiment_.train.max_steps;
   if (val_loader_ == nullptr || ((position_.epoch + 1) % experiment_.eval.every_epochs != 0 && !last)) {
     position_.measured = std::move(measured);
@@ -299,7 +310,9 @@ bool TrainingLoop::evaluate_epoch() {
     return stop_requested() != Exit::ok;
   });
   if (!sums) return false;
-  measured.append(sums->measured("val", setup_.model->metrics()));
+  Measured of_val;
+  measure(of_val, *sums, "val");
+  measured.append(of_val);
   position_.measured = std::move(measured);
   return true;
 }

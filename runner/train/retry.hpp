@@ -58,8 +58,23 @@ bool attempt_within_memory(Shortage& shortage, const char*& doing, int64_t micro
     shortage = Shortage::now(doing, micro_batch);
   } catch (const std::bad_alloc&) {
     shortage = Shortage::now(doing, micro_batch);
+  } catch (const Error& problem) {  // of a plugin, or of the loader
+    if (problem.exit_code() != Exit::does_not_fit) throw;
+    shortage = Shortage::now(doing, micro_batch);
   }
   return false;
+}
+
+// For what can neither be begun again nor be made smaller: Error(does_not_fit) in place of a bad_alloc.
+template <class Body>
+auto or_give_up(const char* doing, const Advice& advice, Body&& body) {
+  try {
+    return body();
+  } catch (const c10::OutOfMemoryError&) {
+    advice.give_up(Shortage::now(doing, 0));
+  } catch (const std::bad_alloc&) {
+    advice.give_up(Shortage::now(doing, 0));
+  }
 }
 
 // For what can be begun again but not be made smaller: setting up, checkpoints. Its tensors belong to `owner`.

@@ -8,6 +8,7 @@
 #include "memory/held.hpp"
 #include "memory/ledger.hpp"
 #include "memory/size_text.hpp"
+#include "memory/supervised.hpp"
 #include "memory/tensor_allocator.hpp"
 #include "train/signals.hpp"
 #include "train/threads.hpp"
@@ -35,8 +36,19 @@ RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes) {
   if (!grant_) return;
   if (needed_bytes == 0) grant_->reservation.update(held_bytes());  // as it grows, settle() reserves more
   limit_bytes_ = grant_->limit.bytes.value_or(0);
+  hold_within_cgroup();
   set_memory_limit(limit_bytes_);
+  lift_start_limit();
   if (limit_bytes_ > 0) set_data_backstop(limit_bytes_, untouched_bytes(experiment));
+}
+
+void RunMemory::hold_within_cgroup() {
+  const Rooms rooms = read_rooms();
+  const Room* room = rooms.smallest_that_kills();
+  if (limit_bytes_ == 0 || room == nullptr || room->auto_bytes() >= limit_bytes_) return;
+  limit_bytes_ = std::max<int64_t>(room->auto_bytes(), 1);
+  if (grant_->limit.rule.starts_with("0.9 of")) return;  // "auto", some moments later
+  grant_->limit.rule += "; held to 0.9 of the " + size_text(room->room_bytes) + " of room in " + room->name;
 }
 
 RunMemory::~RunMemory() { set_memory_limit(0); }

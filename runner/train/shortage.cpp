@@ -4,7 +4,6 @@
 
 #include "memory/budget.hpp"
 #include "memory/size_text.hpp"
-#include "memory/tensor_allocator.hpp"
 
 namespace headroom {
 
@@ -19,7 +18,20 @@ std::string listed(const std::vector<std::string>& items) {
 }  // namespace
 
 Shortage Shortage::now(const char* doing, int64_t micro_batch) {
-  return {doing, refused_bytes(), memory_limit(), micro_batch, read_ledger()};
+  const Refusal refusal = take_refusal();
+  return {doing, refusal.bytes, memory_limit(), micro_batch, refusal.ledger};
+}
+
+std::string Shortage::text() const {
+  const std::string what = std::string("no memory for ") + doing;
+  return micro_batch > 0 ? what + " with a micro-batch of " + std::to_string(micro_batch) : what;
+}
+
+std::string Shortage::figures() const {
+  std::string text =
+      requested_bytes > 0 ? size_text(requested_bytes) + " more were asked for" : "the system gave no more";
+  if (limit_bytes > 0) text += " under the limit of " + size_text(limit_bytes);
+  return text + "; at least " + size_text(needed_bytes()) + " are needed. Held: " + ledger_line(ledger) + ". ";
 }
 
 std::string Advice::knobs(const Shortage& shortage) const {
@@ -74,14 +86,8 @@ std::string Advice::warning(const LedgerReading& ledger) const {
 }
 
 void Advice::give_up(const Shortage& shortage) const {
-  std::string text = std::string("no memory for ") + shortage.doing;
-  if (shortage.micro_batch > 0) text += " with a micro-batch of " + std::to_string(shortage.micro_batch);
-  if (!whole_.empty()) text += " (" + whole_ + ")";
-  text += ": " + size_text(shortage.requested_bytes) + " more were asked for";
-  if (shortage.limit_bytes > 0) text += " under the limit of " + size_text(shortage.limit_bytes);
-  text +=
-      "; at least " + size_text(shortage.needed_bytes()) + " are needed. Held: " + ledger_line(shortage.ledger) + ". ";
-  throw Error(Exit::does_not_fit, "memory", text + knobs(shortage));
+  const std::string why = whole_.empty() ? "" : " (" + whole_ + ")";
+  throw Error(Exit::does_not_fit, "memory", shortage.text() + why + ": " + shortage.figures() + knobs(shortage));
 }
 
 }  // namespace headroom

@@ -162,9 +162,15 @@ Exit train(const TrainRequest& request) {
       load_checkpoint(checkpoints / "last");  // says why not one of them can be read
     }
   }
-  Normalizer normalizer = checkpoint ? Normalizer::from_json(checkpoint->json.at("normalizer"))
-                                     : Normalizer::measure(*setup.source, setup.splits.train, experiment.data.normalize,
-                                                           experiment.data.max_samples_for_normalize);
+  Normalizer normalizer;
+  if (checkpoint) {
+    normalizer = Normalizer::from_json(checkpoint->json.at("normalizer"));
+  } else {
+    with_one_retry("measuring the normalisation", Owner::batches, setup.device, setup.advice(), [&] {
+      normalizer = Normalizer::measure(*setup.source, setup.splits.train, experiment.data.normalize,
+                                       experiment.data.max_samples_for_normalize);
+    });
+  }
   if (checkpoint) checkpoint->json.at("init_id").get_to(setup.init_id);  // the weights' file may be gone by now
   if (request.resume && !checkpoint) started = start_from_weights(setup);
   if (!started.empty()) log.say("init: " + started);
@@ -183,7 +189,7 @@ Exit train(const TrainRequest& request) {
   }
   Exit exit = Exit::ok;
   try {
-    exit = loop.run();
+    exit = or_give_up("the run", setup.advice(), [&] { return loop.run(); });
   } catch (const Error& problem) {
     record_failure(setup, loop, folder, log, problem);
     memory.note(Phase::finished);
@@ -224,12 +230,14 @@ const Split& pick_split(const Setup& setup, const std::string& name) {
 
 Exit evaluate_run(const EvaluateRequest& request) {
   const Experiment experiment = load_experiment(request.run / "experiment.toml", request.overrides);
+  install_stop_signals();
+  const RunMemory memory(experiment, /*needed_bytes=*/0);
+  if (memory.cancelled()) return stop_requested();
   Setup setup = prepare(experiment, request.plugin_dirs);
   const LoadedCheckpoint checkpoint = load_checkpoint(checkpoint_folder(request));
   restore_model(checkpoint, *setup.model, /*use_average=*/true);
   Loader loader(setup.source, pick_split(setup, request.split), Normalizer::from_json(checkpoint.json.at("normalizer")),
                 setup.loader_options(false));
-  install_stop_signals();
   const int64_t step = checkpoint.json.at("step");
   Retry retry(setup.micro_batch(), setup.device, setup.advice(),
               [](const Shortage& shortage, const std::string& action) {

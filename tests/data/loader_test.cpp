@@ -3,12 +3,18 @@
 
 #include "data/loader.hpp"
 
+#include <chrono>
 #include <gtest/gtest.h>
+#include <limits>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "../record/temporary_folder.hpp"
 #include "fake_source.hpp"
+#include "memory/budget.hpp"
+#include "memory/ledger.hpp"
+#include "memory/relief.hpp"
 
 namespace headroom {
 namespace {
@@ -185,6 +191,82 @@ TEST(Loader, ReusesItsSlots) {
     if (const auto batch = loader.next()) slots.insert(batch->fields[0].data);
   }
   EXPECT_LE(slots.size(), 5u) << "prefetch_factor * num_workers, and the one in use";
+}
+
+// What the relief rung "batches read ahead" leaves of the loaders' memory. A batch that is being read goes the next
+// time.
+int64_t left_after_relief(int64_t expected = 0) {
+  for (int i = 0; i < 2000; ++i) {
+    give_back_memory(std::numeric_limits<int64_t>::max());
+    if (read_ledger().live(Owner::batches) <= expected) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return read_ledger().live(Owner::batches);
+}
+
+TEST(Loader, AtRestItGivesBackItsLastSlot) {
+  FakeData data;
+  const auto source = open_fake(data);
+  for (const int workers : {0, 1, 3}) {
+    Loader loader(source, train(*source), {}, options(workers));
+    loader.seek(0);
+    EXPECT_GT(read_ledger().live(Owner::batches), 0);
+    EXPECT_EQ(left_after_relief(), 0) << "nothing was asked for yet";
+    const auto first = epoch_of(loader);
+    ASSERT_EQ(first.size(), 12u) << "with " << workers << " threads";
+    EXPECT_GT(read_ledger().live(Owner::batches), 0);
+    EXPECT_EQ(left_after_relief(), 0) << "the epoch is over";
+    loader.seek(0);
+    EXPECT_EQ(epoch_of(loader), first);
+
+    loader.seek(4, 0, /*continuous=*/true);
+    epoch_of(loader);
+    EXPECT_EQ(left_after_relief(), 0) << "what was read ahead of the next epoch is read again";
+    const auto next_epoch = epoch_of(loader);
+    loader.seek(5);
+    EXPECT_TRUE(epoch_of(loader) == next_epoch) << "with " << workers << " threads";
+  }
+}
+
+TEST(Loader, InTheMiddleOfAnEpochItKeepsOneSlot) {
+  FakeData data;
+  const auto source = open_fake(data);
+  for (const int workers : {0, 2}) {
+    Loader loader(source, train(*source), {}, options(workers));
+    loader.seek(0);
+    const int64_t slot = read_ledger().live(Owner::batches) / static_cast<int64_t>(slot_count(options(workers)));
+    auto batch = loader.next();
+    EXPECT_EQ(left_after_relief(slot), slot) << "the one in use";
+    const std::string before = content(*batch);
+    give_back_memory(std::numeric_limits<int64_t>::max());
+    EXPECT_EQ(content(*batch), before);
+    batch.reset();
+    give_back_memory(std::numeric_limits<int64_t>::max());
+    EXPECT_EQ(read_ledger().live(Owner::batches), slot) << "the next one goes there";
+    EXPECT_EQ(epoch_of(loader).size(), 11u);
+  }
+}
+
+// A batch that finds no room fails in its place; sought again once there is some, it comes.
+TEST(Loader, GoesOnAfterItRanOutOfMemory) {
+  FakeData data;
+  const auto source = open_fake(data);
+  for (const int workers : {0, 2}) {
+    Loader loader(source, train(*source), {}, options(workers));
+    loader.seek(2);
+    const auto all = epoch_of(loader);
+    loader.seek(2);
+    std::vector<std::string> batches = {content(*loader.next()), content(*loader.next())};
+    loader.seek(2, 14);
+    EXPECT_EQ(left_after_relief(), 0);
+    set_memory_limit(1);
+    EXPECT_THROW(loader.next(), std::bad_alloc);
+    EXPECT_GT(take_refusal().bytes, 0) << "how much it was is known";
+    set_memory_limit(0);
+    loader.seek(2, 14);
+    for (std::string& batch : epoch_of(loader)) batches.push_back(std::move(batch));
+    EXPECT_TRUE(batches == all);
+  }
 }
 
 TEST(Loader, AConsumerThatHoldsManyBatchesGetsMoreMemoryRatherThanADeadlock) {

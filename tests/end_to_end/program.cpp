@@ -66,6 +66,10 @@ bool eventually(const std::function<bool()>& condition) {
 Program::Program(std::vector<std::string> words, const Surroundings& surroundings)
     : out_(scratch_file("out")), err_(scratch_file("err")) {
   words.insert(words.begin(), std::string(HEADROOM_BUILD_DIR) + "/bin/headroom");
+  if (!surroundings.cgroup.empty()) {
+    const std::string procs = (surroundings.cgroup / "cgroup.procs").string();
+    words.insert(words.begin(), {"/bin/sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", procs});
+  }
   auto environment = environment_of(surroundings);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

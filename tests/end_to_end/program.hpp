@@ -19,6 +19,7 @@ struct Finished {
 struct Surroundings {
   std::filesystem::path folder;          // working folder
   std::vector<std::string> environment;  // NAME=value, beside the test's own
+  std::filesystem::path cgroup = {};     // folder of the cgroup it starts in; empty: the test's own
 };
 
 // A started `headroom`. Ended with its trainer when the test goes first.

@@ -94,7 +94,9 @@ Finished TrialRun::run(const std::vector<std::string>& set, const std::string& o
   return headroom(run_words(set, out));
 }
 
-Surroundings TrialRun::here(std::vector<std::string> environment) const { return {folder_, std::move(environment)}; }
+Surroundings TrialRun::here(std::vector<std::string> environment) const {
+  return {.folder = folder_, .environment = std::move(environment)};
+}
 
 fs::path TrialRun::run_folder(const std::string& out) const {
   std::vector<fs::path> found;

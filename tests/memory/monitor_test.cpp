@@ -63,12 +63,17 @@ TEST_F(MonitorTest, SeesACgroupFillUpAndEmptyAgain) {
   EXPECT_FALSE(monitor.is_short());
 }
 
-TEST_F(MonitorTest, AnRlimitIsNotTheSurroundings) {
-  file("proc/self/limits", "Max data size             1073741824           unlimited            bytes\n");
-  file("proc/self/status", "RssAnon:\t  700000 kB\nRssShmem:\t   0 kB\nVmData:\t  1048000 kB\n");
+// The backstop behind the run's own limit comes as close as the limit lets it.
+TEST_F(MonitorTest, DoesNotTakeItsOwnLimitForItsSurroundings) {
+  only_v2("/job");
+  v2_cgroup("sys/fs/cgroup/job", std::to_string(8 * gib), gib, 0);
+  file("proc/self/limits",
+       "Limit                     Soft Limit           Hard Limit           Units\n"
+       "Max data size             1073741824           unlimited            bytes\n");
+  file("proc/self/status", "VmData:\t 1048000 kB\nRssAnon:\t  700000 kB\nRssShmem:\t   31898 kB\n");
   Monitor monitor(nullptr, 0, std::chrono::milliseconds(1), root_.string());
   wait_for(monitor, 2);
-  EXPECT_EQ(monitor.surroundings().bound_name, "system");
+  EXPECT_EQ(monitor.surroundings().bound_bytes, 8 * gib);
   EXPECT_FALSE(monitor.is_short());
 }
 

@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   const char* way = std::getenv("HEADROOM_SUPERVISOR_FD");
   const std::string way_to_supervisor = way != nullptr ? way : "";
   become_supervised();
+  lift_start_limit();
   if (how == "early") std::abort();
   if (how == "files") {
     const std::string command = "{ env | grep HEADROOM_SUPERVISOR; [ -n '" + way_to_supervisor +
