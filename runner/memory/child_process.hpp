@@ -18,8 +18,8 @@ struct ChildOptions {
   int kept_file = -1;                         // a descriptor that the child keeps, under its number; -1: none
 };
 
-// posix_spawn, never a bare fork: words[0] is the program. Throws std::system_error with the reason it cannot be
-// started.
+// posix_spawn, never a bare fork: words[0] is the program. SIGPIPE and SIGXFSZ, which Headroom's programs ignore, do in
+// the child what they do by default. Throws std::system_error with the reason it cannot be started.
 pid_t start_child(std::vector<std::string> words, const ChildOptions& options);
 
 struct ChildEnd {
