@@ -61,8 +61,7 @@ std::optional<RunWords> with_next_rung(RunWords run, const fs::path& run_folder,
   const bool has_checkpoint = !run.resume.empty() && fs::exists(fs::path(run.resume) / "checkpoints" / "last");
   const bool in_new_folder = has_checkpoint && !keeps;
   std::fprintf(stderr, "[rescue] it does not fit: rung %zu of %zu, %s; %s; it %s\n", next + 1, rungs.size(),
-               rung_text(rungs[next]).c_str(),
-               keeps ? "this keeps the mathematics" : "this changes the mathematics",
+               rung_text(rungs[next]).c_str(), keeps ? "this keeps the mathematics" : "this changes the mathematics",
                in_new_folder    ? "begins anew in another folder"
                : has_checkpoint ? "goes on from the last checkpoint"
                                 : "begins anew");

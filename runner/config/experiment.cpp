@@ -113,8 +113,9 @@ void judge_rungs(RescueSection& rescue, const std::function<Experiment(int64_t t
     Experiment with = load(static_cast<int64_t>(i) + 1);
     rung.keeps_mathematics = keeps_mathematics(rung, without, with);
     if (rung.declared.value_or(false) && !rung.keeps_mathematics) {
-      refuse(rung.set.source(), "a rung of [rescue] says that it keeps the mathematics, but what it sets changes them: " +
-                                    rung_text(rung) + "; write keeps_mathematics = false, or leave it out");
+      refuse(rung.set.source(),
+             "a rung of [rescue] says that it keeps the mathematics, but what it sets changes them: " +
+                 rung_text(rung) + "; write keeps_mathematics = false, or leave it out");
     }
     // Of rungs that were taken before the file was written, the file knows more than its keys show.
     if (rung.declared) rung.keeps_mathematics = *rung.declared;
@@ -127,8 +128,7 @@ void judge_rungs(RescueSection& rescue, const std::function<Experiment(int64_t t
 Experiment load_experiment(const fs::path& file, const std::vector<Override>& overrides) {
   Experiment experiment = load_with_rungs(file, overrides, std::nullopt);
   if (experiment.rescue) {
-    judge_rungs(*experiment.rescue,
-                [&](int64_t taken) { return load_with_rungs(file, overrides, taken); });
+    judge_rungs(*experiment.rescue, [&](int64_t taken) { return load_with_rungs(file, overrides, taken); });
   }
   return experiment;
 }

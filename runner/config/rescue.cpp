@@ -98,7 +98,8 @@ Rung read_rung(toml::table& written) {
   }
   rung.set = empty_table_at(written.source());
   put_all(rung.set, written, "");
-  if (rung.set.empty()) refuse(written.source(), "a rung of [rescue] sets nothing; write a key, as \"train.batch_size\" = 8");
+  if (rung.set.empty())
+    refuse(written.source(), "a rung of [rescue] sets nothing; write a key, as \"train.batch_size\" = 8");
   check_keys(rung.set);
   return rung;
 }

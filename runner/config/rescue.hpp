@@ -1,5 +1,5 @@
-// [rescue]: what to change, rung after rung, when a run does not fit. A rung sets keys of the experiment file, options of
-// plugins among them, and is laid over the file, what it extends and --set.
+// [rescue]: what to change, rung after rung, when a run does not fit. A rung sets keys of the experiment file, options
+// of plugins among them, and is laid over the file, what it extends and --set.
 #pragma once
 
 #include <string>

@@ -194,8 +194,7 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
   }
   setup.model_table = to_option_table(model_library.model_torch()->options);
   setup.data_table = to_option_table(source_library.datasource()->options);
-  const std::string model = "model '" + model_library.id() + "'",
-                    source = "datasource '" + source_library.id() + "'";
+  const std::string model = "model '" + model_library.id() + "'", source = "datasource '" + source_library.id() + "'";
   setup.model_options = check_options(setup.model_table, &experiment.model_options, "model.options", model);
   setup.data_options = check_options(setup.data_table, &experiment.data_options, "data.options", source);
   if (experiment.rescue) {

@@ -1,4 +1,5 @@
-// [rescue]: rungs are checked when the file is read, laid over everything else, and say what they do to the mathematics.
+// [rescue]: rungs are checked when the file is read, laid over everything else, and say what they do to the
+// mathematics.
 #include "config/rescue.hpp"
 
 #include <gtest/gtest.h>
@@ -70,8 +71,7 @@ TEST(Rescue, SurvivesBeingWritten) {
   const std::string text = ladder("{ train.batch_size = 8 },\n{ data.num_workers = 0 }");
   const Experiment taken = loaded(text, {{"rescue.taken", "1"}});
   EXPECT_FALSE(taken.rescue->rungs[0].keeps_mathematics);
-  const std::string written =
-      experiment_to_toml(taken, taken.model_options, taken.data_options, std::nullopt);
+  const std::string written = experiment_to_toml(taken, taken.model_options, taken.data_options, std::nullopt);
   const Experiment again = loaded(written);
   EXPECT_EQ(again.train.batch_size, 8);
   EXPECT_EQ(again.rescue->taken, 1);

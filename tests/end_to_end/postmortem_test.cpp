@@ -80,7 +80,8 @@ TEST_F(Postmortem, OfAKillFromOutside) {
   kill(static_cast<pid_t>(box.pid), SIGKILL);
   const Finished finished = program->wait();
   EXPECT_EQ(finished.exit_code, 137);
-  EXPECT_SAYS(finished.err, "[postmortem] the trainer (process " + std::to_string(box.pid) + ") was killed with SIGKILL");
+  EXPECT_SAYS(finished.err,
+              "[postmortem] the trainer (process " + std::to_string(box.pid) + ") was killed with SIGKILL");
   EXPECT_SAYS(text(), "not by the kernel for lack of memory");
   EXPECT_SAYS(text(), "look for who sent it");
   EXPECT_SAYS(text(), "go on with: headroom run --resume");
@@ -137,8 +138,8 @@ TEST_F(KernelPostmortem, OfAKillForLackOfMemory) {
   leave();
   const Finished finished = program.wait();
   EXPECT_EQ(finished.exit_code, 137) << finished.err;
-  EXPECT_SAYS(finished.err, "was killed by the kernel's OOM killer: cgroup " + cgroup_.string() +
-                                " was at its limit of 768.0 MiB");
+  EXPECT_SAYS(finished.err,
+              "was killed by the kernel's OOM killer: cgroup " + cgroup_.string() + " was at its limit of 768.0 MiB");
   EXPECT_SAYS(text(), "was killed by the kernel's OOM killer");
   EXPECT_SAYS(text(), "growing: activations, by ");
   EXPECT_SAYS(text(), "set memory.limit = \"auto\", which stays below the kernel's limit");
@@ -199,8 +200,8 @@ TEST_F(Postmortem, OfATermination) {
 
 // The trainer is a grandchild of `headroom watch`: both supervisors tell of it, each what it knows.
 TEST_F(Postmortem, OfAChildOfAWatchedCommand) {
-  std::vector<std::string> words = {"watch", "--interval", "0.02", "--out", "o.json", "--svg", "o.svg", "--",
-                                    HEADROOM_BUILD_DIR "/bin/headroom"};
+  std::vector<std::string> words = {
+      "watch", "--interval", "0.02", "--out", "o.json", "--svg", "o.svg", "--", HEADROOM_BUILD_DIR "/bin/headroom"};
   for (const std::string& word : run_words(kLarge)) words.push_back(word);
   Program program(words, here({"HEADROOM_TEST_PAUSE=train:3:" + waiting().string()}));
   ASSERT_TRUE(eventually([&] { return fs::exists(waiting()) || program.ended(); }));

@@ -46,7 +46,8 @@ TEST_F(Rescue, TakesRungsUntilOneFits) {
   const size_t first = finished.err.find(
       "[rescue] it does not fit: rung 1 of 3, data.num_workers = 0; this keeps the mathematics; it begins anew\n");
   const size_t second = finished.err.find(
-      "[rescue] it does not fit: rung 2 of 3, model.options.hidden = 8; this changes the mathematics; it begins anew\n");
+      "[rescue] it does not fit: rung 2 of 3, model.options.hidden = 8; this changes the mathematics; it begins "
+      "anew\n");
   EXPECT_NE(first, std::string::npos) << finished.err;
   EXPECT_NE(second, std::string::npos) << finished.err;
   EXPECT_LT(first, second);
@@ -121,8 +122,9 @@ TEST_F(Rescue, RefusesWhatNobodyKnows) {
   { "model.options.hiden" = 8 },)");
   const Finished finished = run();
   EXPECT_EQ(finished.exit_code, 2);
-  EXPECT_NE(finished.err.find("trial.toml:44:5: unknown option model.options.hiden of model 'trial_model'; did you mean"),
-            std::string::npos)
+  EXPECT_NE(
+      finished.err.find("trial.toml:44:5: unknown option model.options.hiden of model 'trial_model'; did you mean"),
+      std::string::npos)
       << finished.err;
   const Finished valid = headroom({"validate", "trial.toml", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
   EXPECT_EQ(valid.exit_code, 2);

@@ -1,7 +1,7 @@
 // A model for tests of the loop: a small network with dropout at two sites, a loss over valid steps only, a buffer and
 // state beside its tensors. Options turn it into the mistakes the tests must notice. HEADROOM_TEST_PAUSE =
-// "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it. HEADROOM_TEST_FAULT =
-// "KIND:STEP:SAMPLES" is a mistake from that training step on: "crash", "hoard" (memory without end) or "short" (no
+// "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it. HEADROOM_TEST_FAULT
+// = "KIND:STEP:SAMPLES" is a mistake from that training step on: "crash", "hoard" (memory without end) or "short" (no
 // memory for more than SAMPLES at once).
 #include <array>
 #include <chrono>
