@@ -76,13 +76,13 @@ void lay_rungs(toml::table& document, toml::table&& rungs_from, OptionalCount ta
   std::vector<Rung> rungs;
   if (list && !read_value(*find_key("rescue.rungs"), *list, rungs)) return;  // read_fields() says what is wrong
   const toml::node* written = find(document, "rescue.taken");
-  const auto said = written ? written->value_exact<int64_t>() : OptionalCount();
+  const int64_t said = written ? written->value_exact<int64_t>().value_or(0) : 0;
   const auto most = static_cast<int64_t>(rungs.size());
-  if (said.value_or(0) > most) {
-    refuse(written->source(), "rescue.taken is " + std::to_string(*said) + " but rescue.rungs has " +
+  if (said > most) {
+    refuse(written->source(), "rescue.taken is " + std::to_string(said) + " but rescue.rungs has " +
                                   std::to_string(most) + "; it must not be larger");
   }
-  const int64_t count = taken ? *taken : said.value_or(0);
+  const int64_t count = taken ? *taken : said;
   for (int64_t i = 0; i < count; ++i) lay_over(document, std::move(rungs[static_cast<size_t>(i)].set));
 }
 

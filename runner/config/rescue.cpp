@@ -25,17 +25,19 @@ bool is_below(std::string_view key, std::string_view section) {
   return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
 }
 
-bool is_option(std::string_view key) { return is_below(key, "model.options") || is_below(key, "data.options"); }
+// Keys that say which run it is.
+bool is_identity(std::string_view path) {
+  constexpr std::array types{KeyType::run_name, KeyType::plugin,          KeyType::path,
+                             KeyType::strings,  KeyType::strings_by_name, KeyType::sweep};
+  for (const char* section : {"data.synth", "rescue", "sweep"}) {
+    if (is_below(path, section)) return true;
+  }
+  const Key* known = find_key(path);
+  return known && std::ranges::find(types, known->type) != types.end();
+}
 
 void refuse_identity(const std::string& path, const toml::key& key) {
-  using enum KeyType;
-  constexpr std::array identity{run_name, plugin, KeyType::path, strings, strings_by_name, rungs, sweep};
-  const Key* known = find_key(path);
-  const bool is_whole = known && known->type == options && !is_option(path);  // data.synth
-  if (!is_whole && !is_below(path, "data.synth") && !is_below(path, "sweep") &&
-      !(known && std::ranges::find(identity, known->type) != identity.end()) && !is_below(path, "rescue")) {
-    return;
-  }
+  if (!is_identity(path)) return;
   refuse(key.source(), "a rung of [rescue] cannot set " + path +
                            ": rungs change how a run is done, not which run it is; write it outside of [rescue]");
 }

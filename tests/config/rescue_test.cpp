@@ -84,7 +84,7 @@ TEST(Rescue, SurvivesBeingWritten) {
 
 const BrokenFile cases[] = {
     {"UnknownKey", ladder("{ train.batch_sise = 8 }"),
-     "[config] FILE:11:3: unknown key train.batch_sise; did you mean train.batch_size (an integer of at least 1)?"},
+     "[config] FILE:11:9: unknown key train.batch_sise; did you mean train.batch_size (an integer of at least 1)?"},
     {"UnknownKeyInQuotes", ladder("{ data.num_workers = 0 },\n{ \"train.batch_sise\" = 8 }"),
      "[config] FILE:12:3: unknown key train.batch_sise; did you mean train.batch_size (an integer of at least 1)?"},
     {"WrongValue", ladder("{ \"train.batch_size\" = 0 }"),
@@ -93,7 +93,8 @@ const BrokenFile cases[] = {
      "[config] FILE:11:25: train.micro_batch is 16 but train.batch_size is 8; a micro-batch is a slice of a batch: "
      "lower it or write \"auto\""},
     {"Identity", ladder("{ experiment.name = \"smaller\" }"),
-     "[config] FILE:11:3: a rung of [rescue] cannot set experiment.name: rungs change how a run is done, not which run "
+     "[config] FILE:11:14: a rung of [rescue] cannot set experiment.name: rungs change how a run is done, not which "
+     "run "
      "it is; write it outside of [rescue]"},
     {"Itself", ladder("{ \"rescue.taken\" = 1 }"),
      "[config] FILE:11:3: a rung of [rescue] cannot set rescue.taken: rungs change how a run is done, not which run it "
@@ -132,7 +133,7 @@ TEST(Rescue, KnowsTheOptionsOfPlugins) {
   };
   EXPECT_EQ(said("{ model.options.hidden = 8 }"), "accepted");
   EXPECT_NE(said("{ model.options.hiden = 8 }")
-                .find(":11:3: unknown option model.options.hiden of model 'm'; did you mean hidden"),
+                .find(":11:17: unknown option model.options.hiden of model 'm'; did you mean hidden"),
             std::string::npos);
   EXPECT_NE(said("{ model.options.hidden = \"8\" }").find("write 8 without quotes"), std::string::npos);
   EXPECT_NE(said("{ model.options.path = \"x\" }").find("it is a path"), std::string::npos);

@@ -123,7 +123,7 @@ TEST_F(Rescue, RefusesWhatNobodyKnows) {
   const Finished finished = run();
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_NE(
-      finished.err.find("trial.toml:44:5: unknown option model.options.hiden of model 'trial_model'; did you mean"),
+      finished.err.find("trial.toml:44: unknown option model.options.hiden of model 'trial_model'; did you mean"),
       std::string::npos)
       << finished.err;
   const Finished valid = headroom({"validate", "trial.toml", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
