@@ -73,7 +73,7 @@ using OptionalCount = std::optional<int64_t>;
 // same document, whose rungs are moved.
 void lay_rungs(toml::table& document, toml::table&& rungs_from, OptionalCount taken) {
   toml::node* list = find(rungs_from, "rescue.rungs");
-  std::vector<Rung> rungs;
+  std::vector<RescueRung> rungs;
   if (list && !read_value(*find_key("rescue.rungs"), *list, rungs)) return;  // read_fields() says what is wrong
   const toml::node* written = find(document, "rescue.taken");
   const int64_t said = written ? written->value_exact<int64_t>().value_or(0) : 0;
@@ -109,7 +109,7 @@ void judge_rungs(RescueSection& rescue, const std::function<Experiment(int64_t t
   if (rescue.rungs.empty()) return;
   Experiment without = load(0);
   for (size_t i = 0; i < rescue.rungs.size(); ++i) {
-    Rung& rung = rescue.rungs[i];
+    RescueRung& rung = rescue.rungs[i];
     Experiment with = load(static_cast<int64_t>(i) + 1);
     rung.keeps_mathematics = keeps_mathematics(rung, without, with);
     if (rung.declared.value_or(false) && !rung.keeps_mathematics) {

@@ -122,7 +122,7 @@ struct InitSection {
 };
 
 // One rung of [rescue]: keys that change together.
-struct Rung {
+struct RescueRung {
   toml::table set;                // as a document holds them: train = { batch_size = 8 }
   bool keeps_mathematics = true;  // by its keys; where samples are coupled, see keeps_mathematics() in rescue.hpp
   std::optional<bool> declared;   // what the file says of that
@@ -130,7 +130,7 @@ struct Rung {
 
 // What a run that does not fit changes, rung after rung, and begins again.
 struct RescueSection {
-  std::vector<Rung> rungs;
+  std::vector<RescueRung> rungs;
   int64_t taken = 0;  // so many of them are in this Experiment's values
 };
 

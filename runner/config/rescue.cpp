@@ -89,8 +89,8 @@ int64_t window_of(const Experiment& experiment) {
 
 }  // namespace
 
-Rung read_rung(toml::table& written) {
-  Rung rung;
+RescueRung read_rung(toml::table& written) {
+  RescueRung rung;
   if (const toml::node* said = written.get(declaration)) {
     if (!said->is_boolean()) {
       refuse(said->source(), std::string(declaration) + " is " + describe(*said) +
@@ -106,25 +106,25 @@ Rung read_rung(toml::table& written) {
   return rung;
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const Rung& rung) {
+std::vector<std::pair<std::string, std::string>> settings_of(const RescueRung& rung) {
   std::vector<std::pair<std::string, std::string>> settings;
   list_settings(rung.set, "", settings);
   return settings;
 }
 
-std::string rung_text(const Rung& rung) {
+std::string rung_text(const RescueRung& rung) {
   std::string text;
   for (const auto& [key, value] : settings_of(rung)) text += (text.empty() ? "" : ", ") + key + " = " + value;
   return text;
 }
 
 bool keeps_mathematics(const RescueSection& rescue, size_t number, bool couples_samples) {
-  const Rung& rung = rescue.rungs.at(number);
+  const RescueRung& rung = rescue.rungs.at(number);
   const bool sets_batch_size = rung.set.at_path(batch_size).node() != nullptr;
   return rung.keeps_mathematics && !(couples_samples && sets_batch_size);
 }
 
-bool keeps_mathematics(const Rung& rung, const Experiment& without, const Experiment& with) {
+bool keeps_mathematics(const RescueRung& rung, const Experiment& without, const Experiment& with) {
   return std::ranges::all_of(settings_of(rung), [&](const auto& setting) {
     const std::string& key = setting.first;
     if (key == batch_size || key == accumulation) return window_of(without) == window_of(with);
@@ -134,7 +134,7 @@ bool keeps_mathematics(const Rung& rung, const Experiment& without, const Experi
 
 void check_rung_options(const OptionTable& spec, const RescueSection& rescue, const std::string& where,
                         std::string_view owner) {
-  for (const Rung& rung : rescue.rungs) {
+  for (const RescueRung& rung : rescue.rungs) {
     const toml::table* options = rung.set.at_path(where).as_table();
     if (options == nullptr) continue;
     for (const auto& [key, value] : *options) {

@@ -15,18 +15,18 @@ namespace headroom {
 
 // One element of rescue.rungs, { "train.batch_size" = 8 } or { train = { batch_size = 8 } }. Moves values out of it.
 // Error(bad_input) at keys that are not known, and at keys that say which run it is. Values are not looked at.
-Rung read_rung(toml::table& written);
+RescueRung read_rung(toml::table& written);
 
 // What a rung sets: ("train.batch_size", "8"), keys and values as TOML.
-std::vector<std::pair<std::string, std::string>> settings_of(const Rung& rung);
-std::string rung_text(const Rung& rung);  // "train.batch_size = 8, train.gradient_accumulation_steps = 8"
+std::vector<std::pair<std::string, std::string>> settings_of(const RescueRung& rung);
+std::string rung_text(const RescueRung& rung);  // "train.batch_size = 8, train.gradient_accumulation_steps = 8"
 
 // Whether rung number `rung`, from 0, leaves the mathematics of a run alone. `couples_samples`: its model's samples see
 // each other, so batch_size belongs to the mathematics.
 bool keeps_mathematics(const RescueSection& rescue, size_t rung, bool couples_samples);
 
 // The same by the keys alone, between the experiment without and with `rung`.
-bool keeps_mathematics(const Rung& rung, const Experiment& without, const Experiment& with);
+bool keeps_mathematics(const RescueRung& rung, const Experiment& without, const Experiment& with);
 
 // Options that rungs set below `where` ("model.options") are in the plugin's own table. `owner` as in check_options().
 void check_rung_options(const OptionTable& spec, const RescueSection& rescue, const std::string& where,

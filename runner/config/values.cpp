@@ -194,7 +194,7 @@ bool read_value(const Key& key, toml::node& node, std::optional<toml::table>& ou
   return read_value(key, node, out.emplace());
 }
 
-bool read_value(const Key&, toml::node& node, std::vector<Rung>& out) {
+bool read_value(const Key&, toml::node& node, std::vector<RescueRung>& out) {
   auto* list = node.as_array();
   if (list == nullptr) return false;
   out.clear();
@@ -269,9 +269,9 @@ std::string value_literal(const Key&, const toml::table& value) { return literal
 
 std::string value_literal(const Key&, const std::optional<toml::table>& value) { return value ? literal(*value) : ""; }
 
-std::string value_literal(const Key&, const std::vector<Rung>& value) {
+std::string value_literal(const Key&, const std::vector<RescueRung>& value) {
   std::string text;
-  for (const Rung& rung : value) {
+  for (const RescueRung& rung : value) {
     text += text.empty() ? "[\n" : "";
     text += std::string("  { keeps_mathematics = ") + (rung.keeps_mathematics ? "true" : "false");
     for (const auto& [key, literal] : settings_of(rung)) text += ", " + key + " = " + literal;

@@ -74,7 +74,7 @@ TEST_P(Presets, ShareTheRest) {
 TEST(RescuePreset, IsTheUsersLadder) {
   const Experiment e = load_experiment(HEADROOM_SOURCE_DIR "/experiments/emg/rescue.toml");
   std::vector<std::pair<std::string, bool>> rungs;
-  for (const Rung& rung : e.rescue->rungs) rungs.emplace_back(rung_text(rung), rung.keeps_mathematics);
+  for (const RescueRung& rung : e.rescue->rungs) rungs.emplace_back(rung_text(rung), rung.keeps_mathematics);
   const std::vector<std::pair<std::string, bool>> theirs = {
       {"train.batch_size = 8, train.gradient_accumulation_steps = 8", true},
       {"data.num_workers = 0", true},

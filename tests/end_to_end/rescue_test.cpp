@@ -122,9 +122,8 @@ TEST_F(Rescue, RefusesWhatNobodyKnows) {
   { "model.options.hiden" = 8 },)");
   const Finished finished = run();
   EXPECT_EQ(finished.exit_code, 2);
-  EXPECT_NE(
-      finished.err.find("trial.toml:44: unknown option model.options.hiden of model 'trial_model'; did you mean"),
-      std::string::npos)
+  EXPECT_NE(finished.err.find("trial.toml:44: unknown option model.options.hiden of model 'trial_model'; did you mean"),
+            std::string::npos)
       << finished.err;
   const Finished valid = headroom({"validate", "trial.toml", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
   EXPECT_EQ(valid.exit_code, 2);
