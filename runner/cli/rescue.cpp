@@ -54,7 +54,7 @@ std::optional<RunWords> with_next_rung(RunWords run, const fs::path& run_folder,
   const auto& rungs = experiment.rescue->rungs;
   const auto next = static_cast<size_t>(experiment.rescue->taken);
   if (next == rungs.size()) {
-    std::fprintf(stderr, "[rescue] it does not fit with all of the %zu rungs taken\n", rungs.size());
+    std::fprintf(stderr, "[rescue] it does not fit, and no rung is left: %zu of %zu are taken\n", next, rungs.size());
     return std::nullopt;
   }
   const bool keeps = keeps_mathematics(*experiment.rescue, next, couples_samples(experiment, line));

@@ -12,11 +12,14 @@ class Rescue : public TrialRun {
   void add_ladder(const std::string& rungs) const {
     write_text(folder_ / "trial.toml", read_text(folder_ / "trial.toml") + "\n[rescue]\nrungs = [\n" + rungs + "\n]\n");
   }
-  // The newest run folder's summary.
+  // Of the last attempt.
   Json summary() const {
     fs::path newest;
-    for (const auto& entry : fs::directory_iterator(folder_ / "runs/trial")) newest = std::max(newest, entry.path());
-    return read_json(newest / "summary.json");
+    for (const auto& entry : fs::directory_iterator(folder_ / "runs/trial")) {
+      const fs::path file = entry.path() / "summary.json";
+      if (newest.empty() || fs::last_write_time(file) > fs::last_write_time(newest)) newest = file;
+    }
+    return read_json(newest);
   }
   size_t run_folders() const {
     const auto entries = fs::directory_iterator(folder_ / "runs/trial");
@@ -103,7 +106,7 @@ TEST_F(Rescue, EndsWithExit5WhenNoRungIsLeft) {
   add_ladder(R"(  { "train.micro_batch" = 3 },)");
   const Finished finished = headroom_program(run_words({"train.micro_batch=4"}), here(short_of_memory()));
   EXPECT_EQ(finished.exit_code, 5);
-  EXPECT_NE(finished.err.find("[rescue] it does not fit with all of the 1 rungs taken"), std::string::npos)
+  EXPECT_NE(finished.err.find("[rescue] it does not fit, and no rung is left: 1 of 1 are taken"), std::string::npos)
       << finished.err;
   EXPECT_EQ(summary().at("state"), "failed");
   EXPECT_EQ(summary().at("rescue").at("taken").size(), 1u);
@@ -122,8 +125,9 @@ TEST_F(Rescue, RefusesWhatNobodyKnows) {
   { "model.options.hiden" = 8 },)");
   const Finished finished = run();
   EXPECT_EQ(finished.exit_code, 2);
-  EXPECT_NE(finished.err.find("trial.toml:44: unknown option model.options.hiden of model 'trial_model'; did you mean"),
-            std::string::npos)
+  EXPECT_NE(
+      finished.err.find("trial.toml:39:5: unknown option model.options.hiden of model 'trial_model'; did you mean"),
+      std::string::npos)
       << finished.err;
   const Finished valid = headroom({"validate", "trial.toml", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
   EXPECT_EQ(valid.exit_code, 2);
