@@ -63,7 +63,8 @@ class Postmortem : public TrialRun {
   void expect_large_owners() const {
     expect_owners();
     const Json owners = json().at("held").at("owners");
-    for (const auto& [owner, megabytes] : {std::pair{"parameters", 40.0}, {"gradients", 40.0}, {"optimizer", 120.0}})
+    for (const auto& [owner, megabytes] :
+         {std::pair{"parameters", 40.0}, std::pair{"gradients", 40.0}, std::pair{"optimizer", 120.0}})
       EXPECT_NEAR(owners.at(owner).get<double>() / 1e6, megabytes, 5) << owner;
   }
   void expect_place(const std::string& phase, int64_t step, const std::string& call) const {
