@@ -1,6 +1,7 @@
 // `headroom`: the torch-free program. Starts in milliseconds, answers what needs no tensor, and starts headroom-train
 // for the rest.
 #include "cli/command_line.hpp"
+#include "cli/rescue.hpp"
 #include "cli/trainer_program.hpp"
 
 int main(int argc, char** argv) {
@@ -11,7 +12,7 @@ int main(int argc, char** argv) {
   CommandLine line;
   const auto hand_over = [&line] { line.exit_code = run_trainer(line.arguments); };
   RunWords run;
-  define_run(app, line, run)->callback(hand_over);
+  define_run(app, line, run)->callback([&] { line.exit_code = run_with_rescue(run, line); });
   PlanWords plan;
   define_plan(app, line, plan)->callback(hand_over);
   EvaluateWords evaluate;

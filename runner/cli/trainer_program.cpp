@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "config/digest.hpp"
+#include "config/rescue.hpp"
 #include "config/sweep.hpp"
 #include "config/user_cache.hpp"
 #include "memory/supervisor.hpp"
@@ -57,7 +58,16 @@ fs::path trainer_program() {
   return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "libexec" / "headroom-train";
 }
 
-int run_trainer(const std::vector<std::string>& words) { return conclude(supervise(trainer_program(), words)); }
+int run_trainer(const std::vector<std::string>& words) {
+  fs::path run_folder;
+  return run_trainer(words, run_folder);
+}
+
+int run_trainer(const std::vector<std::string>& words, fs::path& run_folder) {
+  const Ended ended = supervise(trainer_program(), words);
+  run_folder = ended.run_folder;
+  return conclude(ended);
+}
 
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code) {
   Ended ended;
@@ -87,6 +97,10 @@ CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<fs:
   if (experiment.data_synth) {
     check_options(table_of(source, HR_SYNTH, "data.synth", experiment.data.source), &*experiment.data_synth,
                   "data.synth", source_owner);
+  }
+  if (experiment.rescue) {
+    check_rung_options(checked.model_table, *experiment.rescue, "model.options", model_owner);
+    check_rung_options(checked.data_table, *experiment.rescue, "data.options", source_owner);
   }
   if (experiment.sweep) {
     check_swept_options(checked.model_table, *experiment.sweep, "model.options", model_owner);

@@ -15,7 +15,9 @@ namespace headroom {
 std::filesystem::path trainer_program();
 
 // Hands `words` over to the trainer and waits. Returns the exit code; a post-mortem has been made where there was need.
+// `run_folder`: where it trained, empty when it ended before there was a folder.
 int run_trainer(const std::vector<std::string>& words);
+int run_trainer(const std::vector<std::string>& words, std::filesystem::path& run_folder);
 
 // What the trainer answers on stdout.
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code);

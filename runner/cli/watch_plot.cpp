@@ -187,12 +187,12 @@ class Plot {
   }
 
   void axes() {
-    constexpr double mb = 1 << 20, gb = 1 << 30;
-    const bool in_gb = ceiling_ >= gb;
-    const double unit = in_gb ? gb : mb, step = nice_step(ceiling_ / unit, 6);
+    constexpr double mib = 1 << 20, gib = 1 << 30;
+    const bool in_gib = ceiling_ >= gib;
+    const double unit = in_gib ? gib : mib, step = nice_step(ceiling_ / unit, 6);
     for (double value = 0; value * unit <= ceiling_; value += step) {
       std::array<char, 32> label;
-      std::snprintf(label.data(), label.size(), "%g %s", std::round(value * 1000) / 1000, in_gb ? "GB" : "MB");
+      std::snprintf(label.data(), label.size(), "%g %s", std::round(value * 1000) / 1000, in_gib ? "GiB" : "MiB");
       page_.line(left, y(value * unit), right, y(value * unit), "grid");
       page_.text(left - 8, y(value * unit) + 4, "soft small", label.data(), "end");
     }

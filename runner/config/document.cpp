@@ -70,12 +70,6 @@ toml::table parse_file(const fs::path& file, const toml::source_region& asked_at
   }
 }
 
-// Puts `value` under `key`, keeping where both were written.
-void put(toml::table& table, const toml::key& key, toml::node&& value) {
-  table.erase(key);
-  std::move(value).visit([&](auto&& concrete) { table.insert_or_assign(key, std::move(concrete)); });
-}
-
 void fill_in(toml::table& table, toml::table&& base) {
   for (auto&& [key, value] : base) {
     toml::node* mine = table.get(key);
@@ -83,17 +77,6 @@ void fill_in(toml::table& table, toml::table&& base) {
       put(table, key, std::move(value));
     } else if (mine->is_table() && value.is_table()) {
       fill_in(*mine->as_table(), std::move(*value.as_table()));
-    }
-  }
-}
-
-void lay_over(toml::table& table, toml::table&& top) {
-  for (auto&& [key, value] : top) {
-    toml::node* mine = table.get(key);
-    if (mine != nullptr && mine->is_table() && value.is_table()) {
-      lay_over(*mine->as_table(), std::move(*value.as_table()));
-    } else {
-      put(table, key, std::move(value));
     }
   }
 }
@@ -144,6 +127,22 @@ toml::table parse_override(const Override& given) {
 }
 
 }  // namespace
+
+void put(toml::table& table, const toml::key& key, toml::node&& value) {
+  table.erase(key);
+  std::move(value).visit([&](auto&& concrete) { table.insert_or_assign(key, std::move(concrete)); });
+}
+
+void lay_over(toml::table& table, toml::table&& top) {
+  for (auto&& [key, value] : top) {
+    toml::node* mine = table.get(key);
+    if (mine != nullptr && mine->is_table() && value.is_table()) {
+      lay_over(*mine->as_table(), std::move(*value.as_table()));
+    } else {
+      put(table, key, std::move(value));
+    }
+  }
+}
 
 bool is_override(std::string_view source_path) { return source_path.starts_with(override_mark); }
 

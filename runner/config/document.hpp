@@ -18,6 +18,12 @@ namespace headroom {
 // cycles.
 toml::table read_document(const std::filesystem::path& file, const std::vector<Override>& overrides);
 
+// Puts `value` under `key`, keeping where both were written.
+void put(toml::table& table, const toml::key& key, toml::node&& value);
+
+// Lays `top` over `table`: tables merge, everything else is replaced.
+void lay_over(toml::table& table, toml::table&& top);
+
 // Nodes of an override carry "--set key=value" in place of their file.
 bool is_override(std::string_view source_path);
 

@@ -1,12 +1,14 @@
 #include "config/experiment.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "config/check_keys.hpp"
 #include "config/document.hpp"
 #include "config/fields.hpp"
 #include "config/inert.hpp"
 #include "config/literals.hpp"
+#include "config/rescue.hpp"
 #include "config/rules.hpp"
 #include "config/sweep.hpp"
 #include "config/values.hpp"
@@ -41,6 +43,7 @@ toml::node* find(toml::table& document, std::string_view path) {
 void open_sections(Experiment& experiment, toml::table& document) {
   if (find(document, "data.split")) experiment.data.split = SplitFractions{0, 0, 0, 0};
   if (find(document, "train.early_stop")) experiment.train.early_stop.emplace();
+  if (find(document, "rescue")) experiment.rescue.emplace();
 }
 
 std::vector<std::string> read_fields(Experiment& experiment, toml::table& document) {
@@ -64,11 +67,29 @@ void place_absent_options(Experiment& experiment, toml::table& document) {
   if (!find(document, "data.options")) experiment.data_options = empty_table_at(find(document, "data")->source());
 }
 
-}  // namespace
+using OptionalCount = std::optional<int64_t>;
 
-Experiment load_experiment(const fs::path& file, const std::vector<Override>& overrides) {
+// Lays the first rungs of [rescue] over `document`: `taken` of them, or as many as it says itself. `rungs_from`: the
+// same document, whose rungs are moved.
+void lay_rungs(toml::table& document, toml::table&& rungs_from, OptionalCount taken) {
+  toml::node* list = find(rungs_from, "rescue.rungs");
+  std::vector<RescueRung> rungs;
+  if (list && !read_value(*find_key("rescue.rungs"), *list, rungs)) return;  // read_fields() says what is wrong
+  const toml::node* written = find(document, "rescue.taken");
+  const int64_t said = written ? written->value_exact<int64_t>().value_or(0) : 0;
+  const auto most = static_cast<int64_t>(rungs.size());
+  if (said > most) {
+    refuse(written->source(), "rescue.taken is " + std::to_string(said) + " but rescue.rungs has " +
+                                  std::to_string(most) + "; it must not be larger");
+  }
+  const int64_t count = taken ? *taken : said;
+  for (int64_t i = 0; i < count; ++i) lay_over(document, std::move(rungs[static_cast<size_t>(i)].set));
+}
+
+Experiment load_with_rungs(const fs::path& file, const std::vector<Override>& overrides, OptionalCount taken) {
   toml::table document = read_document(file, overrides);
   check_keys(document);
+  if (find(document, "rescue")) lay_rungs(document, read_document(file, overrides), taken);
   if (toml::table* sweep = document.get_as<toml::table>("sweep")) check_sweep(*sweep);
   Experiment experiment;
   experiment.file = fs::absolute(file).lexically_normal();
@@ -79,6 +100,35 @@ Experiment load_experiment(const fs::path& file, const std::vector<Override>& ov
   for (const std::string& key : set) {
     if (const std::string_view why = why_inert(experiment, key); !why.empty())
       experiment.inert.push_back({key, std::string(why)});
+  }
+  return experiment;
+}
+
+// Every rung is tried on, so that what is wrong with one is said now and not when it is needed.
+void judge_rungs(RescueSection& rescue, const std::function<Experiment(int64_t taken)>& load) {
+  if (rescue.rungs.empty()) return;
+  Experiment without = load(0);
+  for (size_t i = 0; i < rescue.rungs.size(); ++i) {
+    RescueRung& rung = rescue.rungs[i];
+    Experiment with = load(static_cast<int64_t>(i) + 1);
+    rung.keeps_mathematics = keeps_mathematics(rung, without, with);
+    if (rung.declared.value_or(false) && !rung.keeps_mathematics) {
+      refuse(rung.set.source(),
+             "a rung of [rescue] says that it keeps the mathematics, but what it sets changes them: " +
+                 rung_text(rung) + "; write keeps_mathematics = false, or leave it out");
+    }
+    // Of rungs that were taken before the file was written, the file knows more than its keys show.
+    if (rung.declared) rung.keeps_mathematics = *rung.declared;
+    without = std::move(with);
+  }
+}
+
+}  // namespace
+
+Experiment load_experiment(const fs::path& file, const std::vector<Override>& overrides) {
+  Experiment experiment = load_with_rungs(file, overrides, std::nullopt);
+  if (experiment.rescue) {
+    judge_rungs(*experiment.rescue, [&](int64_t taken) { return load_with_rungs(file, overrides, taken); });
   }
   return experiment;
 }

@@ -121,6 +121,19 @@ struct InitSection {
   std::vector<std::string> ignore;                       // name patterns (*, ?) left alone
 };
 
+// One rung of [rescue]: keys that change together.
+struct RescueRung {
+  toml::table set;                // as a document holds them: train = { batch_size = 8 }
+  bool keeps_mathematics = true;  // by its keys; where samples are coupled, see keeps_mathematics() in rescue.hpp
+  std::optional<bool> declared;   // what the file says of that
+};
+
+// What a run that does not fit changes, rung after rung, and begins again.
+struct RescueSection {
+  std::vector<RescueRung> rungs;
+  int64_t taken = 0;  // so many of them are in this Experiment's values
+};
+
 // A key that is accepted and recorded but has no effect: "<key>: <why>" is a line for the user.
 struct Inert {
   std::string key, why;
@@ -140,6 +153,7 @@ struct Experiment {
   MetricsSection metrics;
   MemorySection memory;
   InitSection init;
+  std::optional<RescueSection> rescue;
   std::optional<toml::table> sweep;
   std::vector<Inert> inert;  // keys the user set that do nothing yet
 

@@ -8,8 +8,8 @@
 namespace headroom {
 
 // Calls visit(path, member) for every key of known_keys(), in that order. Members of sections that are absent
-// (data.split, train.early_stop, data.synth, sweep) are left out, where an optional itself is not the member. E is
-// Experiment or const Experiment.
+// (data.split, train.early_stop, data.synth, rescue, sweep) are left out, where an optional itself is not the member. E
+// is Experiment or const Experiment.
 template <class E, class Visit>
 void each_field(E& e, Visit&& visit) {
   visit("experiment.name", e.experiment.name);
@@ -96,6 +96,11 @@ void each_field(E& e, Visit&& visit) {
   visit("init.from", e.init.from);
   visit("init.map", e.init.map);
   visit("init.ignore", e.init.ignore);
+
+  if (e.rescue) {
+    visit("rescue.rungs", e.rescue->rungs);
+    visit("rescue.taken", e.rescue->taken);
+  }
 
   visit("sweep", e.sweep);
 }

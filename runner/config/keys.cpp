@@ -125,6 +125,9 @@ std::vector<Key> make_keys() {
       {"init.map", strings_by_name, "name prefix in the file = prefix in the model"},
       {"init.ignore", strings, "name patterns (*, ?) that keep their fresh weights"},
 
+      {"rescue.rungs", rungs, "what to change, rung after rung, where the run does not fit (exit 5)"},
+      {"rescue.taken", integer, "rungs that are taken from the start", any_count},
+
       {"sweep", KeyType::sweep, "lists by key, and a constraint (`headroom sweep`)"},
   };
 }
@@ -206,6 +209,8 @@ std::string allowed(const Key& key) {
       return "a table of strings, as { \"encoder.\" = \"model.encoder.\" }";
     case options:
       return "a table";
+    case rungs:
+      return "a list of tables of keys, as [{ \"train.batch_size\" = 8 }]";
     case KeyType::sweep:
       return "a table of lists";
   }

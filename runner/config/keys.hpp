@@ -30,6 +30,7 @@ enum class KeyType {
   strings,  // a list
   strings_by_name,
   options,  // a table that somebody else checks: plugin options
+  rungs,    // a list of tables of keys
   sweep,    // lists by key
 };
 

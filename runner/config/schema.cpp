@@ -75,6 +75,8 @@ json value_schema(const Key& key) {
       return {{"type", "object"}, {"additionalProperties", strings}};
     case KeyType::options:
       return {{"type", "object"}};
+    case KeyType::rungs:
+      return {{"type", "array"}, {"items", {{"type", "object"}}}};
     case KeyType::sweep:
       return {{"type", "object"}, {"properties", {{"constraint", strings}}}};
   }

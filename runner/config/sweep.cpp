@@ -67,7 +67,7 @@ void check_each(Node& list, const std::string& name, Check check) {
 
 void check_swept_key(const std::string& path, const toml::key& key, toml::node& list) {
   const bool known = is_plugin_option(path) || find_key(path) || is_section(path);
-  if (!known || path.starts_with("sweep")) {
+  if (!known || path.starts_with("sweep") || path.starts_with("rescue")) {
     const size_t dot = path.rfind('.');
     const std::string section = dot == std::string::npos ? "" : path.substr(0, dot);
     refuse(key.source(), swept(path) + " is not a key that can be swept" + meant_by(section, path.substr(dot + 1)));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "config/literals.hpp"
+#include "config/rescue.hpp"
 #include "config/sizes.hpp"
 
 namespace headroom {
@@ -193,6 +194,17 @@ bool read_value(const Key& key, toml::node& node, std::optional<toml::table>& ou
   return read_value(key, node, out.emplace());
 }
 
+bool read_value(const Key&, toml::node& node, std::vector<RescueRung>& out) {
+  auto* list = node.as_array();
+  if (list == nullptr) return false;
+  out.clear();
+  for (toml::node& element : *list) {
+    if (!element.is_table()) return false;
+    out.push_back(read_rung(*element.as_table()));
+  }
+  return true;
+}
+
 bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> out) {
   const auto* list = node.as_array();
   if (list == nullptr || list->size() != 2) return false;
@@ -256,6 +268,17 @@ std::string value_literal(const Key&, const std::optional<int64_t>& value) {
 std::string value_literal(const Key&, const toml::table& value) { return literal(value); }
 
 std::string value_literal(const Key&, const std::optional<toml::table>& value) { return value ? literal(*value) : ""; }
+
+std::string value_literal(const Key&, const std::vector<RescueRung>& value) {
+  std::string text;
+  for (const RescueRung& rung : value) {
+    text += text.empty() ? "[\n" : "";
+    text += std::string("  { keeps_mathematics = ") + (rung.keeps_mathematics ? "true" : "false");
+    for (const auto& [key, literal] : settings_of(rung)) text += ", " + key + " = " + literal;
+    text += " },\n";
+  }
+  return text.empty() ? "" : text + "]";
+}
 
 std::string value_literal(const Key&, std::tuple<const double&, const double&> value) {
   return "[" + number_literal(std::get<0>(value)) + ", " + number_literal(std::get<1>(value)) + "]";

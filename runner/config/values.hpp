@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/experiment.hpp"
 #include "config/keys.hpp"
 
 namespace headroom {
@@ -29,6 +30,7 @@ bool read_value(const Key& key, toml::node& node, StringsByName& out);
 bool read_value(const Key& key, toml::node& node, std::optional<int64_t>& out);
 bool read_value(const Key& key, toml::node& node, toml::table& out);
 bool read_value(const Key& key, toml::node& node, std::optional<toml::table>& out);
+bool read_value(const Key& key, toml::node& node, std::vector<RescueRung>& out);
 bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> out);
 
 // For what read_value() did not take: "`name` is ...; it must be ...".
@@ -47,6 +49,7 @@ std::string value_literal(const Key& key, const StringsByName& value);
 std::string value_literal(const Key& key, const std::optional<int64_t>& value);
 std::string value_literal(const Key& key, const toml::table& value);
 std::string value_literal(const Key& key, const std::optional<toml::table>& value);
+std::string value_literal(const Key& key, const std::vector<RescueRung>& value);
 std::string value_literal(const Key& key, std::tuple<const double&, const double&> value);
 
 }  // namespace headroom

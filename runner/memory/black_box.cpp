@@ -31,7 +31,8 @@ struct Header {
   uint64_t pushed;  // records begun so far
   uint64_t phase;
   int64_t step, epoch, micro_batch;
-  std::array<char, 432> crash_site;
+  std::array<char, 352> crash_site;
+  std::array<char, 80> plugin_call;
 };
 static_assert(sizeof(Header) == 512);
 
@@ -109,6 +110,7 @@ void BlackBox::set_position(int64_t step, int64_t epoch) {
 void BlackBox::set_micro_batch(int64_t samples) { store(mapping_->header.micro_batch, samples); }
 
 std::span<char> BlackBox::crash_site() { return mapping_->header.crash_site; }
+std::span<char> BlackBox::plugin_call() { return mapping_->header.plugin_call; }
 
 void BlackBox::push(BlackBoxRecord record) {
   Header& header = mapping_->header;
@@ -151,6 +153,11 @@ class ReadOnly {
   void* address_ = nullptr;
 };
 
+template <size_t size>
+std::string text_of(const std::array<char, size>& note) {
+  return {note.data(), strnlen(note.data(), size)};
+}
+
 Phase phase_of(uint64_t number) {
   return static_cast<Phase>(std::min<uint64_t>(number, static_cast<uint64_t>(Phase::finished)));
 }
@@ -183,9 +190,9 @@ std::optional<BlackBoxReading> read_black_box(const std::filesystem::path& file)
                           .step = load(header.step),
                           .epoch = load(header.epoch),
                           .micro_batch = load(header.micro_batch),
-                          .crash_site = {},
+                          .crash_site = text_of(header.crash_site),
+                          .plugin_call = text_of(header.plugin_call),
                           .records = {}};
-  reading.crash_site.assign(header.crash_site.data(), strnlen(header.crash_site.data(), header.crash_site.size()));
   const uint64_t end = load(header.pushed, std::memory_order_acquire);
   for (uint64_t number = end - std::min<uint64_t>(end, capacity); number != end; ++number) {
     if (auto record = whole_record(box->slots[number % capacity], number)) reading.records.push_back(*record);

@@ -59,6 +59,8 @@ class BlackBox {
   void push(BlackBoxRecord record);
   // Where a crash handler leaves the file whose code was running (crash_site.hpp), zero-terminated.
   std::span<char> crash_site();
+  // The plugin's function the run is in, or that crashed (plugin_call.hpp), zero-terminated.
+  std::span<char> plugin_call();
 
  private:
   struct Mapping;
@@ -71,6 +73,7 @@ struct BlackBoxReading {
   Phase phase = Phase::starting;  // at the very end, newer than the last record
   int64_t step = 0, epoch = 0, micro_batch = 0;
   std::string crash_site;               // "": nobody crashed, or nobody could say where
+  std::string plugin_call;              // "tds_lstm step"; "": in none
   std::vector<BlackBoxRecord> records;  // oldest first, at most 1,024
 };
 

@@ -56,14 +56,14 @@ class DataLimit {
 
 pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
   std::vector<std::string> environment = environment_with(options.environment);
-  sigset_t none, broken_pipe;
+  sigset_t none, ignored_by_us;
   sigemptyset(&none);
-  sigemptyset(&broken_pipe);
-  sigaddset(&broken_pipe, SIGPIPE);  // ignored by us, which a child would inherit
+  sigemptyset(&ignored_by_us);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&ignored_by_us, signal);  // which a child would inherit
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, options.signal_mask != nullptr ? options.signal_mask : &none);
-  posix_spawnattr_setsigdefault(&attributes, &broken_pipe);
+  posix_spawnattr_setsigdefault(&attributes, &ignored_by_us);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

@@ -19,8 +19,8 @@ struct ChildOptions {
   int64_t data_limit_bytes = 0;               // its RLIMIT_DATA (soft), where ours is larger; 0: ours
 };
 
-// posix_spawn, never a bare fork: words[0] is the program. Throws std::system_error with the reason it cannot be
-// started.
+// posix_spawn, never a bare fork: words[0] is the program. SIGPIPE and SIGXFSZ, which Headroom's programs ignore, do in
+// the child what they do by default. Throws std::system_error with the reason it cannot be started.
 pid_t start_child(std::vector<std::string> words, const ChildOptions& options);
 
 struct ChildEnd {

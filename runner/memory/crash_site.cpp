@@ -11,12 +11,14 @@
 #include <unistd.h>
 #include <utility>
 
+#include "memory/plugin_call.hpp"
+
 namespace headroom {
 
 namespace {
 
 // All below runs inside a signal handler: no allocation, no lock, no stdio.
-std::span<char> note;
+std::span<char> note, call_note;
 
 struct Site {
   uintptr_t instruction = 0;
@@ -108,6 +110,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
       length = after == before ? length : after;
     }
     note[length] = '\0';
+    if (PluginCall::current() != nullptr) PluginCall::write(PluginCall::current(), call_note);
   }
   // The handler is gone already; the instruction runs again and the kernel ends the process, with a core of the place.
   if (was_sent) raise(signal);
@@ -115,8 +118,10 @@ void on_crash(int signal, siginfo_t* info, void* context) {
 
 }  // namespace
 
-CrashNotes::CrashNotes(std::span<char> crash_note) {
+CrashNotes::CrashNotes(std::span<char> crash_note, std::span<char> call) {
   note = crash_note;
+  call_note = call;
+  PluginCall::keep_in(call);
   static std::array<char, 16384> stack;  // a stack that overflowed cannot run a handler
   stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
   sigaltstack(&own, nullptr);
@@ -130,6 +135,9 @@ CrashNotes::CrashNotes(std::span<char> crash_note) {
   }
 }
 
-CrashNotes::~CrashNotes() { note = {}; }
+CrashNotes::~CrashNotes() {
+  PluginCall::keep_in({});
+  note = call_note = {};
+}
 
 }  // namespace headroom

@@ -10,6 +10,7 @@
 
 #include "error.hpp"
 #include "headroom/abi.h"
+#include "memory/plugin_call.hpp"
 
 namespace headroom {
 
@@ -20,6 +21,7 @@ std::string text_of_exception();
 template <class Result, class... Parameters>
 Result call(std::string_view component, std::string_view what, Result (*entry)(Parameters...),
             std::type_identity_t<Parameters>... arguments) {
+  const PluginCall here(component, what);
   try {
     return entry(arguments...);
   } catch (...) {

@@ -21,6 +21,7 @@ Json where_json(const BlackBoxReading& box) {
                {"epoch", box.epoch},
                {"micro_batch", box.micro_batch},
                {"started", time_of(box.started_ms)}};
+  if (!box.plugin_call.empty()) json["plugin_call"] = box.plugin_call;
   if (!box.crash_site.empty()) json["crash_site"] = box.crash_site;
   return json;
 }

@@ -33,6 +33,8 @@ std::string where_line(const Json& json) {
           std::to_string(where.at("epoch").get<int64_t>());
   const auto micro_batch = where.value("micro_batch", int64_t{0});
   if (micro_batch > 0) line += ", micro-batch " + std::to_string(micro_batch);
+  if (where.contains("plugin_call"))
+    line += ", inside the plugin call '" + where["plugin_call"].get<std::string>() + "'";
   if (where.contains("crash_site")) line += "; it crashed in " + where["crash_site"].get<std::string>();
   return line;
 }

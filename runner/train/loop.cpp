@@ -114,6 +114,7 @@ Exit TrainingLoop::run() {
 
 bool TrainingLoop::train_epoch() {
   const uint64_t samples = setup_.samples_per_epoch();
+  memory_.note(position_.step, position_.epoch + 1, retry_.size());
   sample_ = setup_.metric_sample(train_loader_, /*training=*/true, position_.epoch);
   log_.begin_epoch("train", position_.epoch, experiment_.train.epochs, setup_.windows_per_epoch(), windows_done());
   interval_samples_ = 0;
@@ -158,7 +159,7 @@ bool TrainingLoop::train_window() {
   epoch_sums_.add(window_.sums());
   interval_sums_.add(window_.sums());
   ++position_.step;
-  memory_.note(position_.step, position_.epoch, retry_.size());
+  memory_.note(position_.step, position_.epoch + 1, retry_.size());
   report_step(loss, lr, gradients.norm);
   gc_points_.step_done(position_.step);
   return true;

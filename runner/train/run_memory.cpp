@@ -61,7 +61,7 @@ std::string RunMemory::line() const {
 void RunMemory::watch(const std::filesystem::path& file, PressureLadder::Say say) {
   try {
     box_ = std::make_unique<BlackBox>(file);
-    crash_notes_ = std::make_unique<CrashNotes>(box_->crash_site());
+    crash_notes_ = std::make_unique<CrashNotes>(box_->crash_site(), box_->plugin_call());
   } catch (const Error& problem) {
     say(problem.what() + std::string("; the run goes on without one"));
   }

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "config/digest.hpp"
+#include "config/rescue.hpp"
 #include "plugins/library.hpp"
 #include "train/retry.hpp"
 #include "train/threads.hpp"
@@ -197,10 +198,13 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
   }
   setup.model_table = to_option_table(model_library.model_torch()->options);
   setup.data_table = to_option_table(source_library.datasource()->options);
-  setup.model_options = check_options(setup.model_table, &experiment.model_options, "model.options",
-                                      "model '" + model_library.id() + "'");
-  setup.data_options = check_options(setup.data_table, &experiment.data_options, "data.options",
-                                     "datasource '" + source_library.id() + "'");
+  const std::string model = "model '" + model_library.id() + "'", source = "datasource '" + source_library.id() + "'";
+  setup.model_options = check_options(setup.model_table, &experiment.model_options, "model.options", model);
+  setup.data_options = check_options(setup.data_table, &experiment.data_options, "data.options", source);
+  if (experiment.rescue) {
+    check_rung_options(setup.model_table, *experiment.rescue, "model.options", model);
+    check_rung_options(setup.data_table, *experiment.rescue, "data.options", source);
+  }
   setup.model_library = model_library;
   setup.source_library = source_library;
 

@@ -7,6 +7,7 @@
 #include "memory/supervised.hpp"
 #include "record/postmortem.hpp"
 #include "train/loop.hpp"
+#include "train/rescue_record.hpp"
 #include "train/signals.hpp"
 
 namespace headroom {
@@ -36,30 +37,32 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
   const Position& p = loop.position();
   nlohmann::json best;
   if (p.has_best) best = {{"metric", loop.metric()}, {"value", p.best}, {"epoch", p.best_epoch}, {"step", p.best_step}};
-  return {{"state", state},
-          {"identity", setup.identity()},
-          {"content_id", setup.content_id},
-          {"epochs", p.epoch},
-          {"steps", p.step},
-          {"skipped_windows", p.skipped_windows},
-          {"bad_samples", p.bad_samples},
-          {"best", best},
-          {"metrics", scalars_json(p.measured.values)},
-          {"channels", p.measured.channels},
-          {"train_seconds", p.train_seconds},
-          {"loader_wait_seconds", loop.wait_seconds()},
-          {"peak_resident_bytes", peak_resident_bytes()},
-          {"window_samples", setup.window_samples()},
-          {"memory", loop.memory_json()},
-          {"samples",
-           {{"train", setup.splits.train.length()},
-            {"val", setup.splits.val.length()},
-            {"test", setup.splits.test.length()}}},
-          {"device", setup.device.str()},
-          {"threads", setup.threads},
-          {"precision", setup.experiment->train.precision},
-          {"headroom", HEADROOM_VERSION},
-          {"libtorch", TORCH_VERSION}};
+  nlohmann::json json = {{"state", state},
+                         {"identity", setup.identity()},
+                         {"content_id", setup.content_id},
+                         {"epochs", p.epoch},
+                         {"steps", p.step},
+                         {"skipped_windows", p.skipped_windows},
+                         {"bad_samples", p.bad_samples},
+                         {"best", best},
+                         {"metrics", scalars_json(p.measured.values)},
+                         {"channels", p.measured.channels},
+                         {"train_seconds", p.train_seconds},
+                         {"loader_wait_seconds", loop.wait_seconds()},
+                         {"peak_resident_bytes", peak_resident_bytes()},
+                         {"window_samples", setup.window_samples()},
+                         {"memory", loop.memory_json()},
+                         {"samples",
+                          {{"train", setup.splits.train.length()},
+                           {"val", setup.splits.val.length()},
+                           {"test", setup.splits.test.length()}}},
+                         {"device", setup.device.str()},
+                         {"threads", setup.threads},
+                         {"precision", setup.experiment->train.precision},
+                         {"headroom", HEADROOM_VERSION},
+                         {"libtorch", TORCH_VERSION}};
+  if (setup.experiment->rescue) json["rescue"] = rescue_json(setup);
+  return json;
 }
 
 std::string unit_of(const Setup& setup, const std::string& name) {
@@ -81,6 +84,7 @@ void print_result(const Setup& setup, const TrainingLoop& loop, const RunFolder&
     std::printf("best %s %.6g at epoch %lld\n", loop.metric().c_str(), p.best, static_cast<long long>(p.best_epoch));
   }
   std::printf("%s\n", loop.memory_summary().c_str());
+  for (const std::string& line : rescue_lines(setup)) std::printf("%s\n", line.c_str());
   std::printf("run folder: %s\n", folder.path().c_str());
   if (exit != Exit::ok) std::printf("go on with: headroom run --resume %s\n", folder.path().c_str());
 }
@@ -101,6 +105,7 @@ std::string metrics_line(const Setup& setup) {
 void announce(const Setup& setup, RunLog& log) {
   for (const Inert& inert : setup.experiment->inert) log.say(inert.key + ": " + inert.why);
   if (const std::string line = metrics_line(setup); !line.empty()) log.say(line);
+  for (const std::string& line : rescue_lines(setup)) log.say(line);
   const auto& splits = setup.splits;
   log.say("data: " + std::to_string(splits.train.length()) + " training, " + std::to_string(splits.val.length()) +
           " validation, " + std::to_string(splits.test.length()) + " test samples; windows of " +

@@ -61,6 +61,17 @@ TEST_F(WatchCommand, LeavesTheCommandsWordsAndOutputAlone) {
   EXPECT_EQ(json.at("command").size(), 9u);
 }
 
+// The program itself ignores both. A reader that leaves, and a file that may not grow, end a command as they do in a
+// shell.
+TEST_F(WatchCommand, LeavesSignalsAsACommandKnowsThem) {
+  const Finished finished = watch({"--", "sh", "-c",
+                                   "while read -r name mask; do [ $name != SigIgn: ] || echo $mask; done "
+                                   "< /proc/self/status; kill -XFSZ $$; echo lived"});
+  EXPECT_EQ(finished.exit_code, 128 + SIGXFSZ) << finished.out;
+  const uint64_t ignored = std::stoull(finished.out, nullptr, 16);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) EXPECT_EQ(ignored >> (signal - 1) & 1, 0u) << signal;
+}
+
 TEST_F(WatchCommand, SaysBeforehandWhatCannotBeWritten) {
   const Finished finished = watch({"--out", "absent/o.json", "--", "sh", "-c", "echo ran"});
   EXPECT_EQ(finished.exit_code, 6);

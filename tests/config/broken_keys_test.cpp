@@ -84,9 +84,9 @@ const BrokenFile cases[] = {
      "[config] FILE:4:11: extends goes round in a circle: FILE -> FILE; remove one of these extends"},
     {"DeepKey", required_keys + deep_key() + " = 1\n",
      "[config] FILE: a key has more than 64 dotted parts; experiment files need at most four"},
-    {"RescueIsNotThere", required_keys + "[rescue]\non_oom = true\n",
-     "[config] FILE:4:2: unknown key rescue; a file may hold experiment, model, data, train, eval, checkpoint, "
-     "metrics, memory, init or sweep"},
+    {"NothingLikeIt", required_keys + "[zzzzzzzzzz]\nx = true\n",
+     "[config] FILE:4:2: unknown key zzzzzzzzzz; a file may hold experiment, model, data, train, eval, checkpoint, "
+     "metrics, memory, init, rescue or sweep"},
 };
 
 class BrokenKeys : public testing::TestWithParam<BrokenFile> {};

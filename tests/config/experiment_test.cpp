@@ -96,6 +96,10 @@ from = "/weights"
 map = { "old." = "new.", "" = "x" }
 ignore = ["head.*"]
 
+[rescue]
+rungs = [{ "data.num_workers" = 5 }, { "model.options.width" = 4, train.batch_size = 8 }]
+taken = 1
+
 [sweep]
 "train.batch_size" = [8, 16]
 constraint = "train.batch_size == 8"
@@ -197,6 +201,8 @@ TEST(Load, EveryKeyReachesItsMember) {
   const StringsByName map = {{"", "x"}, {"old.", "new."}};
   EXPECT_EQ(e.init.map, map);
   EXPECT_EQ(e.init.ignore, std::vector<std::string>{"head.*"});
+  EXPECT_EQ(e.rescue->rungs.size(), 2u);
+  EXPECT_EQ(e.rescue->taken, 1);
   EXPECT_EQ((*e.sweep)["train.batch_size"].as_array()->size(), 2u);
 }
 
@@ -299,7 +305,7 @@ TEST(Write, KeysStandInTheOrderOfTheirTable) {
   const std::string text = written(loaded(everything));
   const char* order[] = {"[experiment]", "[model]", "[model.options]", "[data]",       "[data.options]",
                          "[data.synth]", "[train]", "[eval]",          "[checkpoint]", "[metrics]",
-                         "[memory]",     "[init]",  "[sweep]"};
+                         "[memory]",     "[init]",  "[rescue]",        "[sweep]"};
   size_t last = 0;
   for (const char* header : order) {
     const size_t at = text.find(std::string("\n") + header + "\n");

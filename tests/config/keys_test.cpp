@@ -18,6 +18,7 @@ TEST(Keys, EveryKeyHasItsMemberAndTheOtherWayRound) {
   Experiment experiment;
   experiment.data.split.emplace();
   experiment.train.early_stop.emplace();
+  experiment.rescue.emplace();
   std::vector<std::string> bound, known;
   each_field(experiment, [&](std::string_view path, auto&&) { bound.emplace_back(path); });
   for (const Key& key : known_keys()) known.push_back(key.path);
@@ -57,8 +58,8 @@ TEST(Keys, SectionsAreKnownByTheirKeys) {
   EXPECT_TRUE(is_section("train.optimizer"));
   EXPECT_FALSE(is_section("train.epochs"));
   EXPECT_FALSE(is_section("trai"));
-  const std::vector<std::string> sections = {"experiment", "model",   "data",   "train", "eval",
-                                             "checkpoint", "metrics", "memory", "init",  "sweep"};
+  const std::vector<std::string> sections = {"experiment", "model",  "data", "train",  "eval", "checkpoint",
+                                             "metrics",    "memory", "init", "rescue", "sweep"};
   EXPECT_EQ(names_under(""), sections);
   const std::vector<std::string> splits = {"train", "val", "test", "seed"};
   EXPECT_EQ(names_under("data.split"), splits);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "config/experiment.hpp"
+#include "config/rescue.hpp"
 
 namespace headroom {
 
@@ -67,6 +68,22 @@ TEST_P(Presets, ShareTheRest) {
   const bool demo = GetParam().name == "quick_demo";
   EXPECT_EQ(e.train.epochs, demo ? 10 : 100);
   EXPECT_EQ(e.train.schedule.warmup_epochs, demo ? 1 : 5);
+}
+
+// The ladder its users climbed down by hand. What a rung says of the mathematics was checked when the file was read.
+TEST(RescuePreset, IsTheUsersLadder) {
+  const Experiment e = load_experiment(HEADROOM_SOURCE_DIR "/experiments/emg/rescue.toml");
+  std::vector<std::pair<std::string, bool>> rungs;
+  for (const RescueRung& rung : e.rescue->rungs) rungs.emplace_back(rung_text(rung), rung.keeps_mathematics);
+  const std::vector<std::pair<std::string, bool>> theirs = {
+      {"train.batch_size = 8, train.gradient_accumulation_steps = 8", true},
+      {"data.num_workers = 0", true},
+      {"data.options.stride = 4", false},
+      {"model.options.decoder_hidden_size = 64", false},
+      {"data.options.window_size = 400", false},
+      {"experiment.device = \"cpu\"", true}};
+  EXPECT_EQ(rungs, theirs);
+  EXPECT_EQ(e.train.batch_size * e.train.gradient_accumulation_steps, 64);
 }
 
 // common.toml is what the presets extend: it has no name.

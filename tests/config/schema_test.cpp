@@ -163,6 +163,7 @@ TEST_F(Schema, AcceptsWhatTheLoaderAccepts) {
   EXPECT_TRUE(accepts_with_required(
       "data.cache_size = \"1.5 GiB\"\nmemory.limit = \"80%\"\nmemory.wait = \"10 min\"\nmemory.gc_every = 5\n"));
   EXPECT_TRUE(accepts_with_required("model.options = { width = 5, room = \"1 MiB\", stages = [{ width = 1 }] }\n"));
+  EXPECT_TRUE(accepts_with_required("rescue = { taken = 1, rungs = [{ \"train.batch_size\" = 8 }] }\n"));
   EXPECT_TRUE(accepts_with_required("data.split = { train = 0.9, val = 0.1 }\nexperiment.device = \"cuda:1\"\n"));
 }
 
@@ -182,6 +183,7 @@ TEST_F(Schema, RefusesWhatTheLoaderRefuses) {
                            "init.ignore = \"a\"\n",
                            "init.map = { a = 1 }\n",
                            "rescue.x = 1\n",
+                           "rescue.rungs = [\"train.batch_size\"]\n",
                            "model.options = { widht = 5 }\n",
                            "model.options = { width = 65 }\n",
                            "model.options = { kind = \"gru\" }\n",

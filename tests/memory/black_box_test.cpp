@@ -3,9 +3,11 @@
 #include <atomic>
 #include <fcntl.h>
 #include <sys/wait.h>
+#include <thread>
 
 #include "error.hpp"
 #include "memory/growth.hpp"
+#include "memory/plugin_call.hpp"
 #include "stand_in/stand_in.hpp"
 
 namespace headroom {
@@ -62,6 +64,33 @@ TEST_F(BlackBoxTest, KeepsWhatItWasTold) {
   EXPECT_EQ(record.epoch, 3);
   EXPECT_EQ(record.micro_batch, 8);
   EXPECT_GE(record.time_ms, reading->started_ms);
+}
+
+TEST_F(BlackBoxTest, NamesThePluginCallItsThreadIsIn) {
+  BlackBox box(file());
+  const auto call = [&] { return read_black_box(file())->plugin_call; };
+  const PluginCall before("early", "open");
+  PluginCall::keep_in(box.plugin_call());
+  EXPECT_EQ(call(), "early open") << "begun before anybody asked";
+  {
+    const PluginCall outer("trial", "step");
+    EXPECT_EQ(call(), "trial step");
+    {
+      const PluginCall inner("source", "read");
+      EXPECT_EQ(call(), "source read");
+      std::thread([] { const PluginCall elsewhere("other", "read"); }).join();
+      EXPECT_EQ(call(), "source read") << "readers have calls of their own";
+    }
+    EXPECT_EQ(call(), "trial step");
+    const std::string endless(1000, 'x');
+    const PluginCall long_name(endless, "step");
+    EXPECT_EQ(call(), endless.substr(0, box.plugin_call().size() - 1));
+  }
+  EXPECT_EQ(call(), "early open");
+  PluginCall::keep_in({});
+  EXPECT_EQ(call(), "");
+  const PluginCall unseen("trial", "step");
+  EXPECT_EQ(call(), "");
 }
 
 TEST_F(BlackBoxTest, TheNewestThousandRemain) {

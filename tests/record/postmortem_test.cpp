@@ -81,6 +81,8 @@ TEST_F(PostmortemTest, OfASegfaultInAPlugin) {
   EXPECT_SAYS(said, ") crashed with SIGSEGV (Segmentation fault)");
   EXPECT_EQ(said.find("begins anew"), std::string::npos) << said;
   EXPECT_EQ(written().at("ended").at("kind"), "crash");
+  EXPECT_EQ(written().at("where").at("plugin_call"), "crashing crash");
+  EXPECT_SAYS(said, ", inside the plugin call 'crashing crash'");
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they want to see the crash themselves
   EXPECT_SAYS(said, "; it crashed in ");
   EXPECT_SAYS(said, "libcrashing_plugin.so");
@@ -93,6 +95,7 @@ TEST_F(PostmortemTest, OfAnAbort) {
   EXPECT_SAYS(said, ") crashed with SIGABRT (Aborted)");
   EXPECT_EQ(written().at("ended").at("kind"), "crash");
   EXPECT_FALSE(written().at("where").contains("crash_site"));
+  EXPECT_FALSE(written().at("where").contains("plugin_call"));
 }
 
 TEST_F(PostmortemTest, OfASignalThatItHandled) {

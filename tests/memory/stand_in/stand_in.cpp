@@ -11,6 +11,7 @@
 
 #include "memory/black_box.hpp"
 #include "memory/crash_site.hpp"
+#include "memory/plugin_call.hpp"
 #include "memory/supervised.hpp"
 
 // A sanitizer would make an exit code of a crash.
@@ -59,6 +60,7 @@ void stop(int signal) { stopped = signal; }
 }
 
 void crash_in_plugin() {
+  const PluginCall call("crashing", "crash");
   void* plugin = dlopen(HEADROOM_CRASHING_PLUGIN, RTLD_NOW);
   auto* crash = reinterpret_cast<void (*)()>(dlsym(plugin, "crash"));
   crash();
@@ -83,7 +85,7 @@ int main(int argc, char** argv) {
   }
   if (how == "stop") std::signal(SIGTERM, stop);
   BlackBox box(folder / black_box_file);
-  const CrashNotes crash_notes(box.crash_site());
+  const CrashNotes crash_notes(box.crash_site(), box.plugin_call());
   tell_supervisor_run_folder(folder);
   fill(box);
   std::ofstream(folder / "ready") << getpid();

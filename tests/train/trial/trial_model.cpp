@@ -1,7 +1,11 @@
 // A model for tests of the loop: a small network with dropout at two sites, a loss over valid steps only, a buffer and
 // state beside its tensors. Options turn it into the mistakes the tests must notice. HEADROOM_TEST_PAUSE =
-// "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it.
+// "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it. HEADROOM_TEST_FAULT
+// = "KIND:STEP:SAMPLES" is a mistake from that training step on: "crash", "hoard" (memory without end) or "short" (no
+// memory for more than SAMPLES at once).
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -11,6 +15,12 @@
 namespace {
 
 using namespace headroom::sdk;
+
+// The sanitizers leave it to the kernel.
+[[gnu::no_sanitize("address"), gnu::no_sanitize("undefined")]] void crash() {
+  volatile int* nowhere = nullptr;
+  *nowhere = 1;
+}
 
 class TrialModel : public torch::nn::Module {
  public:
@@ -36,6 +46,7 @@ class TrialModel : public torch::nn::Module {
     head_ = register_module("head", torch::nn::Linear(hidden, 1));
     seen_ = register_buffer("seen", torch::zeros({1}, torch::kDouble));
     if (const char* pause = std::getenv("HEADROOM_TEST_PAUSE")) pause_ = pause;
+    if (const char* fault = std::getenv("HEADROOM_TEST_FAULT")) read_fault(fault);
   }
 
   void attributes(headroom::sdk::Parameter& parameter) {
@@ -55,6 +66,7 @@ class TrialModel : public torch::nn::Module {
 
   StepOutput step(const Call& call, const Batch& batch) {
     pause_when_asked(call);
+    fail_when_asked(call);
     const at::Tensor x = drop(call, "input"_site, batch.at("x"));
     const at::Tensor hidden = drop(call, "hidden"_site, torch::tanh(hidden_->forward(x)));
     const at::Tensor prediction = head_->forward(hidden).squeeze(-1);
@@ -95,13 +107,30 @@ class TrialModel : public torch::nn::Module {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 
+  void read_fault(const char* text) {
+    std::array<char, 16> kind{};
+    if (std::sscanf(text, "%15[a-z]:%lld:%lld", kind.data(), &fault_step_, &fault_samples_) >= 2) fault_ = kind.data();
+  }
+  void fail_when_asked(const Call& call) {
+    if (fault_.empty() || !call.training() || static_cast<long long>(call.step()) < fault_step_) return;
+    if (fault_ == "crash") crash();
+    if (fault_ == "short" && static_cast<long long>(call.count()) > fault_samples_)
+      TORCH_CHECK_WITH(OutOfMemoryError, false, "not enough memory: you tried to allocate 7 bytes");
+    while (fault_ == "hoard") {
+      hoard_.push_back(torch::ones({1 << 18}));
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    }
+  }
+
   double dropout_;
   bool keyed_, mean_, remember_;
   int64_t freeze_until_;
   torch::nn::Linear hidden_{nullptr}, head_{nullptr};
   at::Tensor seen_;
   uint64_t calls_ = 0;
-  std::string pause_;
+  std::string pause_, fault_;
+  long long fault_step_ = 0, fault_samples_ = 0;
+  std::vector<at::Tensor> hoard_;
 };
 
 }  // namespace

@@ -1,0 +1,92 @@
+#include "cli/rescue.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/trainer_program.hpp"
+#include "config/rescue.hpp"
+#include "plugins/library.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Experiment experiment_of(const RunWords& run) {
+  const fs::path file = run.resume.empty() ? fs::path(run.experiment.file) : fs::path(run.resume) / "experiment.toml";
+  return load_experiment(file, run.experiment.overrides());
+}
+
+std::vector<std::string> words_of(const RunWords& run, const CommandLine& line) {
+  std::vector<std::string> words = {"run"};
+  if (run.resume.empty()) {
+    words.insert(words.end(), {run.experiment.file, "--out", run.out});
+    if (run.no_plan) words.emplace_back("--no-plan");
+  } else {
+    words.insert(words.end(), {"--resume", run.resume});
+  }
+  for (const std::string& word : run.experiment.set) words.insert(words.end(), {"--set", word});
+  for (const fs::path& folder : line.plugin_dirs) words.insert(words.end(), {"--plugin-dir", folder.string()});
+  return words;
+}
+
+bool couples_samples(const Experiment& experiment, const CommandLine& line) {
+  const nlohmann::json description = plugin_description(find_plugin(experiment.model_plugin, line.plugin_dirs));
+  const auto model = description.at("interfaces").find(HR_MODEL_TORCH);
+  if (model == description.at("interfaces").end()) return false;
+  for (const auto& capability : model->at("capabilities")) {
+    if (capability == "couples_samples") return true;
+  }
+  return false;
+}
+
+// The same run with one more rung; nullopt: there is none. Where it trained already it goes on in its folder, unless
+// the folder has a checkpoint of other mathematics.
+std::optional<RunWords> with_next_rung(RunWords run, const fs::path& run_folder, const CommandLine& line) {
+  if (!run_folder.empty()) {
+    run.resume = run_folder.string();
+    run.experiment.set.clear();
+  }
+  const Experiment experiment = experiment_of(run);
+  if (!experiment.rescue || experiment.rescue->rungs.empty()) return std::nullopt;
+  const auto& rungs = experiment.rescue->rungs;
+  const auto next = static_cast<size_t>(experiment.rescue->taken);
+  if (next == rungs.size()) {
+    std::fprintf(stderr, "[rescue] it does not fit, and no rung is left: %zu of %zu are taken\n", next, rungs.size());
+    return std::nullopt;
+  }
+  const bool keeps = keeps_mathematics(*experiment.rescue, next, couples_samples(experiment, line));
+  const bool has_checkpoint = !run.resume.empty() && fs::exists(fs::path(run.resume) / "checkpoints" / "last");
+  const bool in_new_folder = has_checkpoint && !keeps;
+  std::fprintf(stderr, "[rescue] it does not fit: rung %zu of %zu, %s; %s; it %s\n", next + 1, rungs.size(),
+               rung_text(rungs[next]).c_str(), keeps ? "this keeps the mathematics" : "this changes the mathematics",
+               in_new_folder    ? "begins anew in another folder"
+               : has_checkpoint ? "goes on from the last checkpoint"
+                                : "begins anew");
+  if (in_new_folder) {
+    const fs::path folder = fs::absolute(run.resume).lexically_normal();
+    run.experiment.file = (folder / "experiment.toml").string();
+    run.out = folder.parent_path().parent_path().string();
+    run.resume.clear();
+  }
+  run.experiment.set.push_back("rescue.taken=" + std::to_string(next + 1));
+  return run;
+}
+
+}  // namespace
+
+int run_with_rescue(const RunWords& words, const CommandLine& line) {
+  fs::path run_folder;
+  int exit_code = run_trainer(line.arguments, run_folder);
+  std::optional<RunWords> run = words;
+  while (exit_code == static_cast<int>(Exit::does_not_fit)) {
+    run = with_next_rung(*run, run_folder, line);
+    if (!run) break;
+    exit_code = run_trainer(words_of(*run, line), run_folder);
+  }
+  return exit_code;
+}
+
+}  // namespace headroom

@@ -1,0 +1,150 @@
+#include "config/rescue.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "config/check_keys.hpp"
+#include "config/document.hpp"
+#include "config/keys.hpp"
+#include "config/literals.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr std::string_view declaration = "keeps_mathematics", batch_size = "train.batch_size",
+                           accumulation = "train.gradient_accumulation_steps";
+
+// Keys and sections that cost memory or time and nothing else; everything that is not here changes the mathematics.
+constexpr std::array cost_keys = std::to_array<std::string_view>(
+    {"experiment.device", "experiment.threads", "data.num_workers", "data.prefetch_factor", "data.persistent_workers",
+     "data.pin_memory", "data.normalized_cache", "data.cache_size", "data.chunk_cache_size", "train.micro_batch",
+     "train.log_every", "checkpoint", "metrics", "memory"});
+
+bool is_below(std::string_view key, std::string_view section) {
+  return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
+}
+
+// Keys that say which run it is.
+bool is_identity(std::string_view path) {
+  constexpr std::array types{KeyType::run_name, KeyType::plugin,          KeyType::path,
+                             KeyType::strings,  KeyType::strings_by_name, KeyType::sweep};
+  for (const char* section : {"data.synth", "rescue", "sweep"}) {
+    if (is_below(path, section)) return true;
+  }
+  const Key* known = find_key(path);
+  return known && std::ranges::find(types, known->type) != types.end();
+}
+
+void refuse_identity(const std::string& path, const toml::key& key) {
+  if (!is_identity(path)) return;
+  refuse(key.source(), "a rung of [rescue] cannot set " + path +
+                           ": rungs change how a run is done, not which run it is; write it outside of [rescue]");
+}
+
+// Every part of a dotted key stands where the key was written.
+void put_below(toml::table& table, std::string_view path, const toml::key& key, toml::node&& value) {
+  const size_t dot = path.find('.');
+  toml::source_region at = key.source();
+  const toml::key first(path.substr(0, dot), std::move(at));
+  if (dot == std::string_view::npos) {
+    put(table, first, std::move(value));
+    return;
+  }
+  if (table.get(first) == nullptr) put(table, first, empty_table_at(key.source()));
+  toml::table* inner = table.get(first)->as_table();
+  if (inner == nullptr)
+    refuse(key.source(), "a rung of [rescue] sets " + std::string(first.str()) + " twice; set it once");
+  put_below(*inner, path.substr(dot + 1), key, std::move(value));
+}
+
+void put_all(toml::table& set, toml::table& written, const std::string& prefix) {
+  for (auto&& [key, value] : written) {
+    const std::string path = joined(prefix, key.str());
+    if (path == declaration) continue;
+    if (value.is_table()) {
+      put_all(set, *value.as_table(), path);
+    } else {
+      refuse_identity(path, key);
+      put_below(set, path, key, std::move(value));
+    }
+  }
+}
+
+void list_settings(const toml::table& table, const std::string& prefix,
+                   std::vector<std::pair<std::string, std::string>>& settings) {
+  for (const auto& [key, value] : table) {
+    const std::string path = joined(prefix, key_literal(key.str()));
+    if (value.is_table()) {
+      list_settings(*value.as_table(), path, settings);
+    } else {
+      settings.emplace_back(path, literal(value));
+    }
+  }
+}
+
+int64_t window_of(const Experiment& experiment) {
+  return experiment.train.batch_size * experiment.train.gradient_accumulation_steps;
+}
+
+}  // namespace
+
+RescueRung read_rung(toml::table& written) {
+  RescueRung rung;
+  if (const toml::node* said = written.get(declaration)) {
+    if (!said->is_boolean()) {
+      refuse(said->source(), std::string(declaration) + " is " + describe(*said) +
+                                 "; it must be true or false, or left out: it follows from the rung's keys");
+    }
+    rung.declared = said->as_boolean()->get();
+  }
+  rung.set = empty_table_at(written.source());
+  put_all(rung.set, written, "");
+  if (rung.set.empty())
+    refuse(written.source(), "a rung of [rescue] sets nothing; write a key, as \"train.batch_size\" = 8");
+  check_keys(rung.set);
+  return rung;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const RescueRung& rung) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  list_settings(rung.set, "", settings);
+  return settings;
+}
+
+std::string rung_text(const RescueRung& rung) {
+  std::string text;
+  for (const auto& [key, value] : settings_of(rung)) text += (text.empty() ? "" : ", ") + key + " = " + value;
+  return text;
+}
+
+bool keeps_mathematics(const RescueSection& rescue, size_t number, bool couples_samples) {
+  const RescueRung& rung = rescue.rungs.at(number);
+  const bool sets_batch_size = rung.set.at_path(batch_size).node() != nullptr;
+  return rung.keeps_mathematics && !(couples_samples && sets_batch_size);
+}
+
+bool keeps_mathematics(const RescueRung& rung, const Experiment& without, const Experiment& with) {
+  return std::ranges::all_of(settings_of(rung), [&](const auto& setting) {
+    const std::string& key = setting.first;
+    if (key == batch_size || key == accumulation) return window_of(without) == window_of(with);
+    return std::ranges::any_of(cost_keys, [&](std::string_view cost) { return is_below(key, cost); });
+  });
+}
+
+void check_rung_options(const OptionTable& spec, const RescueSection& rescue, const std::string& where,
+                        std::string_view owner) {
+  for (const RescueRung& rung : rescue.rungs) {
+    const toml::table* options = rung.set.at_path(where).as_table();
+    if (options == nullptr) continue;
+    for (const auto& [key, value] : *options) {
+      const OptionSpec& option = find_option(spec, std::string(key.str()), key, where, owner);
+      const std::string name = joined(where, key.str());
+      if (option.type == OptionType::path)
+        refuse(key.source(), "a rung of [rescue] cannot set " + name + ": it is a path, of which a run has one");
+      check_option(option, value, name, owner);
+    }
+  }
+}
+
+}  // namespace headroom
