@@ -241,8 +241,9 @@ class Plot {
   }
 
   void pressure() {
-    page_.text(left - 8, pressure_top + 9, "soft small", "pressure", "end");
-    page_.text(left - 8, pressure_bottom, "soft small", "0 %", "end");
+    page_.text(left - 8, (pressure_top + pressure_bottom) / 2 + 4, "soft small", "pressure", "end");
+    page_.text(left - 8, pressure_bottom + 4, "soft small", "0 %", "end");
+    page_.line(left, pressure_top, right, pressure_top, "grid");
     page_.line(left, pressure_bottom, right, pressure_bottom, "grid");
     if (samples_.empty()) return;
     double most = 10;
@@ -253,10 +254,10 @@ class Plot {
                 pressure_bottom - (pressure_bottom - pressure_top) * samples_[i]->around.some_percent / most);
     }
     page_.add("L%.1f %.1fZ\"/>\n", x(at(samples_.size() - 1)), pressure_bottom);
-    page_.text(left - 8, pressure_top + 23, "soft small", clock_free_percent(most), "end");
+    page_.text(left - 8, pressure_top + 4, "soft small", percent_text(most), "end");
   }
 
-  static std::string clock_free_percent(double percent) {
+  static std::string percent_text(double percent) {
     std::array<char, 32> text;
     std::snprintf(text.data(), text.size(), "%.0f %%", percent);
     return text.data();
@@ -278,6 +279,8 @@ class Plot {
     }
   }
 
+  static std::string since_text(int64_t ms) { return time_text(static_cast<double>(ms) / 1000.0); }
+
   bool was_killed(int64_t pid) const {
     return std::any_of(report_.deaths.begin(), report_.deaths.end(),
                        [&](const WatchedDeath& death) { return death.process.pid == pid && death.is_violent(); });
@@ -297,8 +300,10 @@ class Plot {
     for (size_t rank = 0; rank < shown_.size(); ++rank) {
       const ProcessSeries& process = series[shown_[rank]];
       const bool killed = was_killed(process.pid);
+      // Workers of one program have one name: what tells them apart is when they came.
+      const std::string who = process.pid == report_.pid ? ", the command" : ", from " + since_text(process.first_ms);
       entry(tag("a", static_cast<int>(rank)), printable(process.name, 16) + " (" + std::to_string(process.pid) + ")",
-            "at most " + size_text(process.peak_bytes) + (killed ? ", killed" : ""), killed);
+            "at most " + size_text(process.peak_bytes) + (killed ? ", killed" : who), killed);
     }
     if (series.size() - 1 > shown_.size()) {
       entry(tag("a", kept_apart), "others", std::to_string(series.size() - 1 - shown_.size()) + " small or short-lived",

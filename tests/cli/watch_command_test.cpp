@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -138,6 +139,38 @@ TEST_F(WatchCommand, TellsOfAKilledChild) {
   EXPECT_NE(svg.find("&lt;&amp;&gt;"), std::string::npos) << "words of the command are text, not markup";
   EXPECT_EQ(svg.find("nan"), std::string::npos);
   EXPECT_EQ(svg.find("inf"), std::string::npos);
+}
+
+// A shell whose child holds 64 MiB more than it did: text, JSON and picture name the child.
+TEST_F(WatchCommand, ShowsWhoGrew) {
+  const Finished finished = watch({"--interval", "0.02", "--out", "o.json", "--svg", "o.svg", "--", "sh", "-c",
+                                   "sh -c 'echo $$ > child; sleep 0.3; x=$(head -c 67108864 /dev/zero | tr \"\\0\" "
+                                   "a); sleep 0.3; kill -9 $$' & wait $!; exit 3"});
+  EXPECT_EQ(finished.exit_code, 3) << finished.err;
+  const std::string child = std::to_string(id_in("child"));
+  EXPECT_NE(finished.err.find("[watch] grew most in the "), std::string::npos) << finished.err;
+  EXPECT_NE(finished.err.find(" before: sh (process " + child + "), from "), std::string::npos) << finished.err;
+
+  constexpr int64_t grown = int64_t{60} << 20;
+  const Json json = read_json_file(folder_ / "o.json");
+  ASSERT_EQ(json.at("deaths").size(), 1u);
+  const Json& death = json["deaths"][0];
+  EXPECT_EQ(std::to_string(death.at("pid").get<int64_t>()), child);
+  EXPECT_EQ(death.at("parent"), json.at("pid"));
+  EXPECT_EQ(death.at("grew_most").at("pid"), death["pid"]);
+  EXPECT_GT(death["grew_most"].at("after_bytes").get<int64_t>() - death["grew_most"].at("before_bytes").get<int64_t>(),
+            grown);
+  EXPECT_GT(death.at("last_seen_bytes"), grown);
+  const Json& largest = json.at("processes").at(0);
+  EXPECT_EQ(largest.at("pid"), death["pid"]);
+  const auto bytes = largest.at("bytes").get<std::vector<int64_t>>();
+  EXPECT_EQ(*std::max_element(bytes.begin(), bytes.end()), largest.at("peak_bytes"));
+  EXPECT_GE(json.at("peak_bytes"), largest["peak_bytes"]);
+
+  std::ifstream stream(folder_ / "o.svg");
+  const std::string svg{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_NE(svg.find("class=\"killed\" text-anchor=\"start\">sh (" + child + ")</text>"), std::string::npos) << svg;
+  EXPECT_NE(svg.find(" MiB</text>"), std::string::npos) << "the axis has the units of the words";
 }
 
 TEST_F(WatchCommand, DrawsAlsoWhatWasTooShort) {
