@@ -49,8 +49,10 @@ void purge_heap() { malloc_trim(0); }
 
 #else
 
+#include <cerrno>
 #include <cstdio>
 #include <jemalloc/jemalloc.h>
+#include <new>
 #include <sys/mman.h>
 
 #include "error.hpp"
@@ -102,7 +104,9 @@ extent_hooks_t hooks = {extent_alloc, extent_dalloc, extent_destroy, nullptr,   
                         nullptr,      nullptr,       extent_split,   extent_merge};
 
 void control(const char* name, void* old_value, size_t* old_size, void* value, size_t size) {
-  if (mallctl(name, old_value, old_size, value, size) != 0) {
+  const int problem = mallctl(name, old_value, old_size, value, size);
+  if (problem == EAGAIN) throw std::bad_alloc();
+  if (problem != 0) {
     throw Error(Exit::bug, "memory",
                 std::string("jemalloc does not know ") + name + ": Headroom needs jemalloc 5.2 or newer");
   }
@@ -160,9 +164,11 @@ int cache_flag() { return ThreadCache::alive ? thread_cache().flag() : MALLOCX_T
 
 }  // namespace
 
-void* allocate(size_t bytes) {
+void* allocate(size_t bytes) try {
   return mallocx(bytes,
                  static_cast<int>(MALLOCX_ALIGN(alignment)) | static_cast<int>(MALLOCX_ARENA(index())) | cache_flag());
+} catch (const std::bad_alloc&) {  // not even an arena could be made; the next call tries again
+  return nullptr;
 }
 
 size_t usable_bytes(const void* data) { return sallocx(data, 0); }

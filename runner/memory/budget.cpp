@@ -29,6 +29,10 @@ class Grants {
     untouched_ += bytes;
     return true;
   }
+  int64_t untouched() {
+    const std::lock_guard lock(mutex_);
+    return untouched_;
+  }
   void settle() {
     const std::lock_guard lock(mutex_);
     untouched_ = 0;
@@ -61,7 +65,7 @@ bool may_grow(int64_t bytes) {
 bool make_room(int64_t bytes) { return may_grow(bytes) || (give_back_memory(bytes) > 0 && may_grow(bytes)); }
 
 void note_refusal(int64_t bytes) {
-  const Refusal now{bytes, read_ledger()};
+  const Refusal now{bytes, grants().untouched(), read_ledger()};
   const std::lock_guard lock(refusal_mutex);
   refusal = now;
 }

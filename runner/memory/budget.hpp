@@ -22,8 +22,9 @@ bool make_room(int64_t bytes);
 // The last request that was refused, for the sentence about it: by the time somebody has caught the exception, the
 // tensors of the attempt are gone.
 struct Refusal {
-  int64_t bytes = 0;     // asked for; 0: there was none, or it was taken
-  LedgerReading ledger;  // at that moment; without one, now
+  int64_t bytes = 0;          // asked for; 0: there was none, or it was taken
+  int64_t granted_bytes = 0;  // before, and not touched yet
+  LedgerReading ledger;       // at that moment; without one, now
 };
 void note_refusal(int64_t bytes);  // [any]
 Refusal take_refusal();            // [any]

@@ -19,7 +19,7 @@ std::string listed(const std::vector<std::string>& items) {
 
 Shortage Shortage::now(const char* doing, int64_t micro_batch) {
   const Refusal refusal = take_refusal();
-  return {doing, refusal.bytes, memory_limit(), micro_batch, refusal.ledger};
+  return {doing, refusal.bytes, refusal.granted_bytes, memory_limit(), micro_batch, refusal.ledger};
 }
 
 std::string Shortage::text() const {

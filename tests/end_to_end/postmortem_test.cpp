@@ -63,9 +63,9 @@ class Postmortem : public TrialRun {
   void expect_large_owners() const {
     expect_owners();
     const Json owners = json().at("held").at("owners");
-    for (const auto& [owner, megabytes] :
+    for (const auto& [owner, mebibytes] :
          {std::pair{"parameters", 40.0}, std::pair{"gradients", 40.0}, std::pair{"optimizer", 120.0}})
-      EXPECT_NEAR(owners.at(owner).get<double>() / 1e6, megabytes, 5) << owner;
+      EXPECT_NEAR(owners.at(owner).get<double>() / (1 << 20), mebibytes, 5) << owner;
   }
   void expect_place(const std::string& phase, int64_t step, const std::string& call) const {
     const Json where = json().at("where");
