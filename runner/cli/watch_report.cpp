@@ -88,7 +88,9 @@ uint32_t processes_before(const Timeline& timeline, int64_t time_ms) {
 
 std::string advice_line(const WatchReport& report, const WatchedDeath& death) {
   if (death.oom_kill) {
-    return "make room: " + std::string(processes_before(report.timeline, death.time_ms) > 1 ? "fewer or lighter worker processes, " : "") +
+    return "make room: " +
+           std::string(processes_before(report.timeline, death.time_ms) > 1 ? "fewer or lighter worker processes, "
+                                                                            : "") +
            "smaller batches, or a limit above " + size_text(report.timeline.peak_bytes());
   }
   if (death.signal == SIGKILL) return "look for who sent it: a person, the batch system, systemd-oomd, earlyoom";
