@@ -77,10 +77,20 @@ std::string growth_line(const WatchedDeath& death) {
          " to " + size_text(growth.after_bytes);
 }
 
+// At the last look before `time_ms`.
+uint32_t processes_before(const Timeline& timeline, int64_t time_ms) {
+  uint32_t processes = 0;
+  for (const TimelineSample& sample : timeline.samples()) {
+    if (sample.time_ms <= time_ms) processes = sample.processes;
+  }
+  return processes;
+}
+
 std::string advice_line(const WatchReport& report, const WatchedDeath& death) {
   if (death.oom_kill) {
-    const auto processes = report.timeline.samples().empty() ? 0 : report.timeline.samples().back().processes;
-    return "make room: " + std::string(processes > 1 ? "fewer or lighter worker processes, " : "") +
+    return "make room: " +
+           std::string(processes_before(report.timeline, death.time_ms) > 1 ? "fewer or lighter worker processes, "
+                                                                            : "") +
            "smaller batches, or a limit above " + size_text(report.timeline.peak_bytes());
   }
   if (death.signal == SIGKILL) return "look for who sent it: a person, the batch system, systemd-oomd, earlyoom";

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cli/watch_report.hpp"
 #include "end_to_end/program.hpp"
 #include "memory/proc_file.hpp"
 #include "memory/stand_in/stand_in.hpp"
@@ -171,6 +172,27 @@ TEST_F(WatchCommand, ShowsWhoGrew) {
   const std::string svg{std::istreambuf_iterator<char>(stream), {}};
   EXPECT_NE(svg.find("class=\"killed\" text-anchor=\"start\">sh (" + child + ")</text>"), std::string::npos) << svg;
   EXPECT_NE(svg.find(" MiB</text>"), std::string::npos) << "the axis has the units of the words";
+}
+
+// Four workers at the kill, one long after it: the advice is about the four.
+TEST(WatchLines, AdviseOnWhatThereWasAtTheKill) {
+  const auto process = [](int64_t pid) {
+    WatchedProcess worker;
+    worker.pid = pid;
+    worker.bytes = int64_t{100} << 20;
+    return worker;
+  };
+  WatchReport report{.command = {"train"}, .pid = 1};
+  report.end.emplace();
+  report.timeline.add(0, {process(1), process(2), process(3), process(4)}, {});
+  report.timeline.add(1000, {process(1), process(2), process(3), process(4)}, {});
+  report.timeline.add(2000, {process(1)}, {});
+  WatchedDeath death{.process = process(4), .time_ms = 1500, .signal = SIGKILL};
+  death.oom_kill.emplace();
+  report.deaths = {death};
+  EXPECT_NE(watch_lines(report).back().find("fewer or lighter worker processes"), std::string::npos);
+  report.deaths[0].time_ms = 2500;
+  EXPECT_EQ(watch_lines(report).back().find("fewer or lighter worker processes"), std::string::npos);
 }
 
 TEST_F(WatchCommand, DrawsAlsoWhatWasTooShort) {
