@@ -96,8 +96,8 @@ void decode_chunk(std::span<const ChunkFilter> filters, uint32_t mask, std::span
     bytes = {to, size};
   }
   if (bytes.size() != chunk.size()) {
-    throw DamagedChunk("it holds " + std::to_string(bytes.size()) + " bytes instead of " +
-                       std::to_string(chunk.size()));
+    throw WrongChunkSize("it holds " + std::to_string(bytes.size()) + " bytes instead of " +
+                         std::to_string(chunk.size()));
   }
   if (bytes.data() != chunk.data()) std::memcpy(chunk.data(), bytes.data(), bytes.size());
 }
@@ -112,7 +112,8 @@ void inflate_zlib(std::span<const std::byte> from, std::span<std::byte> to) {
   const libdeflate_result result =
       libdeflate_zlib_decompress_ex(inflater.get(), from.data(), from.size(), to.data(), to.size(), &read, nullptr);
   if (result == LIBDEFLATE_SUCCESS) return;
-  throw DamagedChunk(result == LIBDEFLATE_BAD_DATA ? "it does not inflate" : "it inflates to another size");
+  if (result == LIBDEFLATE_BAD_DATA) throw DamagedChunk("it does not inflate");
+  throw WrongChunkSize("it inflates to another size");
 }
 
 void inflate_lzf(std::span<const std::byte> from, std::span<std::byte> to) {
@@ -139,7 +140,7 @@ void inflate_lzf(std::span<const std::byte> from, std::span<std::byte> to) {
     if (back > out || length > to.size() - out) throw broken();
     for (const size_t end = out + length; out < end; ++out) to[out] = to[out - back];  // may overlap
   }
-  if (out != to.size()) throw DamagedChunk("its LZF data give another size");
+  if (out != to.size()) throw WrongChunkSize("its LZF data give another size");
 }
 
 uint32_t fletcher32(std::span<const std::byte> bytes) {

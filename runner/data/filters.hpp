@@ -30,6 +30,11 @@ struct DamagedChunk : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The bytes are sound but are not a whole chunk. libhdf5 1.10 does not look, and reads memory that nobody wrote.
+struct WrongChunkSize : DamagedChunk {
+  using DamagedChunk::DamagedChunk;
+};
+
 // Undoes, last filter first, those whose bit in `mask` is clear. `chunk` is the decoded chunk, all of it; throws
 // DamagedChunk when `stored` gives anything but that many bytes. REQUIRES decodable(filters). [any]
 void decode_chunk(std::span<const ChunkFilter> filters, uint32_t mask, std::span<const std::byte> stored,
