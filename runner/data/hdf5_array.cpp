@@ -139,6 +139,7 @@ std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uin
   if (bytes == 0) return {};
   if (bytes > plan().file.size_bytes) throw BadPlace{.ends_early = true};
   std::byte* stored = buffer.take(bytes);
+  std::memset(stored, 0, bytes);  // a damaged chunk may fill less than libhdf5 says
   if (H5Dread_chunk(dataset.id.get(), H5P_DEFAULT, at.data(), &filter_mask, stored) < 0)
     throw BadPlace{.damage = hdf5_reason()};
   return {stored, bytes};
