@@ -29,6 +29,9 @@ function(headroom_add_test)
   endif()
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE headroom_options ${arg_LIBRARIES} GTest::gmock_main)
+  if(TARGET headroom-hdf5)
+    add_dependencies(${arg_NAME} headroom-hdf5)
+  endif()
   target_compile_definitions(
     ${arg_NAME}
     PRIVATE HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HEADROOM_BUILD_DIR="${PROJECT_BINARY_DIR}"

@@ -20,15 +20,15 @@ install(
   DESTINATION "${HEADROOM_CMAKE_INSTALL_DIR}"
   COMPONENT sdk)
 
-foreach(target IN ITEMS headroom headroom-train LISTS HEADROOM_PLUGINS)
+foreach(target IN ITEMS headroom headroom-train headroom-hdf5 LISTS HEADROOM_PLUGINS)
   if(TARGET ${target})
     set(folder lib/headroom)
     if(target STREQUAL "headroom")
       set(folder bin)
-    elseif(target STREQUAL "headroom-train")
+    elseif(target MATCHES "^headroom-(train|hdf5)$")
       set(folder libexec)
     endif()
-    if(HEADROOM_TORCH AND NOT target STREQUAL "headroom")
+    if(HEADROOM_TORCH AND NOT target MATCHES "^headroom(-hdf5)?$")
       set_target_properties(${target} PROPERTIES INSTALL_RPATH "${LIBTORCH_DIR}/lib") # CMake drops a .venv in the tree
     endif()
     install(TARGETS ${target} RUNTIME DESTINATION ${folder} LIBRARY DESTINATION ${folder} COMPONENT program)

@@ -11,7 +11,7 @@ namespace headroom {
 // opened.
 void register_data_services();
 
-// [any] Decoded chunks that all open datasets together keep (`data.chunk_cache_size`); 32 MiB unless told.
+// [any] Bytes of decoded chunks that all datasets together keep (`data.chunk_cache_size`); 32 MiB unless told.
 void set_chunk_cache_limit(int64_t bytes);
 
 // [any] Byte limit of headroom.cache/1 (`data.cache_size`); 0: reserve() never fits.

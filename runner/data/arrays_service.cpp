@@ -1,9 +1,10 @@
-// headroom.arrays/1 over H5Dread.
+// headroom.arrays/1.
 
 #include <algorithm>
 #include <memory>
 
 #include "data/hdf5_array.hpp"
+#include "data/hdf5_child.hpp"
 #include "data/hdf5_object.hpp"
 #include "data/services.hpp"
 
@@ -19,14 +20,13 @@ const Hdf5Array& array_of(const hr_array* array) {
 hr_status open_array(const hr_host*, const char* path, const char* dataset, hr_array** out,
                      hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
-    const Hdf5Lock lock;
     hr_array*& array = out_of(out);
     array = reinterpret_cast<hr_array*>(new Hdf5Array(text(path, "path"), text(dataset, "dataset's name")));
   });
 }
 
 void close_array(hr_array* array) HR_NOEXCEPT {
-  const Hdf5Lock lock;
+  const Hdf5Lock lock;  // what libhdf5 has opened for it closes
   delete reinterpret_cast<Hdf5Array*>(array);
 }
 
@@ -80,17 +80,11 @@ hr_status read_box(hr_array* array, const uint64_t* start, const uint64_t* count
 hr_status list(const hr_host*, const char* path, const char* group, int32_t (*visit)(void*, const char*, int32_t),
                void* context, hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
-    std::vector<Hdf5Name> names;
-    {
-      const Hdf5Lock lock;
-      const auto file = Hdf5File::share(text(path, "path"));
-      const std::string name = absolute_name(text(group, "group's name"));
-      if (find_object(file->id(), name, file->path()) != Hdf5Kind::group) {
-        throw sdk::Error(HR_INVALID_ARGUMENT,
-                         in_quotes(name) + " of " + in_quotes(file->path()) + " is a dataset, not a group");
-      }
-      names = list_group(file->id(), name);
-    }
+    Hdf5Question question;
+    question.kind = Hdf5Question::Kind::list;
+    question.path = text(path, "path");
+    question.object = absolute_name(text(group, "group's name"));
+    const std::vector<Hdf5Name> names = ask_hdf5(std::move(question)).names;
     for (const Hdf5Name& entry : names) {  // the visitor may call the service again
       if (visit(context, entry.name.c_str(), entry.is_group ? 1 : 0) != 0) return;
     }
@@ -100,10 +94,12 @@ hr_status list(const hr_host*, const char* path, const char* group, int32_t (*vi
 hr_status attribute(const hr_host*, const char* path, const char* object, const char* name, hr_attribute* out,
                     hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
-    const Hdf5Lock lock;
-    const auto file = Hdf5File::share(text(path, "path"));
-    out_of(out) = read_attribute(file->id(), absolute_name(text(object, "object's name")),
-                                 text(name, "attribute's name"), file->path());
+    Hdf5Question question;
+    question.kind = Hdf5Question::Kind::attribute;
+    question.path = text(path, "path");
+    question.object = absolute_name(text(object, "object's name"));
+    question.attribute = text(name, "attribute's name");
+    out_of(out) = ask_hdf5(std::move(question)).attribute;
   });
 }
 

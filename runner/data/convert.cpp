@@ -53,20 +53,69 @@ To cast(From value) {
   }
 }
 
-template <class From, class To>
-void run(const Conversion& c) {
+// A row of `bytes`, known to the compiler: a call of memcpy for each row costs more than the row.
+template <size_t bytes>
+void copy_rows(const Conversion& c) {
   const std::byte* from = c.from;
   std::byte* to = c.to;
-  for (uint64_t e = 0; e < c.elements; ++e, from += c.from_stride, to += c.to_stride) {
-    if (std::is_same_v<From, To> && !c.swap && !std::is_same_v<From, Truth>) {
-      std::memcpy(to, from, c.values * sizeof(To));
-      continue;
-    }
-    for (uint64_t v = 0; v < c.values; ++v) {
-      const To value = cast<To>(load<From>(from + v * sizeof(From), c.swap));
-      std::memcpy(to + v * sizeof(To), &value, sizeof(To));
-    }
+  for (uint64_t e = 0; e < c.elements; ++e, from += c.from_stride, to += c.to_stride) std::memcpy(to, from, bytes);
+}
+
+void copy_rows(const Conversion& c, uint64_t bytes) {
+  if (c.from_stride == bytes && c.to_stride == bytes) {
+    std::memcpy(c.to, c.from, c.elements * bytes);
+    return;
   }
+  switch (bytes) {
+    case 1:
+      return copy_rows<1>(c);
+    case 4:
+      return copy_rows<4>(c);
+    case 8:
+      return copy_rows<8>(c);
+    case 32:
+      return copy_rows<32>(c);
+    case 64:
+      return copy_rows<64>(c);
+    case 80:
+      return copy_rows<80>(c);
+    case 160:
+      return copy_rows<160>(c);
+    default:
+      break;
+  }
+  for (uint64_t e = 0; e < c.elements; ++e) std::memcpy(c.to + e * c.to_stride, c.from + e * c.from_stride, bytes);
+}
+
+// `values` neighbours, four at a time, which the compiler makes one instruction of where there is one.
+template <class From, class To, bool swap>
+void convert_row(const std::byte* from, std::byte* to, uint64_t values) {
+  constexpr uint64_t lanes = 4;
+  uint64_t v = 0;
+  for (; v + lanes <= values; v += lanes) {
+    std::array<To, lanes> row;
+    for (uint64_t i = 0; i < lanes; ++i) row[i] = cast<To>(load<From>(from + (v + i) * sizeof(From), swap));
+    std::memcpy(to + v * sizeof(To), row.data(), sizeof row);
+  }
+  for (; v < values; ++v) {
+    const To value = cast<To>(load<From>(from + v * sizeof(From), swap));
+    std::memcpy(to + v * sizeof(To), &value, sizeof(To));
+  }
+}
+
+template <class From, class To, bool swap>
+void convert_rows(const Conversion& c) {
+  const bool dense = c.from_stride == c.values * sizeof(From) && c.to_stride == c.values * sizeof(To);
+  if (dense) return convert_row<From, To, swap>(c.from, c.to, c.elements * c.values);
+  for (uint64_t e = 0; e < c.elements; ++e)
+    convert_row<From, To, swap>(c.from + e * c.from_stride, c.to + e * c.to_stride, c.values);
+}
+
+template <class From, class To>
+void run(const Conversion& c) {
+  if (std::is_same_v<From, To> && !c.swap && !std::is_same_v<From, Truth>) return copy_rows(c, c.values * sizeof(To));
+  if (c.swap && sizeof(From) > 1) return convert_rows<From, To, true>(c);
+  convert_rows<From, To, false>(c);
 }
 
 // Calls visit(T{}) with the C++ type of `dtype`; false when this host has none.

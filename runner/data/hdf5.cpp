@@ -3,12 +3,38 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "data/filters.hpp"
+
 namespace headroom {
 
 namespace {
 
+// h5py's LZF filter, read only. Its values: revisions of filter and library, bytes of a chunk.
+size_t undo_lzf(unsigned flags, size_t value_count, const unsigned* values, size_t bytes, size_t* room, void** data) {
+  if ((flags & H5Z_FLAG_REVERSE) == 0 || value_count < 3 || values[2] == 0) return 0;
+  const size_t size = values[2];
+  void* chunk = H5allocate_memory(size, false);
+  if (chunk == nullptr) return 0;
+  try {
+    inflate_lzf({static_cast<const std::byte*>(*data), bytes}, {static_cast<std::byte*>(chunk), size});
+  } catch (const DamagedChunk&) {
+    H5free_memory(chunk);
+    return 0;
+  }
+  H5free_memory(*data);
+  *data = chunk;
+  *room = size;
+  return size;
+}
+
+void register_lzf() {
+  const H5Z_class2_t lzf{H5Z_CLASS_T_VERS, lzf_filter_id, 0, 1, "lzf", nullptr, nullptr, undo_lzf};
+  H5Zregister(&lzf);
+}
+
 std::mutex* make_lock() {
   H5dont_atexit();  // after a write that failed, libhdf5 crashes in its own end; our handles close what is open
+  register_lzf();
   return new std::mutex;
 }
 

@@ -2,41 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
+#include <cstring>
 
-#include "data/convert.hpp"
 #include "data/hdf5_object.hpp"
+#include "data/thread_buffer.hpp"
 
 namespace headroom {
 
 namespace {
 
 constexpr uint64_t block_bytes = 4 << 20;
-
-std::string shown(std::span<const uint64_t> extents) {
-  std::string text = "[";
-  for (const uint64_t extent : extents) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + "]";
-}
-
-uint64_t product(std::span<const uint64_t> extents) {
-  uint64_t all = 1;
-  for (const uint64_t extent : extents) all *= extent;
-  return all;
-}
-
-// Reused by every read of its thread, so that a steady reader touches no new memory.
-std::byte* scratch(uint64_t bytes) {
-  thread_local std::unique_ptr<std::byte[]> memory;
-  thread_local uint64_t size = 0;
-  if (size < bytes) {
-    memory.reset();
-    size = 0;
-    memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    size = bytes;
-  }
-  return memory.get();
-}
 
 // Visits the box in blocks of at most `most` elements (or one), in row-major order: whole trailing axes, a part of one
 // axis, single steps of the axes before it. visit(start, count, elements before this block).
@@ -75,49 +50,28 @@ void each_block(std::span<const uint64_t> start, std::span<const uint64_t> count
 }  // namespace
 
 Hdf5Array::Hdf5Array(const std::string& path, const std::string& dataset)
-    : file_(Hdf5File::share(path)), name_(absolute_name(dataset)) {
-  const hid_t file = file_->id();
-  switch (find_object(file, name_, path)) {
-    case Hdf5Kind::dataset:
-      break;
-    case Hdf5Kind::group:
-      throw sdk::Error(HR_INVALID_ARGUMENT, what() + " is a group, not a dataset; it holds " + contents(file, name_));
-    case Hdf5Kind::other:
-      throw sdk::Error(HR_INVALID_ARGUMENT, what() + " is a named type, not a dataset");
-  }
-  {
-    const Handle plain(H5Dopen2(file, name_.c_str(), H5P_DEFAULT));
-    if (!plain) {
-      throw sdk::Error(HR_DATA_CORRUPT, what() + " cannot be opened: " + hdf5_reason() +
-                                            "; the file is damaged: copy it again or leave it out");
-    }
-    layout_ = read_layout(plain.get(), what());
-  }
-  file_->dataset(name_, chunk_cache_bytes(layout_.chunk_bytes()));
-}
-
-std::string Hdf5Array::what() const { return in_quotes(name_) + " of " + in_quotes(file_->path()); }
+    : path_(path), name_(absolute_name(dataset)), planned_(planned_array(path_, name_)) {}
 
 void Hdf5Array::check_box(std::span<const uint64_t> start, std::span<const uint64_t> count) const {
-  for (size_t axis = 0; axis < layout_.shape.size(); ++axis) {
-    const uint64_t extent = layout_.shape[axis];
+  for (size_t axis = 0; axis < layout().shape.size(); ++axis) {
+    const uint64_t extent = layout().shape[axis];
     if (start[axis] <= extent && count[axis] <= extent - start[axis]) continue;
-    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " has shape " + shown(layout_.shape) + "; " + shown(count) +
+    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " has shape " + shown(layout().shape) + "; " + shown(count) +
                                               " from " + shown(start) + " reaches beyond it");
   }
 }
 
 const ArrayMember& Hdf5Array::checked_target(const hr_array_target& target) const {
   const bool whole = target.member == HR_WHOLE;
-  if (whole && layout_.compound) {
-    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " is a compound of " + std::to_string(layout_.members.size()) +
+  if (whole && layout().compound) {
+    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " is a compound of " + std::to_string(layout().members.size()) +
                                               " members; each is read by its own number");
   }
-  if (!whole && target.member >= layout_.members.size()) {
-    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " has " + std::to_string(layout_.members.size()) +
+  if (!whole && target.member >= layout().members.size()) {
+    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " has " + std::to_string(layout().members.size()) +
                                               " members; there is no member number " + std::to_string(target.member));
   }
-  const ArrayMember& member = whole ? layout_.element : layout_.members[target.member];
+  const ArrayMember& member = whole ? layout().element : layout().members[target.member];
   const std::string name = whole ? what() : "member " + in_quotes(member.name) + " of " + what();
   if (!member.readable()) {
     throw sdk::Error(HR_INVALID_ARGUMENT, name + " is of type " + member.type_name +
@@ -136,9 +90,21 @@ const ArrayMember& Hdf5Array::checked_target(const hr_array_target& target) cons
   return member;
 }
 
+// Under Hdf5Lock.
+Hdf5File::Dataset& Hdf5Array::library_dataset(uint64_t cache_bytes) const {
+  if (library_ == nullptr) {
+    auto file = Hdf5File::share(path_);
+    if (file->identity() != plan().file) throw_changed(path_);
+    library_ = std::move(file);
+  }
+  Hdf5File::Dataset& dataset = library_->dataset(name_, cache_bytes);
+  if (!memory_type_) memory_type_ = std::move(read_layout(dataset.id.get(), what()).memory_type);
+  return dataset;
+}
+
 void Hdf5Array::read_block(std::span<const uint64_t> start, std::span<const uint64_t> count, void* records) const {
   const Hdf5Lock lock;
-  const Hdf5File::Dataset& dataset = file_->dataset(name_, chunk_cache_bytes(layout_.chunk_bytes()));
+  const Hdf5File::Dataset& dataset = library_dataset(chunk_cache_bytes(layout().chunk_bytes()));
   const hsize_t elements = product(count);
   std::array<hsize_t, HR_MAX_DIMS> from{}, extent{};
   std::copy(start.begin(), start.end(), from.begin());
@@ -147,15 +113,61 @@ void Hdf5Array::read_block(std::span<const uint64_t> start, std::span<const uint
   herr_t status = count.empty() ? H5Sselect_all(dataset.space.get())
                                 : H5Sselect_hyperslab(dataset.space.get(), H5S_SELECT_SET, from.data(), nullptr,
                                                       extent.data(), nullptr);
-  if (status >= 0) {
-    status =
-        H5Dread(dataset.id.get(), layout_.memory_type.get(), memory.get(), dataset.space.get(), H5P_DEFAULT, records);
-  }
+  // Where nothing is stored and no fill value is told, libhdf5 leaves the memory as it is.
+  std::memset(records, 0, elements * layout().record_bytes);
+  if (status >= 0)
+    status = H5Dread(dataset.id.get(), memory_type_.get(), memory.get(), dataset.space.get(), H5P_DEFAULT, records);
   if (status >= 0) return;
   const std::string reason = hdf5_reason();
   const std::string sentence = what() + " cannot be read from " + shown(start) + " for " + shown(count) + ": " + reason;
   if (reason.find("errno = ") != std::string::npos) throw sdk::Error(HR_IO, sentence + "; check the disk");
   throw sdk::Error(HR_DATA_CORRUPT, sentence + "; the file is damaged: copy it again or leave it out");
+}
+
+std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const {
+  thread_local ThreadBuffer buffer;
+  const Hdf5Lock lock;
+  const Hdf5File::Dataset& dataset = library_dataset(0);
+  std::array<hsize_t, HR_MAX_DIMS> at{};
+  std::copy(origin.begin(), origin.end(), at.begin());
+  hsize_t bytes = 0;
+  if (H5Dget_chunk_storage_size(dataset.id.get(), at.data(), &bytes) < 0) {
+    const std::string reason = hdf5_reason();  // libhdf5 1.10 has one also for a chunk that was never written
+    if (reason.find("not allocated") == std::string::npos) throw BadPlace{.damage = reason};
+    return {};
+  }
+  if (bytes == 0) return {};
+  if (bytes > plan().file.size_bytes) throw BadPlace{.ends_early = true};
+  std::byte* stored = buffer.take(bytes);
+  std::memset(stored, 0, bytes);  // a damaged chunk may fill less than libhdf5 says
+  if (H5Dread_chunk(dataset.id.get(), H5P_DEFAULT, at.data(), &filter_mask, stored) < 0)
+    throw BadPlace{.damage = hdf5_reason()};
+  return {stored, bytes};
+}
+
+void Hdf5Array::throw_bad(const BadPlace& bad) const {
+  const std::span<const uint64_t> origin(bad.chunk_origin.data(), layout().shape.size());
+  const std::string part = bad.in_chunk ? "the chunk at " + shown(origin) + " of " + what() : what();
+  if (!bad.damage.empty()) {
+    throw sdk::Error(HR_DATA_CORRUPT, part + " is damaged: " + bad.damage + "; copy the file again or leave it out");
+  }
+  if (bad.ends_early) {
+    throw sdk::Error(HR_DATA_CORRUPT, part + " reaches beyond the end of the file; copy it again or leave it out");
+  }
+  throw sdk::Error(HR_IO, part + " cannot be read: " + std::strerror(bad.code) + "; check the disk");
+}
+
+void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                                const RecordSink& sink) const {
+  thread_local ThreadBuffer buffer;
+  if (std::byte* place = sink.as_it_is(0)) return read_block(start, count, place);
+  const uint64_t most = std::max<uint64_t>(1, block_bytes / sink.record_bytes());
+  each_block(start, count, most, [&](auto block_start, auto block_count, uint64_t done) {
+    const uint64_t elements = product(block_count);
+    std::byte* records = buffer.take(elements * sink.record_bytes());
+    read_block(block_start, block_count, records);
+    sink.put(records, done, elements);
+  });
 }
 
 void Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
@@ -164,31 +176,17 @@ void Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64
   for (const hr_array_target& target : targets) checked_target(target);
   if (targets.empty() || product(count) == 0) return;
 
-  const ArrayMember& element = layout_.element;
-  const hr_array_target& first = targets.front();
-  const bool as_it_is = targets.size() == 1 && first.member == HR_WHOLE && same_dtype(first.dtype, element.dtype) &&
-                        !element.big_endian && element.dtype.code != kDLBool &&
-                        (first.stride_bytes == 0 || first.stride_bytes == layout_.record_bytes);
-  if (as_it_is) return read_block(start, count, first.data);
-
-  each_block(start, count, block_bytes / layout_.record_bytes, [&](auto block_start, auto block_count, uint64_t done) {
-    const uint64_t elements = product(block_count);
-    std::byte* records = scratch(elements * layout_.record_bytes);
-    read_block(block_start, block_count, records);
-    for (const hr_array_target& target : targets) {
-      const ArrayMember& member = target.member == HR_WHOLE ? element : layout_.members[target.member];
-      const uint64_t stride = target.stride_bytes != 0 ? target.stride_bytes : member.values * (target.dtype.bits / 8u);
-      convert({.from_dtype = member.dtype,
-               .to_dtype = target.dtype,
-               .swap = member.big_endian,
-               .values = member.values,
-               .from = records + member.offset,
-               .to = static_cast<std::byte*>(target.data) + done * stride,
-               .from_stride = layout_.record_bytes,
-               .to_stride = stride,
-               .elements = elements});
-    }
-  });
+  const RecordSink sink(layout(), targets);
+  const ArrayPlan& plan = *planned_.plan;
+  if (plan.lane == Lane::library) return read_by_library(start, count, sink);
+  try {
+    const auto file = planned_.file->open();
+    if (plan.lane == Lane::contiguous) return read_contiguous(plan, file->get(), start, count, sink);
+    read_chunks(plan, file->get(), start, count, sink,
+                [this](const Coordinates& origin, uint32_t& mask) { return fetch_chunk(origin, mask); });
+  } catch (const BadPlace& bad) {
+    throw_bad(bad);
+  }
 }
 
 }  // namespace headroom

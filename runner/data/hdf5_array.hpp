@@ -2,36 +2,45 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "data/array_plans.hpp"
+#include "data/direct_read.hpp"
 #include "data/hdf5_file.hpp"
-#include "data/hdf5_layout.hpp"
 
 namespace headroom {
 
-// Made and destroyed under Hdf5Lock. const members from any thread, without it.
+// Destroyed under Hdf5Lock. const members from any thread, without it.
 class Hdf5Array {
  public:
+  // Without Hdf5Lock: libhdf5 looks at the file in a child (hdf5_child.hpp).
   Hdf5Array(const std::string& path, const std::string& dataset);
 
-  const ArrayLayout& layout() const { return layout_; }
+  const ArrayLayout& layout() const { return planned_.plan->layout; }
+  const ArrayPlan& plan() const { return *planned_.plan; }
 
-  // hr_arrays.read_box: takes Hdf5Lock for each block of at most 4 MiB, converts outside of it. Throws sdk::Error.
+  // hr_arrays.read_box, by the lane that was planned. Throws sdk::Error.
   void read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
                 std::span<const hr_array_target> targets) const;
 
   // "'/emg2pose/timeseries' of '/data/a.hdf5'", for sentences.
-  std::string what() const;
+  std::string what() const { return dataset_of(name_, path_); }
 
  private:
+  void read_by_library(std::span<const uint64_t> start, std::span<const uint64_t> count, const RecordSink& sink) const;
   void read_block(std::span<const uint64_t> start, std::span<const uint64_t> count, void* records) const;
+  std::span<const std::byte> fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const;
+  Hdf5File::Dataset& library_dataset(uint64_t cache_bytes) const;
+  [[noreturn]] void throw_bad(const BadPlace& bad) const;
   const ArrayMember& checked_target(const hr_array_target& target) const;
   void check_box(std::span<const uint64_t> start, std::span<const uint64_t> count) const;
 
-  std::shared_ptr<Hdf5File> file_;
-  std::string name_;
-  ArrayLayout layout_;
+  std::string path_, name_;
+  PlannedArray planned_;
+  mutable std::shared_ptr<Hdf5File> library_;  // of the lanes that need it, from their first read on; under Hdf5Lock
+  mutable Handle memory_type_;
 };
 
 }  // namespace headroom

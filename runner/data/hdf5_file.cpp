@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "data/chunk_cache.hpp"
 #include "data/descriptor.hpp"
 
 namespace headroom {
@@ -19,14 +20,6 @@ namespace {
 
 constexpr size_t most_open_files = 128;
 constexpr uint64_t mebibyte = 1 << 20;
-
-[[noreturn]] void cannot_open(const std::string& path, int code) {
-  if (code == ENOENT) throw sdk::Error(HR_NOT_FOUND, in_quotes(path) + " does not exist; check the path");
-  const char* advice = code == EACCES || code == EPERM    ? "; make it readable for this user"
-                       : code == EMFILE || code == ENFILE ? "; raise the limit of open files (ulimit -n)"
-                                                          : "; check the path and the disk";
-  throw sdk::Error(HR_IO, "cannot open " + in_quotes(path) + ": " + std::strerror(code) + advice);
-}
 
 // The signature stands at byte 0, or after a user block of 512, 1024, 2048, ... bytes.
 bool has_signature(int file, off_t size) {
@@ -61,10 +54,6 @@ uint64_t number_after(const std::string& text, std::string_view label) {
   return number;
 }
 
-[[noreturn]] void changed(const std::string& path) {
-  throw sdk::Error(HR_IO, in_quotes(path) + " was changed or replaced while it was in use; start the run again");
-}
-
 [[noreturn]] void cannot_parse(const std::string& path, off_t size) {
   const std::string reason = hdf5_reason();
   if (reason.find("truncated file") != std::string::npos) {
@@ -83,19 +72,18 @@ uint64_t number_after(const std::string& text, std::string_view label) {
 
 struct Opened {
   Handle id;
-  struct stat identity;
+  FileIdentity identity;
 };
 
 Opened open_file(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) cannot_open(path, errno);
-  Opened opened{};
-  if (fstat(file.get(), &opened.identity) != 0) cannot_open(path, errno);
-  if (S_ISDIR(opened.identity.st_mode))
-    throw sdk::Error(HR_IO, in_quotes(path) + " is a folder; an HDF5 file is needed");
-  if (!S_ISREG(opened.identity.st_mode))
+  if (file.get() < 0) throw_cannot_open(path, errno);
+  struct stat found {};
+  if (fstat(file.get(), &found) != 0) throw_cannot_open(path, errno);
+  if (S_ISDIR(found.st_mode)) throw sdk::Error(HR_IO, in_quotes(path) + " is a folder; an HDF5 file is needed");
+  if (!S_ISREG(found.st_mode))
     throw sdk::Error(HR_IO, in_quotes(path) + " is not a regular file; an HDF5 file is needed");
-  const off_t size = opened.identity.st_size;
+  const off_t size = found.st_size;
   if (size == 0) throw sdk::Error(HR_DATA_CORRUPT, in_quotes(path) + " is empty (0 bytes); write or copy it again");
   const bool locks = lockable(file.get(), path);
   if (!has_signature(file.get(), size)) {
@@ -104,21 +92,16 @@ Opened open_file(const std::string& path) {
   }
   const Handle access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_file_locking(access.get(), locks, true);
-  opened.id = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
+  Opened opened{Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get())), FileIdentity::of(found)};
   if (!opened.id) cannot_parse(path, size);
   return opened;
-}
-
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
-         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
 }  // namespace
 
 struct Hdf5File::Pool {
-  std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Hdf5File>> files;
-  std::list<Hdf5File*> open;  // used last: first
+  std::map<std::pair<uint64_t, uint64_t>, std::weak_ptr<Hdf5File>> files;  // by device and inode
+  std::list<Hdf5File*> open;                                               // used last: first
   uint64_t cache_bytes = 0, cache_limit = 32 * mebibyte;
 
   void close_least_used(size_t files_kept) {
@@ -132,11 +115,10 @@ Hdf5File::Pool& Hdf5File::pool() {
 }
 
 std::shared_ptr<Hdf5File> Hdf5File::share(const std::string& path) {
-  struct stat found;
-  if (stat(path.c_str(), &found) != 0) cannot_open(path, errno);
-  auto& known = pool().files[{found.st_dev, found.st_ino}];
+  const FileIdentity found = identify(path);
+  auto& known = pool().files[{found.device, found.inode}];
   if (auto file = known.lock()) {
-    if (!same_file(file->identity_, found)) changed(path);
+    if (file->identity_ != found) throw_changed(path);
     file->id();
     return file;
   }
@@ -148,13 +130,15 @@ std::shared_ptr<Hdf5File> Hdf5File::share(const std::string& path) {
 
 Hdf5File::~Hdf5File() {
   close();
-  const auto known = pool().files.find({identity_.st_dev, identity_.st_ino});
+  const auto known = pool().files.find({identity_.device, identity_.inode});
   if (known != pool().files.end() && known->second.expired()) pool().files.erase(known);
 }
 
 void Hdf5File::close() {
-  for (const Dataset& dataset : datasets_) pool().cache_bytes -= dataset.cache_bytes;
+  uint64_t cache_bytes = 0;
+  for (const Dataset& dataset : datasets_) cache_bytes += dataset.cache_bytes;
   datasets_.clear();
+  if (cache_bytes > 0) ChunkCache::shared().set_aside(pool().cache_bytes -= cache_bytes);
   id_ = Handle();
   std::erase(pool().open, this);
 }
@@ -167,7 +151,7 @@ hid_t Hdf5File::id() {
   }
   pool().close_least_used(most_open_files - 1);
   Opened opened = open_file(path_);
-  if (!same_file(opened.identity, identity_)) changed(path_);
+  if (opened.identity != identity_) throw_changed(path_);
   id_ = std::move(opened.id);
   open.push_front(this);
   return id_.get();
@@ -188,7 +172,7 @@ Hdf5File::Dataset& Hdf5File::dataset(const std::string& name, uint64_t cache_byt
     throw sdk::Error(HR_DATA_CORRUPT, "cannot open dataset " + in_quotes(name) + " of " + in_quotes(path_) + ": " +
                                           hdf5_reason() + "; the file is damaged: copy it again or leave it out");
   }
-  pool().cache_bytes += cache_bytes;
+  if (cache_bytes > 0) ChunkCache::shared().set_aside(pool().cache_bytes += cache_bytes);
   pool().close_least_used(most_open_files);
   return datasets_.emplace_back(std::move(dataset));
 }

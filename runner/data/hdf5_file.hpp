@@ -6,8 +6,8 @@
 #include <list>
 #include <memory>
 #include <string>
-#include <sys/stat.h>
 
+#include "data/file_identity.hpp"
 #include "data/hdf5.hpp"
 
 namespace headroom {
@@ -22,6 +22,7 @@ class Hdf5File {
   ~Hdf5File();
 
   const std::string& path() const { return path_; }
+  const FileIdentity& identity() const { return identity_; }
   hid_t id();
 
   // A dataset and its dataspace, kept open with the file. `cache_bytes` of its decoded chunks are kept.
@@ -38,11 +39,11 @@ class Hdf5File {
  private:
   struct Pool;
   static Pool& pool();
-  Hdf5File(std::string path, const struct stat& identity) : path_(std::move(path)), identity_(identity) {}
+  Hdf5File(std::string path, const FileIdentity& identity) : path_(std::move(path)), identity_(identity) {}
   void close();
 
   std::string path_;
-  struct stat identity_;
+  FileIdentity identity_;
   Handle id_;
   std::list<Dataset> datasets_;  // of the open file
 };

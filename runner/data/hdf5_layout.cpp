@@ -111,6 +111,7 @@ void take_members(hid_t type, ArrayLayout& layout) {
   }
   layout.record_bytes = layout.element_bytes;
   layout.memory_type = Handle(H5Tcopy(type));
+  layout.as_in_file = whole;
   if (whole) return;
 
   // Lists, references and the like have another form in memory: a record of the readable members alone.
@@ -145,6 +146,7 @@ void take_type(hid_t dataset, const std::string& what, ArrayLayout& layout) {
   layout.element = describe(type.get(), "");
   if (!layout.element.shape.empty()) layout.element.dtype.bits = 0;  // hr_array_info has no place for its shape
   layout.record_bytes = layout.element_bytes;
+  layout.as_in_file = layout.element.readable();
   layout.memory_type = Handle(H5Tcopy(type.get()));
 }
 

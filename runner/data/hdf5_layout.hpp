@@ -31,6 +31,7 @@ struct ArrayLayout {
   bool filtered = false;
   uint64_t element_bytes = 0;    // in the file
   uint64_t record_bytes = 0;     // in the record libhdf5 hands over
+  bool as_in_file = false;       // that record is the file's, byte by byte
   Handle memory_type;            // of that record
   uint64_t chunk_bytes() const;  // of one chunk; 0 where contiguous
 };

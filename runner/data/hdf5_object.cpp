@@ -104,6 +104,14 @@ void read_number(hid_t attribute, hid_t type, hr_attribute& out, const std::stri
   if (status < 0) throw sdk::Error(HR_DATA_CORRUPT, what + " cannot be read: " + hdf5_reason());
 }
 
+std::string file_name(hid_t file) {
+  const ssize_t length = H5Fget_name(file, nullptr, 0);
+  std::string name(length > 0 ? static_cast<size_t>(length) + 1 : 1, '\0');
+  H5Fget_name(file, name.data(), name.size());
+  name.pop_back();
+  return name;
+}
+
 }  // namespace
 
 std::string absolute_name(const std::string& object) {
@@ -119,7 +127,10 @@ std::vector<Hdf5Name> list_group(hid_t file, const std::string& group) {
   std::vector<Hdf5Name> names;
   hsize_t at = 0;
   if (H5Literate_by_name(file, group.c_str(), H5_INDEX_NAME, H5_ITER_NATIVE, &at, take_link, &names, H5P_DEFAULT) < 0) {
-    throw sdk::Error(HR_DATA_CORRUPT, "group " + in_quotes(group) + " cannot be listed: " + hdf5_reason());
+    const std::string reason = hdf5_reason();
+    throw sdk::Error(HR_DATA_CORRUPT, "group " + in_quotes(group) + " of " + in_quotes(file_name(file)) +
+                                          " cannot be listed: " + reason +
+                                          "; the file is damaged: copy it again or leave it out");
   }
   std::sort(names.begin(), names.end(), [](const Hdf5Name& a, const Hdf5Name& b) { return a.name < b.name; });
   return names;

@@ -1,6 +1,7 @@
 #include "data/services.hpp"
 
 #include "data/arrays.hpp"
+#include "data/chunk_cache.hpp"
 #include "data/hdf5_file.hpp"
 #include "plugins/host.hpp"
 
@@ -14,8 +15,10 @@ void register_data_services() {
 }
 
 void set_chunk_cache_limit(int64_t bytes) {
+  const uint64_t limit = bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+  ChunkCache::shared().set_limit(limit);
   const Hdf5Lock lock;
-  Hdf5File::limit_chunk_caches(bytes > 0 ? static_cast<uint64_t>(bytes) : 0);
+  Hdf5File::limit_chunk_caches(limit);
 }
 
 }  // namespace headroom

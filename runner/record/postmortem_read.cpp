@@ -57,7 +57,8 @@ Postmortem read_postmortem(const fs::path& run) {
     throw Error(Exit::bad_input, "postmortem",
                 run.string() + " is no run folder: give a run's own, runs/<name>/<time>-<id>");
   }
-  if (const Json written = read_json_file(run / postmortem_file); written.is_object() && written.value("format", 0) == 1)
+  if (const Json written = read_json_file(run / postmortem_file);
+      written.is_object() && written.value("format", 0) == 1)
     return {written};
 
   Json json = {{"format", 1}, {"time", time_of(now_ms())}, {"source", "run folder"}, {"advice", Json::object()}};

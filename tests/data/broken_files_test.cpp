@@ -323,10 +323,10 @@ TEST_F(BrokenFile, DamagedChunk) {
   // The chunks lie behind the metadata: the last quarter of the file holds compressed values.
   for (size_t i = bytes.size() * 3 / 4; i < bytes.size(); ++i) bytes[i] = static_cast<char>(~bytes[i]);
   write_text(path_, bytes);
-  EXPECT_EQ(failure("/emg2pose/timeseries", {1000}),
-            "DATA_CORRUPT: '/emg2pose/timeseries' of 'FILE' cannot be read from [0] for [1000]: inflate() failed; the "
-            "file is damaged: copy it "
-            "again or leave it out");
+  EXPECT_EQ(
+      failure("/emg2pose/timeseries", {1000}),
+      "DATA_CORRUPT: the chunk at [300] of '/emg2pose/timeseries' of 'FILE' is damaged: it does not inflate; copy "
+      "the file again or leave it out");
 }
 
 TEST_F(BrokenFile, NullDataspaceAndTooManyAxes) {

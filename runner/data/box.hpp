@@ -1,0 +1,77 @@
+// Boxes of row-major arrays: which elements of a block of the file are wanted, and where each goes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "headroom/abi.h"
+
+namespace headroom {
+
+using Coordinates = std::array<uint64_t, HR_MAX_DIMS>;
+
+inline uint64_t product(std::span<const uint64_t> extents) {
+  uint64_t all = 1;
+  for (const uint64_t extent : extents) all *= extent;
+  return all;
+}
+
+// "[4, 2]", for sentences.
+inline std::string shown(std::span<const uint64_t> extents) {
+  std::string text = "[";
+  for (const uint64_t extent : extents) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  return text + "]";
+}
+
+// Elements in `axes` nested loops, the innermost over neighbours on both sides. Strides and starts are in elements.
+struct Region {
+  size_t axes = 0;
+  Coordinates count{}, from_stride{}, to_stride{};
+  uint64_t from = 0;  // of its first element in the block
+  uint64_t to = 0;    // of its first element in the box
+};
+
+// What the box [start, start + count) has of a block of `block_shape` whose first element is at `origin`, with axes
+// merged where both sides run on. REQUIRES that they meet.
+inline Region region_of(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                        std::span<const uint64_t> origin, std::span<const uint64_t> block_shape) {
+  Region all;
+  Coordinates taken{}, from_stride{}, to_stride{};
+  uint64_t from_step = 1, to_step = 1;
+  for (size_t axis = count.size(); axis-- > 0;) {
+    const uint64_t first = std::max(start[axis], origin[axis]);
+    const uint64_t end = std::min(start[axis] + count[axis], origin[axis] + block_shape[axis]);
+    taken[axis] = end - first;
+    from_stride[axis] = from_step;
+    to_stride[axis] = to_step;
+    all.from += (first - origin[axis]) * from_step;
+    all.to += (first - start[axis]) * to_step;
+    from_step *= block_shape[axis];
+    to_step *= count[axis];
+  }
+  for (size_t axis = 0; axis < count.size(); ++axis) {
+    if (taken[axis] == 1 && axis + 1 < count.size()) continue;
+    const size_t last = all.axes;
+    const bool runs_on = last > 0 && all.from_stride[last - 1] == taken[axis] * from_stride[axis] &&
+                         all.to_stride[last - 1] == taken[axis] * to_stride[axis];
+    const size_t at = runs_on ? last - 1 : all.axes++;
+    all.count[at] = runs_on ? all.count[at] * taken[axis] : taken[axis];
+    all.from_stride[at] = from_stride[axis];
+    all.to_stride[at] = to_stride[axis];
+  }
+  if (all.axes == 0) all = {1, {1}, {1}, {1}, all.from, all.to};
+  return all;
+}
+
+// run(from, to, elements) for each row of neighbours over the axes [axis, region.axes).
+template <class Run>
+void each_run(const Region& region, size_t axis, uint64_t from, uint64_t to, Run&& run) {
+  if (axis + 1 == region.axes) return run(from, to, region.count[axis]);
+  for (uint64_t i = 0; i < region.count[axis]; ++i)
+    each_run(region, axis + 1, from + i * region.from_stride[axis], to + i * region.to_stride[axis], run);
+}
+
+}  // namespace headroom

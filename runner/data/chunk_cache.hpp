@@ -1,0 +1,88 @@
+// Decoded chunks of all datasets under one byte limit: least recently used ones go first. A chunk is decoded once, by
+// one thread, while others who want it wait and all other chunks go on.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+
+#include "memory/relief.hpp"
+
+namespace headroom {
+
+struct ChunkKey {
+  uint64_t array = 0;  // ArrayPlan::id
+  uint64_t cell = 0;   // of its grid
+  bool operator==(const ChunkKey&) const = default;
+};
+
+// Never changes once it is handed out; lives as long as somebody holds it, in the cache or not.
+class DecodedChunk {
+ public:
+  DecodedChunk(std::unique_ptr<std::byte[]> bytes, uint64_t size);
+  ~DecodedChunk();
+  DecodedChunk(const DecodedChunk&) = delete;
+  DecodedChunk& operator=(const DecodedChunk&) = delete;
+  std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  uint64_t size_;
+};
+
+// All members from any thread.
+class ChunkCache {
+ public:
+  using Decode = std::function<void(std::span<std::byte>)>;
+
+  // The process's own.
+  static ChunkCache& shared();
+  ChunkCache();
+
+  // What `decode` writes into `bytes` bytes, kept where the limit allows. What it throws goes through, and nothing is
+  // kept.
+  std::shared_ptr<const DecodedChunk> get(const ChunkKey& key, uint64_t bytes, const Decode& decode);
+
+  void set_limit(uint64_t bytes);
+  // libhdf5's own chunk caches take `bytes` of the limit.
+  void set_aside(uint64_t bytes);
+
+  struct Statistics {
+    uint64_t hits = 0, misses = 0, kept_bytes = 0;
+  };
+  Statistics statistics() const;
+
+ private:
+  struct Entry {
+    ChunkKey key;
+    uint64_t size = 0;                    // of the limit; 0: not kept
+    std::shared_ptr<DecodedChunk> chunk;  // null while it is decoded
+  };
+  struct Hash {
+    size_t operator()(const ChunkKey& key) const {
+      return std::hash<uint64_t>()(key.array * 0x9E3779B97F4A7C15u ^ key.cell * 0xC2B2AE3D27D4EB4Fu);
+    }
+  };
+  using Entries = std::list<Entry>;
+
+  uint64_t room() const;  // the limit that holds now
+  std::unique_ptr<std::byte[]> make_room(uint64_t most_kept, uint64_t reusable);
+  Entries::iterator drop(Entries::iterator entry);
+  int64_t give_back(int64_t wanted_bytes);
+
+  mutable std::mutex mutex_;
+  std::condition_variable decoded_;
+  Entries entries_;  // used last: first
+  std::unordered_map<ChunkKey, Entries::iterator, Hash> by_key_;
+  uint64_t limit_ = 32 << 20, aside_ = 0, kept_ = 0, hits_ = 0, misses_ = 0;
+  int tightened_ = 0;  // times that pressure halved the limit
+  RungRegistration rung_;
+};
+
+}  // namespace headroom

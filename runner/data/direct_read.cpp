@@ -1,0 +1,187 @@
+#include "data/direct_read.hpp"
+
+#include "data/chunk_cache.hpp"
+#include "data/open_files.hpp"
+#include "data/thread_buffer.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr uint64_t block_bytes = 4 << 20;  // of one read into scratch memory
+constexpr uint64_t call_bytes = 4 << 10;   // what could be read in the time that a further call takes
+
+void read_or_blame(int file, uint64_t offset, void* to, uint64_t bytes) {
+  try {
+    read_exactly(file, offset, to, bytes);
+  } catch (const ReadFailure& failure) {
+    throw BadPlace{.code = failure.code, .ends_early = failure.code == 0};
+  }
+}
+
+// A row-major block of records as it stands in a file.
+class FileBlock {
+ public:
+  FileBlock(int file, uint64_t offset, const Region& region, const RecordSink& sink)
+      : file_(file), offset_(offset), region_(region), sink_(sink), record_(sink.record_bytes()) {}
+
+  void read() const { read(0, region_.from, region_.to); }
+
+ private:
+  void read(size_t axis, uint64_t from, uint64_t to) const {
+    if (axis + 1 == region_.axes) return read_run(from, to, region_.count[axis]);
+    uint64_t runs = 1, wanted = 1, span = 1;
+    for (size_t a = axis; a < region_.axes; ++a) {
+      if (a + 1 < region_.axes) runs *= region_.count[a];
+      wanted *= region_.count[a];
+      span += (region_.count[a] - 1) * region_.from_stride[a];
+    }
+    const uint64_t row_bytes = region_.from_stride[axis] * record_;
+    if ((span - wanted) * record_ <= runs * call_bytes && row_bytes <= block_bytes)
+      return read_rows(axis, from, to, block_bytes / row_bytes);
+    for (uint64_t i = 0; i < region_.count[axis]; ++i)
+      read(axis + 1, from + i * region_.from_stride[axis], to + i * region_.to_stride[axis]);
+  }
+
+  // With what stands between them, at most `most` rows of the axis in one read.
+  void read_rows(size_t axis, uint64_t from, uint64_t to, uint64_t most) const {
+    Region rows = region_;
+    for (uint64_t done = 0; done < region_.count[axis]; done += most) {
+      rows.count[axis] = std::min(most, region_.count[axis] - done);
+      uint64_t span = 1;
+      for (size_t a = axis; a < rows.axes; ++a) span += (rows.count[a] - 1) * rows.from_stride[a];
+      const std::byte* records = read_records(from + done * rows.from_stride[axis], span);
+      each_run(rows, axis, 0, to + done * rows.to_stride[axis],
+               [&](uint64_t at, uint64_t index, uint64_t count) { sink_.put(records + at * record_, index, count); });
+    }
+  }
+
+  void read_run(uint64_t from, uint64_t to, uint64_t count) const {
+    if (std::byte* place = sink_.as_it_is(to))
+      return read_or_blame(file_, offset_ + from * record_, place, count * record_);
+    const uint64_t step = std::max<uint64_t>(1, block_bytes / record_);
+    for (uint64_t done = 0; done < count; done += step) {
+      const uint64_t records = std::min(step, count - done);
+      sink_.put(read_records(from + done, records), to + done, records);
+    }
+  }
+
+  const std::byte* read_records(uint64_t from, uint64_t count) const {
+    thread_local ThreadBuffer buffer;
+    std::byte* records = buffer.take(count * record_);
+    read_or_blame(file_, offset_ + from * record_, records, count * record_);
+    return records;
+  }
+
+  int file_;
+  uint64_t offset_;
+  const Region& region_;
+  const RecordSink& sink_;
+  uint64_t record_;
+};
+
+// The chunks that one box touches, one after the other.
+class ChunkReader {
+ public:
+  ChunkReader(const ArrayPlan& plan, int file, const RecordSink& sink, const FetchChunk& fetch)
+      : plan_(plan), file_(file), sink_(sink), fetch_(fetch) {}
+
+  void read(const Coordinates& origin, uint64_t cell, const Region& region) const {
+    if (plan_.lane == Lane::chunk_table) {
+      const StoredChunk& stored = plan_.chunks[cell];
+      if (stored.bytes == 0) return fill(region);
+      if (is_raw(stored)) return FileBlock(file_, stored.offset, region, sink_).read();
+    }
+    const auto chunk = ChunkCache::shared().get({plan_.id, cell}, plan_.layout.chunk_bytes(),
+                                                [&](std::span<std::byte> bytes) { decode(origin, cell, bytes); });
+    const std::byte* records = chunk->bytes().data();
+    const uint64_t record = sink_.record_bytes();
+    each_run(region, 0, region.from, region.to,
+             [&](uint64_t from, uint64_t to, uint64_t count) { sink_.put(records + from * record, to, count); });
+  }
+
+ private:
+  bool is_raw(const StoredChunk& stored) const {
+    const uint64_t used = ~uint64_t{stored.filter_mask} & ((uint64_t{1} << plan_.filters.size()) - 1);
+    return used == 0 && stored.bytes == plan_.layout.chunk_bytes();
+  }
+
+  void decode(const Coordinates& origin, uint64_t cell, std::span<std::byte> chunk) const {
+    try {
+      if (plan_.lane == Lane::chunk_table) {
+        thread_local ThreadBuffer buffer;
+        const StoredChunk& stored = plan_.chunks[cell];
+        std::byte* bytes = buffer.take(stored.bytes);
+        read_or_blame(file_, stored.offset, bytes, stored.bytes);
+        decode_chunk(plan_.filters, stored.filter_mask, {bytes, stored.bytes}, chunk);
+        return;
+      }
+      uint32_t mask = 0;
+      const auto bytes = fetch_(origin, mask);
+      if (!bytes.empty()) {
+        decode_chunk(plan_.filters, mask, bytes, chunk);
+        return;
+      }
+    } catch (const DamagedChunk& damage) {
+      throw BadPlace{.damage = damage.what()};
+    }
+    for (uint64_t at = 0; at < chunk.size(); at += plan_.fill.size())
+      std::copy(plan_.fill.begin(), plan_.fill.end(), chunk.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
+  void fill(const Region& region) const {
+    each_run(region, 0, region.from, region.to, [&](uint64_t, uint64_t to, uint64_t count) {
+      for (uint64_t i = 0; i < count; ++i) sink_.put(plan_.fill.data(), to + i, 1);
+    });
+  }
+
+  const ArrayPlan& plan_;
+  int file_;
+  const RecordSink& sink_;
+  const FetchChunk& fetch_;
+};
+
+}  // namespace
+
+void read_contiguous(const ArrayPlan& plan, int file, std::span<const uint64_t> start, std::span<const uint64_t> count,
+                     const RecordSink& sink) {
+  const Coordinates origin{};
+  const Region region = region_of(start, count, {origin.data(), count.size()}, plan.layout.shape);
+  FileBlock(file, plan.offset, region, sink).read();
+}
+
+void read_chunks(const ArrayPlan& plan, int file, std::span<const uint64_t> start, std::span<const uint64_t> count,
+                 const RecordSink& sink, const FetchChunk& fetch) {
+  const std::vector<uint64_t>& extent = plan.layout.chunk;
+  const size_t axes = count.size();
+  Coordinates first{}, last{};
+  for (size_t axis = 0; axis < axes; ++axis) {
+    first[axis] = start[axis] / extent[axis];
+    last[axis] = (start[axis] + count[axis] - 1) / extent[axis];
+  }
+  const ChunkReader reader(plan, file, sink, fetch);
+  for (Coordinates at = first;;) {
+    Coordinates origin{};
+    uint64_t cell = 0;
+    for (size_t axis = 0; axis < axes; ++axis) {
+      origin[axis] = at[axis] * extent[axis];
+      cell = cell * plan.grid[axis] + at[axis];
+    }
+    try {
+      reader.read(origin, cell, region_of(start, count, {origin.data(), axes}, extent));
+    } catch (BadPlace& bad) {
+      bad.in_chunk = true;
+      bad.chunk_origin = origin;
+      throw;
+    }
+    size_t axis = axes;
+    while (axis > 0 && at[axis - 1] == last[axis - 1]) {
+      --axis;
+      at[axis] = first[axis];
+    }
+    if (axis == 0) return;
+    ++at[axis - 1];
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,38 @@
+// What is asked of libhdf5 about a file, and the answers, as messages between a process and the child that asks for it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/hdf5_object.hpp"
+#include "data/hdf5_plan.hpp"
+
+namespace headroom {
+
+struct Hdf5Question {
+  enum class Kind : uint8_t { plan, list, attribute };
+  Kind kind{};
+  std::string folder;     // relative paths start here
+  std::string path;       // of the file
+  std::string object;     // dataset or group, absolute
+  std::string attribute;  // its name
+};
+
+struct Hdf5Answer {
+  hr_status status = HR_OK;
+  std::string sentence;  // where status is not HR_OK
+  ArrayPlan plan;
+  std::vector<Hdf5Name> names;
+  hr_attribute attribute{};
+};
+
+// Opens the file, answers, closes it. Failures become status and sentence. Takes Hdf5Lock.
+Hdf5Answer answer_here(const Hdf5Question& question, bool may_print);
+
+std::string to_bytes(const Hdf5Question& question);
+std::string to_bytes(const Hdf5Answer& answer);
+// Throw std::runtime_error for what is no such message.
+Hdf5Question question_from(std::span<const char> bytes);
+Hdf5Answer answer_from(std::span<const char> bytes);
+
+}  // namespace headroom

@@ -1,0 +1,100 @@
+#include "data/open_files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <list>
+#include <mutex>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <unordered_map>
+
+namespace headroom {
+
+namespace {
+
+// A quarter of what the process may open, and at most 128.
+size_t most_open_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
+  return std::clamp<size_t>(limit.rlim_cur / 4, 1, 128);
+}
+
+}  // namespace
+
+class OpenFiles {
+ public:
+  std::shared_ptr<const Descriptor> use(PlannedFile& file) {
+    const std::lock_guard lock(mutex_);
+    if (file.descriptor_ != nullptr) {
+      recent_.splice(recent_.begin(), recent_, place_[&file]);
+      return file.descriptor_;
+    }
+    while (recent_.size() >= most_) close(*recent_.back());
+    int number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+    while (number < 0 && (errno == EMFILE || errno == ENFILE) && !recent_.empty()) {  // others hold descriptors too
+      close(*recent_.back());
+      number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+    }
+    if (number < 0) throw_cannot_open(file.path(), errno);
+    file.descriptor_ = std::make_shared<const Descriptor>(number);
+    recent_.push_front(&file);
+    place_[&file] = recent_.begin();
+    return file.descriptor_;
+  }
+
+  void forget(PlannedFile& file) {
+    const std::lock_guard lock(mutex_);
+    if (file.descriptor_ != nullptr) close(file);
+  }
+
+ private:
+  void close(PlannedFile& file) {
+    const auto at = place_.find(&file);
+    recent_.erase(at->second);
+    place_.erase(at);
+    file.descriptor_ = nullptr;
+  }
+
+  std::mutex mutex_;
+  const size_t most_ = most_open_files();
+  std::list<PlannedFile*> recent_;  // used last: first
+  std::unordered_map<const PlannedFile*, std::list<PlannedFile*>::iterator> place_;
+};
+
+namespace {
+
+OpenFiles& open_files() {
+  static auto* files = new OpenFiles;  // arrays may close until the process ends
+  return *files;
+}
+
+}  // namespace
+
+PlannedFile::~PlannedFile() { open_files().forget(*this); }
+
+std::shared_ptr<const Descriptor> PlannedFile::open() {
+  auto descriptor = open_files().use(*this);
+  struct stat found {};
+  if (fstat(descriptor->get(), &found) != 0) throw_cannot_open(path_, errno);
+  if (FileIdentity::of(found) != identity_) {
+    open_files().forget(*this);
+    throw_changed(path_);
+  }
+  return descriptor;
+}
+
+void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes) {
+  constexpr uint64_t most_at_once = 1 << 30;
+  auto* next = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t read = ::pread(file, next, std::min(bytes, most_at_once), static_cast<off_t>(offset));
+    if (read < 0 && errno == EINTR) continue;
+    if (read <= 0) throw ReadFailure(read < 0 ? errno : 0);
+    next += read;
+    offset += static_cast<uint64_t>(read);
+    bytes -= static_cast<uint64_t>(read);
+  }
+}
+
+}  // namespace headroom

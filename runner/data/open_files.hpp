@@ -1,0 +1,45 @@
+// The files that are read without libhdf5: few descriptors for any number of files.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "data/descriptor.hpp"
+#include "data/file_identity.hpp"
+
+namespace headroom {
+
+// One file as it was when it was planned. Its descriptor opens when it is needed; of many files the one unused for
+// longest is closed, and opens again by itself. All members from any thread.
+class PlannedFile {
+ public:
+  PlannedFile(std::string path, const FileIdentity& identity) : path_(std::move(path)), identity_(identity) {}
+  ~PlannedFile();
+  PlannedFile(const PlannedFile&) = delete;
+  PlannedFile& operator=(const PlannedFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  const FileIdentity& identity() const { return identity_; }
+
+  // Stays open while the result is held. Throws sdk::Error when the file is not there or no longer what it was.
+  std::shared_ptr<const Descriptor> open();
+
+ private:
+  friend class OpenFiles;
+  std::string path_;
+  FileIdentity identity_;
+  std::shared_ptr<const Descriptor> descriptor_;  // guarded by OpenFiles
+};
+
+// The bytes are not to be had: `code` is errno, 0 where the file ends before them.
+struct ReadFailure : std::runtime_error {
+  explicit ReadFailure(int error_number) : std::runtime_error("read failed"), code(error_number) {}
+  int code;
+};
+
+// All of [offset, offset + bytes), or ReadFailure.
+void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes);
+
+}  // namespace headroom
