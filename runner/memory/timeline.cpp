@@ -21,7 +21,7 @@ int64_t TimelineSample::bytes_of(uint32_t wanted) const {
   return 0;
 }
 
-void Timeline::add(int64_t time_ms, const std::vector<WatchedProcess>& processes, const Surroundings& around) {
+void Timeline::add(int64_t time_ms, const std::vector<WatchedProcess>& processes, const MemoryAround& around) {
   std::vector<const WatchedProcess*> order;
   for (const WatchedProcess& process : processes) order.push_back(&process);
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });

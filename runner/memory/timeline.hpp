@@ -21,7 +21,7 @@ struct ProcessSeries {
   bool by_rss = false;
 };
 
-struct Surroundings {
+struct MemoryAround {
   int64_t used_bytes = 0;                     // of the cgroup or machine that bounds the program; 0: not known
   double some_percent = 0, full_percent = 0;  // memory pressure (PSI) over the last ten seconds
 };
@@ -30,7 +30,7 @@ struct TimelineSample {
   int64_t time_ms = 0;
   int64_t total_bytes = 0;
   uint32_t processes = 0;
-  Surroundings around = {};
+  MemoryAround around = {};
   std::vector<std::pair<uint32_t, int64_t>> bytes = {};  // by number of series; others only where there are some
 
   int64_t bytes_of(uint32_t series) const;
@@ -38,7 +38,7 @@ struct TimelineSample {
 
 class Timeline {
  public:
-  void add(int64_t time_ms, const std::vector<WatchedProcess>& processes, const Surroundings& around);
+  void add(int64_t time_ms, const std::vector<WatchedProcess>& processes, const MemoryAround& around);
 
   // The use so far was of another cgroup than that to come.
   void forget_use();

@@ -104,7 +104,7 @@ class Watch {
     return bound;
   }
 
-  Surroundings surroundings(const std::vector<WatchedProcess>& processes) {
+  MemoryAround surroundings(const std::vector<WatchedProcess>& processes) {
     const std::string system = read_proc_file("/proc/meminfo").value_or("");
     const int64_t machine_bytes = number_after(system, "MemTotal:").value_or(0) * 1024;
     int64_t total_bytes = 0;
@@ -116,7 +116,7 @@ class Watch {
       report_.bound = bound;
     }
     const auto cgroups = read_memory_cgroups({report_.bound.cgroup});
-    Surroundings around{.used_bytes = machine_bytes - number_after(system, "MemAvailable:").value_or(0) * 1024};
+    MemoryAround around{.used_bytes = machine_bytes - number_after(system, "MemAvailable:").value_or(0) * 1024};
     if (!report_.bound.cgroup.empty()) around.used_bytes = cgroups.empty() ? 0 : cgroups.front().used_bytes;
     auto pressure = read_proc_file(report_.bound.cgroup / "memory.pressure");
     if (report_.bound.cgroup.empty() || !pressure) pressure = read_proc_file("/proc/pressure/memory");

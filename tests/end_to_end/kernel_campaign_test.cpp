@@ -34,10 +34,10 @@ class InCgroup : public TrialRun {
     if (!trial.why_not().empty()) GTEST_SKIP() << trial.why_not();
     TrialRun::SetUp();
   }
-  Surroundings inside(const KernelCgroup& cgroup) const {
-    Surroundings surroundings = here();
-    surroundings.cgroup = cgroup.folder();
-    return surroundings;
+  StartPlace inside(const KernelCgroup& cgroup) const {
+    StartPlace place = here();
+    place.cgroup = cgroup.folder();
+    return place;
   }
 };
 

@@ -36,8 +36,8 @@ std::string take_text(const fs::path& path) {
 }
 
 // The user's cache and the machine's other runs are not for tests; where plugins are looked for is what each test says.
-std::vector<std::string> environment_of(const Surroundings& surroundings) {
-  std::vector<std::string> environment = surroundings.environment;  // the first of equal names wins
+std::vector<std::string> environment_of(const StartPlace& place) {
+  std::vector<std::string> environment = place.environment;  // the first of equal names wins
   environment.push_back(std::string("XDG_CACHE_HOME=") + HEADROOM_BUILD_DIR + "/tests/cache");
   environment.push_back(std::string("HEADROOM_RESERVATIONS=") + HEADROOM_BUILD_DIR + "/tests/reservations");
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -63,20 +63,20 @@ bool eventually(const std::function<bool()>& condition) {
   return false;
 }
 
-Program::Program(std::vector<std::string> words, const Surroundings& surroundings)
+Program::Program(std::vector<std::string> words, const StartPlace& place)
     : out_(scratch_file("out")), err_(scratch_file("err")) {
   words.insert(words.begin(), std::string(HEADROOM_BUILD_DIR) + "/bin/headroom");
-  if (!surroundings.cgroup.empty()) {
-    const std::string procs = (surroundings.cgroup / "cgroup.procs").string();
+  if (!place.cgroup.empty()) {
+    const std::string procs = (place.cgroup / "cgroup.procs").string();
     words.insert(words.begin(), {"/bin/sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", procs});
   }
-  auto environment = environment_of(surroundings);
+  auto environment = environment_of(place);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  if (!surroundings.folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, surroundings.folder.c_str());
+  if (!place.folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, place.folder.c_str());
   const int failed =
       posix_spawn(&id_, words.front().c_str(), &actions, nullptr, pointers(words).data(), pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
@@ -129,8 +129,8 @@ Finished Program::wait() {
   return finished;
 }
 
-Finished headroom_program(std::vector<std::string> words, const Surroundings& surroundings) {
-  return Program(std::move(words), surroundings).wait();
+Finished headroom_program(std::vector<std::string> words, const StartPlace& place) {
+  return Program(std::move(words), place).wait();
 }
 
 }  // namespace headroom

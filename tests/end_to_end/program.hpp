@@ -16,7 +16,7 @@ struct Finished {
   int64_t peak_resident_bytes = 0;  // of the program and the children it waited for
 };
 
-struct Surroundings {
+struct StartPlace {
   std::filesystem::path folder;          // working folder
   std::vector<std::string> environment;  // NAME=value, beside the test's own
   std::filesystem::path cgroup = {};     // folder of the cgroup it starts in; empty: the test's own
@@ -25,7 +25,7 @@ struct Surroundings {
 // A started `headroom`. Ended with its trainer when the test goes first.
 class Program {
  public:
-  Program(std::vector<std::string> words, const Surroundings& surroundings);
+  Program(std::vector<std::string> words, const StartPlace& place);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -45,7 +45,7 @@ class Program {
 };
 
 // Runs `headroom` with words to its end.
-Finished headroom_program(std::vector<std::string> words, const Surroundings& surroundings);
+Finished headroom_program(std::vector<std::string> words, const StartPlace& place);
 
 // Looks every few milliseconds until `condition`; false after a minute.
 bool eventually(const std::function<bool()>& condition);

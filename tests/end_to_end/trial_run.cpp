@@ -94,7 +94,7 @@ Finished TrialRun::run(const std::vector<std::string>& set, const std::string& o
   return headroom(run_words(set, out));
 }
 
-Surroundings TrialRun::here(std::vector<std::string> environment) const {
+StartPlace TrialRun::here(std::vector<std::string> environment) const {
   return {.folder = folder_, .environment = std::move(environment)};
 }
 

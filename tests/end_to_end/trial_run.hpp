@@ -30,7 +30,7 @@ class TrialRun : public testing::Test {
   std::vector<std::string> run_words(const std::vector<std::string>& set = {}, const std::string& out = "runs") const;
   Finished run(const std::vector<std::string>& set = {}, const std::string& out = "runs") const;
   Finished headroom(std::vector<std::string> words) const { return headroom_program(std::move(words), here()); }
-  Surroundings here(std::vector<std::string> environment = {}) const;
+  StartPlace here(std::vector<std::string> environment = {}) const;
   // The one run folder below OUT; fails the test when there is not exactly one.
   std::filesystem::path run_folder(const std::string& out = "runs") const;
 
