@@ -104,8 +104,7 @@ every_steps = 10
 
   Program program(words("killed"), here());
   const pid_t trainer = program.trainer();
-  ASSERT_TRUE(eventually(
-      [&] { return fs::exists(folder_ / "killed/trial") && fs::exists(run_folder("killed") / "checkpoints/last"); }));
+  ASSERT_TRUE(eventually([&] { return has_saved("killed") || program.ended(); }));
   kill(trainer, SIGKILL);
   ASSERT_EQ(program.wait().exit_code, 137) << "the run was over before it could be killed";
   const Finished resumed = headroom({"run", "--resume", run_folder("killed").string()});

@@ -188,16 +188,7 @@ class Neighbour {
   pid_t id_;
 };
 
-class KernelPressure : public InCgroup {
- protected:
-  bool has_saved(const std::string& out) const {
-    std::error_code none_yet;
-    for (const auto& run : fs::directory_iterator(folder_ / out / "trial", none_yet)) {
-      if (fs::exists(run.path() / "checkpoints/last")) return true;
-    }
-    return false;
-  }
-};
+using KernelPressure = InCgroup;
 
 // Others take what the run counted on: it saves, ends with 75, and goes on later as if nothing had been.
 TEST_F(KernelPressure, SavesAndLeavesAndGoesOnBitEqual) {

@@ -106,6 +106,14 @@ fs::path TrialRun::run_folder(const std::string& out) const {
   return found.empty() ? fs::path() : found.front();
 }
 
+bool TrialRun::has_saved(const std::string& out) const {
+  std::error_code none_yet;
+  for (const auto& run : fs::directory_iterator(folder_ / out / "trial", none_yet)) {
+    if (fs::exists(run.path() / "checkpoints/last")) return true;
+  }
+  return false;
+}
+
 nlohmann::json evaluated(const Finished& finished) {
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   const auto json = nlohmann::json::parse(finished.out, nullptr, /*allow_exceptions=*/false);

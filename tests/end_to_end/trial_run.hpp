@@ -33,6 +33,8 @@ class TrialRun : public testing::Test {
   StartPlace here(std::vector<std::string> environment = {}) const;
   // The one run folder below OUT; fails the test when there is not exactly one.
   std::filesystem::path run_folder(const std::string& out = "runs") const;
+  // Whether a run below OUT has written a checkpoint by now.
+  bool has_saved(const std::string& out) const;
 
   std::filesystem::path folder_;
 };
