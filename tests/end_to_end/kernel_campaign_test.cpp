@@ -188,6 +188,21 @@ class Neighbour {
   pid_t id_;
 };
 
+using KernelStart = InCgroup;
+
+// Where not even the libraries fit, they are refused memory at some point before main(), each in its own way.
+TEST_F(KernelStart, LittleIsASentenceWhereverTheLibrariesStumble) {
+  for (int64_t limit = 6 * mib; limit <= 66 * mib; limit += 3 * mib) {
+    const KernelCgroup cgroup(limit);
+    ASSERT_EQ(cgroup.why_not(), "");
+    const Finished finished = headroom_program(run_words({"train.epochs=1"}), inside(cgroup));
+    EXPECT_EQ(cgroup.oom_kills(), 0) << limit / mib << " MiB";
+    if (finished.exit_code == 0) break;
+    EXPECT_EQ(finished.exit_code, 5) << limit / mib << " MiB: " << finished.err;
+    fs::remove_all(folder_ / "runs");
+  }
+}
+
 using KernelPressure = InCgroup;
 
 // Others take what the run counted on: it saves, ends with 75, and goes on later as if nothing had been.
