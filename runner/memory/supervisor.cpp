@@ -151,11 +151,12 @@ Ended supervise(const std::filesystem::path& program, const std::vector<std::str
   ended.end = wait_for(child);
   ended.last_forwarded = signals.last();
   const std::string text = told.read_all(/*wait=*/false);
-  // The dynamic linker says 127; what a library does before main() and without memory ends with a signal.
+  // The dynamic linker says 127; what a library does before main() and without memory ends in ways of its own.
   const bool began = !text.empty();
-  const bool crashed =
-      (signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS) && ended.end.peak_resident_bytes >= room.bytes / 2;
-  const bool refused = ended.end.exit_code() == linker_failed || crashed;
+  const bool stumbled =
+      signal == 0 ? ended.end.exit_code() != 0 : signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS;
+  const bool was_full = ended.end.peak_resident_bytes >= room.bytes / 2;
+  const bool refused = ended.end.exit_code() == linker_failed || (stumbled && was_full);
   if (!began && room.bytes > 0 && refused) refuse_to_load(program, room);
   ended.run_folder = text.substr(std::min<size_t>(text.size(), 1));
   return ended;

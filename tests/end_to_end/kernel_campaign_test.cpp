@@ -192,7 +192,7 @@ using KernelStart = InCgroup;
 
 // Where not even the libraries fit, they are refused memory at some point before main(), each in its own way.
 TEST_F(KernelStart, LittleIsASentenceWhereverTheLibrariesStumble) {
-  for (int64_t limit = 6 * mib; limit <= 66 * mib; limit += 3 * mib) {
+  for (int64_t limit = 6 * mib; limit <= 66 * mib; limit += mib) {
     const KernelCgroup cgroup(limit);
     ASSERT_EQ(cgroup.why_not(), "");
     const Finished finished = headroom_program(run_words({"train.epochs=1"}), inside(cgroup));
