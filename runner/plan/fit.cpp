@@ -64,6 +64,8 @@ Prediction Fit::predict(const Setting& setting) const {
     prediction.phase_bytes[phase] = furniture_bytes + level + prediction.slots_bytes + (full_ ? kept : 0);
   }
   prediction.peak_bytes = prediction.phase_bytes.back();
+  const int64_t one_batch = slot_bytes(probe_.field_bytes, setting.batch_size);
+  prediction.least_bytes = prediction.peak_bytes - prediction.slots_bytes + one_batch;
   while (prediction.phase_bytes[prediction.largest_phase] < prediction.peak_bytes - prediction.peak_bytes / 100)
     ++prediction.largest_phase;
   return prediction;

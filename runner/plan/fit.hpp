@@ -21,6 +21,7 @@ struct Prediction {
   std::array<int64_t, probe_phases.size()> phase_bytes{};  // U after each phase
   size_t largest_phase = 0;                                // the first that comes within 1 % of the peak
   int64_t slots_bytes = 0;                                 // of all loaders
+  int64_t least_bytes = 0;                                 // the peak where there is room for one batch at a time
   int64_t kept_bytes = 0;                                  // metrics.mode = "full"
 };
 

@@ -70,11 +70,13 @@ class Planner {
       return row(train_.batch_size, size);
     }
     PlanRow found;
+    std::optional<PlanRow> tight;  // fits where fewer batches are read ahead
     for (const int64_t size : halvings(train_.batch_size)) {
       found = row(train_.batch_size, size);
-      if (found.fits) break;
+      if (found.fits) return found;
+      if (!tight && found.prediction.least_bytes <= *limit_.bytes) tight = found;
     }
-    return found;
+    return tight.value_or(found);
   }
 
   // Larger batches than the one written are nobody's wish: they are for reading, not for recommending.

@@ -21,8 +21,8 @@ struct PlanRow {
 
 struct Plan {
   MemoryLimit limit;
-  std::vector<PlanRow> rows;           // by falling batch, then falling micro-batch
-  PlanRow as_written;                  // micro_batch "auto": the largest that fits, or 1
+  std::vector<PlanRow> rows;  // by falling batch, then falling micro-batch
+  PlanRow as_written;         // micro_batch "auto": the largest that fits, be it with one batch at a time, or 1
   std::optional<PlanRow> recommended;  // keeps the window; nullopt: nothing fits
   int64_t base_bytes = 0, kept_samples = 0, kept_bytes_per_sample = 0;
   std::string why_whole;
@@ -33,7 +33,8 @@ struct Plan {
   nlohmann::json json() const;
   // For people: the table and the recommendation.
   std::string text(const Experiment& experiment) const;
-  // Why nothing fits: what the smallest setting needs, part by part, and what would make room.
+  // Why it does not fit as written, and the setting that does; where none does, what the smallest needs, part by part,
+  // and what would make room.
   std::string refusal(const Experiment& experiment) const;
 };
 

@@ -93,10 +93,12 @@ std::optional<PlannedStart> plan_start(const Setup& setup, const ProbeWords& wor
   PlannedStart start{peak, peak, plan->as_written.setting.micro_batch, start_line(*plan)};
   if (plan->as_written.fits) return start;
   const int64_t limit = *plan->limit.bytes;
-  if (static_cast<double>(peak) > static_cast<double>(limit) * (1.0 + Fit::most_over))
+  const int64_t least = plan->as_written.prediction.least_bytes;
+  if (static_cast<double>(least) > static_cast<double>(limit) * (1.0 + Fit::most_over))
     throw Error(Exit::does_not_fit, "plan", plan->refusal(*setup.experiment));
   start.claimed_bytes = limit;
-  start.line += "; the limit is " + size_text(limit) + ", which is tried all the same: predictions are rather too high";
+  start.line += "; the limit is " + size_text(limit) + ", which is tried all the same: " +
+                (least <= limit ? "fewer batches are read ahead then" : "predictions are rather too high");
   return start;
 }
 

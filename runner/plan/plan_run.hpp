@@ -18,8 +18,8 @@ using ProbeWords = std::vector<std::string>;
 // micro-batch went through (does_not_fit).
 Plan plan_for(const Setup& setup, const std::string& limit, const ProbeWords& words);
 
-// For `run`: nullopt, and one line that says why, when there is no plan. Error(does_not_fit) when nothing fits, beyond
-// what a prediction may be wrong by.
+// For `run`: nullopt, and one line that says why, when there is no plan. Error(does_not_fit) when it cannot fit
+// even without reading ahead, beyond what a prediction may be wrong by.
 std::optional<PlannedStart> plan_start(const Setup& setup, const ProbeWords& words);
 
 }  // namespace headroom

@@ -24,6 +24,18 @@ std::string kept_text(const Plan& plan) {
          size_text(plan.kept_samples * plan.kept_bytes_per_sample);
 }
 
+// " --set ..." for what leads from the setting as it is written to the recommended one.
+std::string changes(const Plan& plan) {
+  const Setting& best = plan.recommended->setting;
+  std::string text;
+  if (best.batch_size != plan.as_written.setting.batch_size) {
+    text += " --set train.batch_size=" + std::to_string(best.batch_size) +
+            " --set train.gradient_accumulation_steps=" + std::to_string(best.accumulation);
+  }
+  if (!plan.micro_batch_is_auto) text += " --set train.micro_batch=auto";
+  return text;
+}
+
 }  // namespace
 
 std::string Plan::text(const Experiment& experiment) const {
@@ -52,17 +64,17 @@ std::string Plan::text(const Experiment& experiment) const {
                         : "Nothing to change: the run starts with micro-batches of " + std::to_string(now.micro_batch) +
                               ".\n");
   }
-  out += "To keep the window, and with it the mathematics:";
-  if (best.batch_size != now.batch_size) {
-    out += " --set train.batch_size=" + std::to_string(best.batch_size) +
-           " --set train.gradient_accumulation_steps=" + std::to_string(best.accumulation);
-  }
-  if (!micro_batch_is_auto) out += " --set train.micro_batch=auto";
-  return out + " (micro-batch " + std::to_string(best.micro_batch) + ", at most " +
-         size_text(recommended->prediction.peak_bytes) + ")\n";
+  return out + "To keep the window, and with it the mathematics:" + changes(*this) + " (micro-batch " +
+         std::to_string(best.micro_batch) + ", at most " + size_text(recommended->prediction.peak_bytes) + ")\n";
 }
 
 std::string Plan::refusal(const Experiment& experiment) const {
+  if (recommended) {
+    return "as written, " + setting_text(as_written.setting) + ", it needs at least " +
+           size_text(as_written.prediction.least_bytes) + " and the limit is " + limit_text(limit) + " (" + limit.rule +
+           "). To make it fit, with the same mathematics:" + changes(*this) + " (at most " +
+           size_text(recommended->prediction.peak_bytes) + "), or raise memory.limit";
+  }
   const auto smallest = std::min_element(rows.begin(), rows.end(), [](const PlanRow& a, const PlanRow& b) {
     return a.prediction.peak_bytes < b.prediction.peak_bytes;
   });

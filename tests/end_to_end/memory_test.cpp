@@ -143,6 +143,44 @@ TEST_F(MemoryRun, WhatCannotFitEndsWithTheLedgerTheNeedAndTheKnobs) {
   EXPECT_EQ(read_json(run_folder("off") / "summary.json").at("memory").at("limit_bytes"), 0);
 }
 
+// Batches of 32 MB: the plan counts all that would be read ahead, and the run does without most of them.
+TEST_F(MemoryRun, APlannedRunMayFitWithFewerBatchesReadAhead) {
+  write_text(folder_ / "trial.toml", R"([experiment]
+name = "trial"
+device = "cpu"
+threads = 1
+[model]
+plugin = "linear_model"
+[data]
+source = "toy_source"
+num_workers = 2
+max_samples_for_normalize = 64
+split = { train = 0.75, val = 0.25, test = 0.0 }
+[data.options]
+samples = 12000
+inputs = 1000
+[train]
+batch_size = 8000
+max_steps = 2
+)");
+  const auto planned = [&](const std::string& limit, const std::string& out) {
+    return headroom_program({"run", "trial.toml", "--out", out, "--plugin-dir", HEADROOM_BUILD_DIR "/examples", "--set",
+                             "memory.limit=" + limit},
+                            here({"XDG_CACHE_HOME=" + (folder_ / "cache").string()}));
+  };
+  const Finished free = planned("off", "free");
+  ASSERT_EQ(free.exit_code, 0) << free.err;
+  const Json memory = read_json(run_folder("free") / "summary.json").at("memory");
+  const int64_t predicted = memory.at("predicted_peak_bytes"), base = predicted - 10 * 32'000'000;
+  const Finished tight = planned(std::to_string(base + 4 * 32'000'000), "tight");
+  EXPECT_EQ(tight.exit_code, 0) << tight.err;
+  EXPECT_NE(tight.err.find("fewer batches are read ahead then"), std::string::npos) << tight.err;
+  const auto loss = [&](const std::string& out) {
+    return read_json(run_folder(out) / "summary.json").at("metrics").at("val/loss").get<double>();
+  };
+  EXPECT_NEAR(loss("tight"), loss("free"), 1e-4 * loss("free"));
+}
+
 // Less than the libraries hold before the first tensor.
 TEST_F(MemoryRun, ALimitBelowItsOwnStartIsExitFiveToo) {
   for (const char* little : {"1 MiB", "24 MiB", "64 MiB"}) {

@@ -64,6 +64,24 @@ TEST(Plan, ASmallerBatchIsRecommendedWhereItsSlotsAreWhatIsTooMuch) {
   EXPECT_NE(text.find("--set train.batch_size="), std::string::npos) << text;
 }
 
+TEST(Plan, WhatFitsWithOneBatchAtATimeIsTheSettingItStartsWith) {
+  const Plan plan = plan_of(experiment_of(64, 1), 210);  // 105 + 64 of one slot + 10 a sample
+  EXPECT_FALSE(plan.as_written.fits);
+  EXPECT_EQ(plan.as_written.setting.micro_batch, 2);
+  EXPECT_LE(plan.as_written.prediction.least_bytes, 210 * mib);
+  EXPECT_GT(plan.as_written.prediction.peak_bytes, 210 * mib);
+}
+
+TEST(Plan, ARefusalNamesTheSettingThatFits) {
+  const Experiment experiment = experiment_of(64, 1);
+  const Plan plan = plan_of(experiment, 130);
+  ASSERT_TRUE(plan.something_fits());
+  EXPECT_GT(plan.as_written.prediction.least_bytes, 130 * mib * 115 / 100);
+  const std::string text = plan.refusal(experiment);
+  EXPECT_NE(text.find("as written, 64 x 1, micro-batch 1, it needs at least"), std::string::npos) << text;
+  EXPECT_NE(text.find("--set train.batch_size="), std::string::npos) << text;
+}
+
 TEST(Plan, AFixedMicroBatchThatIsTooLargeIsAdvisedToBeAuto) {
   const Experiment experiment = experiment_of(16, 1, /*micro_batch=*/16);
   const Plan plan = plan_of(experiment, 240);
