@@ -112,7 +112,19 @@ void control(const char* name, void* old_value, size_t* old_size, void* value, s
   }
 }
 
+// The heap's own. jemalloc makes one when a thread first needs it, and crashes where there is no memory for it by then.
+void make_heap_arenas() {
+  unsigned count = 0;
+  size_t size = sizeof count;
+  control("opt.narenas", &count, &size, nullptr, 0);
+  for (unsigned i = 0; i < count; ++i) {
+    void* data = mallocx(1, static_cast<int>(MALLOCX_ARENA(i)) | MALLOCX_TCACHE_NONE);
+    if (data != nullptr) dallocx(data, MALLOCX_TCACHE_NONE);
+  }
+}
+
 unsigned make_arena() {
+  make_heap_arenas();
   unsigned index = 0;
   size_t size = sizeof index;
   extent_hooks_t* given = &hooks;

@@ -63,10 +63,11 @@ constexpr int64_t kernel_bytes = 8 << 20;
 
 constexpr int linker_failed = 127;
 
-// The cgroup whose limit leaves least to a child.
+// The bound that leaves least to a child: a cgroup's, or one the user has set.
 struct StartRoom {
-  std::string cgroup;
-  int64_t bytes = 0;  // 0: none has a limit
+  std::string bound;
+  int64_t bytes = 0;  // 0: there is none
+  bool own = false;   // an rlimit: every process has all of it
 };
 
 StartRoom start_room() {
@@ -75,16 +76,17 @@ StartRoom start_room() {
 #endif
   StartRoom least;
   for (const Room& room : read_rooms().rooms) {
-    if (!room.kills()) continue;
-    const int64_t bytes = std::max<int64_t>(room.bound_bytes - room.used_bytes - kernel_bytes, 1);
-    if (least.bytes == 0 || bytes < least.bytes) least = {room.name, bytes};
+    const bool own = room.scope.empty();
+    if (!room.kills() && !own) continue;
+    const int64_t bytes = std::max<int64_t>(room.bound_bytes - (own ? 0 : room.used_bytes + kernel_bytes), 1);
+    if (least.bytes == 0 || bytes < least.bytes) least = {room.name, bytes, own};
   }
   return least;
 }
 
 [[noreturn]] void refuse_to_load(const std::filesystem::path& program, const StartRoom& room) {
   throw Error(Exit::does_not_fit, "memory",
-              "the " + size_text(room.bytes) + " that " + room.cgroup + " leaves are too little for " +
+              "the " + size_text(room.bytes) + " that " + room.bound + " leaves are too little for " +
                   program.filename().string() + " to load its libraries: raise its limit");
 }
 
@@ -155,7 +157,7 @@ Ended supervise(const std::filesystem::path& program, const std::vector<std::str
   const bool began = !text.empty();
   const bool stumbled =
       signal == 0 ? ended.end.exit_code() != 0 : signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS;
-  const bool was_full = ended.end.peak_resident_bytes >= room.bytes / 2;
+  const bool was_full = room.own || ended.end.peak_resident_bytes >= room.bytes / 2;  // address space is not resident
   const bool refused = ended.end.exit_code() == linker_failed || (stumbled && was_full);
   if (!began && room.bytes > 0 && refused) refuse_to_load(program, room);
   ended.run_folder = text.substr(std::min<size_t>(text.size(), 1));

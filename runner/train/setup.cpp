@@ -226,6 +226,7 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
 }
 
 void build_model(Setup& setup) {
+  start_compute_threads(setup.threads);
   const Experiment& experiment = *setup.experiment;
   with_one_retry("the model", Owner::parameters, setup.device, Advice(experiment, ""), [&] {
     setup.model = std::make_unique<Model>(*setup.model_library, setup.model_options, setup.source->fields(),
