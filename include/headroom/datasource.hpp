@@ -14,6 +14,8 @@
 //     void read(const ReadRequest& request) const;        // fills the slots; called by many threads at once
 //     Reader make_reader() const;                         // instead of read(): a type with
 //                                                         // `void read(const ReadRequest&)`, one a thread
+//     bool augments() const;                              // false: read() draws nothing from key(i), so that the host
+//                                                         // may keep training samples; left out: it may
 //     uint64_t trim(int level);                           // left out: nothing to give back
 //     static OptionList synth_options();                  // keys of [data.synth]; with synthesise()
 //     static void synthesise(const Host& host, const Options& options, const std::filesystem::path& folder);
@@ -208,6 +210,13 @@ struct SourceTable {
   static hr_status read(hr_reader* reader, const hr_read* request, hr_error* error) noexcept {
     return guard(error, [&] { reinterpret_cast<ReaderBox<T>*>(reader)->read(ReadRequest(request)); });
   }
+  static uint32_t traits(const hr_source* source) noexcept {
+    if constexpr (requires { Box::from(source)->source.augments(); }) {
+      return Box::from(source)->source.augments() ? 0u : HR_SOURCE_KEYLESS;
+    } else {
+      return 0;
+    }
+  }
   static uint64_t trim(hr_source* source, int32_t level) noexcept {
     if constexpr (requires(T & object) { object.trim(level); }) {
       uint64_t freed = 0;
@@ -246,7 +255,8 @@ struct SourceTable {
                                        file,
                                        reader_open,
                                        reader_close,
-                                       read};
+                                       read,
+                                       traits};
       return &table;
     }
     if constexpr (requires { &T::synthesise; }) {

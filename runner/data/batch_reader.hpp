@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/kept_samples.hpp"
 #include "data/loader.hpp"
 #include "data/slots.hpp"
 
@@ -18,6 +19,7 @@ struct BatchPlan {
   Normalizer normalizer;
   LoaderOptions options;
   uint64_t samples_per_epoch;
+  std::shared_ptr<const KeptSamples> kept;  // NULL: every sample is read
 };
 
 class BatchReader {
@@ -29,10 +31,13 @@ class BatchReader {
   Batch read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<std::string>& skipped);
 
  private:
+  void fill(const Batch& batch, Slot& slot);
+  void read_run(const Batch& batch, Slot& slot, size_t first, size_t count);
   void read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<std::string>& skipped);
   std::string place_of(uint64_t index) const;
 
   const BatchPlan& plan_;
+  std::vector<bool> missing_;     // of a batch's samples: not in the cache
   std::optional<Reader> reader_;  // opened by the first read, on the thread that reads
 };
 

@@ -59,11 +59,15 @@ size_t slot_count(const LoaderOptions& options) {
 // queue. Jobs and slots are never destroyed under the mutex: a slot takes it to return.
 struct Loader::State {
   State(std::shared_ptr<const Source> source, Split split, Normalizer normalizer, LoaderOptions options)
-      : plan{std::move(source), std::move(split), std::move(normalizer), options, 0}, inline_reader(plan) {
+      : plan{std::move(source), std::move(split), std::move(normalizer), options, 0, nullptr}, inline_reader(plan) {
     if (options.batch_size < 1)
       throw Error(Exit::bad_input, "data",
                   "train.batch_size is " + std::to_string(options.batch_size) + "; at least 1 is needed");
     plan.samples_per_epoch = epoch_length(plan.split, options);
+    if (options.keep_samples) {
+      plan.kept =
+          std::make_shared<KeptSamples>(SampleCache::shared(), plan.source->fields(), *options.keep_samples);
+    }
     plan.options.num_workers = std::max(0, options.num_workers);
     read_ahead = batches_ahead(options);
     pool = std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, slot_count(options));

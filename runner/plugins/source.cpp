@@ -165,6 +165,8 @@ std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string
   for (uint32_t split = 0; split < source->splits_.size(); ++split) {
     source->groups_.push_back(interview.groups(split, source->splits_[split]));
   }
+  if (HR_HAS(&api, traits) && api.traits != nullptr)
+    source->augments_ = (call(source->id_, "traits", api.traits, source->handle_) & HR_SOURCE_KEYLESS) == 0;
   return source;
 }
 
