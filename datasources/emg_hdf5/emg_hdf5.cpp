@@ -167,6 +167,10 @@ uint64_t EmgSource::length(uint32_t split) const {
 
 std::vector<sdk::Group> EmgSource::groups(uint32_t split) const { return selection_.splits.at(split).groups; }
 
+bool EmgSource::augments() const {
+  return (selection_.jitter && selection_.shape.stride > 1) || selection_.channel_rotation > 0;
+}
+
 std::vector<std::filesystem::path> EmgSource::files() const {
   std::vector<std::filesystem::path> files;
   for (const Recording& recording : selection_.recordings) files.push_back(recording.file);

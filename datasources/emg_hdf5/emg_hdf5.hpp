@@ -31,6 +31,7 @@ class EmgSource {
   uint64_t length(uint32_t split) const;
   std::vector<sdk::Group> groups(uint32_t split) const;  // the recordings, or their parts, that have windows
   std::vector<std::filesystem::path> files() const;
+  bool augments() const;
 
   Reader make_reader() const { return Reader(host_, selection_); }
 

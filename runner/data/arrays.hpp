@@ -21,7 +21,8 @@ void set_cache_limit(int64_t bytes);
 enum class CachePolicy;
 void set_plugin_cache_policy(CachePolicy of_plugins);
 
-// [any] Whether a plugin has asked for headroom.cache/1: then the source keeps what it wants kept, and the host nothing.
+// [any] Whether a plugin has asked for headroom.cache/1: then the source keeps what it wants kept, and the host
+// nothing.
 bool plugins_use_cache();
 
 }  // namespace headroom

@@ -52,9 +52,10 @@ std::string cache_line(const SampleCache::Statistics& statistics) {
 }
 
 nlohmann::json cache_json(const SampleCache::Statistics& statistics) {
-  return {{"items", statistics.items},         {"bytes", statistics.used_bytes}, {"limit_bytes", statistics.limit_bytes},
-          {"hit_rate", statistics.hit_rate()}, {"hits", statistics.hits},        {"misses", statistics.misses},
-          {"evictions", statistics.evictions}, {"refused", statistics.refused}};
+  return {
+      {"items", statistics.items},         {"bytes", statistics.used_bytes}, {"limit_bytes", statistics.limit_bytes},
+      {"hit_rate", statistics.hit_rate()}, {"hits", statistics.hits},        {"misses", statistics.misses},
+      {"evictions", statistics.evictions}, {"refused", statistics.refused}};
 }
 
 double expected_hit_rate(CachePolicy policy, bool shuffled, double kept) {

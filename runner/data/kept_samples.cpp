@@ -9,9 +9,7 @@ namespace {
 
 std::atomic<uint32_t> loaders{0};
 
-void append(std::string& key, const auto& number) {
-  key.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
+void append(std::string& key, const auto& number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); }
 
 std::byte* data_of(const DLTensor& tensor) { return static_cast<std::byte*>(tensor.data) + tensor.byte_offset; }
 

@@ -65,8 +65,7 @@ struct Loader::State {
                   "train.batch_size is " + std::to_string(options.batch_size) + "; at least 1 is needed");
     plan.samples_per_epoch = epoch_length(plan.split, options);
     if (options.keep_samples) {
-      plan.kept =
-          std::make_shared<KeptSamples>(SampleCache::shared(), plan.source->fields(), *options.keep_samples);
+      plan.kept = std::make_shared<KeptSamples>(SampleCache::shared(), plan.source->fields(), *options.keep_samples);
     }
     plan.options.num_workers = std::max(0, options.num_workers);
     read_ahead = batches_ahead(options);

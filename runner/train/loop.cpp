@@ -345,6 +345,7 @@ void TrainingLoop::finish_epoch() {
     log_.event("channels", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"values", channels}});
   }
   log_.end_epoch(headline(values, setup_.model->metrics(), metric_));
+  if (experiment_.data.cache_size_bytes > 0) log_.say(cache_line(SampleCache::shared().statistics()));
   const bool is_best = judge();
   if (position_.samples >= setup_.samples_per_epoch()) {  // else train.max_steps ends the run in mid-epoch
     ++position_.epoch;

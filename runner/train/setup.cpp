@@ -5,6 +5,7 @@
 
 #include "config/digest.hpp"
 #include "config/rescue.hpp"
+#include "data/arrays.hpp"
 #include "plugins/library.hpp"
 #include "train/retry.hpp"
 #include "train/threads.hpp"
@@ -156,7 +157,35 @@ LoaderOptions Setup::loader_options(bool training) const {
   options.prefetch_factor = data.prefetch_factor;
   options.persistent_workers = data.persistent_workers;
   options.skip_bad_samples = data.on_bad_sample == "skip";
+  if (data.cache_size_bytes > 0 && (!training || !source->augments())) options.keep_samples = cache_setting().samples;
   return options;
+}
+
+CacheSetting Setup::cache_setting() const {
+  const DataSection& data = experiment->data;
+  CacheSetting setting;
+  setting.limit_bytes = data.cache_size_bytes;
+  setting.global_shuffle = shuffle == Shuffle::global;
+  // A sample comes once an epoch, whatever the order; blocks that neighbours share come again soon where they are
+  // grouped.
+  setting.samples = data.cache_policy == "lru" ? CachePolicy::lru : CachePolicy::planned;
+  setting.blocks = data.cache_policy == "planned" || (data.cache_policy == "auto" && setting.global_shuffle)
+                       ? CachePolicy::planned
+                       : CachePolicy::lru;
+  setting.augments = source->augments();
+  setting.source = source->id();
+  setting.train_samples = samples_per_epoch();
+  setting.val_samples = splits.val.length();
+  for (const Field& field : source->fields()) setting.sample_bytes += field.bytes();
+  return setting;
+}
+
+int64_t Setup::expected_cache_bytes() const {
+  const CacheSetting setting = cache_setting();
+  if (setting.augments) return setting.limit_bytes;  // the source's own blocks may fill it
+  const double samples = static_cast<double>(setting.train_samples + setting.val_samples);
+  return static_cast<int64_t>(
+      std::min(static_cast<double>(setting.limit_bytes), samples * static_cast<double>(setting.sample_bytes)));
 }
 
 std::vector<MetricInfo> Setup::metrics() const {
@@ -212,10 +241,12 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
   if (const auto written = synthesise_missing(source_library, setup.synth, setup.data_table, setup.data_options)) {
     spdlog::info("[data] wrote synthetic data to {}", written->string());
   }
+  set_cache_limit(experiment.data.cache_size_bytes);
   setup.source = Source::open(source_library, setup.data_options);
   setup.content_id = content_id(*setup.source);
   setup.splits = divide(*setup.source, experiment.data);
   setup.shuffle = experiment.data.shuffle == "sequential" ? Shuffle::sequential : Shuffle::global;
+  set_plugin_cache_policy(setup.cache_setting().blocks);
   if (setup.samples_per_epoch() == 0) {
     throw Error(Exit::bad_input, "train.drop_last",
                 "no whole window of " + std::to_string(setup.window_samples()) + " samples fits the " +

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/experiment.hpp"
+#include "data/cache_report.hpp"
 #include "data/loader.hpp"
 #include "data/synth.hpp"
 #include "plugins/torch_model.hpp"
@@ -45,6 +46,9 @@ struct Setup {
   bool lower_wins(const std::string& metric) const;
 
   LoaderOptions loader_options(bool training) const;
+
+  CacheSetting cache_setting() const;    // what the sample cache is used for
+  int64_t expected_cache_bytes() const;  // what it will hold, where memory allows
 
   // The model's metrics, then the host's.
   std::vector<MetricInfo> metrics() const;

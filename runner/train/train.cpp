@@ -4,6 +4,8 @@
 #include <fstream>
 #include <spdlog/spdlog.h>
 
+#include "memory/budget.hpp"
+#include "memory/limits.hpp"
 #include "memory/supervised.hpp"
 #include "record/postmortem.hpp"
 #include "train/loop.hpp"
@@ -61,6 +63,8 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
                          {"precision", setup.experiment->train.precision},
                          {"headroom", HEADROOM_VERSION},
                          {"libtorch", TORCH_VERSION}};
+  if (setup.experiment->data.cache_size_bytes > 0)
+    json["data"]["cache"] = cache_json(SampleCache::shared().statistics());
   if (setup.experiment->rescue) json["rescue"] = rescue_json(setup);
   return json;
 }
@@ -101,11 +105,22 @@ std::string metrics_line(const Setup& setup) {
          std::to_string(section.eval_batches) + " evaluation batches, chosen evenly; the rest on all";
 }
 
+// How far this process may grow; 0: no bound is known.
+int64_t room_bytes() {
+  const Rooms rooms = read_rooms();
+  const Room* smallest = rooms.smallest();
+  const int64_t room = smallest != nullptr ? smallest->room_bytes : 0, limit = memory_limit();
+  return limit > 0 && room > 0 ? std::min(limit, room) : std::max(limit, room);
+}
+
 // Keys the user set that do nothing yet, and what was decided for them, once.
 void announce(const Setup& setup, RunLog& log) {
   for (const Inert& inert : setup.experiment->inert) log.say(inert.key + ": " + inert.why);
   if (const std::string line = metrics_line(setup); !line.empty()) log.say(line);
   for (const std::string& line : rescue_lines(setup)) log.say(line);
+  CacheSetting cache = setup.cache_setting();
+  cache.room_bytes = room_bytes();
+  for (const std::string& line : cache_outlook(cache)) log.say(line);
   const auto& splits = setup.splits;
   log.say("data: " + std::to_string(splits.train.length()) + " training, " + std::to_string(splits.val.length()) +
           " validation, " + std::to_string(splits.test.length()) + " test samples; windows of " +

@@ -56,7 +56,8 @@ class SurveyTable : public testing::Test {
       visits(epoch, [&](uint64_t frame) { visit(cache, frame, policy); });
     }
     EXPECT_LE(cache.statistics().items, room);
-    RecordProperty(policy == CachePolicy::lru ? "lru" : "planned", std::to_string(100.0 * cache.statistics().hit_rate()));
+    RecordProperty(policy == CachePolicy::lru ? "lru" : "planned",
+                   std::to_string(100.0 * cache.statistics().hit_rate()));
     return 100.0 * cache.statistics().hit_rate();
   }
 

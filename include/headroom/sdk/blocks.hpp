@@ -45,8 +45,7 @@ class CacheBlock {
     }
     hr_error error = no_error();
     int32_t fresh = 0;
-    const hr_status status =
-        block.api_->acquire(host.native(), key.c_str(), bytes, &block.block_, &fresh, &error);
+    const hr_status status = block.api_->acquire(host.native(), key.c_str(), bytes, &block.block_, &fresh, &error);
     if (status == HR_OUT_OF_MEMORY) return std::nullopt;
     require(status, error);
     block.held_ = true;
