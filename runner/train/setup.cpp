@@ -6,6 +6,7 @@
 #include "config/digest.hpp"
 #include "config/rescue.hpp"
 #include "data/arrays.hpp"
+#include "data/file_identity.hpp"
 #include "plugins/library.hpp"
 #include "train/retry.hpp"
 #include "train/threads.hpp"
@@ -37,6 +38,12 @@ at::ScalarType pick_dtype(const Experiment& experiment, const Model& model) {
                 "model '" + model.id() + "' does not work in \"fp64\": use \"fp32\"");
   }
   return at::kDouble;
+}
+
+// Which build of a library it is.
+nlohmann::json file_id(const std::filesystem::path& file) {
+  const FileIdentity identity = identify(file.string());
+  return {identity.device, identity.inode, identity.size_bytes, identity.modified_s, identity.modified_ns};
 }
 
 // The options of the data that say what is read, without where it lies: the content id stands for that.
@@ -159,6 +166,19 @@ LoaderOptions Setup::loader_options(bool training) const {
   options.skip_bad_samples = data.on_bad_sample == "skip";
   if (data.cache_size_bytes > 0 && (!training || !source->augments())) options.keep_samples = cache_setting().samples;
   return options;
+}
+
+StatisticsRequest Setup::statistics_request() const {
+  const DataSection& data = experiment->data;
+  const nlohmann::json reads_as = {source->id(), file_id(source_library->path()),
+                                   mathematical_options(data_table, data_options)};
+  return {.source = *source,
+          .train = splits.train,
+          .mode = data.normalize,
+          .max_samples = data.max_samples_for_normalize,
+          .skip_bad_samples = data.on_bad_sample == "skip",
+          .content_id = content_id,
+          .reads_as = reads_as.dump()};
 }
 
 CacheSetting Setup::cache_setting() const {

@@ -7,6 +7,7 @@
 
 #include "config/experiment.hpp"
 #include "data/cache_report.hpp"
+#include "data/kept_statistics.hpp"
 #include "data/loader.hpp"
 #include "data/synth.hpp"
 #include "plugins/torch_model.hpp"
@@ -46,6 +47,8 @@ struct Setup {
   bool lower_wins(const std::string& metric) const;
 
   LoaderOptions loader_options(bool training) const;
+
+  StatisticsRequest statistics_request() const;  // of the normalisation, as the experiment asks for it
 
   CacheSetting cache_setting() const;    // what the sample cache is used for
   int64_t expected_cache_bytes() const;  // what it will hold, where memory allows

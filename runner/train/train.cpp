@@ -186,10 +186,11 @@ Exit train(const TrainRequest& request) {
   if (checkpoint) {
     normalizer = Normalizer::from_json(checkpoint->json.at("normalizer"));
   } else {
-    with_one_retry("measuring the normalisation", Owner::batches, setup.device, setup.advice(), [&] {
-      normalizer = Normalizer::measure(*setup.source, setup.splits.train, experiment.data.normalize,
-                                       experiment.data.max_samples_for_normalize);
-    });
+    FoundStatistics found;
+    with_one_retry("measuring the normalisation", Owner::batches, setup.device, setup.advice(),
+                   [&] { found = find_statistics(setup.statistics_request()); });
+    for (const std::string& line : found.lines) log.say(line);
+    normalizer = std::move(found.normalizer);
   }
   if (checkpoint) checkpoint->json.at("init_id").get_to(setup.init_id);  // the weights' file may be gone by now
   if (request.resume && !checkpoint) started = start_from_weights(setup);
