@@ -217,6 +217,15 @@ typedef struct hr_read {
   const DLTensor* fields;
 } hr_read;
 
+/* Where values of a field lie in the source's files. */
+typedef struct hr_origin {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* path; /* as headroom.arrays opens it */
+  const char* dataset;
+  const char* member; /* of its records; NULL: the plain elements */
+} hr_origin;
+
 #define HR_DATASOURCE "headroom.datasource/1"
 typedef struct hr_datasource {
   uint32_t struct_size;
@@ -241,6 +250,11 @@ typedef struct hr_datasource {
   hr_status (*read)(hr_reader* reader, const hr_read* request, hr_error* error) HR_NOEXCEPT;
   /* Since 1.1. [any] HR_SOURCE_*; missing or NULL: 0. */
   uint32_t (*traits)(const hr_source* source) HR_NOEXCEPT;
+  /* Since 1.1. [any] Origin i of an HR_FIELD_NORMALIZE field; HR_NOT_FOUND behind the last one. Told only of a field that is nothing
+   * but these values, as they are stored: none computed, none made up (padding), the values of one record being its channels in their
+   * order; and where nothing else is made of them. The host may then answer headroom.arrays with a copy in which they are
+   * standardised (data.normalized_cache). Missing or NULL: none. */
+  hr_status (*origin)(const hr_source* source, uint32_t field, uint64_t i, hr_origin* out, hr_error* error) HR_NOEXCEPT;
 } hr_datasource;
 
 /* headroom.synth/1, optional: writes data in the source's own layout, from which a model can learn. */

@@ -26,7 +26,6 @@ bool starts_fresh(const Experiment& e) { return e.init.from.empty(); }
 constexpr std::array unfinished{
     InertKey{"data.pin_memory", "batches are not page-locked in this version",
              [](const Experiment& e) { return e.data.pin_memory; }},
-    InertKey{"data.normalized_cache", not_yet, [](const Experiment& e) { return e.data.normalized_cache; }},
     InertKey{"data.chunk_cache_size", not_yet, always},
     InertKey{"data.shuffle", "this version shuffles globally",
              [](const Experiment& e) { return e.data.shuffle == "grouped"; }},
@@ -39,6 +38,8 @@ constexpr std::array unfinished{
 constexpr std::array overruled{
     InertKey{"data.cache_policy", "data.cache_size is 0",
              [](const Experiment& e) { return e.data.cache_size_bytes == 0; }},
+    InertKey{"data.normalized_cache", "data.normalize is \"off\"",
+             [](const Experiment& e) { return e.data.normalize == "off"; }},
     InertKey{"data.max_samples_for_normalize", "only data.normalize = \"sampled\" uses it",
              [](const Experiment& e) { return e.data.normalize != "sampled"; }},
     InertKey{"train.optimizer.betas", "sgd does not use it", is_sgd},

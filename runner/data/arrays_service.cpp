@@ -7,6 +7,7 @@
 #include "data/hdf5_child.hpp"
 #include "data/hdf5_object.hpp"
 #include "data/services.hpp"
+#include "data/substitutes.hpp"
 
 namespace headroom {
 
@@ -21,7 +22,8 @@ hr_status open_array(const hr_host*, const char* path, const char* dataset, hr_a
                      hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
     hr_array*& array = out_of(out);
-    array = reinterpret_cast<hr_array*>(new Hdf5Array(text(path, "path"), text(dataset, "dataset's name")));
+    const std::string name = text(dataset, "dataset's name");
+    array = reinterpret_cast<hr_array*>(new Hdf5Array(file_of_array(text(path, "path"), name), name));
   });
 }
 

@@ -81,7 +81,7 @@ void standardise(T* at, const View& view, const FieldStatistics& statistics) {
       const double mean = statistics.mean[static_cast<size_t>(channel)],
                    std = statistics.std[static_cast<size_t>(channel)];
       for (int64_t inner = 0; inner < view.inner; ++inner, ++at)
-        *at = static_cast<T>((static_cast<double>(*at) - mean) / std);
+        *at = static_cast<T>(standardised(static_cast<double>(*at), mean, std));
     }
   }
 }
@@ -261,6 +261,14 @@ void Normalizer::apply(std::span<const Field> fields, std::span<const DLTensor> 
     if (is_f32(*at)) standardise(static_cast<float*>(tensor.data), view, statistics);
     if (is_f64(*at)) standardise(static_cast<double*>(tensor.data), view, statistics);
   }
+}
+
+Normalizer Normalizer::without(const std::vector<std::string>& fields) const {
+  Normalizer rest = *this;
+  std::erase_if(rest.statistics_, [&](const FieldStatistics& statistics) {
+    return std::ranges::find(fields, statistics.field) != fields.end();
+  });
+  return rest;
 }
 
 nlohmann::json Normalizer::to_json() const {

@@ -18,6 +18,8 @@ struct FieldStatistics {
   uint64_t samples = 0;           // that went in
 };
 
+inline double standardised(double value, double mean, double std) { return (value - mean) / std; }
+
 // What there is to say of a measurement: samples that were left out and why, channels that are constant.
 using MeasurementNotes = std::vector<std::string>;
 
@@ -31,6 +33,7 @@ class Normalizer {
                             bool skip_bad_samples = false, MeasurementNotes* notes = nullptr);
 
   void apply(std::span<const Field> fields, std::span<const DLTensor> batch) const;  // [any] float32 fields, in place
+  Normalizer without(const std::vector<std::string>& fields) const;                  // leaves these as they are
   const std::vector<FieldStatistics>& statistics() const { return statistics_; }
   nlohmann::json to_json() const;
   static Normalizer from_json(const nlohmann::json& json);

@@ -37,6 +37,11 @@ struct Group {
   uint64_t first = 0, count = 0;
 };
 
+// Where values of a field lie in the source's files, see hr_datasource.origin.
+struct Origin {
+  std::string path, dataset, member;  // member "": the plain elements
+};
+
 class Reader;
 
 // One sample cannot be read, others can (HR_DATA_CORRUPT): what data.on_bad_sample = "skip" passes over.
@@ -64,7 +69,8 @@ class Source : public std::enable_shared_from_this<Source> {
   std::vector<std::filesystem::path> files() const;
   // Whether augmented reads may depend on the sample's key; what is not told may.
   bool augments() const { return augments_; }
-  Reader reader() const;  // [any]
+  std::vector<Origin> origins(uint32_t field) const;  // empty: not told
+  Reader reader() const;                              // [any]
   // [control] headroom.gc's trim_source (0 without one) once no read is in flight; `level` is HR_TRIM_CACHES or
   // HR_TRIM_ALL. Returns the bytes the plugin says it released.
   int64_t trim(int level) const;

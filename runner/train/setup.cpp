@@ -7,6 +7,7 @@
 #include "config/rescue.hpp"
 #include "data/arrays.hpp"
 #include "data/file_identity.hpp"
+#include "data/normalized_copies.hpp"
 #include "plugins/library.hpp"
 #include "train/retry.hpp"
 #include "train/threads.hpp"
@@ -181,6 +182,8 @@ StatisticsRequest Setup::statistics_request() const {
           .reads_as = reads_as.dump()};
 }
 
+Normalizer Setup::left_to_apply(const Normalizer& normalizer) const { return normalizer.without(standardised_fields); }
+
 CacheSetting Setup::cache_setting() const {
   const DataSection& data = experiment->data;
   CacheSetting setting;
@@ -274,6 +277,15 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
                     " training samples: lower train.batch_size or unset train.drop_last");
   }
   return setup;
+}
+
+void read_normalized_copies(Setup& setup, const Normalizer& normalizer,
+                            const std::function<void(const std::string& line)>& say) {
+  const NormalizedCopies copies = use_normalized_copies(*setup.source, normalizer, say);
+  for (const std::string& line : copies.lines) say(line);
+  if (copies.fields.empty()) return;
+  setup.source = Source::open(*setup.source_library, setup.data_options);
+  setup.standardised_fields = copies.fields;
 }
 
 void build_model(Setup& setup) {

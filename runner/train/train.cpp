@@ -192,6 +192,8 @@ Exit train(const TrainRequest& request) {
     for (const std::string& line : found.lines) log.say(line);
     normalizer = std::move(found.normalizer);
   }
+  if (experiment.data.normalized_cache)
+    read_normalized_copies(setup, normalizer, [&log](const std::string& line) { log.say(line); });
   if (checkpoint) checkpoint->json.at("init_id").get_to(setup.init_id);  // the weights' file may be gone by now
   if (request.resume && !checkpoint) started = start_from_weights(setup);
   if (!started.empty()) log.say("init: " + started);

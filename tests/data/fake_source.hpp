@@ -187,7 +187,8 @@ inline std::shared_ptr<const Source> open_fake(FakeData& data, bool with_gc = tr
                                    fake::reader_open,
                                    fake::reader_close,
                                    fake::read,
-                                   fake::traits};
+                                   fake::traits,
+                                   nullptr};
   static const hr_gc gc{sizeof(hr_gc), 0, nullptr, fake::trim};
   hr_value value{HR_STRING, 1, 1, {}};
   value.as.string = reinterpret_cast<const char*>(&data);
