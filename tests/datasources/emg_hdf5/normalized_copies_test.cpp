@@ -88,7 +88,7 @@ class NormalizedCopiesTest : public EmgFolder {
 TEST_F(NormalizedCopiesTest, GiveTheSameValuesToTheBit) {
   write_recording(data_ / "a.hdf5", wavy(300));
   write_recording(data_ / "b.hdf5", wavy(250, {32}));
-  for (const std::string& more : {"", "stride = 7"}) {
+  for (const char* more : {"", "stride = 7"}) {
     const auto source = open(more);
     const Normalizer normalizer = measured(*source);
     const auto expected = all_samples(*source, normalizer, /*augment=*/true);
@@ -206,7 +206,7 @@ TEST_F(NormalizedCopiesTest, WhereThereIsNoPlaceAtAllTheOriginalsAreRead) {
 
 TEST_F(NormalizedCopiesTest, WhatIsNotDeliveredAsItIsStoredHasNone) {
   write_recording(data_ / "a.hdf5", wavy(300));
-  for (const std::string& more : {"padding = [2, 0]", "channel_rotation = 1"}) {
+  for (const char* more : {"padding = [2, 0]", "channel_rotation = 1"}) {
     const auto source = open(more);
     const NormalizedCopies copies = use(*source, measured(*source));
     EXPECT_TRUE(copies.fields.empty());
