@@ -34,7 +34,10 @@ TEST(Conformance, FindsWhatHurtsLater) {
                                    "help: one line with its meaning and unit",
                                    "datasource: a sample is the same alone and among others: [plugin] field 'x' of "
                                    "sample 3 changes with its batch: a read "
-                                   "must be a pure function of content, index and key"));
+                                   "must be a pure function of content, index and key",
+                                   "datasource: keys change nothing where it says so: [plugin] field 'x' of sample 0 "
+                                   "changes with its key, and the source says HR_SOURCE_KEYLESS: the host would keep "
+                                   "one of its versions"));
 }
 
 TEST(Conformance, FindsTheMissingNoteAndBrokenInit) {
