@@ -23,7 +23,7 @@ std::vector<std::string> failures(const std::string& plugin) {
 
 TEST(Conformance, GoodPluginsPass) {
   EXPECT_THAT(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::fail), testing::IsEmpty());
-  EXPECT_EQ(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::ok).size(), 13u);
+  EXPECT_EQ(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::ok).size(), 14u);
   EXPECT_THAT(failures("c_source_1_0"), testing::IsEmpty());
   EXPECT_THAT(failures("every_type"), testing::IsEmpty());
 }
