@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <sys/resource.h>
 #include <thread>
 
 #include "../record/temporary_folder.hpp"
@@ -197,6 +198,50 @@ TEST(Loader, ReusesItsSlots) {
     if (const auto batch = loader.next()) slots.insert(batch->fields[0].data);
   }
   EXPECT_LE(slots.size(), 5u) << "prefetch_factor * num_workers, and the one in use";
+}
+
+TEST(Loader, LargeSlotsBeginAtAHugePage) {
+  FakeData data;
+  data.channels = 100'000;
+  const auto source = open_fake(data);
+  for (const int64_t batch : {1, 2, 3}) {
+    Loader loader(source, train(*source), {}, options(2, batch));
+    const auto first = loader.next();
+    const uint64_t bytes = static_cast<uint64_t>(batch) * 100'000 * fake_times * sizeof(float);
+    if (bytes < 2 << 20) continue;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(first->fields[0].data) % (2 << 20), 0u);
+  }
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;  // whose allocators and shadows fault when they please
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+long minor_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+TEST(Loader, TouchesNoNewMemoryOnceItRuns) {
+  if (is_sanitized) GTEST_SKIP() << "a sanitizer touches memory of its own";
+  FakeData data;
+  data.channels = 4'000;
+  data.delay_us = 50;
+  const auto source = open_fake(data);
+  const Normalizer normalizer = Normalizer::measure(*source, train(*source), "sampled", 10);
+  for (const int workers : {0, 1, 3}) {
+    Loader loader(source, train(*source), normalizer, options(workers));
+    loader.seek(0, 0, /*continuous=*/true);
+    for (int i = 0; i < 40; ++i) loader.next();
+    const long before = minor_faults();
+    for (int i = 0; i < 120; ++i) loader.next();
+    const long faults = minor_faults() - before;
+    // 110 batches are 12,000 pages; the stack of a thread that comes late, or malloc's arena, may grow by a few.
+    EXPECT_LE(faults, 30) << "with " << workers << " threads";
+  }
 }
 
 // What the relief rung "batches read ahead" leaves of the loaders' memory. A batch that is being read goes the next
