@@ -7,11 +7,13 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <set>
 #include <sys/resource.h>
 #include <thread>
 
 #include "../record/temporary_folder.hpp"
+#include "data/pause.hpp"
 #include "fake_source.hpp"
 #include "memory/budget.hpp"
 #include "memory/ledger.hpp"
@@ -115,6 +117,75 @@ TEST(Loader, BatchesAreTheSameForAnyNumberOfThreads) {
     for (const auto& run : runs) EXPECT_TRUE(run == runs[0]);
   }
   EXPECT_EQ(data.readers_open, 0);
+}
+
+// While the one worker waits for the disk, as many others read as batches may be read ahead, and one computes.
+TEST(Loader, ReadsWiderThanItDecodes) {
+  FakeData data;
+  std::atomic<int> waiting{0}, most_waiting{0}, computing{0}, most_computing{0};
+  const auto raise = [](std::atomic<int>& most, int value) {
+    for (int seen = most; seen < value && !most.compare_exchange_weak(seen, value);) continue;
+  };
+  data.during_read = [&] {
+    {
+      const Pause pause(PauseFor::disk);
+      raise(most_waiting, ++waiting);
+      for (int i = 0; i < 2000 && most_waiting < 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      --waiting;
+    }
+    raise(most_computing, ++computing);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    --computing;
+  };
+  const auto source = open_fake(data);
+  LoaderOptions all = options(1);
+  all.prefetch_factor = 4;
+  Loader loader(source, train(*source), {}, all);
+  loader.seek(3, 0, true);
+  const auto wide = epoch_of(loader);
+  EXPECT_EQ(most_waiting, 4);
+  EXPECT_EQ(most_computing, 1);
+  EXPECT_GT(loader.times().disk, 0);
+  EXPECT_GE(data.readers_opened, 4);
+
+  data.during_read = nullptr;
+  data.readers_opened = 0;
+  Loader warm(source, train(*source), {}, all);
+  warm.seek(3);
+  EXPECT_TRUE(epoch_of(warm) == wide);
+  EXPECT_EQ(data.readers_opened, 1) << "nobody waits, nobody stands in";
+}
+
+// A plugin may hold a lock of its own while it waits for the disk: who has the turn then waits for that lock.
+TEST(Loader, APluginThatReadsUnderALockIsNoDeadlock) {
+  FakeData data;
+  std::mutex lock;
+  data.during_read = [&] {
+    const std::lock_guard alone(lock);
+    const Pause pause(PauseFor::disk);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  const auto source = open_fake(data);
+  LoaderOptions all = options(1);
+  all.prefetch_factor = 4;
+  Loader loader(source, train(*source), {}, all);
+  EXPECT_EQ(epoch_of(loader).size(), 12u);
+}
+
+TEST(Loader, KnowsWhereItsTimeGoes) {
+  FakeData data;
+  data.during_read = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
+  const auto source = open_fake(data);
+  for (const int workers : {0, 2}) {
+    Loader loader(source, train(*source), {}, options(workers));
+    epoch_of(loader);
+    const LoaderTimes times = loader.times();
+    EXPECT_EQ(times.batches, 12u);
+    EXPECT_GE(times.decode, 12e-3);
+    EXPECT_EQ(times.disk, 0);
+    EXPECT_GT(times.stall, 0);
+    EXPECT_EQ(times.idle > 0, workers > 0);
+  }
 }
 
 TEST(Loader, TrainingKeysChangeWithTheEpochAndEvaluationKeysDoNot) {
