@@ -64,6 +64,16 @@ struct Job {
 
 }  // namespace
 
+LoaderTimes& LoaderTimes::operator+=(const LoaderTimes& other) {
+  disk += other.disk;
+  decode += other.decode;
+  normalize += other.normalize;
+  idle += other.idle;
+  stall += other.stall;
+  batches += other.batches;
+  return *this;
+}
+
 size_t slot_count(const LoaderOptions& options) {
   const size_t lent_or_ready = options.num_workers <= 0 ? 1 : batches_ahead(options) + 1;
   return lent_or_ready + static_cast<size_t>(std::max(0, options.extra_slots));

@@ -38,6 +38,8 @@ struct LoaderTimes {
   double idle = 0;       // with nothing to do: every batch that may be read ahead was
   double stall = 0;      // next() waited for a batch
   uint64_t batches = 0;  // read
+
+  LoaderTimes& operator+=(const LoaderTimes& other);
 };
 
 // How many batches' memory a loader with these options makes.

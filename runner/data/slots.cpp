@@ -46,6 +46,14 @@ std::byte* map(uint64_t bytes) {
   return memory;
 }
 
+std::mutex page_lock_mutex;
+PageLock chosen_page_lock;
+
+PageLock page_lock() {
+  const std::lock_guard guard(page_lock_mutex);
+  return chosen_page_lock;
+}
+
 }  // namespace
 
 Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted) {
@@ -68,6 +76,13 @@ Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<boo
   memory_ = map(bytes_);
   account(Owner::batches, static_cast<int64_t>(bytes_));
   for (size_t i = 0; i < fields.size(); ++i) base_.push_back(offset[i] < 0 ? nullptr : memory_ + offset[i]);
+  const PageLock lock = page_lock();
+  if (lock.lock != nullptr && lock.lock(memory_, bytes_)) unlock_ = lock.unlock;
+}
+
+void set_page_lock(PageLock lock) {
+  const std::lock_guard guard(page_lock_mutex);
+  chosen_page_lock = lock;
 }
 
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples) {
@@ -77,6 +92,7 @@ int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples) {
 }
 
 Slot::~Slot() {
+  if (unlock_ != nullptr) unlock_(memory_);
   munmap(memory_, bytes_);
   account(Owner::batches, -static_cast<int64_t>(bytes_));
 }

@@ -13,7 +13,9 @@
 #include <thread>
 
 #include "../record/temporary_folder.hpp"
+#include "data/loader_report.hpp"
 #include "data/pause.hpp"
+#include "data/slots.hpp"
 #include "fake_source.hpp"
 #include "memory/budget.hpp"
 #include "memory/ledger.hpp"
@@ -188,6 +190,23 @@ TEST(Loader, KnowsWhereItsTimeGoes) {
   }
 }
 
+TEST(LoaderReport, SaysWhetherTheLoaderIsTheBottleneckAndWhatToSet) {
+  DataSection data;
+  const auto line = [&](const LoaderTimes& times) { return loader_line(times, 100, data, 4); };
+  EXPECT_EQ(line({}), "");
+  LoaderTimes times{.disk = 1, .decode = 8, .normalize = 1, .stall = 1.2, .batches = 10};
+  EXPECT_EQ(line(times), "the loader kept up: the model waited 1.2 % of the time");
+  times.stall = 43;
+  EXPECT_EQ(line(times),
+            "the loader is the bottleneck: the model waited 43 % of the time; its readers spent 80 % decoding, 10 % "
+            "waiting for the disk, 10 % normalising: raise data.num_workers (2; 4 processors are there)");
+  data.num_workers = 0;
+  EXPECT_NE(line(times).find(": set data.num_workers to 1 or more"), std::string::npos);
+  data.num_workers = 2;
+  times.disk = 20;
+  EXPECT_NE(line(times).find(": raise data.prefetch_factor"), std::string::npos);
+}
+
 TEST(Loader, TrainingKeysChangeWithTheEpochAndEvaluationKeysDoNot) {
   FakeData data;
   const auto source = open_fake(data);
@@ -282,6 +301,28 @@ TEST(Loader, LargeSlotsBeginAtAHugePage) {
     if (bytes < 2 << 20) continue;
     EXPECT_EQ(reinterpret_cast<uintptr_t>(first->fields[0].data) % (2 << 20), 0u);
   }
+}
+
+std::atomic<int64_t> page_locked_bytes{0};
+std::atomic<int> page_locks{0};
+
+TEST(Loader, SlotsArePageLockedByWhoHasADevice) {
+  FakeData data;
+  const auto source = open_fake(data);
+  set_page_lock({[](void* memory, size_t bytes) {
+                   page_locked_bytes += static_cast<int64_t>(bytes);
+                   return memory != nullptr && ++page_locks % 2 == 0;  // every other one fails
+                 },
+                 [](void*) { --page_locks; }});
+  {
+    Loader loader(source, train(*source), {}, options(2));
+    loader.seek(0);
+    EXPECT_EQ(page_locked_bytes, read_ledger().live(Owner::batches));
+    EXPECT_EQ(page_locks, 5);
+    EXPECT_EQ(epoch_of(loader).size(), 12u);
+  }
+  EXPECT_EQ(page_locks, 3) << "the two that were locked were unlocked";
+  set_page_lock({});
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
