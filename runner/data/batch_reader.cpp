@@ -1,12 +1,15 @@
 #include "data/batch_reader.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "headroom/random.h"
 
 namespace headroom {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // "[component] sentence" with the place put behind it.
 Error at_place(const Error& problem, const std::string& place) {
@@ -21,7 +24,7 @@ Error at_place(const Error& problem, const std::string& place) {
 Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<std::string>& skipped) {
   const LoaderOptions& options = plan_.options;
   const uint64_t count = std::min(static_cast<uint64_t>(options.batch_size), plan_.samples_per_epoch - first);
-  const Order order(options.shuffle, plan_.split.length(), options.seed, epoch);
+  const Order order(options.shuffle, plan_.split.length(), options.seed, epoch, options.grouping);
   Batch batch;
   batch.epoch = epoch;
   batch.first = first;
@@ -30,6 +33,7 @@ Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> sl
     batch.key.push_back(
         hr_sample_key(options.seed, plan_.split.source_split(), options.augment ? epoch : 0, batch.index.back()));
   }
+  const auto began = Clock::now();
   if (!reader_) reader_ = plan_.source->reader();
   try {
     reader_->read(plan_.split.source_split(), batch.index, batch.key, options.augment,
@@ -38,8 +42,11 @@ Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> sl
     if (problem.exit_code() != Exit::data) throw;
     read_one_by_one(batch, *slot, problem, skipped);
   }
+  const auto read = Clock::now();
+  times_.source = std::chrono::duration<double>(read - began).count();
   const auto tensors = slot->tensors(0, static_cast<int64_t>(batch.count()));
   plan_.normalizer.apply(plan_.source->fields(), tensors);
+  times_.normalize = std::chrono::duration<double>(Clock::now() - read).count();
   batch.fields.assign(tensors.begin(), tensors.end());
   batch.hold = std::move(slot);
   return batch;
