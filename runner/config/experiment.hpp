@@ -46,6 +46,7 @@ struct DataSection {
   int64_t max_samples_for_normalize = 10000;
   bool normalized_cache = false;
   int64_t cache_size_bytes = 0;
+  std::string cache_policy = "auto";  // auto | lru | planned
   int64_t chunk_cache_size_bytes = 32 << 20;
   std::string shuffle = "auto";  // auto | global | grouped | sequential
   GroupedSection grouped;

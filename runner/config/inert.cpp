@@ -11,8 +11,6 @@ struct InertKey {
   bool (*applies)(const Experiment&);
 };
 
-constexpr std::string_view not_yet = "has no effect in this version";
-
 bool is_sgd(const Experiment& e) { return e.train.optimizer.name == "sgd"; }
 bool is_adam(const Experiment& e) { return !is_sgd(e); }
 bool is_step(const Experiment& e) { return e.train.schedule.name == "step"; }
@@ -25,8 +23,6 @@ bool starts_fresh(const Experiment& e) { return e.init.from.empty(); }
 
 // What this version does not act on yet: a row goes when the feature comes.
 constexpr std::array unfinished{
-    InertKey{"data.normalized_cache", not_yet, [](const Experiment& e) { return e.data.normalized_cache; }},
-    InertKey{"data.cache_size", not_yet, [](const Experiment& e) { return e.data.cache_size_bytes != 0; }},
     InertKey{"memory.device_limit", "this version sets no limit on a GPU",
              [](const Experiment& e) { return e.memory.device_limit != "off"; }},
     InertKey{"sweep", "one run tries none of its values", [](const Experiment& e) { return e.sweep.has_value(); }},
@@ -36,6 +32,10 @@ constexpr std::array unfinished{
 constexpr std::array overruled{
     InertKey{"data.prefetch_factor", "data.num_workers = 0 reads nothing ahead", reads_inline},
     InertKey{"data.persistent_workers", "data.num_workers = 0 has no workers", reads_inline},
+    InertKey{"data.cache_policy", "data.cache_size is 0",
+             [](const Experiment& e) { return e.data.cache_size_bytes == 0; }},
+    InertKey{"data.normalized_cache", "data.normalize is \"off\"",
+             [](const Experiment& e) { return e.data.normalize == "off"; }},
     InertKey{"data.max_samples_for_normalize", "only data.normalize = \"sampled\" uses it",
              [](const Experiment& e) { return e.data.normalize != "sampled"; }},
     InertKey{"data.grouped.runs", "only data.shuffle = \"grouped\" uses it", is_not_grouped},

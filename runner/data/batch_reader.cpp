@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "data/arrays.hpp"
 #include "headroom/random.h"
 
 namespace headroom {
@@ -36,20 +37,49 @@ Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> sl
   const auto began = Clock::now();
   if (!reader_) reader_ = plan_.source->reader();
   try {
-    reader_->read(plan_.split.source_split(), batch.index, batch.key, options.augment,
-                  slot->tensors(0, static_cast<int64_t>(count)));
+    fill(batch, *slot);
   } catch (const Error& problem) {
     if (problem.exit_code() != Exit::data) throw;
     read_one_by_one(batch, *slot, problem, skipped);
+    normalize(slot->tensors(0, static_cast<int64_t>(batch.count())));
   }
-  const auto read = Clock::now();
-  times_.source = std::chrono::duration<double>(read - began).count();
+  times_.source = std::chrono::duration<double>(Clock::now() - began).count() - times_.normalize;
   const auto tensors = slot->tensors(0, static_cast<int64_t>(batch.count()));
-  plan_.normalizer.apply(plan_.source->fields(), tensors);
-  times_.normalize = std::chrono::duration<double>(Clock::now() - read).count();
   batch.fields.assign(tensors.begin(), tensors.end());
   batch.hold = std::move(slot);
   return batch;
+}
+
+// What is kept is copied; the rest is read, neighbours together.
+void BatchReader::fill(const Batch& batch, Slot& slot) {
+  const size_t count = batch.index.size();
+  missing_.assign(count, true);
+  if (plan_.kept != nullptr && !plugins_use_cache()) {
+    for (size_t i = 0; i < count; ++i)
+      missing_[i] = !plan_.kept->load(batch.index[i], slot.tensors(static_cast<int64_t>(i), 1));
+  }
+  for (size_t first = 0, end = 0; first < count; first = end) {
+    end = first + 1;
+    if (!missing_[first]) continue;
+    while (end < count && missing_[end]) ++end;
+    read_run(batch, slot, first, end - first);
+  }
+}
+
+void BatchReader::read_run(const Batch& batch, Slot& slot, size_t first, size_t count) {
+  const auto tensors = slot.tensors(static_cast<int64_t>(first), static_cast<int64_t>(count));
+  reader_->read(plan_.split.source_split(), std::span(batch.index).subspan(first, count),
+                std::span(batch.key).subspan(first, count), plan_.options.augment, tensors);
+  normalize(tensors);
+  if (plan_.kept == nullptr || plugins_use_cache()) return;
+  for (size_t i = first; i < first + count; ++i)
+    plan_.kept->store(batch.index[i], slot.tensors(static_cast<int64_t>(i), 1));
+}
+
+void BatchReader::normalize(std::span<const DLTensor> fields) {
+  const auto began = Clock::now();
+  plan_.normalizer.apply(plan_.source->fields(), fields);
+  times_.normalize += std::chrono::duration<double>(Clock::now() - began).count();
 }
 
 // The batch failed as a whole: which sample was it? Those that can be read move up.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/kept_samples.hpp"
 #include "data/loader.hpp"
 #include "data/slots.hpp"
 
@@ -19,6 +20,7 @@ struct BatchPlan {
   Normalizer normalizer;
   LoaderOptions options;
   uint64_t samples_per_epoch;
+  std::shared_ptr<const KeptSamples> kept;  // NULL: every sample is read
 };
 
 class BatchReader {
@@ -36,11 +38,15 @@ class BatchReader {
   Times take_times() { return std::exchange(times_, {}); }
 
  private:
+  void fill(const Batch& batch, Slot& slot);
+  void read_run(const Batch& batch, Slot& slot, size_t first, size_t count);
+  void normalize(std::span<const DLTensor> fields);
   void read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<std::string>& skipped);
   std::string place_of(uint64_t index) const;
 
   const BatchPlan& plan_;
   Times times_;
+  std::vector<bool> missing_;     // of a batch's samples: not in the cache
   std::optional<Reader> reader_;  // opened by the first read, on the thread that reads
 };
 

@@ -106,7 +106,7 @@ struct Loader::State {
   };
 
   State(std::shared_ptr<const Source> source, Split split, Normalizer normalizer, LoaderOptions options)
-      : plan{std::move(source), std::move(split), std::move(normalizer), options, 0},
+      : plan{std::move(source), std::move(split), std::move(normalizer), options, 0, nullptr},
         inline_reader(plan),
         pool(std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, slot_count(options))),
         turns(pool->mutex, pool->changed, static_cast<size_t>(std::max(0, options.num_workers))),
@@ -116,6 +116,9 @@ struct Loader::State {
       throw Error(Exit::bad_input, "data",
                   "train.batch_size is " + std::to_string(options.batch_size) + "; at least 1 is needed");
     plan.samples_per_epoch = epoch_length(plan.split, options);
+    if (options.keep_samples) {
+      plan.kept = std::make_shared<KeptSamples>(SampleCache::shared(), plan.source->fields(), *options.keep_samples);
+    }
     plan.options.num_workers = std::max(0, options.num_workers);
     read_ahead = batches_ahead(options);
   }

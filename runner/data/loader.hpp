@@ -8,6 +8,7 @@
 
 #include "data/normalizer.hpp"
 #include "data/order.hpp"
+#include "data/sample_cache.hpp"
 #include "data/split.hpp"
 
 namespace headroom {
@@ -28,6 +29,8 @@ struct LoaderOptions {
   // on_bad_sample = "skip": a sample that cannot be read is left out, and its batch is shorter; a batch that lost all
   // of them comes with count() 0, so that positions stay arithmetic.
   bool skip_bad_samples = false;
+  // Samples go through the sample cache, under this policy. Only where a read does not depend on the sample's key.
+  std::optional<CachePolicy> keep_samples = std::nullopt;
 };
 
 // Seconds of a loader's life: of its threads together, but for `stall`.

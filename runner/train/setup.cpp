@@ -6,6 +6,8 @@
 #include "config/digest.hpp"
 #include "config/rescue.hpp"
 #include "data/arrays.hpp"
+#include "data/file_identity.hpp"
+#include "data/normalized_copies.hpp"
 #include "plugins/library.hpp"
 #include "train/retry.hpp"
 #include "train/threads.hpp"
@@ -37,6 +39,12 @@ at::ScalarType pick_dtype(const Experiment& experiment, const Model& model) {
                 "model '" + model.id() + "' does not work in \"fp64\": use \"fp32\"");
   }
   return at::kDouble;
+}
+
+// Which build of a library it is.
+nlohmann::json file_id(const std::filesystem::path& file) {
+  const FileIdentity identity = identify(file.string());
+  return {identity.device, identity.inode, identity.size_bytes, identity.modified_s, identity.modified_ns};
 }
 
 // The options of the data that say what is read, without where it lies: the content id stands for that.
@@ -178,7 +186,50 @@ LoaderOptions Setup::loader_options(bool training) const {
   options.prefetch_factor = data.prefetch_factor;
   options.persistent_workers = data.persistent_workers;
   options.skip_bad_samples = data.on_bad_sample == "skip";
+  if (data.cache_size_bytes > 0 && (!training || !source->augments())) options.keep_samples = cache_setting().samples;
   return options;
+}
+
+StatisticsRequest Setup::statistics_request() const {
+  const DataSection& data = experiment->data;
+  const nlohmann::json reads_as = {source->id(), file_id(source_library->path()),
+                                   mathematical_options(data_table, data_options)};
+  return {.source = *source,
+          .train = splits.train,
+          .mode = data.normalize,
+          .max_samples = data.max_samples_for_normalize,
+          .skip_bad_samples = data.on_bad_sample == "skip",
+          .content_id = content_id,
+          .reads_as = reads_as.dump()};
+}
+
+Normalizer Setup::left_to_apply(const Normalizer& normalizer) const { return normalizer.without(standardised_fields); }
+
+CacheSetting Setup::cache_setting() const {
+  const DataSection& data = experiment->data;
+  CacheSetting setting;
+  setting.limit_bytes = data.cache_size_bytes;
+  setting.global_shuffle = order.shuffle == Shuffle::global;
+  // A sample comes once an epoch, whatever the order; blocks that neighbours share come again soon where they are
+  // grouped.
+  setting.samples = data.cache_policy == "lru" ? CachePolicy::lru : CachePolicy::planned;
+  setting.blocks = data.cache_policy == "planned" || (data.cache_policy == "auto" && setting.global_shuffle)
+                       ? CachePolicy::planned
+                       : CachePolicy::lru;
+  setting.augments = source->augments();
+  setting.source = source->id();
+  setting.train_samples = samples_per_epoch();
+  setting.val_samples = splits.val.length();
+  for (const Field& field : source->fields()) setting.sample_bytes += field.bytes();
+  return setting;
+}
+
+int64_t Setup::expected_cache_bytes() const {
+  const CacheSetting setting = cache_setting();
+  if (setting.augments) return setting.limit_bytes;  // the source's own blocks may fill it
+  const double samples = static_cast<double>(setting.train_samples + setting.val_samples);
+  return static_cast<int64_t>(
+      std::min(static_cast<double>(setting.limit_bytes), samples * static_cast<double>(setting.sample_bytes)));
 }
 
 std::vector<MetricInfo> Setup::metrics() const {
@@ -235,10 +286,12 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
     spdlog::info("[data] wrote synthetic data to {}", written->string());
   }
   set_chunk_cache_limit(experiment.data.chunk_cache_size_bytes);
+  set_cache_limit(experiment.data.cache_size_bytes);
   setup.source = open_source(setup);
   setup.content_id = content_id(*setup.source);
   setup.splits = divide(*setup.source, experiment.data);
   setup.order = choose_order(experiment.data, setup.stored, samples_of(*setup.source));
+  set_plugin_cache_policy(setup.cache_setting().blocks);
   if (setup.samples_per_epoch() == 0) {
     throw Error(Exit::bad_input, "train.drop_last",
                 "no whole window of " + std::to_string(setup.window_samples()) + " samples fits the " +
@@ -246,6 +299,15 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
                     " training samples: lower train.batch_size or unset train.drop_last");
   }
   return setup;
+}
+
+void read_normalized_copies(Setup& setup, const Normalizer& normalizer,
+                            const std::function<void(const std::string& line)>& say) {
+  const NormalizedCopies copies = use_normalized_copies(*setup.source, normalizer, say);
+  for (const std::string& line : copies.lines) say(line);
+  if (copies.fields.empty()) return;
+  setup.source = Source::open(*setup.source_library, setup.data_options);
+  setup.standardised_fields = copies.fields;
 }
 
 void build_model(Setup& setup) {

@@ -5,6 +5,8 @@
 #include <spdlog/spdlog.h>
 
 #include "data/loader_report.hpp"
+#include "memory/budget.hpp"
+#include "memory/limits.hpp"
 #include "memory/supervised.hpp"
 #include "record/postmortem.hpp"
 #include "train/loop.hpp"
@@ -63,6 +65,8 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
                          {"precision", setup.experiment->train.precision},
                          {"headroom", HEADROOM_VERSION},
                          {"libtorch", TORCH_VERSION}};
+  if (setup.experiment->data.cache_size_bytes > 0)
+    json["data"]["cache"] = cache_json(SampleCache::shared().statistics());
   if (setup.experiment->rescue) json["rescue"] = rescue_json(setup);
   return json;
 }
@@ -110,6 +114,14 @@ std::string pin_memory_line(const Setup& setup) {
   return "data.pin_memory: batches are not page-locked in this version";
 }
 
+// How far this process may grow; 0: no bound is known.
+int64_t room_bytes() {
+  const Rooms rooms = read_rooms();
+  const Room* smallest = rooms.smallest();
+  const int64_t room = smallest != nullptr ? smallest->room_bytes : 0, limit = memory_limit();
+  return limit > 0 && room > 0 ? std::min(limit, room) : std::max(limit, room);
+}
+
 // Keys the user set that do nothing yet, and what was decided for them, once.
 void announce(const Setup& setup, RunLog& log) {
   for (const Inert& inert : setup.experiment->inert) log.say(inert.key + ": " + inert.why);
@@ -119,6 +131,9 @@ void announce(const Setup& setup, RunLog& log) {
   if (data.pin_memory) log.say(pin_memory_line(setup));
   if (const std::string line = order_line(data, setup.order, setup.stored); !line.empty()) log.say(line);
   if (const std::string line = order_warning(data, setup.order); !line.empty()) log.say(line);
+  CacheSetting cache = setup.cache_setting();
+  cache.room_bytes = room_bytes();
+  for (const std::string& line : cache_outlook(cache)) log.say(line);
   const auto& splits = setup.splits;
   log.say("data: " + std::to_string(splits.train.length()) + " training, " + std::to_string(splits.val.length()) +
           " validation, " + std::to_string(splits.test.length()) + " test samples; windows of " +
@@ -184,11 +199,14 @@ Exit train(const TrainRequest& request) {
   if (checkpoint) {
     normalizer = Normalizer::from_json(checkpoint->json.at("normalizer"));
   } else {
-    with_one_retry("measuring the normalisation", Owner::batches, setup.device, setup.advice(), [&] {
-      normalizer = Normalizer::measure(*setup.source, setup.splits.train, experiment.data.normalize,
-                                       experiment.data.max_samples_for_normalize);
-    });
+    FoundStatistics found;
+    with_one_retry("measuring the normalisation", Owner::batches, setup.device, setup.advice(),
+                   [&] { found = find_statistics(setup.statistics_request()); });
+    for (const std::string& line : found.lines) log.say(line);
+    normalizer = std::move(found.normalizer);
   }
+  if (experiment.data.normalized_cache)
+    read_normalized_copies(setup, normalizer, [&log](const std::string& line) { log.say(line); });
   if (checkpoint) checkpoint->json.at("init_id").get_to(setup.init_id);  // the weights' file may be gone by now
   if (request.resume && !checkpoint) started = start_from_weights(setup);
   if (!started.empty()) log.say("init: " + started);
