@@ -11,6 +11,8 @@
 //   num_workers = 2
 //   prefetch_factor = 2
 //   shuffle = "global"      # "grouped", "sequential"
+//   runs = 32               # of the grouped order
+//   run_length = 2048
 //   seed = 0
 //   augment = true
 //   normalize = "sampled"   # "exact", "off"
@@ -109,8 +111,9 @@ double median(std::vector<double> values) {
 
 Shuffle shuffle_of(const std::string& name) {
   if (name == "global") return Shuffle::global;
+  if (name == "grouped") return Shuffle::grouped;
   if (name == "sequential") return Shuffle::sequential;
-  throw std::runtime_error("shuffle is '" + name + "'; \"global\" and \"sequential\" are there");
+  throw std::runtime_error("shuffle is '" + name + "'; \"global\", \"grouped\" and \"sequential\" are there");
 }
 
 LoaderOptions loader_options(const toml::table& settings) {
@@ -120,6 +123,8 @@ LoaderOptions loader_options(const toml::table& settings) {
   options.num_workers = static_cast<int>(setting<int64_t>(settings, "num_workers", 2));
   options.prefetch_factor = static_cast<int>(setting<int64_t>(settings, "prefetch_factor", 2));
   options.shuffle = shuffle_of(setting<std::string>(settings, "shuffle", "global"));
+  options.grouping = {static_cast<uint64_t>(setting<int64_t>(settings, "runs", 32)),
+                      static_cast<uint64_t>(setting<int64_t>(settings, "run_length", 2048))};
   options.augment = setting(settings, "augment", true);
   return options;
 }

@@ -21,7 +21,7 @@ Error at_place(const Error& problem, const std::string& place) {
 Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<std::string>& skipped) {
   const LoaderOptions& options = plan_.options;
   const uint64_t count = std::min(static_cast<uint64_t>(options.batch_size), plan_.samples_per_epoch - first);
-  const Order order(options.shuffle, plan_.split.length(), options.seed, epoch);
+  const Order order(options.shuffle, plan_.split.length(), options.seed, epoch, options.grouping);
   Batch batch;
   batch.epoch = epoch;
   batch.first = first;

@@ -115,6 +115,11 @@ void ChunkCache::set_limit(uint64_t bytes) {
   make_room(room(), 0);
 }
 
+uint64_t ChunkCache::limit() const {
+  const std::lock_guard lock(mutex_);
+  return limit_;
+}
+
 void ChunkCache::set_aside(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   aside_ = bytes;

@@ -50,6 +50,7 @@ class ChunkCache {
   std::shared_ptr<const DecodedChunk> get(const ChunkKey& key, uint64_t bytes, const Decode& decode);
 
   void set_limit(uint64_t bytes);
+  uint64_t limit() const;
   // libhdf5's own chunk caches take `bytes` of the limit.
   void set_aside(uint64_t bytes);
 

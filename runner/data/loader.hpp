@@ -17,6 +17,7 @@ struct LoaderOptions {
   int64_t batch_size = 1;
   int64_t samples_per_epoch = -1;  // -1: the whole split; less drops the tail (drop_last)
   Shuffle shuffle = Shuffle::sequential;
+  Grouping grouping = {};          // of the grouped order
   bool augment = false;            // training
   int num_workers = 0;             // 0: read in next()
   int prefetch_factor = 2;         // batches per worker

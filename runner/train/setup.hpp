@@ -7,6 +7,7 @@
 
 #include "config/experiment.hpp"
 #include "data/loader.hpp"
+#include "data/order_choice.hpp"
 #include "data/synth.hpp"
 #include "plugins/torch_model.hpp"
 #include "train/metric_sample.hpp"
@@ -26,7 +27,8 @@ struct Setup {
   std::string content_id;
   std::string init_id;  // what [init] starts from, see start_id(); empty: nothing
   Splits splits;
-  Shuffle shuffle = Shuffle::global;
+  StoredLayout stored;  // what the source opened
+  OrderChoice order;    // of training
   std::unique_ptr<Model> model;
   std::vector<OutputPair> output_pairs;  // what the host measures beside the model's own metrics
   at::Device device = at::kCPU;

@@ -106,6 +106,9 @@ void announce(const Setup& setup, RunLog& log) {
   for (const Inert& inert : setup.experiment->inert) log.say(inert.key + ": " + inert.why);
   if (const std::string line = metrics_line(setup); !line.empty()) log.say(line);
   for (const std::string& line : rescue_lines(setup)) log.say(line);
+  const DataSection& data = setup.experiment->data;
+  if (const std::string line = order_line(data, setup.order, setup.stored); !line.empty()) log.say(line);
+  if (const std::string line = order_warning(data, setup.order); !line.empty()) log.say(line);
   const auto& splits = setup.splits;
   log.say("data: " + std::to_string(splits.train.length()) + " training, " + std::to_string(splits.val.length()) +
           " validation, " + std::to_string(splits.test.length()) + " test samples; windows of " +

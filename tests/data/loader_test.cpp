@@ -93,22 +93,26 @@ TEST(Loader, BatchesAreTheSameForAnyNumberOfThreads) {
   data.delay_us = 300;
   const auto source = open_fake(data);
   const Normalizer normalizer = Normalizer::measure(*source, train(*source), "exact", 0);
-  std::vector<std::vector<std::string>> runs;
-  for (const int workers : {0, 1, 2, 4, 8}) {
-    for (const bool persistent : {true, false}) {
-      LoaderOptions all = options(workers);
-      all.persistent_workers = persistent;
-      Loader loader(source, train(*source), normalizer, all);
-      loader.seek(3, 0, true);
-      std::vector<std::string> batches;
-      for (int epoch = 0; epoch < 3; ++epoch) {
-        for (std::string& batch : epoch_of(loader)) batches.push_back(std::move(batch));
+  for (const Shuffle shuffle : {Shuffle::global, Shuffle::grouped}) {
+    std::vector<std::vector<std::string>> runs;
+    for (const int workers : {0, 1, 2, 4, 8}) {
+      for (const bool persistent : {true, false}) {
+        LoaderOptions all = options(workers);
+        all.persistent_workers = persistent;
+        all.shuffle = shuffle;
+        all.grouping = {3, 9};
+        Loader loader(source, train(*source), normalizer, all);
+        loader.seek(3, 0, true);
+        std::vector<std::string> batches;
+        for (int epoch = 0; epoch < 3; ++epoch) {
+          for (std::string& batch : epoch_of(loader)) batches.push_back(std::move(batch));
+        }
+        runs.push_back(std::move(batches));
       }
-      runs.push_back(std::move(batches));
     }
+    ASSERT_EQ(runs[0].size(), 36u);
+    for (const auto& run : runs) EXPECT_TRUE(run == runs[0]);
   }
-  ASSERT_EQ(runs[0].size(), 36u);
-  for (const auto& run : runs) EXPECT_TRUE(run == runs[0]);
   EXPECT_EQ(data.readers_open, 0);
 }
 
@@ -137,7 +141,9 @@ TEST(Loader, ResumesInTheMiddleOfAnEpoch) {
   FakeData data;
   const auto source = open_fake(data);
   for (const int workers : {0, 3}) {
-    Loader loader(source, train(*source), {}, options(workers));
+    LoaderOptions grouped = options(workers);
+    if (workers > 0) grouped.shuffle = Shuffle::grouped, grouped.grouping = {2, 11};
+    Loader loader(source, train(*source), {}, grouped);
     loader.seek(5, 0, true);
     const auto all = epoch_of(loader);
     loader.seek(5, 28, true);
