@@ -132,6 +132,7 @@ LoaderOptions loader_options(const toml::table& settings) {
 class Measurement {
  public:
   explicit Measurement(const toml::table& settings) : settings_(settings), work_us_(setting(settings, "work_us", 0.0)) {
+    result_["pss_at_start_bytes"] = rollup("Pss");
     auto start = Clock::now();
     const Library library = Library::load(setting<std::string>(settings, "plugin", ""));
     const OptionTable table = to_option_table(library.datasource()->options);
