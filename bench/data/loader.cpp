@@ -153,8 +153,8 @@ class Measurement {
   nlohmann::json run() {
     const bool cold = setting(settings_, "cold", false);
     if (cold) drop_from_page_cache(*source_);
-    loader_->seek(0, 0, /*continuous=*/true);
     const auto start = Clock::now();
+    loader_->seek(0, 0, /*continuous=*/true);
     next();
     result_["first_batch_ms"] = 1e3 * seconds_since(start);
     const int64_t warm_up = cold ? 0 : setting<int64_t>(settings_, "warm_up", 64);

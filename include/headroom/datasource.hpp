@@ -39,6 +39,7 @@
 #include "headroom/sdk/blocks.hpp"
 #include "headroom/sdk/draws.hpp"
 #include "headroom/sdk/fields.hpp"
+#include "headroom/sdk/finite.hpp"
 #include "headroom/sdk/host.hpp"
 #include "headroom/sdk/options.hpp"
 #include "headroom/sdk/plugin.hpp"
