@@ -187,7 +187,7 @@ class Measurement {
     const auto most = static_cast<uint64_t>(setting<int64_t>(settings_, "most_samples", 0));
     const Usage before = usage();
     const auto cache_before = ChunkCache::shared().statistics();
-    const double waited_before = loader_->wait_seconds();
+    const double waited_before = loader_->times().stall;
     const auto start = Clock::now();
     uint64_t samples = 0, batches = 0, bytes = 0;
     while (seconds_since(start) < seconds && (most == 0 || samples < most)) {
@@ -212,7 +212,7 @@ class Measurement {
     result_["rss_bytes"] = rollup("Rss");
     result_["pss_bytes"] = rollup("Pss");
     result_["anonymous_bytes"] = rollup("Anonymous");
-    result_["wait_seconds"] = loader_->wait_seconds() - waited_before;
+    result_["wait_seconds"] = loader_->times().stall - waited_before;
     result_["chunk_cache"] = {{"hits", cache.hits - cache_before.hits},
                               {"misses", cache.misses - cache_before.misses},
                               {"kept_bytes", cache.kept_bytes}};

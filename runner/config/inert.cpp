@@ -20,12 +20,11 @@ bool is_unlike_step(const Experiment& e) { return !is_step(e); }
 bool has_no_end(const Experiment& e) { return is_step(e) || e.train.schedule.name == "constant"; }
 bool is_not_sampled(const Experiment& e) { return e.metrics.mode != "sampled"; }
 bool is_not_grouped(const Experiment& e) { return e.data.shuffle != "auto" && e.data.shuffle != "grouped"; }
+bool reads_inline(const Experiment& e) { return e.data.num_workers == 0; }
 bool starts_fresh(const Experiment& e) { return e.init.from.empty(); }
 
 // What this version does not act on yet: a row goes when the feature comes.
 constexpr std::array unfinished{
-    InertKey{"data.pin_memory", "batches are not page-locked in this version",
-             [](const Experiment& e) { return e.data.pin_memory; }},
     InertKey{"data.normalized_cache", not_yet, [](const Experiment& e) { return e.data.normalized_cache; }},
     InertKey{"data.cache_size", not_yet, [](const Experiment& e) { return e.data.cache_size_bytes != 0; }},
     InertKey{"memory.device_limit", "this version sets no limit on a GPU",
@@ -35,6 +34,8 @@ constexpr std::array unfinished{
 
 // What another key makes meaningless, for good.
 constexpr std::array overruled{
+    InertKey{"data.prefetch_factor", "data.num_workers = 0 reads nothing ahead", reads_inline},
+    InertKey{"data.persistent_workers", "data.num_workers = 0 has no workers", reads_inline},
     InertKey{"data.max_samples_for_normalize", "only data.normalize = \"sampled\" uses it",
              [](const Experiment& e) { return e.data.normalize != "sampled"; }},
     InertKey{"data.grouped.runs", "only data.shuffle = \"grouped\" uses it", is_not_grouped},

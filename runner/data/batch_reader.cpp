@@ -1,12 +1,15 @@
 #include "data/batch_reader.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "headroom/random.h"
 
 namespace headroom {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // "[component] sentence" with the place put behind it.
 Error at_place(const Error& problem, const std::string& place) {
@@ -30,6 +33,7 @@ Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> sl
     batch.key.push_back(
         hr_sample_key(options.seed, plan_.split.source_split(), options.augment ? epoch : 0, batch.index.back()));
   }
+  const auto began = Clock::now();
   if (!reader_) reader_ = plan_.source->reader();
   try {
     reader_->read(plan_.split.source_split(), batch.index, batch.key, options.augment,
@@ -38,8 +42,11 @@ Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> sl
     if (problem.exit_code() != Exit::data) throw;
     read_one_by_one(batch, *slot, problem, skipped);
   }
+  const auto read = Clock::now();
+  times_.source = std::chrono::duration<double>(read - began).count();
   const auto tensors = slot->tensors(0, static_cast<int64_t>(batch.count()));
   plan_.normalizer.apply(plan_.source->fields(), tensors);
+  times_.normalize = std::chrono::duration<double>(Clock::now() - read).count();
   batch.fields.assign(tensors.begin(), tensors.end());
   batch.hold = std::move(slot);
   return batch;

@@ -72,6 +72,7 @@ class ChunkCache {
   };
   using Entries = std::list<Entry>;
 
+  void wait_for(const ChunkKey& key);
   uint64_t room() const;  // the limit that holds now
   std::unique_ptr<std::byte[]> make_room(uint64_t most_kept, uint64_t reusable);
   Entries::iterator drop(Entries::iterator entry);

@@ -6,8 +6,11 @@
 #include <list>
 #include <mutex>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <unordered_map>
+
+#include "data/pause.hpp"
 
 namespace headroom {
 
@@ -78,17 +81,57 @@ void PlannedFile::require_unchanged(const Descriptor& opened) {
   throw_changed(path_);
 }
 
-void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes) {
-  constexpr uint64_t most_at_once = 1 << 30;
-  auto* next = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t read = ::pread(file, next, std::min(bytes, most_at_once), static_cast<off_t>(offset));
-    if (read < 0 && errno == EINTR) continue;
-    if (read <= 0) throw ReadFailure(read < 0 ? errno : 0);
-    next += read;
+namespace {
+
+// The rest of a read.
+struct Wanted {
+  int file;
+  uint64_t offset;
+  char* to;
+  uint64_t bytes;
+
+  void advance(ssize_t read) {
     offset += static_cast<uint64_t>(read);
+    to += read;
     bytes -= static_cast<uint64_t>(read);
   }
+  iovec piece() const {
+    constexpr uint64_t most_at_once = 1 << 30;
+    return {to, std::min(bytes, most_at_once)};
+  }
+};
+
+// As far as the page cache has it; false where the kernel or the file system does not know how to ask.
+bool read_what_is_cached(Wanted& wanted) {
+  while (wanted.bytes > 0) {
+    const iovec piece = wanted.piece();
+    const ssize_t read = ::preadv2(wanted.file, &piece, 1, static_cast<off_t>(wanted.offset), RWF_NOWAIT);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0 && errno != EAGAIN) return false;
+    if (read <= 0) return true;
+    wanted.advance(read);
+  }
+  return true;
+}
+
+void read_all(Wanted& wanted) {
+  while (wanted.bytes > 0) {
+    const iovec piece = wanted.piece();
+    const ssize_t read = ::pread(wanted.file, piece.iov_base, piece.iov_len, static_cast<off_t>(wanted.offset));
+    if (read < 0 && errno == EINTR) continue;
+    if (read <= 0) throw ReadFailure(read < 0 ? errno : 0);
+    wanted.advance(read);
+  }
+}
+
+}  // namespace
+
+void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes) {
+  Wanted wanted{file, offset, static_cast<char*>(to), bytes};
+  if (!Pause::is_listened_to() || !read_what_is_cached(wanted)) return read_all(wanted);
+  if (wanted.bytes == 0) return;
+  const Pause pause(PauseFor::disk);
+  read_all(wanted);
 }
 
 }  // namespace headroom

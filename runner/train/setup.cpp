@@ -249,9 +249,9 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
 }
 
 void build_model(Setup& setup) {
-  start_compute_threads(setup.threads);
   const Experiment& experiment = *setup.experiment;
   with_one_retry("the model", Owner::parameters, setup.device, Advice(experiment, ""), [&] {
+    start_compute_threads(setup.threads);
     setup.model = std::make_unique<Model>(*setup.model_library, setup.model_options, setup.source->fields(),
                                           experiment.experiment.seed);
     setup.dtype = pick_dtype(experiment, *setup.model);
