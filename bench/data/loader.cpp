@@ -132,6 +132,7 @@ LoaderOptions loader_options(const toml::table& settings) {
 class Measurement {
  public:
   explicit Measurement(const toml::table& settings) : settings_(settings), work_us_(setting(settings, "work_us", 0.0)) {
+    result_["pss_at_start_bytes"] = rollup("Pss");
     auto start = Clock::now();
     const Library library = Library::load(setting<std::string>(settings, "plugin", ""));
     const OptionTable table = to_option_table(library.datasource()->options);
@@ -152,8 +153,8 @@ class Measurement {
   nlohmann::json run() {
     const bool cold = setting(settings_, "cold", false);
     if (cold) drop_from_page_cache(*source_);
-    loader_->seek(0, 0, /*continuous=*/true);
     const auto start = Clock::now();
+    loader_->seek(0, 0, /*continuous=*/true);
     next();
     result_["first_batch_ms"] = 1e3 * seconds_since(start);
     const int64_t warm_up = cold ? 0 : setting<int64_t>(settings_, "warm_up", 64);

@@ -79,11 +79,10 @@ Handle record_type(const hr_array_spec& spec, const std::string& what) {
   return record;
 }
 
-// What libhdf5 says names the errno in brackets of its own.
 std::string cause(const std::string& reason) {
-  const auto is = [&](int error) { return reason.find("errno = " + std::to_string(error) + ",") != std::string::npos; };
-  if (is(ENOSPC)) return "the disk is full; check the space of its folder";
-  if (is(EFBIG)) return "the limit on file sizes is too low (see `ulimit -f`)";
+  const int code = errno_of(reason);
+  if (code == ENOSPC) return "the disk is full; check the space of its folder";
+  if (code == EFBIG) return "the limit on file sizes is too low (see `ulimit -f`)";
   return reason + "; check the space and the permissions of its folder";
 }
 

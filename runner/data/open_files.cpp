@@ -14,16 +14,11 @@
 
 namespace headroom {
 
-namespace {
-
-// A quarter of what the process may open, and at most 128.
 size_t most_open_files() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
   return std::clamp<size_t>(limit.rlim_cur / 4, 1, 128);
 }
-
-}  // namespace
 
 class OpenFiles {
  public:
@@ -33,12 +28,13 @@ class OpenFiles {
       recent_.splice(recent_.begin(), recent_, place_[&file]);
       return file.descriptor_;
     }
-    while (recent_.size() >= most_) close(*recent_.back());
+    while (recent_.size() >= most_open_files()) close(*recent_.back());
     int number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
     while (number < 0 && (errno == EMFILE || errno == ENFILE) && !recent_.empty()) {  // others hold descriptors too
       close(*recent_.back());
       number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
     }
+    if (number < 0 && errno == ENOENT) throw_vanished(file.path());
     if (number < 0) throw_cannot_open(file.path(), errno);
     file.descriptor_ = std::make_shared<const Descriptor>(number);
     recent_.push_front(&file);
@@ -60,7 +56,6 @@ class OpenFiles {
   }
 
   std::mutex mutex_;
-  const size_t most_ = most_open_files();
   std::list<PlannedFile*> recent_;  // used last: first
   std::unordered_map<const PlannedFile*, std::list<PlannedFile*>::iterator> place_;
 };
@@ -76,15 +71,14 @@ OpenFiles& open_files() {
 
 PlannedFile::~PlannedFile() { open_files().forget(*this); }
 
-std::shared_ptr<const Descriptor> PlannedFile::open() {
-  auto descriptor = open_files().use(*this);
+std::shared_ptr<const Descriptor> PlannedFile::open() { return open_files().use(*this); }
+
+void PlannedFile::require_unchanged(const Descriptor& opened) {
   struct stat found {};
-  if (fstat(descriptor->get(), &found) != 0) throw_cannot_open(path_, errno);
-  if (FileIdentity::of(found) != identity_) {
-    open_files().forget(*this);
-    throw_changed(path_);
-  }
-  return descriptor;
+  if (fstat(opened.get(), &found) != 0) throw_cannot_open(path_, errno);
+  if (FileIdentity::of(found) == identity_) return;
+  open_files().forget(*this);
+  throw_changed(path_);
 }
 
 namespace {

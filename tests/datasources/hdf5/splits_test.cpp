@@ -1,0 +1,1 @@
+#include "hdf5_source.hpp"
