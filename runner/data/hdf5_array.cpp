@@ -179,8 +179,16 @@ void Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64
   check_box(start, count);
   for (const hr_array_target& target : targets) checked_target(target);
   if (targets.empty() || product(count) == 0) return;
+  read(start, count, RecordSink(layout(), targets));
+}
 
-  const RecordSink sink(layout(), targets);
+void Hdf5Array::read_records(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                             std::byte* records) const {
+  check_box(start, count);
+  if (product(count) > 0) read(start, count, RecordSink(layout(), records));
+}
+
+void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> count, const RecordSink& sink) const {
   const ArrayPlan& plan = *planned_.plan;
   if (plan.lane == Lane::library) return read_by_library(start, count, sink);
   try {
