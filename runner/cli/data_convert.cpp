@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t steps = 100;                   // of a file's progress
+constexpr double quiet_seconds = 2;              // a pipe gets no progress of files that are quicker
 constexpr int64_t chunk_cache_bytes = 64 << 20;  // of the files that are read
 
 struct ConvertWords {
@@ -53,10 +54,10 @@ std::string text_of(const RewriteOptions& options) {
 class Conversion {
  public:
   Conversion(const RewriteOptions& options, ConvertRecord& record, size_t count)
-      : options_(options), record_(record), count_(count), progress_(terminal_of(2), steps / 4) {}
+      : options_(options), record_(record), count_(count), progress_(terminal_, steps / 10) {}
 
   void convert(const ConvertItem& item, size_t number) {
-    item_bytes_ = 0;
+    step_ = 0;
     const fs::path partial = item.to.parent_path() / ("." + item.to.filename().string() + ".converting");
     progress_.begin(item.from.filename().string() + " (" + std::to_string(number) + "/" + std::to_string(count_) + ")",
                     "convert", steps, 0);
@@ -76,19 +77,22 @@ class Conversion {
       ::unlink(partial.c_str());
       throw;
     }
-    const auto size = [](const fs::path& file) { return static_cast<double>(fs::file_size(file)) / (1 << 20); };
-    progress_.end({{"MiB before", size(item.from)},
-                   {"MiB after", size(item.to)},
-                   {"rewritten", static_cast<double>(result.rewritten)},
-                   {"copied", static_cast<double>(result.copied)}});
+    progress_.end(summary(item, result));
   }
 
  private:
+  static std::string summary(const ConvertItem& item, const Rewritten& result) {
+    const auto size = [](const fs::path& file) { return size_text(static_cast<int64_t>(fs::file_size(file))); };
+    if (!item.is_hdf5) return "copied, " + size(item.to);
+    return size(item.from) + " -> " + size(item.to) + ", datasets: " + std::to_string(result.rewritten) +
+           " rewritten, " + std::to_string(result.copied) + " copied as they are";
+  }
+
   void advance(uint64_t done, uint64_t all, double began) {
     const auto step = static_cast<int64_t>(static_cast<double>(done) / static_cast<double>(all) * steps);
-    if (step == item_bytes_) return;
-    item_bytes_ = step;
     const double seconds = std::max(1e-3, steady_seconds() - began);
+    if (step == step_ || (!terminal_.control && seconds < quiet_seconds)) return;
+    step_ = step;
     progress_.update(step, {{"MiB/s", static_cast<double>(done) / (1 << 20) / seconds}});
   }
 
@@ -107,8 +111,9 @@ class Conversion {
   const RewriteOptions& options_;
   ConvertRecord& record_;
   size_t count_;
+  Terminal terminal_ = terminal_of(2);
   Progress progress_;
-  int64_t item_bytes_ = 0;
+  int64_t step_ = 0;
 };
 
 void convert(const ConvertWords& words, CommandLine& line) {

@@ -64,7 +64,8 @@ void print(const InspectedFile& file) {
     std::printf("\n  cannot be read: %s\n", file.problem.c_str());
     return;
   }
-  std::printf(", %s in %s, %s", counted(file.datasets.size(), "dataset").c_str(), counted(file.groups, "group").c_str(),
+  const std::string groups = file.groups > 0 ? " in " + counted(file.groups, "group") : "";
+  std::printf(", %s%s, %s", counted(file.datasets.size(), "dataset").c_str(), groups.c_str(),
               counted(file.attributes, "attribute").c_str());
   if (file.user_block_bytes > 0) std::printf(", user block of %s", size(file.user_block_bytes).c_str());
   std::printf("\n");

@@ -210,7 +210,7 @@ void copy_without_values(hid_t file, const std::string& path, const CopyRequest&
   hsize_t user_block = 0;
   H5Pget_userblock(old.get(), &user_block);
   H5Pset_userblock(creation.get(), user_block);
-  H5Pset_alignment(access.get(), aligned_from, alignment);
+  if (user_block == 0) H5Pset_alignment(access.get(), aligned_from, alignment);  // libhdf5 cannot have both
   Handle to(H5Fcreate(request.to.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
   if (!to) throw_cannot_write(request.to, "create");
   Copy(file, to.get(), path, request).root();

@@ -95,7 +95,11 @@ class Rewrite {
     request_.layouts.push_back(layout);
     all_ += bytes;
   }
-  void count_twice() { all_ *= 2; }
+  void add_check(const std::string& dataset, const std::vector<uint64_t>& unit, uint64_t bytes) {
+    checks_.push_back({dataset, unit});
+    all_ += bytes;
+  }
+  uint64_t rewritten() const { return request_.layouts.size(); }
 
   void declare() {
     request_.to = to_;
@@ -137,7 +141,7 @@ class Rewrite {
   }
 
   void verify() {
-    for (const NewLayout& layout : request_.layouts) compare(layout);
+    for (const Check& check : checks_) compare(check);
   }
 
  private:
@@ -169,15 +173,20 @@ class Rewrite {
     close();
   }
 
-  void compare(const NewLayout& layout) {
-    const OpenArray source(from_, layout.dataset), copy(to_, layout.dataset);
+  struct Check {
+    std::string dataset;
+    std::vector<uint64_t> unit;  // in whose multiples it is read; {}: the source's chunks
+  };
+
+  void compare(const Check& check) {
+    const OpenArray source(from_, check.dataset), copy(to_, check.dataset);
     const ArrayLayout& old = source.array->layout();
-    if (copy.array->layout().shape != old.shape) throw_differs(layout.dataset);
-    each_block(old.shape, block_of(old, layout.chunk.empty() ? old.chunk : layout.chunk),
+    if (copy.array->layout().shape != old.shape) throw_differs(check.dataset);
+    each_block(old.shape, block_of(old, check.unit.empty() ? old.chunk : check.unit),
                [&](const auto& start, const auto& count) {
                  const auto was = read(*source.array, start, count, first_);
                  const auto is = read(*copy.array, start, count, second_);
-                 if (std::memcmp(was.data(), is.data(), was.size()) != 0) throw_differs(layout.dataset);
+                 if (std::memcmp(was.data(), is.data(), was.size()) != 0) throw_differs(check.dataset);
                  advance(was.size());
                });
   }
@@ -212,6 +221,7 @@ class Rewrite {
   const std::string &from_, &to_;
   const RewriteProgress& progress_;
   CopyRequest request_;
+  std::vector<Check> checks_;
   std::vector<std::byte> first_, second_;
   uint64_t done_ = 0, all_ = 0;
 };
@@ -219,8 +229,10 @@ class Rewrite {
 }  // namespace
 
 std::optional<NewLayout> new_layout(const SurveyedObject& object, const RewriteOptions& options) {
-  const bool plain = object.layout == "contiguous" || object.layout == "chunked";
-  if (object.is_group || !plain || object.shape.empty() || object.raw_bytes < smallest_rewritten) return std::nullopt;
+  // What stands in other files stands in this one afterwards.
+  const bool scattered = object.layout == "virtual" || object.layout == "external";
+  if (object.is_group || object.shape.empty() || object.raw_bytes == 0) return std::nullopt;
+  if (!scattered && object.raw_bytes < smallest_rewritten) return std::nullopt;
   NewLayout layout{object.name, {}, -1, false};
   const bool packed = options.deflate || !options.chunk.empty();
   if (options.contiguous || (!packed && object.filters.empty())) return layout;
@@ -240,26 +252,24 @@ Rewritten rewrite_file(const std::string& from, const std::string& to, const Rew
   if (survey.cut_off)
     throw sdk::Error(HR_UNSUPPORTED, in_quotes(from) + " holds more than 100,000 objects; rewrite it with h5repack");
   Rewrite rewrite(from, to, progress);
-  Rewritten result;
+  uint64_t datasets = 0;
   for (const SurveyedObject& object : survey.objects) {
     if (object.is_group) continue;
+    ++datasets;
     if (!object.problem.empty())
       throw sdk::Error(HR_DATA_CORRUPT, dataset_of(object.name, from) + ": " + object.problem);
-    const auto layout = new_layout(object, options);
+    if (object.references || object.raw_bytes == 0) continue;
     // Lists and the like have another form in memory than in the file.
-    if (layout && !object.references && OpenArray(from, object.name).array->layout().as_in_file) {
-      rewrite.add(*layout, object.raw_bytes);
-      ++result.rewritten;
-    } else {
-      ++result.copied;
-    }
+    if (!OpenArray(from, object.name).array->layout().as_in_file) continue;
+    const auto layout = new_layout(object, options);
+    if (layout) rewrite.add(*layout, object.raw_bytes);
+    if (options.verify) rewrite.add_check(object.name, layout ? layout->chunk : object.chunk, object.raw_bytes);
   }
-  if (options.verify) rewrite.count_twice();
   rewrite.declare();
   rewrite.carry_over();
   rewrite.copy_user_block(survey.user_block_bytes);
   if (options.verify) rewrite.verify();
-  return result;
+  return {rewrite.rewritten(), datasets - rewrite.rewritten()};
 }
 
 }  // namespace headroom

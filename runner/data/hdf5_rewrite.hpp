@@ -14,9 +14,9 @@ namespace headroom {
 
 // With nothing set: unfiltered datasets become contiguous, filtered ones are copied as they are.
 struct RewriteOptions {
-  bool contiguous = false;      // filtered datasets too
-  std::vector<uint64_t> chunk;  // one extent: rows; else one for each axis of the datasets that have as many
-  std::optional<int> deflate;   // level
+  bool contiguous = false;           // filtered datasets too
+  std::vector<uint64_t> chunk = {};  // one extent: rows; else one for each axis of the datasets that have as many
+  std::optional<int> deflate = {};   // level
   bool shuffle = false;
   bool verify = true;
 };

@@ -110,7 +110,7 @@ TEST_F(DataCommands, ConvertsAFolderOnce) {
 }
 
 TEST_F(DataCommands, ConvertRefusesWhatCannotBeMeant) {
-  write("a.hdf5", 100);
+  write("a.hdf5", 1000);
   fs::create_directories(folder_ / "in");
   const auto refused = [&](std::vector<std::string> words) {
     words.insert(words.begin(), "convert");
@@ -132,7 +132,7 @@ TEST_F(DataCommands, ConvertRefusesWhatCannotBeMeant) {
 
 TEST_F(DataCommands, AKilledConversionIsDoneAgain) {
   write("in/a.hdf5", 2000);
-  write("in/b.hdf5", 400000);
+  write("in/b.hdf5", 200000);
   Program program({"data", "convert", "in", "--out", "out", "--deflate", "9"}, {.folder = folder_, .environment = {}});
   ASSERT_TRUE(eventually([&] { return fs::exists(folder_ / "out/.b.hdf5.converting") || program.ended(); }));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -1,5 +1,6 @@
 // Files written again in another layout: the same values, attributes and links, whatever they held.
 #include <gmock/gmock.h>
+#include <map>
 
 #include "data/hdf5_object.hpp"
 #include "data/hdf5_rewrite.hpp"
@@ -130,7 +131,7 @@ TEST_F(Rewriting, MakesUnfilteredDatasetsContiguous) {
   expect_the_same();
   auto layouts = objects();
   EXPECT_EQ(layouts["/emg/records"].layout, "contiguous");
-  EXPECT_EQ(layouts["/plain"].layout, "contiguous");
+  EXPECT_EQ(layouts["/emg/same"].layout, "contiguous");  // the first name of /plain
   EXPECT_EQ(layouts["/emg/packed"].chunk, (std::vector<uint64_t>{1000}));
   EXPECT_EQ(layouts["/frames"].chunk, (std::vector<uint64_t>{1, 40, 7}));
   EXPECT_EQ(layouts["/small"].layout, "chunked");
@@ -141,7 +142,9 @@ TEST_F(Rewriting, MakesEverythingContiguous) {
   EXPECT_EQ(rewrite_file(from_, to_, {.contiguous = true}, ignore).rewritten, 4u);
   expect_the_same();
   for (const auto& [name, object] : objects()) {
-    if (name != "/small") EXPECT_EQ(object.layout, "contiguous") << name;
+    if (name != "/small" && name != "/names") {
+      EXPECT_EQ(object.layout, "contiguous") << name;
+    }
   }
 }
 
@@ -150,7 +153,7 @@ TEST_F(Rewriting, Compresses) {
   rewrite_file(from_, to_, {.deflate = 3, .shuffle = true}, ignore);
   expect_the_same();
   auto layouts = objects();
-  for (const char* name : {"/emg/records", "/emg/packed", "/frames", "/plain"}) {
+  for (const char* name : {"/emg/records", "/emg/packed", "/frames", "/emg/same"}) {
     const SurveyedObject& object = layouts[name];
     ASSERT_EQ(object.filters.size(), 2u) << name;
     EXPECT_EQ(object.filters[1].id, H5Z_FILTER_DEFLATE);

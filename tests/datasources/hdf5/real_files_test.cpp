@@ -1,8 +1,29 @@
 // Real files, where they lie beside the checkout.
+#include <sstream>
+#include <unistd.h>
+
+#include "config/experiment.hpp"
+#include "data/synth.hpp"
 #include "hdf5_source.hpp"
 
 namespace headroom {
 namespace {
+
+// A name that is free, and the folder of that name removed at the end.
+struct TemporaryData {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("headroom-example-" + std::to_string(getpid()));
+  ~TemporaryData() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+std::string toml_text(const toml::table& table) {
+  std::ostringstream text;
+  text << table;
+  return text.str();
+}
 
 class RealFiles : public testing::Test {
  protected:
@@ -76,6 +97,29 @@ fields = [
   ASSERT_EQ(got.size(), 2000u);
   for (size_t k = 0; k < got.size(); ++k) ASSERT_EQ(got[k], emg[2500 * 8 + k]);
   EXPECT_EQ(values<float>(read_sample(*source, 0), "rate")[0], 125.0f);
+}
+
+// The experiment file that the documentation shows, on recordings as quick_demo.toml makes them.
+TEST(Example, OpensTheRecordingsOfQuickDemo) {
+  Experiment example = load_experiment(HEADROOM_SOURCE_DIR "/experiments/hdf5_example.toml");
+  ASSERT_EQ(example.data.source, "hdf5");
+  const TemporaryData data;
+  const Library emg = Library::load(std::filesystem::path(HEADROOM_PLUGIN_DIR) / "emg_hdf5.so");
+  const Experiment demo = load_experiment(
+      HEADROOM_SOURCE_DIR "/experiments/quick_demo.toml",
+      {{"data.options.path", data.path.string()}, {"data.synth.sessions", "4"}, {"data.synth.seconds", "1.0"}});
+  const OptionTable table = to_option_table(emg.datasource()->options);
+  const OptionValues values = check_options(table, &demo.data_options, "data.options", "data source 'emg_hdf5'");
+  hdf5_plugin();
+  const auto written = synthesise_missing(emg, check_synth(emg, demo), table, values);
+  ASSERT_TRUE(written.has_value());
+  toml::table options = example.data_options;
+  options.erase("path");
+  const auto source = open_hdf5(*written, toml_text(options));
+  EXPECT_EQ(source->groups(0).size(), 4u);
+  EXPECT_EQ(source->fields()[0].shape, (std::vector<int64_t>{500, 16}));
+  const Sample sample = read_sample(*source, 3);
+  EXPECT_EQ(sample.at("joint_angles").size(), 500u * 20 * sizeof(float));
 }
 
 }  // namespace
