@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// [control] Registers headroom.arrays/1, files/1, array_writer/1 and cache/1 with the host. Before the first source is
+// [control] Registers headroom.arrays/1, strings/1, files/1, array_writer/1 and cache/1 with the host. Before the first source is
 // opened.
 void register_data_services();
 

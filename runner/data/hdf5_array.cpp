@@ -182,10 +182,19 @@ void Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64
   check_box(start, count);
   for (const hr_array_target& target : targets) checked_target(target);
   if (targets.empty() || product(count) == 0) return;
+  read(start, count, RecordSink(layout(), targets));
+}
 
+void Hdf5Array::read_records(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                             std::byte* records) const {
+  check_box(start, count);
+  if (product(count) > 0) read(start, count, RecordSink(layout(), records));
+}
+
+void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> count, const RecordSink& sink) const {
   const auto file = planned_.file->open();
   try {
-    read_by_lane(file->get(), start, count, RecordSink(layout(), targets));
+    read_by_lane(file->get(), start, count, sink);
   } catch (const BadPlace& bad) {
     planned_.file->require_unchanged(*file);
     throw_bad(bad, start, count);
