@@ -29,6 +29,7 @@ class Toy {
   }
 
   uint64_t length() const { return static_cast<uint64_t>(samples_); }
+  bool augments() const { return false; }
 
   void read(const ReadRequest& request) const {
     std::vector<double> x(static_cast<std::size_t>(inputs_));

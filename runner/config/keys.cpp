@@ -44,7 +44,7 @@ std::vector<Key> make_keys() {
        {},
        {"off", "sampled", "exact"}},
       {"data.max_samples_for_normalize", integer, "evenly spaced samples the statistics come from", positive},
-      {"data.normalized_cache", boolean, "keep normalised data beside the files"},
+      {"data.normalized_cache", boolean, "standardised copies beside the files, read in their place"},
       {"data.cache_size", bytes, "samples kept in memory"},
       {"data.cache_policy",
        choice,

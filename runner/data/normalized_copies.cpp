@@ -8,6 +8,7 @@
 #include "config/user_cache.hpp"
 #include "data/hdf5_object.hpp"
 #include "data/normalized_copy.hpp"
+#include "data/slots.hpp"
 #include "data/substitutes.hpp"
 #include "headroom/sdk/error.hpp"
 #include "memory/size_text.hpp"
@@ -21,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 using Say = std::function<void(const std::string&)>;
 
 constexpr std::chrono::seconds between_lines{5};
+constexpr int64_t bytes_compared = 64 << 20, most_compared = 8;  // samples of each split, and together
 
 // The copies needed, by original, of the fields whose origins the source tells.
 class Needed {
@@ -118,32 +120,88 @@ class Copies {
   Clock::time_point began_ = Clock::now(), said_ = began_;
 };
 
+uint64_t samples_compared(std::span<const Field> fields) {
+  int64_t sample_bytes = 0;
+  for (const Field& field : fields) sample_bytes += field.bytes();
+  return static_cast<uint64_t>(
+      std::clamp<int64_t>(bytes_compared / std::max<int64_t>(sample_bytes, 1), 2, most_compared));
+}
+
+// A digest of some samples of every split, augmented and not, standardised.
+std::string samples_of(const Source& source, const Normalizer& left_to_apply) {
+  Digest digest;
+  const uint64_t most = samples_compared(source.fields());
+  Slot slot(source.fields(), 1);
+  Reader reader = source.reader();
+  for (uint32_t split = 0; split < source.splits().size(); ++split) {
+    const uint64_t length = source.length(split);
+    for (uint64_t i = 0; i < std::min(length, most); ++i) {
+      const uint64_t index = i * (length - 1) / std::max<uint64_t>(most - 1, 1), key = 1 + i;
+      const auto tensors = slot.tensors(0, 1);
+      try {
+        reader.read(split, {&index, 1}, {&key, 1}, /*augment=*/i % 2 == 1, tensors);
+      } catch (const BadSample&) {
+        digest.add("bad");
+        continue;
+      }
+      left_to_apply.apply(source.fields(), tensors);
+      for (size_t field = 0; field < tensors.size(); ++field)
+        digest.add(
+            {static_cast<const char*>(tensors[field].data), static_cast<size_t>(source.fields()[field].bytes())});
+    }
+  }
+  return digest.hex();
+}
+
+std::vector<Substitute> make(const std::vector<NormalizedCopy>& wanted, Copies& copies) {
+  std::vector<Substitute> substitutes;
+  for (const NormalizedCopy& copy : wanted) {
+    const std::string place = copies.place_of(copy).string();
+    for (const StandardisedMember& member : copy.members) substitutes.push_back({copy.original, member.dataset, place});
+  }
+  return substitutes;
+}
+
+NormalizedCopies try_copies(const std::shared_ptr<const Source>& source, const Normalizer& normalizer,
+                            const std::function<std::shared_ptr<const Source>()>& reopen, const Say& say) {
+  NormalizedCopies result{source, {}, {}};
+  const Needed needed(*source, normalizer);
+  for (const std::string& field : needed.untold) {
+    result.lines.push_back("normalised copies: none of field '" + field + "', which datasource '" + source->id() +
+                           "' does not deliver as it is stored");
+  }
+  const std::vector<NormalizedCopy> wanted = needed.copies();
+  if (wanted.empty()) return result;
+  const std::string expected = samples_of(*source, normalizer);
+  Copies copies(wanted.size(), say);
+  substitute_arrays(make(wanted, copies));
+  const Normalizer left = normalizer.without(needed.fields);
+  if (samples_of(*source, left) != expected && samples_of(*(result.source = reopen()), left) != expected) {
+    throw sdk::Error(HR_INTERNAL, "datasource '" + source->id() +
+                                      "' makes other values of them: a bug of the plugin, which says that it "
+                                      "delivers what is stored");
+  }
+  result.fields = needed.fields;
+  result.lines.push_back("normalised copies: " + copies.summary());
+  return result;
+}
+
+NormalizedCopies none_used(std::shared_ptr<const Source> source, const std::string& why) {
+  forget_normalized_copies();
+  return {std::move(source), {}, {"normalised copies: not used, " + why}};
+}
+
 }  // namespace
 
-NormalizedCopies use_normalized_copies(const Source& source, const Normalizer& normalizer, const Say& say) {
-  NormalizedCopies result;
+NormalizedCopies use_normalized_copies(std::shared_ptr<const Source> source, const Normalizer& normalizer,
+                                       const std::function<std::shared_ptr<const Source>()>& reopen, const Say& say) {
   try {
-    const Needed needed(source, normalizer);
-    for (const std::string& field : needed.untold) {
-      result.lines.push_back("normalised copies: none of field '" + field + "', which datasource '" + source.id() +
-                             "' does not deliver as it is stored");
-    }
-    const std::vector<NormalizedCopy> wanted = needed.copies();
-    if (wanted.empty()) return result;
-    Copies copies(wanted.size(), say);
-    std::vector<Substitute> substitutes;
-    for (const NormalizedCopy& copy : wanted) {
-      const fs::path place = copies.place_of(copy);
-      for (const StandardisedMember& member : copy.members)
-        substitutes.push_back({copy.original, member.dataset, place.string()});
-    }
-    substitute_arrays(std::move(substitutes));
-    result.fields = needed.fields;
-    result.lines.push_back("normalised copies: " + copies.summary());
+    return try_copies(source, normalizer, reopen, say);
   } catch (const sdk::Error& problem) {
-    result.lines.push_back(std::string("normalised copies: not used, ") + problem.what());
+    return none_used(std::move(source), problem.what());
+  } catch (const Error& problem) {
+    return none_used(std::move(source), problem.what());
   }
-  return result;
 }
 
 void forget_normalized_copies() { substitute_arrays({}); }

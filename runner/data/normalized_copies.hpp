@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,16 +17,20 @@
 namespace headroom {
 
 struct NormalizedCopies {
-  std::vector<std::string> fields;  // that come standardised from now on; empty: none do
-  std::vector<std::string> lines;   // for the log
+  std::shared_ptr<const Source> source;  // to read from: the one given, or another of its kind
+  std::vector<std::string> fields;       // that it delivers standardised; empty: none
+  std::vector<std::string> lines;        // for the log
 };
 
 // Every file of a field has its copy, or none is used: an error on the way is a line, and the originals are read. A
 // copy lies beside its file as `<file>.normalized.h5`; in the user's cache where that folder cannot be written, or
-// where a copy of the same file with other statistics is there already, which another run may be reading. The source
-// must be opened again afterwards: arrays that are open stay what they are. `say`: progress. [control, no reads in
-// flight]
-NormalizedCopies use_normalized_copies(const Source& source, const Normalizer& normalizer,
+// where a copy of the same file with other statistics is there already, which another run may be reading.
+//
+// What the source says is not taken on trust: some samples of every split must be the same bytes as before. `reopen`
+// opens it once more, for a source that holds its arrays open from the start. `say`: progress. [control, no reads in
+// flight, no reader open]
+NormalizedCopies use_normalized_copies(std::shared_ptr<const Source> source, const Normalizer& normalizer,
+                                       const std::function<std::shared_ptr<const Source>()>& reopen,
                                        const std::function<void(const std::string& line)>& say);
 
 // The originals again. [control]

@@ -133,7 +133,7 @@ class Dataset {
   // As the normaliser does it to what the source delivers, which is Delivered.
   template <class Stored, class Delivered>
   void standardise(const Change& change, std::byte* block, uint64_t records) const {
-    const auto& [field, mean, std, samples] = *change.statistics;
+    const std::vector<double>&mean = change.statistics->mean, &deviation = change.statistics->std;
     size_t channel = 0;
     for (uint64_t record = 0; record < records; ++record) {
       std::byte* at = block + record * record_bytes_ + change.offset;
@@ -141,7 +141,7 @@ class Dataset {
         Stored value{};
         std::memcpy(&value, at, sizeof value);
         const auto delivered = static_cast<double>(static_cast<Delivered>(value));
-        value = static_cast<Stored>(static_cast<Delivered>(standardised(delivered, mean[channel], std[channel])));
+        value = static_cast<Stored>(static_cast<Delivered>(standardised(delivered, mean[channel], deviation[channel])));
         std::memcpy(at, &value, sizeof value);
         if (++channel == mean.size()) channel = 0;
       }

@@ -54,6 +54,7 @@ class Examination {
     check("datasource: refuses with a sentence, and without anywhere to put it", [&] { try_source(); });
     check("datasource: describes itself consistently", [&] { require_source(); });
     check("datasource: a sample is the same alone and among others", [&] { require_pure_reads(); });
+    check("datasource: keys change nothing where it says so", [&] { require_keyless_reads(); });
     return results_;
   }
 
@@ -248,6 +249,20 @@ class Examination {
                    " changes with its batch: a read must be a pure function of content, index and key");
           }
         }
+      }
+    }
+  }
+
+  void require_keyless_reads() const {
+    if (!source_) throw Skip{"no source is open"};
+    if (source_->augments()) throw Skip{"it does not say that its reads do not depend on keys"};
+    for (uint64_t sample = 0; sample < std::min<uint64_t>(4, source_->length(0)); ++sample) {
+      const std::vector<uint64_t> index{sample}, key{1000 + sample}, other{77 + sample};
+      const auto first = read(index, key, true), second = read(index, other, true), plain = read(index, key, false);
+      for (std::size_t f = 0; f < first.size(); ++f) {
+        if (first[f] == second[f] && first[f] == plain[f]) continue;
+        refuse("field '" + source_->fields()[f].name + "' of sample " + std::to_string(sample) +
+               " changes with its key, and the source says HR_SOURCE_KEYLESS: the host would keep one of its versions");
       }
     }
   }

@@ -303,10 +303,10 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
 
 void read_normalized_copies(Setup& setup, const Normalizer& normalizer,
                             const std::function<void(const std::string& line)>& say) {
-  const NormalizedCopies copies = use_normalized_copies(*setup.source, normalizer, say);
+  const NormalizedCopies copies = use_normalized_copies(
+      setup.source, normalizer, [&] { return Source::open(*setup.source_library, setup.data_options); }, say);
   for (const std::string& line : copies.lines) say(line);
-  if (copies.fields.empty()) return;
-  setup.source = Source::open(*setup.source_library, setup.data_options);
+  setup.source = copies.source;
   setup.standardised_fields = copies.fields;
 }
 

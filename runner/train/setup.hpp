@@ -71,8 +71,8 @@ struct Setup {
 // `path` does not exist. `experiment` must outlive the Setup.
 Setup prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs);
 
-// data.normalized_cache: copies in which fields are standardised are found or made, and the source is opened again to
-// read them. `say`: lines for the log.
+// data.normalized_cache: copies in which fields are standardised are found or made, and read from here on. `say`: lines
+// for the log.
 void read_normalized_copies(Setup& setup, const Normalizer& normalizer,
                             const std::function<void(const std::string& line)>& say);
 

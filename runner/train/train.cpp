@@ -272,8 +272,10 @@ Exit evaluate_run(const EvaluateRequest& request) {
   Setup setup = prepare(experiment, request.plugin_dirs);
   const LoadedCheckpoint checkpoint = load_checkpoint(checkpoint_folder(request));
   restore_model(checkpoint, *setup.model, /*use_average=*/true);
+  LoaderOptions options = setup.loader_options(false);
+  options.keep_samples.reset();  // each is read once
   Loader loader(setup.source, pick_split(setup, request.split), Normalizer::from_json(checkpoint.json.at("normalizer")),
-                setup.loader_options(false));
+                options);
   const int64_t step = checkpoint.json.at("step");
   Retry retry(setup.micro_batch(), setup.device, setup.advice(),
               [](const Shortage& shortage, const std::string& action) {

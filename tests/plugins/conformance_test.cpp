@@ -23,7 +23,7 @@ std::vector<std::string> failures(const std::string& plugin) {
 
 TEST(Conformance, GoodPluginsPass) {
   EXPECT_THAT(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::fail), testing::IsEmpty());
-  EXPECT_EQ(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::ok).size(), 13u);
+  EXPECT_EQ(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::ok).size(), 14u);
   EXPECT_THAT(failures("c_source_1_0"), testing::IsEmpty());
   EXPECT_THAT(failures("every_type"), testing::IsEmpty());
 }
@@ -34,7 +34,10 @@ TEST(Conformance, FindsWhatHurtsLater) {
                                    "help: one line with its meaning and unit",
                                    "datasource: a sample is the same alone and among others: [plugin] field 'x' of "
                                    "sample 3 changes with its batch: a read "
-                                   "must be a pure function of content, index and key"));
+                                   "must be a pure function of content, index and key",
+                                   "datasource: keys change nothing where it says so: [plugin] field 'x' of sample 0 "
+                                   "changes with its key, and the source says HR_SOURCE_KEYLESS: the host would keep "
+                                   "one of its versions"));
 }
 
 TEST(Conformance, FindsTheMissingNoteAndBrokenInit) {

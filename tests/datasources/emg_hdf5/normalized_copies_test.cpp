@@ -51,8 +51,9 @@ class NormalizedCopiesTest : public EmgFolder {
   }
   static Split whole(const Source& source) { return {"train", 0, source.groups(0)}; }
   static Normalizer measured(const Source& source) { return Normalizer::measure(source, whole(source), "exact", 0); }
-  NormalizedCopies use(const Source& source, const Normalizer& normalizer) {
-    return use_normalized_copies(source, normalizer, [](const std::string&) {});
+  static NormalizedCopies use(std::shared_ptr<const Source> source, const Normalizer& normalizer) {
+    const auto reopen = []() -> std::shared_ptr<const Source> { throw Error(Exit::bug, "test", "not needed"); };
+    return use_normalized_copies(std::move(source), normalizer, reopen, [](const std::string&) {});
   }
 
   // Every sample of every split, standardised by what is left to do.
@@ -88,11 +89,11 @@ class NormalizedCopiesTest : public EmgFolder {
 TEST_F(NormalizedCopiesTest, GiveTheSameValuesToTheBit) {
   write_recording(data_ / "a.hdf5", wavy(300));
   write_recording(data_ / "b.hdf5", wavy(250, {32}));
-  for (const std::string& more : {"", "stride = 7"}) {
+  for (const char* more : {"", "stride = 7"}) {
     const auto source = open(more);
     const Normalizer normalizer = measured(*source);
     const auto expected = all_samples(*source, normalizer, /*augment=*/true);
-    const NormalizedCopies copies = use(*source, normalizer);
+    const NormalizedCopies copies = use(source, normalizer);
     ASSERT_EQ(copies.fields, std::vector<std::string>{"emg"}) << testing::PrintToString(copies.lines);
     EXPECT_TRUE(normalizer.without(copies.fields).statistics().empty());
     expect_same(all_samples(*open(more), normalizer.without(copies.fields), /*augment=*/true), expected);
@@ -104,7 +105,7 @@ TEST_F(NormalizedCopiesTest, TheNextStartFindsThemAndNoSourceSeesThem) {
   write_recording(data_ / "a.hdf5", wavy(300));
   const auto source = open();
   const Normalizer normalizer = measured(*source);
-  const auto first = use(*source, normalizer);
+  const auto first = use(source, normalizer);
   ASSERT_EQ(first.lines.size(), 1u);
   EXPECT_TRUE(first.lines[0].starts_with("normalised copies: 1 of 1 files written, ")) << first.lines[0];
   ASSERT_TRUE(fs::exists(copy_of("a.hdf5")));
@@ -113,7 +114,7 @@ TEST_F(NormalizedCopiesTest, TheNextStartFindsThemAndNoSourceSeesThem) {
   const auto again = open();
   EXPECT_EQ(again->length(0), source->length(0));
   EXPECT_EQ(again->files(), source->files());
-  EXPECT_EQ(use(*again, measured(*again)).lines,
+  EXPECT_EQ(use(again, measured(*again)).lines,
             std::vector<std::string>{"normalised copies: 1 files as they were left by an earlier run"});
   EXPECT_EQ(fs::last_write_time(copy_of("a.hdf5")), written);
   for (const auto& entry : fs::directory_iterator(data_))
@@ -123,12 +124,12 @@ TEST_F(NormalizedCopiesTest, TheNextStartFindsThemAndNoSourceSeesThem) {
 TEST_F(NormalizedCopiesTest, AChangedOriginalGetsANewCopy) {
   write_recording(data_ / "a.hdf5", wavy(300));
   const Normalizer normalizer = measured(*open());
-  use(*open(), normalizer);
+  use(open(), normalizer);
   forget_normalized_copies();
   fs::remove(data_ / "a.hdf5");
   write_recording(data_ / "a.hdf5", {.records = 300});
   const auto expected = all_samples(*open(), normalizer);
-  const auto copies = use(*open(), normalizer);
+  const auto copies = use(open(), normalizer);
   ASSERT_EQ(copies.fields.size(), 1u);
   expect_same(all_samples(*open(), {}), expected);
 }
@@ -136,17 +137,17 @@ TEST_F(NormalizedCopiesTest, AChangedOriginalGetsANewCopy) {
 TEST_F(NormalizedCopiesTest, OtherStatisticsLeaveTheCopyOfAnotherRunAlone) {
   write_recording(data_ / "a.hdf5", wavy(300));
   const auto source = open();
-  use(*source, measured(*source));
+  use(source, measured(*source));
   forget_normalized_copies();
   const std::string before = read_text(copy_of("a.hdf5"));
   const Normalizer other = Normalizer::measure(*source, whole(*source), "sampled", 3);
   const auto expected = all_samples(*source, other);
-  ASSERT_EQ(use(*source, other).fields.size(), 1u);
+  ASSERT_EQ(use(source, other).fields.size(), 1u);
   expect_same(all_samples(*open(), {}), expected);
   EXPECT_TRUE(read_text(copy_of("a.hdf5")) == before);
   EXPECT_FALSE(fs::is_empty(folder_ / "cache/headroom/normalized"));
   forget_normalized_copies();
-  EXPECT_EQ(use(*source, other).lines,
+  EXPECT_EQ(use(source, other).lines,
             std::vector<std::string>{"normalised copies: 1 files as they were left by an earlier run"});
 }
 
@@ -155,13 +156,13 @@ TEST_F(NormalizedCopiesTest, ADamagedCopyIsWrittenAgain) {
   const auto source = open();
   const Normalizer normalizer = measured(*source);
   const auto expected = all_samples(*source, normalizer);
-  use(*source, normalizer);
+  use(source, normalizer);
   forget_normalized_copies();
   const std::string whole_copy = read_text(copy_of("a.hdf5"));
   for (const std::string& damaged :
        {std::string(), std::string("not HDF5"), whole_copy.substr(0, whole_copy.size() / 2)}) {
     write_text(copy_of("a.hdf5"), damaged);
-    ASSERT_EQ(use(*source, normalizer).fields.size(), 1u);
+    ASSERT_EQ(use(source, normalizer).fields.size(), 1u);
     expect_same(all_samples(*open(), {}), expected);
     forget_normalized_copies();
   }
@@ -174,7 +175,7 @@ TEST_F(NormalizedCopiesTest, WhereTheFolderCannotBeWrittenTheyLieInTheUsersCache
   const auto source = open();
   const Normalizer normalizer = measured(*source);
   const auto expected = all_samples(*source, normalizer);
-  ASSERT_EQ(use(*source, normalizer).fields.size(), 1u);
+  ASSERT_EQ(use(source, normalizer).fields.size(), 1u);
   expect_same(all_samples(*open(), {}), expected);
 }
 
@@ -185,7 +186,7 @@ TEST_F(NormalizedCopiesTest, WhereTheirPlaceIsTakenTheyLieInTheUsersCache) {
   const Normalizer normalizer = measured(*source);
   const auto expected = all_samples(*source, normalizer);
   fs::create_directories(copy_of("a.hdf5") / "in the way");
-  ASSERT_EQ(use(*source, normalizer).fields.size(), 1u);
+  ASSERT_EQ(use(source, normalizer).fields.size(), 1u);
   EXPECT_FALSE(fs::is_empty(folder_ / "cache/headroom/normalized"));
   expect_same(all_samples(*open(), {}), expected);
 }
@@ -197,7 +198,7 @@ TEST_F(NormalizedCopiesTest, WhereThereIsNoPlaceAtAllTheOriginalsAreRead) {
   fs::create_directories(copy_of("a.hdf5") / "in the way");
   write_text(folder_ / "file", "");
   setenv("XDG_CACHE_HOME", (folder_ / "file").c_str(), 1);
-  const NormalizedCopies copies = use(*source, normalizer);
+  const NormalizedCopies copies = use(source, normalizer);
   EXPECT_TRUE(copies.fields.empty());
   ASSERT_EQ(copies.lines.size(), 1u);
   EXPECT_TRUE(copies.lines[0].starts_with("normalised copies: not used, cannot ")) << copies.lines[0];
@@ -206,9 +207,9 @@ TEST_F(NormalizedCopiesTest, WhereThereIsNoPlaceAtAllTheOriginalsAreRead) {
 
 TEST_F(NormalizedCopiesTest, WhatIsNotDeliveredAsItIsStoredHasNone) {
   write_recording(data_ / "a.hdf5", wavy(300));
-  for (const std::string& more : {"padding = [2, 0]", "channel_rotation = 1"}) {
+  for (const char* more : {"padding = [2, 0]", "channel_rotation = 1"}) {
     const auto source = open(more);
-    const NormalizedCopies copies = use(*source, measured(*source));
+    const NormalizedCopies copies = use(source, measured(*source));
     EXPECT_TRUE(copies.fields.empty());
     EXPECT_EQ(copies.lines, std::vector<std::string>{"normalised copies: none of field 'emg', which datasource "
                                                      "'emg_hdf5' does not deliver as it is stored"});
@@ -221,7 +222,7 @@ TEST_F(NormalizedCopiesTest, AnOriginalThatCannotBeReadIsALine) {
   const auto source = open();
   const Normalizer normalizer = measured(*source);
   fs::resize_file(data_ / "a.hdf5", fs::file_size(data_ / "a.hdf5") / 2);
-  const NormalizedCopies copies = use(*source, normalizer);
+  const NormalizedCopies copies = use(source, normalizer);
   EXPECT_TRUE(copies.fields.empty());
   ASSERT_EQ(copies.lines.size(), 1u);
   EXPECT_FALSE(fs::exists(copy_of("a.hdf5")));
