@@ -47,6 +47,7 @@ struct DataSection {
   bool normalized_cache = false;
   int64_t cache_size_bytes = 0;
   int64_t chunk_cache_size_bytes = 32 << 20;
+  bool memory_map = false;
   std::string shuffle = "auto";  // auto | global | grouped | sequential
   GroupedSection grouped;
   std::optional<SplitFractions> split;

@@ -184,9 +184,10 @@ void Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64
   const ArrayPlan& plan = *planned_.plan;
   if (plan.lane == Lane::library) return read_by_library(start, count, sink);
   try {
-    const auto file = planned_.file->open();
-    if (plan.lane == Lane::contiguous) return read_contiguous(plan, file->get(), start, count, sink);
-    read_chunks(plan, file->get(), start, count, sink,
+    const auto descriptor = planned_.file->open();
+    const FileBytes file{descriptor->get(), planned_.file->map(*descriptor)};
+    if (plan.lane == Lane::contiguous) return read_contiguous(plan, file, start, count, sink);
+    read_chunks(plan, file, start, count, sink,
                 [this](const Coordinates& origin, uint32_t& mask) { return fetch_chunk(origin, mask); });
   } catch (const BadPlace& bad) {
     throw_bad(bad);

@@ -87,6 +87,11 @@ std::shared_ptr<const Descriptor> PlannedFile::open() {
   return descriptor;
 }
 
+const FileMap& PlannedFile::map(const Descriptor& descriptor) {
+  std::call_once(mapped_, [&] { map_.emplace(descriptor.get(), identity_.size_bytes); });
+  return *map_;
+}
+
 namespace {
 
 // The rest of a read.

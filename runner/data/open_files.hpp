@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "data/descriptor.hpp"
 #include "data/file_identity.hpp"
+#include "data/file_map.hpp"
 
 namespace headroom {
 
@@ -26,11 +29,16 @@ class PlannedFile {
   // Stays open while the result is held. Throws sdk::Error when the file is not there or no longer what it was.
   std::shared_ptr<const Descriptor> open();
 
+  // Made by the first call and kept; `descriptor` is what open() gave.
+  const FileMap& map(const Descriptor& descriptor);
+
  private:
   friend class OpenFiles;
   std::string path_;
   FileIdentity identity_;
   std::shared_ptr<const Descriptor> descriptor_;  // guarded by OpenFiles
+  std::once_flag mapped_;
+  std::optional<FileMap> map_;
 };
 
 // The bytes are not to be had: `code` is errno, 0 where the file ends before them.
