@@ -167,6 +167,19 @@ uint64_t EmgSource::length(uint32_t split) const {
 
 std::vector<sdk::Group> EmgSource::groups(uint32_t split) const { return selection_.splits.at(split).groups; }
 
+bool EmgSource::augments() const {
+  return (selection_.jitter && selection_.shape.stride > 1) || selection_.channel_rotation > 0;
+}
+
+// Of the EMG, where neither context beyond a recording's ends nor rolled channels come in between.
+std::vector<sdk::Origin> EmgSource::origins(uint32_t field) const {
+  std::vector<sdk::Origin> origins;
+  const WindowShape& shape = selection_.shape;
+  if (field != kEmg || shape.left + shape.right > 0 || selection_.channel_rotation > 0) return origins;
+  for (const Recording& recording : selection_.recordings) origins.push_back({recording.file, kDataset, "emg"});
+  return origins;
+}
+
 std::vector<std::filesystem::path> EmgSource::files() const {
   std::vector<std::filesystem::path> files;
   for (const Recording& recording : selection_.recordings) files.push_back(recording.file);

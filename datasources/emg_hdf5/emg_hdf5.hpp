@@ -31,6 +31,8 @@ class EmgSource {
   uint64_t length(uint32_t split) const;
   std::vector<sdk::Group> groups(uint32_t split) const;  // the recordings, or their parts, that have windows
   std::vector<std::filesystem::path> files() const;
+  bool augments() const;
+  std::vector<sdk::Origin> origins(uint32_t field) const;
 
   Reader make_reader() const { return Reader(host_, selection_); }
 

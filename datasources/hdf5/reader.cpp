@@ -1,8 +1,8 @@
 #include "reader.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
+#include <optional>
 #include <tuple>
 
 #include "scatter.hpp"
@@ -15,26 +15,9 @@ using namespace sdk::literals;
 
 constexpr std::size_t kOpenSequences = 64;
 
-// Any value whose exponent is all ones. Without branches, so that it runs at the speed of memory.
-template <class Bits>
-bool has_special(const std::byte* values, uint64_t count, Bits exponent) {
-  Bits found = 0;
-  for (uint64_t i = 0; i < count; ++i) {
-    Bits bits;
-    std::memcpy(&bits, values + i * sizeof bits, sizeof bits);
-    found |= static_cast<Bits>((bits & exponent) == exponent);
-  }
-  return found != 0;
-}
-
 template <class Real>
-uint64_t first_special(const std::byte* values, uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) {
-    Real value;
-    std::memcpy(&value, values + i * sizeof value, sizeof value);
-    if (!std::isfinite(value)) return i;
-  }
-  return count;
+std::optional<std::size_t> first_not_finite(const std::byte* values, uint64_t count) {
+  return sdk::first_not_finite(std::span(reinterpret_cast<const Real*>(values), count));
 }
 
 template <class T>
@@ -192,14 +175,12 @@ void Reader::require_finite(const std::byte* slot, const FieldLayout& field, con
   if (field.dtype.code != kDLFloat) return;
   const bool wide = field.dtype.bits == 64;
   const uint64_t count = field.bytes() / (field.dtype.bits / 8u);
-  const bool special = wide ? has_special<uint64_t>(slot, count, 0x7FF0'0000'0000'0000u)
-                            : has_special<uint32_t>(slot, count, 0x7F80'0000u);
-  if (!special) return;
-  const uint64_t at = wide ? first_special<double>(slot, count) : first_special<float>(slot, count);
+  const auto bad = wide ? first_not_finite<double>(slot, count) : first_not_finite<float>(slot, count);
+  if (!bad) return;
   const Sequence& sequence = contents_->sequences[place.sequence];
-  std::string where = ", value " + std::to_string(at);
+  std::string where = ", value " + std::to_string(*bad);
   if (field.rows_along)
-    where = ", value " + std::to_string(at) + " of the sample from row " + std::to_string(place.start);
+    where = ", value " + std::to_string(*bad) + " of the sample from row " + std::to_string(place.start);
   throw sdk::Error(HR_DATA_CORRUPT, hdf5_source::place_of(sequence, field.settings) + where +
                                         " is NaN or infinite; mend the data, or set check_finite = false");
 }

@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 #define HR_ABI_MAJOR 1
-#define HR_ABI_MINOR 0
+#define HR_ABI_MINOR 1
 #define HR_MAGIC 0x524D5248u /* "HRMR", little endian */
 
 /* True when the filled struct *p reaches as far as `member`. */
@@ -200,6 +200,9 @@ typedef struct hr_group {
   uint64_t first, count; /* sample indices [first, first + count) of the split */
 } hr_group;
 
+/* What an open source says of itself. */
+#define HR_SOURCE_KEYLESS 1u /* with HR_READ_AUGMENT too, read() depends on (content, index) alone: the host may keep training samples */
+
 #define HR_READ_AUGMENT 1u /* draw jitter, rotation, crops from the sample's key; otherwise none of them */
 
 typedef struct hr_read {
@@ -213,6 +216,15 @@ typedef struct hr_read {
   /* [field_count] host memory, row-major, contiguous, shape [count, field.shape...], 64-byte aligned. data == NULL: not wanted. */
   const DLTensor* fields;
 } hr_read;
+
+/* Where values of a field lie in the source's files. */
+typedef struct hr_origin {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* path; /* as headroom.arrays opens it */
+  const char* dataset;
+  const char* member; /* of its records; NULL: the plain elements */
+} hr_origin;
 
 #define HR_DATASOURCE "headroom.datasource/1"
 typedef struct hr_datasource {
@@ -236,6 +248,13 @@ typedef struct hr_datasource {
   void (*reader_close)(hr_reader* reader) HR_NOEXCEPT;                           /* [any] by whoever owns the reader */
   /* [worker] Fills the slots. A pure function of (content, index, key): batch mates, order and thread never matter. */
   hr_status (*read)(hr_reader* reader, const hr_read* request, hr_error* error) HR_NOEXCEPT;
+  /* Since 1.1. [any] HR_SOURCE_*; missing or NULL: 0. */
+  uint32_t (*traits)(const hr_source* source) HR_NOEXCEPT;
+  /* Since 1.1. [any] Origin i of an HR_FIELD_NORMALIZE field; HR_NOT_FOUND behind the last one. Told only of a field that is nothing
+   * but these values, as they are stored: none computed, none made up (padding), the values of one record being its channels in their
+   * order; and where nothing else is made of them. The host may then answer headroom.arrays with a copy in which they are
+   * standardised (data.normalized_cache). Missing or NULL: none. */
+  hr_status (*origin)(const hr_source* source, uint32_t field, uint64_t i, hr_origin* out, hr_error* error) HR_NOEXCEPT;
 } hr_datasource;
 
 /* headroom.synth/1, optional: writes data in the source's own layout, from which a model can learn. */
@@ -530,6 +549,11 @@ typedef struct hr_cache {
   hr_status (*reserve)(const hr_host* host, const char* key, uint64_t bytes, hr_cache_block* out, hr_error* error) HR_NOEXCEPT;
   void (*publish)(const hr_host* host, hr_cache_block* block) HR_NOEXCEPT;
   void (*release)(const hr_host* host, hr_cache_block* block) HR_NOEXCEPT; /* unpublished: discarded */
+  /* Since 1.1. The two in one: a block that is there (*fresh = 0), or room for a new one (*fresh = 1: the caller writes it, then
+   * publishes or releases it). A block that another thread is writing is waited for, so that it is read once; a thread that has an
+   * unpublished block itself does not wait. HR_OUT_OF_MEMORY when there is neither: read without the cache. */
+  hr_status (*acquire)(const hr_host* host, const char* key, uint64_t bytes, hr_cache_block* out, int32_t* fresh,
+                       hr_error* error) HR_NOEXCEPT;
 } hr_cache;
 
 /* headroom.rng/1: the host's keyed generator, Philox4x32-10, for plugins that cannot include headroom/random.h. */

@@ -14,6 +14,10 @@
 //     void read(const ReadRequest& request) const;        // fills the slots; called by many threads at once
 //     Reader make_reader() const;                         // instead of read(): a type with
 //                                                         // `void read(const ReadRequest&)`, one a thread
+//     bool augments() const;                              // false: read() draws nothing from key(i), so that the host
+//                                                         // may keep training samples; left out: it may
+//     std::vector<Origin> origins(uint32_t field) const;  // where a field to be standardised lies as it is; left out:
+//                                                         // not told, see hr_origin for what is promised
 //     uint64_t trim(int level);                           // left out: nothing to give back
 //     static OptionList synth_options();                  // keys of [data.synth]; with synthesise()
 //     static void synthesise(const Host& host, const Options& options, const std::filesystem::path& folder);
@@ -21,7 +25,8 @@
 //   HEADROOM_PLUGIN(.id = "mine", .version = "1.0", .summary = "...",
 //                   .interfaces = {headroom::sdk::datasource<Source>()});
 //
-// Any member may throw sdk::Error. fields(), splits(), groups() and files() are asked once, after construction.
+// Any member may throw sdk::Error. fields(), splits(), groups(), files() and origins() are asked once, after
+// construction.
 #pragma once
 
 #include <concepts>
@@ -39,6 +44,7 @@
 #include "headroom/sdk/blocks.hpp"
 #include "headroom/sdk/draws.hpp"
 #include "headroom/sdk/fields.hpp"
+#include "headroom/sdk/finite.hpp"
 #include "headroom/sdk/host.hpp"
 #include "headroom/sdk/options.hpp"
 #include "headroom/sdk/plugin.hpp"
@@ -49,6 +55,12 @@ namespace headroom::sdk {
 struct Group {
   std::string name;
   uint64_t first = 0, count = 0;
+};
+
+// Where values of a field lie in the source's files, see hr_datasource.origin.
+struct Origin {
+  std::filesystem::path file;
+  std::string dataset, member;  // member "": the plain elements
 };
 
 // One read of count() samples. Borrowed for the call.
@@ -102,6 +114,7 @@ struct SourceBox {
   std::vector<std::string> splits;
   std::vector<std::vector<Group>> groups;
   std::vector<std::string> files;
+  std::vector<std::vector<Origin>> origins;
 
   SourceBox(const Host& host, const Options& options) : source(make(host, options)), fields(source.fields()) {
     if constexpr (requires { source.splits(); }) {
@@ -114,6 +127,9 @@ struct SourceBox {
     }
     if constexpr (requires { source.files(); }) {
       for (const auto& file : source.files()) files.push_back(std::filesystem::path(file).string());
+    }
+    if constexpr (requires { source.origins(0u); }) {
+      for (uint32_t field = 0; field < fields.size(); ++field) origins.push_back(source.origins(field));
     }
   }
 
@@ -219,6 +235,23 @@ struct SourceTable {
   static hr_status read(hr_reader* reader, const hr_read* request, hr_error* error) noexcept {
     return guard(error, [&] { reinterpret_cast<ReaderBox<T>*>(reader)->read(ReadRequest(request)); });
   }
+  static uint32_t traits(const hr_source* source) noexcept {
+    if constexpr (requires { Box::from(source)->source.augments(); }) {
+      return Box::from(source)->source.augments() ? 0u : HR_SOURCE_KEYLESS;
+    } else {
+      return 0;
+    }
+  }
+  static hr_status origin(const hr_source* source, uint32_t field, uint64_t i, hr_origin* out,
+                          hr_error* error) noexcept {
+    const auto& all = Box::from(source)->origins;
+    if (field >= all.size() || i >= all[field].size()) return fail(error, HR_NOT_FOUND, "no such origin");
+    return guard(error, [&] {
+      const Origin& found = all[field][i];
+      store(out, {sizeof(hr_origin), 0, found.file.c_str(), found.dataset.c_str(),
+                  found.member.empty() ? nullptr : found.member.c_str()});
+    });
+  }
   static uint64_t trim(hr_source* source, int32_t level) noexcept {
     if constexpr (requires(T & object) { object.trim(level); }) {
       uint64_t freed = 0;
@@ -257,7 +290,9 @@ struct SourceTable {
                                        file,
                                        reader_open,
                                        reader_close,
-                                       read};
+                                       read,
+                                       traits,
+                                       origin};
       return &table;
     }
     if constexpr (requires { &T::synthesise; }) {

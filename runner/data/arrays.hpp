@@ -14,7 +14,15 @@ void register_data_services();
 // [any] Bytes of decoded chunks that all datasets together keep (`data.chunk_cache_size`); 32 MiB unless told.
 void set_chunk_cache_limit(int64_t bytes);
 
-// [any] Byte limit of headroom.cache/1 (`data.cache_size`); 0: reserve() never fits.
+// [any] Byte limit of the sample cache (`data.cache_size`); 0: nothing is kept.
 void set_cache_limit(int64_t bytes);
+
+// [any] What goes for blocks that plugins keep in it (`data.cache_policy`); the host's own samples have theirs.
+enum class CachePolicy;
+void set_plugin_cache_policy(CachePolicy of_plugins);
+
+// [any] Whether a plugin has asked for headroom.cache/1: then the source keeps what it wants kept, and the host
+// nothing.
+bool plugins_use_cache();
 
 }  // namespace headroom

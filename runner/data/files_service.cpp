@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/descriptor.hpp"
+#include "data/normalized_copy.hpp"
 #include "data/services.hpp"
 
 namespace headroom {
@@ -58,6 +59,18 @@ struct Entry {
   bool is_folder;
 };
 
+// The host's own beside their originals: to a source they would be further recordings. `entries` are sorted.
+void hide_copies(std::vector<Entry>& entries) {
+  std::vector<std::string> copies;
+  for (const Entry& entry : entries) {
+    if (entry.is_folder) continue;
+    std::string copy = entry.name + std::string(copy_suffix);
+    if (std::ranges::binary_search(entries, copy, {}, &Entry::name)) copies.push_back(std::move(copy));
+  }
+  std::ranges::sort(copies);
+  std::erase_if(entries, [&](const Entry& entry) { return std::ranges::binary_search(copies, entry.name); });
+}
+
 hr_status list(const hr_host*, const char* folder, int32_t (*visit)(void*, const char*, int32_t), void* context,
                hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
@@ -73,6 +86,7 @@ hr_status list(const hr_host*, const char* folder, int32_t (*visit)(void*, const
     }
     if (problem) fail("list", path, problem.value());
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
+    hide_copies(entries);
     for (const Entry& entry : entries) {
       if (visit(context, entry.name.c_str(), entry.is_folder ? 1 : 0) != 0) return;
     }

@@ -10,11 +10,10 @@ namespace headroom {
 
 namespace {
 
-// What libhdf5 says names the errno in brackets of its own.
 std::string cause(const std::string& reason) {
-  const auto is = [&](int error) { return reason.find("errno = " + std::to_string(error) + ",") != std::string::npos; };
-  if (is(ENOSPC)) return "the disk is full; check the space of its folder";
-  if (is(EFBIG)) return "the limit on file sizes is too low (see `ulimit -f`)";
+  const int code = errno_of(reason);
+  if (code == ENOSPC) return "the disk is full; check the space of its folder";
+  if (code == EFBIG) return "the limit on file sizes is too low (see `ulimit -f`)";
   return reason + "; check the space and the permissions of its folder";
 }
 

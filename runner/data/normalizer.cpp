@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "data/slots.hpp"
 #include "headroom/random.h"
@@ -31,11 +33,6 @@ View view_of(const Field& field, int64_t samples) {
   return view;
 }
 
-struct NotFinite {
-  int64_t element, channel;
-  double value;
-};
-
 // Running mean and squared deviations of one channel: Welford within a block, Chan, Golub and LeVeque between blocks.
 struct Moments {
   double count = 0, mean = 0, squares = 0;
@@ -58,33 +55,61 @@ struct Moments {
     smallest = std::min(smallest, other.smallest);
     largest = std::max(largest, other.largest);
   }
-  double deviation() const { return smallest == largest ? 1.0 : std::sqrt(squares / count); }
+  bool constant() const { return smallest == largest; }
+  double deviation() const { return constant() ? 1.0 : std::sqrt(squares / count); }
 };
 
 template <class T>
-void accumulate(const T* values, const View& view, std::vector<Moments>& channels) {
-  std::vector<Moments> block(channels.size());
-  const T* at = values;
+void accumulate(const T* at, const View& view, std::vector<Moments>& channels) {
   for (int64_t outer = 0; outer < view.outer; ++outer) {
     for (int64_t channel = 0; channel < view.channels; ++channel) {
-      for (int64_t inner = 0; inner < view.inner; ++inner, ++at) {
-        if (!std::isfinite(*at)) throw NotFinite{at - values, channel, static_cast<double>(*at)};
-        block[static_cast<size_t>(channel)].add(static_cast<double>(*at));
-      }
+      for (int64_t inner = 0; inner < view.inner; ++inner, ++at)
+        channels[static_cast<size_t>(channel)].add(static_cast<double>(*at));
     }
   }
-  for (size_t channel = 0; channel < channels.size(); ++channel) channels[channel].merge(block[channel]);
+}
+
+// Where values stop being finite; `count` when they never do.
+template <class T>
+int64_t first_not_finite(const T* values, int64_t count) {
+  return std::find_if_not(values, values + count, [](T value) { return std::isfinite(value); }) - values;
+}
+
+// (x - mean) / std of `count` neighbours, in float64; mean and std of the next one stand `step` (0 or 1) further. Four at
+// a time, which the compiler makes instructions of: this runs over every value that is read.
+template <class T>
+void standardise_row(T* at, const double* mean, const double* inverse_std, int64_t count, int64_t step) {
+  constexpr int64_t lanes = 4;
+  typedef T Values __attribute__((vector_size(lanes * sizeof(T))));  // "using" takes no dependent type here
+  using Doubles = double __attribute__((vector_size(lanes * sizeof(double))));
+  Doubles means, factors;
+  for (int64_t i = 0; i < lanes; ++i) means[i] = mean[0], factors[i] = inverse_std[0];
+  int64_t done = 0;
+  for (; done + lanes <= count; done += lanes) {
+    Values values;
+    std::memcpy(&values, at + done, sizeof values);
+    if (step > 0) std::memcpy(&means, mean + done, sizeof means);
+    if (step > 0) std::memcpy(&factors, inverse_std + done, sizeof factors);
+    values = __builtin_convertvector((__builtin_convertvector(values, Doubles) - means) * factors, Values);
+    std::memcpy(at + done, &values, sizeof values);
+  }
+  for (; done < count; ++done)
+    at[done] = static_cast<T>((static_cast<double>(at[done]) - mean[done * step]) * inverse_std[done * step]);
 }
 
 template <class T>
 void standardise(T* at, const View& view, const FieldStatistics& statistics) {
+  std::vector<double> inverse_std;
+  for (const double std : statistics.std) inverse_std.push_back(1 / std);
+  const double *mean = statistics.mean.data(), *factor = inverse_std.data();
   for (int64_t outer = 0; outer < view.outer; ++outer) {
-    for (int64_t channel = 0; channel < view.channels; ++channel) {
-      const double mean = statistics.mean[static_cast<size_t>(channel)],
-                   std = statistics.std[static_cast<size_t>(channel)];
-      for (int64_t inner = 0; inner < view.inner; ++inner, ++at)
-        *at = static_cast<T>((static_cast<double>(*at) - mean) / std);
+    if (view.inner == 1) {
+      standardise_row(at, mean, factor, view.channels, 1);
+      at += view.channels;
+      continue;
     }
+    for (int64_t channel = 0; channel < view.channels; ++channel, at += view.inner)
+      standardise_row(at, mean + channel, factor + channel, view.inner, 0);
   }
 }
 
@@ -102,19 +127,11 @@ std::vector<uint64_t> positions(uint64_t length, const std::string& mode, int64_
   return chosen;
 }
 
-[[noreturn]] void report(const Source& source, const Split& split, const Field& field, const NotFinite& found,
-                         uint64_t sample) {
-  throw Error(Exit::data, source.id(),
-              "field '" + field.name + "' of sample " + std::to_string(sample) + " of split '" + split.name() +
-                  "' holds " + (std::isnan(found.value) ? "NaN" : "an infinite value") + " in channel " +
-                  std::to_string(found.channel) + "; mend or leave out the recording, or set data.normalize = \"off\"");
-}
-
 // Gathers the moments of every field that asks for it.
 class Measurement {
  public:
   Measurement(const Source& source, const Split& split)
-      : source_(source), split_(split), moments_(source.fields().size()) {
+      : source_(source), split_(split), moments_(source.fields().size()), samples_(source.fields().size()) {
     for (size_t i = 0; i < moments_.size(); ++i) {
       const Field& field = source.fields()[i];
       wanted_.push_back(field.normalize);
@@ -131,31 +148,34 @@ class Measurement {
 
   bool empty() const { return sample_bytes_ == 0; }
 
-  void read(std::span<const uint64_t> positions) {
+  void read(std::span<const uint64_t> positions, bool skip_bad_samples) {
     const auto step = static_cast<size_t>(
         std::clamp<int64_t>(block_bytes / sample_bytes_, 1, static_cast<int64_t>(positions.size())));
     Slot slot(source_.fields(), static_cast<int64_t>(step), wanted_);
     Reader reader = source_.reader();
-    std::vector<uint64_t> index, key;
-    for (size_t done = 0; done < positions.size(); done += index.size()) {
-      index.clear(), key.clear();
-      for (const uint64_t position : positions.subspan(done, std::min(step, positions.size() - done))) {
+    for (size_t done = 0; done < positions.size(); done += step) {
+      std::vector<uint64_t> index;
+      for (const uint64_t position : positions.subspan(done, std::min(step, positions.size() - done)))
         index.push_back(split_.source_index(position));
-        key.push_back(hr_sample_key(0, split_.source_split(), 0, index.back()));
-      }
-      const auto tensors = slot.tensors(0, static_cast<int64_t>(index.size()));
-      reader.read(split_.source_split(), index, key, false, tensors);
-      for (size_t i = 0; i < moments_.size(); ++i) {
-        if (wanted_[i]) add(source_.fields()[i], tensors[i], index, moments_[i]);
+      try {
+        add(reader, slot, index);
+      } catch (const BadSample&) {
+        if (!skip_bad_samples) throw;
+        add_one_by_one(reader, slot, index);
       }
     }
   }
 
-  std::vector<FieldStatistics> statistics(uint64_t samples) const {
+  std::vector<FieldStatistics> statistics() const {
     std::vector<FieldStatistics> all;
     for (size_t i = 0; i < moments_.size(); ++i) {
       if (!wanted_[i]) continue;
-      all.push_back({source_.fields()[i].name, {}, {}, samples});
+      all.push_back({source_.fields()[i].name, {}, {}, samples_[i]});
+      if (samples_[i] == 0) {
+        throw Error(Exit::data, source_.id(),
+                    "none of the samples measured of split '" + split_.name() + "' has finite values in field '" +
+                        all.back().field + "'; mend the data, or set data.normalize = \"off\"");
+      }
       for (const Moments& channel : moments_[i]) {
         all.back().mean.push_back(channel.mean);
         all.back().std.push_back(channel.deviation());
@@ -164,35 +184,91 @@ class Measurement {
     return all;
   }
 
- private:
-  void add(const Field& field, const DLTensor& tensor, std::span<const uint64_t> index,
-           std::vector<Moments>& channels) const {
-    try {
-      const View view = view_of(field, tensor.shape[0]);
-      if (is_f32(field)) accumulate(static_cast<const float*>(tensor.data), view, channels);
-      if (is_f64(field)) accumulate(static_cast<const double*>(tensor.data), view, channels);
-    } catch (const NotFinite& found) {
-      report(source_, split_, field, found, index[static_cast<size_t>(found.element / field.elements())]);
+  MeasurementNotes notes() const {
+    MeasurementNotes notes;
+    if (!left_out_.empty()) {
+      notes.push_back(std::to_string(left_out_.size()) + (left_out_.size() == 1 ? " sample was" : " samples were") +
+                      " left out of the statistics; the first: " + first_left_out_);
     }
+    for (size_t i = 0; i < moments_.size(); ++i) {
+      const auto constant = std::ranges::count_if(moments_[i], &Moments::constant);
+      if (constant == 0) continue;
+      notes.push_back("field '" + source_.fields()[i].name + "' is constant in " + std::to_string(constant) + " of " +
+                      std::to_string(moments_[i].size()) + " channels, which are centred and not scaled");
+    }
+    return notes;
+  }
+
+ private:
+  void add(Reader& reader, Slot& slot, std::span<const uint64_t> index) {
+    std::vector<uint64_t> key;
+    for (const uint64_t sample : index) key.push_back(hr_sample_key(0, split_.source_split(), 0, sample));
+    const auto tensors = slot.tensors(0, static_cast<int64_t>(index.size()));
+    reader.read(split_.source_split(), index, key, false, tensors);
+    for (size_t i = 0; i < moments_.size(); ++i) {
+      if (!wanted_[i]) continue;
+      if (is_f32(source_.fields()[i])) add_field(i, static_cast<const float*>(tensors[i].data), index);
+      if (is_f64(source_.fields()[i])) add_field(i, static_cast<const double*>(tensors[i].data), index);
+    }
+  }
+
+  void add_one_by_one(Reader& reader, Slot& slot, std::span<const uint64_t> index) {
+    for (const uint64_t& sample : index) {
+      try {
+        add(reader, slot, {&sample, 1});
+      } catch (const BadSample& problem) {
+        leave_out(sample, problem.what());
+      }
+    }
+  }
+
+  template <class T>
+  void add_field(size_t i, const T* values, std::span<const uint64_t> index) {
+    const Field& field = source_.fields()[i];
+    const View view = view_of(field, 1);
+    std::vector<Moments> block(moments_[i].size());
+    for (const uint64_t sample : index) {
+      const int64_t bad = first_not_finite(values, field.elements());
+      if (bad == field.elements()) {
+        accumulate(values, view, block);
+        ++samples_[i];
+      } else {
+        leave_out(sample, "field '" + field.name + "' of sample " + std::to_string(sample) + " of split '" +
+                              split_.name() + "' holds " + (std::isnan(values[bad]) ? "NaN" : "an infinite value") +
+                              " in channel " + std::to_string(bad / view.inner % view.channels));
+      }
+      values += field.elements();
+    }
+    for (size_t channel = 0; channel < block.size(); ++channel) moments_[i][channel].merge(block[channel]);
+  }
+
+  void leave_out(uint64_t sample, const std::string& why) {
+    if (left_out_.empty()) first_left_out_ = why;
+    left_out_.insert(sample);
   }
 
   const Source& source_;
   const Split& split_;
   std::vector<bool> wanted_;
   std::vector<std::vector<Moments>> moments_;  // [field][channel]
+  std::vector<uint64_t> samples_;              // [field]
   int64_t sample_bytes_ = 0;
+  std::set<uint64_t> left_out_;
+  std::string first_left_out_;
 };
 
 }  // namespace
 
-Normalizer Normalizer::measure(const Source& source, const Split& train, const std::string& mode, int64_t max_samples) {
+Normalizer Normalizer::measure(const Source& source, const Split& train, const std::string& mode, int64_t max_samples,
+                               bool skip_bad_samples, MeasurementNotes* notes) {
   Normalizer normalizer;
   if (mode == "off" || train.length() == 0) return normalizer;
   Measurement measurement(source, train);
   if (measurement.empty()) return normalizer;
   const std::vector<uint64_t> chosen = positions(train.length(), mode, max_samples);
-  measurement.read(chosen);
-  normalizer.statistics_ = measurement.statistics(chosen.size());
+  measurement.read(chosen, skip_bad_samples);
+  normalizer.statistics_ = measurement.statistics();
+  if (notes != nullptr) *notes = measurement.notes();
   return normalizer;
 }
 
@@ -212,6 +288,14 @@ void Normalizer::apply(std::span<const Field> fields, std::span<const DLTensor> 
     if (is_f32(*at)) standardise(static_cast<float*>(tensor.data), view, statistics);
     if (is_f64(*at)) standardise(static_cast<double*>(tensor.data), view, statistics);
   }
+}
+
+Normalizer Normalizer::without(const std::vector<std::string>& fields) const {
+  Normalizer rest = *this;
+  std::erase_if(rest.statistics_, [&](const FieldStatistics& statistics) {
+    return std::ranges::find(fields, statistics.field) != fields.end();
+  });
+  return rest;
 }
 
 nlohmann::json Normalizer::to_json() const {

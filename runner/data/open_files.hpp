@@ -23,8 +23,12 @@ class PlannedFile {
   const std::string& path() const { return path_; }
   const FileIdentity& identity() const { return identity_; }
 
-  // Stays open while the result is held. Throws sdk::Error when the file is not there or no longer what it was.
+  // Stays open while the result is held. Throws sdk::Error when the file is not there. What has been read counts once
+  // require_unchanged() returned.
   std::shared_ptr<const Descriptor> open();
+
+  // Throws sdk::Error when what open() gave is no longer the planned file.
+  void require_unchanged(const Descriptor& opened);
 
  private:
   friend class OpenFiles;
@@ -38,6 +42,9 @@ struct ReadFailure : std::runtime_error {
   explicit ReadFailure(int error_number) : std::runtime_error("read failed"), code(error_number) {}
   int code;
 };
+
+// How many files one part of this process may hold open: a quarter of its limit, and at most 128.
+size_t most_open_files();
 
 // All of [offset, offset + bytes), or ReadFailure.
 void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes);

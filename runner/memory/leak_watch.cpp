@@ -25,6 +25,7 @@ std::optional<std::string> LeakWatch::after_window(const LedgerReading& reading)
   if (seen_ <= windows) return std::nullopt;
   std::optional<std::string> sentence;
   for (size_t i = 0; i < held_.size(); ++i) {
+    if (i == static_cast<size_t>(Owner::cache)) continue;  // fills up to a limit of its own
     Held& held = held_[i];
     const int64_t grown = held.last - held.first;
     if (sentence || held.named || held.rises < least_rises || grown < least_bytes) continue;

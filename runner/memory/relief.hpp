@@ -12,8 +12,9 @@ namespace headroom {
 
 struct Rung {
   std::string name;  // "sample cache", for log lines
-  int order =
-      0;  // lower is taken first: 100 sample cache, 200 prefetch, 300 purge, 400 micro-batch, 500 checkpoint and exit
+  // Lower is taken first: 50 sample cache, 100 decoded chunks, 200 prefetch, 300 purge, 400 micro-batch, 500 checkpoint
+  // and exit.
+  int order = 0;
   // [any] Gives back about `wanted_bytes`, from any thread and in the middle of an allocation: takes locks only with
   // try_lock, allocates nothing. Returns the bytes given back. Empty: nothing can be done at once.
   std::function<int64_t(int64_t wanted_bytes)> give_back = {};

@@ -89,8 +89,10 @@ std::optional<PlannedStart> plan_start(const Setup& setup, const ProbeWords& wor
     if (stop_requested() == Exit::ok) spdlog::warn("no plan, the run begins all the same: {}", problem.what());
     return std::nullopt;
   }
-  const int64_t peak = plan->as_written.prediction.peak_bytes;
-  PlannedStart start{peak, peak, plan->as_written.setting.micro_batch, start_line(*plan)};
+  const int64_t peak = plan->as_written.prediction.peak_bytes, cache = setup.expected_cache_bytes();
+  const int64_t most = plan->limit.bytes ? std::max(peak, *plan->limit.bytes) : INT64_MAX;
+  PlannedStart start{std::min(peak + cache, most), peak, plan->as_written.setting.micro_batch, start_line(*plan)};
+  if (cache > 0) start.line += "; beside it up to " + size_text(cache) + " of cached samples, which go first";
   if (plan->as_written.fits) return start;
   const int64_t limit = *plan->limit.bytes;
   const int64_t least = plan->as_written.prediction.least_bytes;

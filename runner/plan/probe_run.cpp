@@ -4,6 +4,7 @@
 #include <chrono>
 #include <stdlib.h>
 
+#include "data/arrays.hpp"
 #include "data/slots.hpp"
 #include "memory/budget.hpp"
 #include "memory/held.hpp"
@@ -159,6 +160,7 @@ class ProbeRun {
     options.batch_size = size;
     options.samples_per_epoch = -1;
     options.shuffle = Shuffle::sequential;
+    options.keep_samples.reset();
     return options;
   }
 
@@ -250,6 +252,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   set_memory_limit(room);
   lift_start_limit();
   Setup setup = prepare(experiment, plugin_dirs);
+  set_cache_limit(0);  // it fills over an epoch, and shrinks before anything else does: the plan adds it
   Probe probe;
   probe.train_samples = static_cast<int64_t>(setup.samples_per_epoch());
   probe.val_samples = static_cast<int64_t>(setup.splits.val.length());

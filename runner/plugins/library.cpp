@@ -73,10 +73,16 @@ const hr_plugin* load_once(const std::filesystem::path& path, Opened& entry) {
   return plugin;
 }
 
+// The table as release 1.0 had it: the shortest there is.
+template <class Table>
+constexpr size_t first_size = sizeof(Table);
+template <>
+constexpr size_t first_size<hr_datasource> = offsetof(hr_datasource, traits);
+
 template <class Table>
 const Table* interface_table(const hr_plugin& plugin, const char* id) {
   const auto* table = static_cast<const Table*>(call(plugin.id, "get_interface", plugin.get_interface, id));
-  if (table != nullptr) require_size(table->struct_size, sizeof(Table), std::string("its table ") + id, plugin.id);
+  if (table != nullptr) require_size(table->struct_size, first_size<Table>, std::string("its table ") + id, plugin.id);
   return table;
 }
 

@@ -12,6 +12,7 @@ namespace headroom {
 namespace {
 
 constexpr uint32_t kMostFields = 1024, kMostSplits = 64;
+constexpr std::size_t kMostOrigins = 10'000'000;
 constexpr int64_t kLargestSampleBytes = int64_t{1} << 40;
 
 bool is_known(DLDataType dtype) {
@@ -165,6 +166,8 @@ std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string
   for (uint32_t split = 0; split < source->splits_.size(); ++split) {
     source->groups_.push_back(interview.groups(split, source->splits_[split]));
   }
+  if (HR_HAS(&api, traits) && api.traits != nullptr)
+    source->augments_ = (call(source->id_, "traits", api.traits, source->handle_) & HR_SOURCE_KEYLESS) == 0;
   return source;
 }
 
@@ -191,6 +194,25 @@ std::vector<std::filesystem::path> Source::files() const {
     result.emplace_back(path);
   }
   return result;
+}
+
+std::vector<Origin> Source::origins(uint32_t field) const {
+  std::vector<Origin> result;
+  if (!HR_HAS(api_, origin) || api_->origin == nullptr) return result;
+  while (true) {
+    hr_error error{sizeof(hr_error), HR_OK, {}};
+    hr_origin origin{};
+    origin.struct_size = sizeof origin;
+    const hr_status status =
+        call(id_, "origin", api_->origin, handle_, field, static_cast<uint64_t>(result.size()), &origin, &error);
+    if (status == HR_NOT_FOUND) return result;
+    check(status, error, id_, "describing where field " + std::to_string(field) + " lies");
+    if (origin.path == nullptr || origin.dataset == nullptr)
+      throw Error(Exit::plugin, id_, "an origin of field " + std::to_string(field) + " has no path or no dataset");
+    if (result.size() == kMostOrigins)
+      throw Error(Exit::plugin, id_, "field " + std::to_string(field) + " has more than 10000000 origins");
+    result.push_back({origin.path, origin.dataset, origin.member != nullptr ? origin.member : ""});
+  }
 }
 
 Reader Source::reader() const {

@@ -37,6 +37,11 @@ struct Group {
   uint64_t first = 0, count = 0;
 };
 
+// Where values of a field lie in the source's files, see hr_datasource.origin.
+struct Origin {
+  std::string path, dataset, member;  // member "": the plain elements
+};
+
 class Reader;
 
 // One sample cannot be read, others can (HR_DATA_CORRUPT): what data.on_bad_sample = "skip" passes over.
@@ -62,7 +67,10 @@ class Source : public std::enable_shared_from_this<Source> {
   const std::vector<Group>& groups(uint32_t split) const { return groups_.at(split); }  // tile [0, length)
   double cost(uint32_t split, uint64_t index) const;                                    // [any]
   std::vector<std::filesystem::path> files() const;
-  Reader reader() const;  // [any]
+  // Whether augmented reads may depend on the sample's key; what is not told may.
+  bool augments() const { return augments_; }
+  std::vector<Origin> origins(uint32_t field) const;  // empty: not told
+  Reader reader() const;                              // [any]
   // [control] headroom.gc's trim_source (0 without one) once no read is in flight; `level` is HR_TRIM_CACHES or
   // HR_TRIM_ALL. Returns the bytes the plugin says it released.
   int64_t trim(int level) const;
@@ -74,6 +82,7 @@ class Source : public std::enable_shared_from_this<Source> {
   const hr_datasource* api_ = nullptr;
   const hr_gc* gc_ = nullptr;
   hr_source* handle_ = nullptr;
+  bool augments_ = true;
   mutable std::shared_mutex reads_;  // reads share it, trim() has it alone
   std::vector<Field> fields_;
   std::vector<std::string> splits_;

@@ -38,7 +38,7 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
       log_(log),
       memory_(memory),
       normalizer_(std::move(normalizer)),
-      train_loader_(setup.source, setup.splits.train, normalizer_, setup.loader_options(true)),
+      train_loader_(setup.source, setup.splits.train, setup.left_to_apply(normalizer_), setup.loader_options(true)),
       retry_(setup.micro_batch(), setup.device, setup.advice(),
              [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
       eval_retry_(setup.micro_batch(), setup.device, setup.advice(),
@@ -53,7 +53,8 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
       checkpoints_(folder.path() / "checkpoints", experiment_.checkpoint.keep),
       metric_(experiment_.experiment.metric) {
   if (setup.splits.val.length() > 0) {
-    val_loader_ = std::make_unique<Loader>(setup.source, setup.splits.val, normalizer_, setup.loader_options(false));
+    val_loader_ = std::make_unique<Loader>(setup.source, setup.splits.val, setup.left_to_apply(normalizer_),
+                                           setup.loader_options(false));
   } else if (metric_.starts_with("val/")) {
     metric_ = "train/" + metric_.substr(4);
     log_.say("no validation split: experiment.metric is " + metric_);
@@ -98,8 +99,16 @@ void TrainingLoop::begin_with(const PlannedStart& planned) {
   eval_retry_.micro_batch().restore(planned.micro_batch);
 }
 
+LoaderTimes TrainingLoop::loader_times() const {
+  LoaderTimes times = train_loader_.times();
+  if (val_loader_ != nullptr) times += val_loader_->times();
+  return times;
+}
+
+double TrainingLoop::seconds() const { return since(run_started_); }
+
 Exit TrainingLoop::run() {
-  started_ = saved_ = Clock::now();
+  run_started_ = started_ = saved_ = Clock::now();
   train_loader_.seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
   report_memory();
   while (!done()) {
@@ -345,6 +354,7 @@ void TrainingLoop::finish_epoch() {
     log_.event("channels", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"values", channels}});
   }
   log_.end_epoch(headline(values, setup_.model->metrics(), metric_));
+  if (experiment_.data.cache_size_bytes > 0) log_.say(cache_line(SampleCache::shared().statistics()));
   const bool is_best = judge();
   if (position_.samples >= setup_.samples_per_epoch()) {  // else train.max_steps ends the run in mid-epoch
     ++position_.epoch;

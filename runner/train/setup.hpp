@@ -2,11 +2,15 @@
 // built and placed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "config/experiment.hpp"
+#include "data/cache_report.hpp"
+#include "data/kept_statistics.hpp"
 #include "data/loader.hpp"
+#include "data/order_choice.hpp"
 #include "data/synth.hpp"
 #include "plugins/torch_model.hpp"
 #include "train/metric_sample.hpp"
@@ -24,9 +28,11 @@ struct Setup {
   std::optional<SynthOptions> synth;
   std::shared_ptr<const Source> source;
   std::string content_id;
-  std::string init_id;  // what [init] starts from, see start_id(); empty: nothing
+  std::string init_id;                           // what [init] starts from, see start_id(); empty: nothing
+  std::vector<std::string> standardised_fields;  // that the source delivers so, see read_normalized_copies()
   Splits splits;
-  Shuffle shuffle = Shuffle::global;
+  StoredLayout stored;  // what the source opened
+  OrderChoice order;    // of training
   std::unique_ptr<Model> model;
   std::vector<OutputPair> output_pairs;  // what the host measures beside the model's own metrics
   at::Device device = at::kCPU;
@@ -46,6 +52,13 @@ struct Setup {
 
   LoaderOptions loader_options(bool training) const;
 
+  StatisticsRequest statistics_request() const;  // of the normalisation, as the experiment asks for it
+
+  Normalizer left_to_apply(const Normalizer& normalizer) const;  // to what the source delivers
+
+  CacheSetting cache_setting() const;    // what the sample cache is used for
+  int64_t expected_cache_bytes() const;  // what it will hold, where memory allows
+
   // The model's metrics, then the host's.
   std::vector<MetricInfo> metrics() const;
   OutputMetrics output_metrics() const;  // as metrics.mode keeps them
@@ -57,6 +70,11 @@ struct Setup {
 // All but the model: plugins loaded, options checked, data opened and divided. Writes [data.synth] data first where
 // `path` does not exist. `experiment` must outlive the Setup.
 Setup prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs);
+
+// data.normalized_cache: copies in which fields are standardised are found or made, and the source is opened again to
+// read them. `say`: lines for the log.
+void read_normalized_copies(Setup& setup, const Normalizer& normalizer,
+                            const std::function<void(const std::string& line)>& say);
 
 // The model, built and placed: the first thing of a run that needs memory to speak of.
 void build_model(Setup& setup);

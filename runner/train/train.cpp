@@ -4,11 +4,15 @@
 #include <fstream>
 #include <spdlog/spdlog.h>
 
+#include "data/loader_report.hpp"
+#include "memory/budget.hpp"
+#include "memory/limits.hpp"
 #include "memory/supervised.hpp"
 #include "record/postmortem.hpp"
 #include "train/loop.hpp"
 #include "train/rescue_record.hpp"
 #include "train/signals.hpp"
+#include "train/threads.hpp"
 
 namespace headroom {
 
@@ -48,7 +52,7 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
                          {"metrics", scalars_json(p.measured.values)},
                          {"channels", p.measured.channels},
                          {"train_seconds", p.train_seconds},
-                         {"loader_wait_seconds", loop.wait_seconds()},
+                         {"data", {{"loader", loader_json(loop.loader_times(), setup.experiment->data)}}},
                          {"peak_resident_bytes", peak_resident_bytes()},
                          {"window_samples", setup.window_samples()},
                          {"memory", loop.memory_json()},
@@ -61,6 +65,8 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
                          {"precision", setup.experiment->train.precision},
                          {"headroom", HEADROOM_VERSION},
                          {"libtorch", TORCH_VERSION}};
+  if (setup.experiment->data.cache_size_bytes > 0)
+    json["data"]["cache"] = cache_json(SampleCache::shared().statistics());
   if (setup.experiment->rescue) json["rescue"] = rescue_json(setup);
   return json;
 }
@@ -84,6 +90,8 @@ void print_result(const Setup& setup, const TrainingLoop& loop, const RunFolder&
     std::printf("best %s %.6g at epoch %lld\n", loop.metric().c_str(), p.best, static_cast<long long>(p.best_epoch));
   }
   std::printf("%s\n", loop.memory_summary().c_str());
+  const std::string loader = loader_line(loop.loader_times(), loop.seconds(), setup.experiment->data, auto_threads());
+  if (!loader.empty()) std::printf("%s\n", loader.c_str());
   for (const std::string& line : rescue_lines(setup)) std::printf("%s\n", line.c_str());
   std::printf("run folder: %s\n", folder.path().c_str());
   if (exit != Exit::ok) std::printf("go on with: headroom run --resume %s\n", folder.path().c_str());
@@ -101,11 +109,31 @@ std::string metrics_line(const Setup& setup) {
          std::to_string(section.eval_batches) + " evaluation batches, chosen evenly; the rest on all";
 }
 
+std::string pin_memory_line(const Setup& setup) {
+  if (!setup.device.is_cuda()) return "data.pin_memory: the model computes on the CPU, batches are not page-locked";
+  return "data.pin_memory: batches are not page-locked in this version";
+}
+
+// How far this process may grow; 0: no bound is known.
+int64_t room_bytes() {
+  const Rooms rooms = read_rooms();
+  const Room* smallest = rooms.smallest();
+  const int64_t room = smallest != nullptr ? smallest->room_bytes : 0, limit = memory_limit();
+  return limit > 0 && room > 0 ? std::min(limit, room) : std::max(limit, room);
+}
+
 // Keys the user set that do nothing yet, and what was decided for them, once.
 void announce(const Setup& setup, RunLog& log) {
   for (const Inert& inert : setup.experiment->inert) log.say(inert.key + ": " + inert.why);
   if (const std::string line = metrics_line(setup); !line.empty()) log.say(line);
   for (const std::string& line : rescue_lines(setup)) log.say(line);
+  const DataSection& data = setup.experiment->data;
+  if (data.pin_memory) log.say(pin_memory_line(setup));
+  if (const std::string line = order_line(data, setup.order, setup.stored); !line.empty()) log.say(line);
+  if (const std::string line = order_warning(data, setup.order); !line.empty()) log.say(line);
+  CacheSetting cache = setup.cache_setting();
+  cache.room_bytes = room_bytes();
+  for (const std::string& line : cache_outlook(cache)) log.say(line);
   const auto& splits = setup.splits;
   log.say("data: " + std::to_string(splits.train.length()) + " training, " + std::to_string(splits.val.length()) +
           " validation, " + std::to_string(splits.test.length()) + " test samples; windows of " +
@@ -171,11 +199,14 @@ Exit train(const TrainRequest& request) {
   if (checkpoint) {
     normalizer = Normalizer::from_json(checkpoint->json.at("normalizer"));
   } else {
-    with_one_retry("measuring the normalisation", Owner::batches, setup.device, setup.advice(), [&] {
-      normalizer = Normalizer::measure(*setup.source, setup.splits.train, experiment.data.normalize,
-                                       experiment.data.max_samples_for_normalize);
-    });
+    FoundStatistics found;
+    with_one_retry("measuring the normalisation", Owner::batches, setup.device, setup.advice(),
+                   [&] { found = find_statistics(setup.statistics_request()); });
+    for (const std::string& line : found.lines) log.say(line);
+    normalizer = std::move(found.normalizer);
   }
+  if (experiment.data.normalized_cache)
+    read_normalized_copies(setup, normalizer, [&log](const std::string& line) { log.say(line); });
   if (checkpoint) checkpoint->json.at("init_id").get_to(setup.init_id);  // the weights' file may be gone by now
   if (request.resume && !checkpoint) started = start_from_weights(setup);
   if (!started.empty()) log.say("init: " + started);

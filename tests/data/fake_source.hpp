@@ -31,6 +31,8 @@ struct FakeData {
   std::set<uint64_t> corrupt_in_company;          // ... only together with others
   std::set<uint64_t> not_a_number;
   std::function<double(uint64_t index, int64_t time, int64_t channel)> value;  // of x; unset: see fake_value()
+  std::function<void()> during_read;                                           // before the samples of a read
+  bool keyless = false;    // what it says of itself; field "draw" differs all the same
   int delay_us = 0;                                                            // at most, different each time
   std::atomic<int> readers_open{0}, readers_opened{0}, reads{0};
   std::atomic<int> in_flight{0};             // reads under way
@@ -142,6 +144,7 @@ inline hr_status read(hr_reader* reader, const hr_read* request, hr_error* error
     ++data.in_flight;
     if (data.delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(reads * 7919 % data.delay_us));
     try {
+      if (data.during_read) data.during_read();
       for (uint64_t i = 0; i < request->count; ++i) read_sample(data, *request, i);
     } catch (...) {
       --data.in_flight;
@@ -150,6 +153,8 @@ inline hr_status read(hr_reader* reader, const hr_read* request, hr_error* error
     --data.in_flight;
   });
 }
+
+inline uint32_t traits(const hr_source* source) noexcept { return data_of(source).keyless ? HR_SOURCE_KEYLESS : 0u; }
 
 inline uint64_t trim(hr_source* source, int32_t level) noexcept {
   FakeData& data = data_of(source);
@@ -183,7 +188,9 @@ inline std::shared_ptr<const Source> open_fake(FakeData& data, bool with_gc = tr
                                    fake::file,
                                    fake::reader_open,
                                    fake::reader_close,
-                                   fake::read};
+                                   fake::read,
+                                   fake::traits,
+                                   nullptr};
   static const hr_gc gc{sizeof(hr_gc), 0, nullptr, fake::trim};
   hr_value value{HR_STRING, 1, 1, {}};
   value.as.string = reinterpret_cast<const char*>(&data);

@@ -6,6 +6,7 @@
 
 #include "../record/temporary_folder.hpp"
 #include "data/arrays.hpp"
+#include "data/sample_cache.hpp"
 #include "data/services.hpp"
 
 namespace headroom {
@@ -55,6 +56,19 @@ TEST_F(Files, ListsInByteOrderWithoutHiddenNames) {
   };
   ASSERT_EQ(files_service().list(nullptr, folder_.c_str(), visit, &seen, &error_), HR_OK);
   EXPECT_EQ(seen, (std::vector<std::string>{"Z", "a10", "a9", "b", "c/"}));
+}
+
+TEST_F(Files, ListsNoCopiesOfTheHosts) {
+  for (const char* name : {"a.h5", "a.h5.normalized.h5", "b.normalized.h5"}) write_text(folder_ / name, "");
+  std::filesystem::create_directory(folder_ / "c");
+  write_text(folder_ / "c.normalized.h5", "");
+  std::vector<std::string> seen;
+  const auto visit = [](void* context, const char* name, int32_t) {
+    static_cast<std::vector<std::string>*>(context)->push_back(name);
+    return 0;
+  };
+  ASSERT_EQ(files_service().list(nullptr, folder_.c_str(), visit, &seen, &error_), HR_OK);
+  EXPECT_EQ(seen, (std::vector<std::string>{"a.h5", "b.normalized.h5", "c", "c.normalized.h5"}));
 }
 
 class CacheBlocks : public testing::Test {
@@ -145,6 +159,35 @@ TEST_F(CacheBlocks, TheFirstOfTwoPublishersWins) {
   api().release(nullptr, &first);
   api().release(nullptr, &second);
   EXPECT_TRUE(put("rest", 98000, 'r')) << "the loser's room is free again";
+}
+
+TEST_F(CacheBlocks, AcquireFindsOrReserves) {
+  hr_cache_block made{}, found{}, refused{};
+  int32_t fresh = 7;
+  ASSERT_EQ(api().acquire(nullptr, "k", 1000, &made, &fresh, nullptr), HR_OK);
+  EXPECT_EQ(fresh, 1);
+  std::memset(const_cast<void*>(made.data), 'x', 1000);
+  api().publish(nullptr, &made);
+  ASSERT_EQ(api().acquire(nullptr, "k", 1000, &found, &fresh, nullptr), HR_OK);
+  EXPECT_EQ(fresh, 0);
+  EXPECT_EQ(found.data, made.data);
+  hr_error error{};
+  EXPECT_EQ(api().acquire(nullptr, "large", 200000, &refused, &fresh, &error), HR_OUT_OF_MEMORY);
+  EXPECT_STREQ(error.message, "200000 bytes do not fit into the cache (data.cache_size)");
+  EXPECT_EQ(api().acquire(nullptr, nullptr, 1, &refused, &fresh, &error), HR_INVALID_ARGUMENT);
+  EXPECT_EQ(api().acquire(nullptr, "k", 1, &refused, nullptr, &error), HR_INVALID_ARGUMENT);
+  api().release(nullptr, &made);
+  api().release(nullptr, &found);
+}
+
+TEST_F(CacheBlocks, ThePolicyForPluginsDecidesWhatGoes) {
+  set_plugin_cache_policy(CachePolicy::planned);
+  ASSERT_TRUE(put("a", 60000, 'a'));
+  EXPECT_FALSE(put("b", 60000, 'b'));
+  set_plugin_cache_policy(CachePolicy::lru);
+  EXPECT_FALSE(put("b", 60000, 'b')) << "what was put there to stay stays";
+  EXPECT_TRUE(has("a"));
+  EXPECT_TRUE(plugins_use_cache());
 }
 
 TEST_F(CacheBlocks, NothingFitsIntoNoCache) {

@@ -99,7 +99,9 @@ TEST(Normalizer, AConstantChannelKeepsItsScale) {
   FakeData data;
   data.value = [](uint64_t index, int64_t, int64_t channel) { return channel == 1 ? 0.1 : static_cast<double>(index); };
   const auto source = open_fake(data);
-  const Normalizer normalizer = Normalizer::measure(*source, whole(*source), "exact", 0);
+  MeasurementNotes notes;
+  const Normalizer normalizer = Normalizer::measure(*source, whole(*source), "exact", 0, false, &notes);
+  EXPECT_EQ(notes, MeasurementNotes{"field 'x' is constant in 1 of 3 channels, which are centred and not scaled"});
   EXPECT_EQ(normalizer.statistics()[0].std[1], 1.0);
   EXPECT_GT(normalizer.statistics()[0].std[0], 10.0);
 }
@@ -137,14 +139,42 @@ TEST(Normalizer, AppliedChannelsHaveMeanZeroAndDeviationOne) {
   expect_standard<double>();
 }
 
-TEST(Normalizer, NamesTheSampleThatIsNotANumber) {
+std::vector<uint64_t> all_but(const std::set<uint64_t>& left_out) {
+  std::vector<uint64_t> samples = first(100);
+  std::erase_if(samples, [&](uint64_t sample) { return left_out.contains(sample); });
+  return samples;
+}
+
+TEST(Normalizer, SamplesThatAreNotNumbersAreLeftOutAndSaid) {
   FakeData data;
-  data.not_a_number = {42};
+  data.not_a_number = {42, 77};
+  const auto source = open_fake(data);
+  MeasurementNotes notes;
+  const Normalizer normalizer = Normalizer::measure(*source, whole(*source), "exact", 0, false, &notes);
+  expect_near(normalizer.statistics()[0], by_hand(data, all_but({42, 77})));
+  EXPECT_EQ(notes, MeasurementNotes{"2 samples were left out of the statistics; the first: field 'x' of sample 42 of "
+                                    "split 'train' holds NaN in channel 2"});
+}
+
+TEST(Normalizer, WhereNoSampleIsLeftItIsASentence) {
+  FakeData data;
+  for (uint64_t i = 0; i < 100; ++i) data.not_a_number.insert(i);
   const auto source = open_fake(data);
   EXPECT_EQ(sentence_of([&] { Normalizer::measure(*source, whole(*source), "exact", 0); }),
-            "[fake] field 'x' of sample 42 of split 'train' holds NaN in channel 2; mend or leave out the recording, "
-            "or set data.normalize = "
-            "\"off\"");
+            "[fake] none of the samples measured of split 'train' has finite values in field 'x'; mend the data, or "
+            "set data.normalize = \"off\"");
+}
+
+TEST(Normalizer, ABadSampleIsLeftOutWhereBadSamplesAreSkipped) {
+  FakeData data;
+  data.corrupt = {7};
+  const auto source = open_fake(data);
+  MeasurementNotes notes;
+  EXPECT_THROW(Normalizer::measure(*source, whole(*source), "exact", 0), Error);
+  const Normalizer normalizer = Normalizer::measure(*source, whole(*source), "exact", 0, true, &notes);
+  expect_near(normalizer.statistics()[0], by_hand(data, all_but({7})));
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0], "1 sample was left out of the statistics; the first: [fake] 'f.h5' has a damaged record 7");
 }
 
 TEST(Normalizer, OnlyFloatsCanBeStandardised) {

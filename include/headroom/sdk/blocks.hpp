@@ -32,16 +32,38 @@ class CacheBlock {
     const hr_status status = block.api_->reserve(host.native(), key.c_str(), bytes, &block.block_, &error);
     if (status == HR_OUT_OF_MEMORY) return std::nullopt;
     require(status, error);
+    block.held_ = block.fresh_ = true;
+    return block;
+  }
+  // Either of them: where fresh(), the caller fills it and publishes it, while other threads that acquire the same key
+  // wait. nullopt: there is no room, read without the cache.
+  static std::optional<CacheBlock> acquire(const Host& host, const std::string& key, uint64_t bytes) {
+    CacheBlock block(host);
+    if (!HR_HAS(block.api_, acquire)) {  // a host of 1.0: two threads may both read it
+      auto found = lookup(host, key);
+      return found ? std::move(found) : reserve(host, key, bytes);
+    }
+    hr_error error = no_error();
+    int32_t fresh = 0;
+    const hr_status status = block.api_->acquire(host.native(), key.c_str(), bytes, &block.block_, &fresh, &error);
+    if (status == HR_OUT_OF_MEMORY) return std::nullopt;
+    require(status, error);
     block.held_ = true;
+    block.fresh_ = fresh != 0;
     return block;
   }
   CacheBlock(CacheBlock&& other) noexcept
-      : host_(other.host_), api_(other.api_), block_(other.block_), held_(std::exchange(other.held_, false)) {}
+      : host_(other.host_),
+        api_(other.api_),
+        block_(other.block_),
+        held_(std::exchange(other.held_, false)),
+        fresh_(other.fresh_) {}
   CacheBlock& operator=(CacheBlock&&) = delete;
   ~CacheBlock() {
     if (held_) api_->release(host_.native(), &block_);
   }
 
+  bool fresh() const { return fresh_; }  // reserved, not found
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(block_.data), block_.bytes}; }
   void* data() { return const_cast<void*>(block_.data); }  // before publish()
   void publish() { api_->publish(host_.native(), &block_); }
@@ -54,7 +76,7 @@ class CacheBlock {
   Host host_;
   const hr_cache* api_;
   hr_cache_block block_{};
-  bool held_ = false;
+  bool held_ = false, fresh_ = false;
 };
 
 // 64-byte aligned memory of the host, on its ledger.

@@ -1,0 +1,209 @@
+#include "data/sample_cache.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace headroom {
+
+SampleCache& SampleCache::shared() {
+  static auto* cache = new SampleCache;
+  return *cache;
+}
+
+SampleCache::SampleCache(std::chrono::milliseconds calm) : calm_(calm) {
+  rung_ = add_rung({.name = "sample cache",
+                    .order = 50,
+                    .give_back = [this](int64_t wanted_bytes) { return give_back(wanted_bytes); },
+                    .tighten = [this] { tighten(+1); },
+                    .relax = [this] { tighten(-1); }});
+}
+
+void SampleCache::set_limit(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  limit_ = bytes;
+  shrink_to(room());
+}
+
+SampleCache::Block* SampleCache::find(const std::string& key) {
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end()) return nullptr;
+  ++hits_;
+  blocks_.splice(blocks_.begin(), blocks_, found->second);
+  ++found->second->references;
+  return &*found->second;
+}
+
+SampleCache::Block* SampleCache::lookup(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  Block* block = find(key);
+  if (block == nullptr) ++misses_;
+  return block;
+}
+
+SampleCache::Block* SampleCache::acquire(const std::string& key, uint64_t bytes, CachePolicy policy) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (Block* block = find(key)) return block;
+    if (!being_written(key)) break;
+    if (writes_one(std::this_thread::get_id())) {  // its writer may wait for ours
+      ++misses_;
+      return nullptr;
+    }
+    written_.wait(lock);
+  }
+  ++misses_;
+  return reserve_holding(std::move(lock), key, bytes, policy);
+}
+
+SampleCache::Block* SampleCache::reserve(const std::string& key, uint64_t bytes, CachePolicy policy) {
+  return reserve_holding(std::unique_lock(mutex_), key, bytes, policy);
+}
+
+// The block is listed before it has memory: others wait for it, and together they stay within the limit.
+SampleCache::Block* SampleCache::reserve_holding(std::unique_lock<std::mutex> lock, const std::string& key,
+                                                 uint64_t bytes, CachePolicy policy) {
+  Block block{key, {}, bytes, policy, std::this_thread::get_id()};
+  BlockMemory memory;
+  if (bytes > limit_ || !make_room(block.cost(), bytes, memory)) {
+    ++refused_;
+    return nullptr;
+  }
+  Block* listed = nullptr;
+  try {
+    listed = &writing_.emplace_back(std::move(block));
+  } catch (const std::bad_alloc&) {
+    ++refused_;
+    return nullptr;
+  }
+  used_ += listed->cost();
+  lock.unlock();
+  if (!memory) memory = BlockMemory(bytes);
+  lock.lock();
+  if (memory) {
+    listed->memory = std::move(memory);
+    return listed;
+  }
+  used_ -= listed->cost();
+  writing_.erase(place_of(listed));
+  ++refused_;
+  stop_growing();
+  written_.notify_all();
+  return nullptr;
+}
+
+void SampleCache::publish(Block* block) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (block->published || by_key_.contains(block->key)) return;
+    const auto at = place_of(block);
+    try {
+      by_key_.emplace(block->key, at);
+    } catch (const std::bad_alloc&) {
+      return;  // it stays its writer's
+    }
+    blocks_.splice(blocks_.begin(), writing_, at);
+    block->published = true;
+  }
+  written_.notify_all();
+}
+
+void SampleCache::release(Block* block) {
+  Blocks ended;
+  {
+    const std::lock_guard lock(mutex_);
+    if (--block->references > 0) return;
+    if (block->published) {
+      shrink_to(room());
+      return;
+    }
+    used_ -= block->cost();
+    ended.splice(ended.begin(), writing_, place_of(block));
+  }
+  written_.notify_all();
+}
+
+void SampleCache::drop(std::string_view prefix) {
+  const std::lock_guard lock(mutex_);
+  for (auto at = blocks_.begin(); at != blocks_.end();) {
+    if (at->references > 0 || !at->key.starts_with(prefix)) {
+      ++at;
+      continue;
+    }
+    used_ -= at->cost();
+    by_key_.erase(at->key);
+    at = blocks_.erase(at);
+  }
+}
+
+SampleCache::Statistics SampleCache::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return {blocks_.size(), used_, limit_, hits_, misses_, evictions_, refused_};
+}
+
+SampleCache::Blocks::iterator SampleCache::place_of(const Block* block) {
+  return std::ranges::find_if(writing_, [&](const Block& other) { return &other == block; });
+}
+
+bool SampleCache::being_written(const std::string& key) const {
+  return std::ranges::any_of(writing_, [&](const Block& block) { return block.key == key; });
+}
+
+bool SampleCache::writes_one(std::thread::id thread) const {
+  return std::ranges::any_of(writing_, [&](const Block& block) { return block.writer == thread; });
+}
+
+// What holds now: the limit, less under pressure, less where memory was short a moment ago.
+uint64_t SampleCache::room() {
+  if (ceiling_ != no_ceiling && Clock::now() >= ceiling_ends_) ceiling_ = no_ceiling;
+  return std::min(limit_ >> tightened_, ceiling_);
+}
+
+// Makes `bytes` more fit, as the blocks' policies allow. The memory of one that had `reusable_bytes` is kept: touching
+// new pages costs more than anything else here.
+bool SampleCache::make_room(uint64_t bytes, uint64_t reusable_bytes, BlockMemory& reusable) {
+  const uint64_t most = room();
+  if (bytes > most) return false;
+  for (auto at = blocks_.end(); used_ + bytes > most && at != blocks_.begin();) {
+    --at;
+    if (at->references > 0 || at->policy == CachePolicy::planned) continue;
+    if (at->bytes == reusable_bytes && !reusable) reusable = std::move(at->memory);
+    at = evict(at);
+  }
+  return used_ + bytes <= most;
+}
+
+void SampleCache::shrink_to(uint64_t bytes) {
+  for (auto at = blocks_.end(); used_ > bytes && at != blocks_.begin();) {
+    --at;
+    if (at->references == 0) at = evict(at);
+  }
+}
+
+SampleCache::Blocks::iterator SampleCache::evict(Blocks::iterator block) {
+  used_ -= block->cost();
+  ++evictions_;
+  by_key_.erase(block->key);
+  return blocks_.erase(block);
+}
+
+void SampleCache::stop_growing() {
+  ceiling_ = used_;
+  ceiling_ends_ = Clock::now() + calm_;
+}
+
+int64_t SampleCache::give_back(int64_t wanted_bytes) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || wanted_bytes <= 0) return 0;
+  const uint64_t before = used_, wanted = static_cast<uint64_t>(wanted_bytes);
+  shrink_to(before > wanted ? before - wanted : 0);
+  if (used_ < before) stop_growing();
+  return static_cast<int64_t>(before - used_);
+}
+
+void SampleCache::tighten(int by) {
+  const std::lock_guard lock(mutex_);
+  tightened_ = std::clamp(tightened_ + by, 0, 32);
+  shrink_to(room());
+}
+
+}  // namespace headroom

@@ -1,0 +1,106 @@
+// The sample cache (`data.cache_size`): immutable blocks under one byte limit, shared by all threads, handed out as
+// counted references. Plugins reach it as headroom.cache/1, the host keeps whole samples in it (kept_samples.hpp).
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <list>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+
+#include "data/block_memory.hpp"
+#include "memory/relief.hpp"
+
+namespace headroom {
+
+// What goes for a new block where there is no room. Under a memory shortage anything goes, whatever its policy.
+enum class CachePolicy {
+  lru,      // what was used least recently
+  planned,  // nothing: what is there stays. The best there is where everything is used once an epoch (docs/data.md).
+};
+
+// All members from any thread.
+class SampleCache {
+ public:
+  struct Block {
+    std::string key;
+    BlockMemory memory;
+    uint64_t bytes = 0;
+    CachePolicy policy = CachePolicy::lru;
+    std::thread::id writer{};
+    uint64_t references = 1;
+    bool published = false;
+    uint64_t cost() const { return bytes + sizeof(Block) + key.size(); }  // of the limit
+  };
+
+  // The process's own; lives for ever, as plugins may release blocks until the process ends.
+  static SampleCache& shared();
+
+  // Where memory ran short, the cache does not grow again before `calm` has passed.
+  explicit SampleCache(std::chrono::milliseconds calm = std::chrono::seconds(30));
+
+  void set_limit(uint64_t bytes);
+
+  // A published block, referenced until release(); NULL on a miss.
+  Block* lookup(const std::string& key);
+  // A new block to write, referenced by its writer alone until publish(); NULL where there is no room.
+  Block* reserve(const std::string& key, uint64_t bytes, CachePolicy policy);
+  // The two in one: a published block, or a new one (published == false) that the caller writes; waits while another
+  // thread writes that key. A thread that has an unpublished block itself never waits: NULL, as where there is no room.
+  Block* acquire(const std::string& key, uint64_t bytes, CachePolicy policy);
+  // Once written; the reference stays. Where another thread published that key first, this block ends with its
+  // reference.
+  void publish(Block* block);
+  void release(Block* block);
+
+  // Drops what begins with `prefix` and nobody holds.
+  void drop(std::string_view prefix);
+
+  struct Statistics {
+    uint64_t items = 0, used_bytes = 0, limit_bytes = 0;  // now
+    uint64_t hits = 0, misses = 0, evictions = 0;         // since the start
+    uint64_t refused = 0;  // blocks that found no room, be it of the limit or of the memory limit
+    double hit_rate() const {
+      return hits + misses == 0 ? 0.0 : static_cast<double>(hits) / static_cast<double>(hits + misses);
+    }
+  };
+  Statistics statistics() const;
+
+ private:
+  using Blocks = std::list<Block>;
+  using Clock = std::chrono::steady_clock;
+  static constexpr uint64_t no_ceiling = std::numeric_limits<uint64_t>::max();
+
+  Block* find(const std::string& key);
+  Block* reserve_holding(std::unique_lock<std::mutex> lock, const std::string& key, uint64_t bytes, CachePolicy policy);
+  Blocks::iterator place_of(const Block* block);
+  bool being_written(const std::string& key) const;
+  bool writes_one(std::thread::id thread) const;
+  uint64_t room();
+  bool make_room(uint64_t bytes, uint64_t reusable_bytes, BlockMemory& reusable);
+  void shrink_to(uint64_t bytes);
+  Blocks::iterator evict(Blocks::iterator block);
+  void stop_growing();
+  int64_t give_back(int64_t wanted_bytes);
+  void tighten(int by);
+
+  const std::chrono::milliseconds calm_;
+  mutable std::mutex mutex_;
+  std::condition_variable written_;
+  Blocks blocks_;   // published; used last: first
+  Blocks writing_;  // by few threads
+  std::unordered_map<std::string, Blocks::iterator> by_key_;
+  uint64_t limit_ = 0, used_ = 0;
+  uint64_t ceiling_ = no_ceiling;  // what memory had room for when it last ran short
+  Clock::time_point ceiling_ends_{};
+  int tightened_ = 0;  // times that pressure halved the limit
+  uint64_t hits_ = 0, misses_ = 0, evictions_ = 0, refused_ = 0;
+  RungRegistration rung_;
+};
+
+}  // namespace headroom
