@@ -1,6 +1,7 @@
 #include "sequence.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include "field.hpp"
 
@@ -23,13 +24,31 @@ auto asked(const FieldSettings& field, const Ask& ask) {
   }
 }
 
+// Whether `value` is the same in `dtype`.
+bool holds(DLDataType dtype, const sdk::Attribute& value) {
+  if (dtype.code == kDLFloat) return true;
+  if (value.type != HR_I64) return false;
+  if (dtype.code == kDLBool) return value.i64 == 0 || value.i64 == 1;
+  const bool is_signed = dtype.code == kDLInt;
+  const int bits = dtype.bits - (is_signed ? 1 : 0);
+  const int64_t most = bits >= 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
+  return value.i64 <= most && value.i64 >= (is_signed ? -most - 1 : 0);
+}
+
 Finding find_attribute(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field) {
   const auto value =
       asked(field, [&] { return host.attribute(sequence.file, sequence.object(field.dataset), field.attribute); });
   if (!value) bad(sequence, field, "has no attribute '" + field.attribute + "'");
   if (value->type == HR_STRING)
     bad(sequence, field, "has a string as attribute '" + field.attribute + "'; a number is needed");
-  return {{}, {}, value->type == HR_I64 ? sdk::i64 : sdk::f64, *value};
+  const DLDataType stored = value->type == HR_I64 ? sdk::i64 : sdk::f64;
+  const DLDataType dtype = delivered_dtype(field, stored);
+  if (!holds(dtype, *value)) {
+    bad(sequence, field,
+        "has " + (std::ostringstream() << value->f64).str() + " as attribute '" + field.attribute + "', which " +
+            dtype_name(dtype) + " does not hold; ask for another dtype");
+  }
+  return {{}, {}, stored, *value};
 }
 
 uint32_t member_of(const sdk::Array& array, const Sequence& sequence, const FieldSettings& field) {
@@ -128,9 +147,8 @@ std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Se
   }
   sequence.rows = shortest == nullptr ? 1 : least;
   if (least != most) {
-    host.warn(place_of(sequence, *shortest) + " has " + std::to_string(least) + " rows, " +
-              sequence.object(longest->dataset) + " has " + std::to_string(most) + ": those beyond " +
-              std::to_string(least) + " are left out");
+    sequence.uneven = place_of(sequence, *shortest) + " has " + std::to_string(least) + " rows, " +
+                      sequence.object(longest->dataset) + " has " + std::to_string(most);
   }
   return findings;
 }

@@ -24,6 +24,8 @@ struct Sequence {
   uint64_t rows = 0;                       // of the shortest of its datasets; 1 where no field counts rows
   std::vector<sdk::Attribute> attributes;  // by field; empty where no field is one
 
+  std::string uneven = {};  // says which of its datasets have more rows than that; "" where none has
+
   // Where a dataset, as a field names it, stands in the file.
   std::string object(const std::string& dataset) const;
   // "demo_0 of /data/low_dim.hdf5", for sentences and for groups.

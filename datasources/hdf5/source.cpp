@@ -45,7 +45,9 @@ void Source::find_sequences() {
     }
     for (const std::string& group : groups) {
       host_.throw_if_cancelled();
-      Sequence sequence{file, group, 0, {}};
+      Sequence sequence;
+      sequence.file = file;
+      sequence.group = group;
       const std::vector<Finding> findings = examine(host_, settings, sequence);
       if (contents_.fields.empty()) take_layout(sequence, findings);
       for (std::size_t f = 0; f < findings.size(); ++f) {
@@ -55,6 +57,13 @@ void Source::find_sequences() {
       contents_.sequences.push_back(std::move(sequence));
     }
   }
+  const auto uneven = [](const Sequence& sequence) { return !sequence.uneven.empty(); };
+  const auto first = std::ranges::find_if(contents_.sequences, uneven);
+  if (first == contents_.sequences.end()) return;
+  host_.warn(
+      std::to_string(std::ranges::count_if(contents_.sequences, uneven)) + " of " +
+      std::to_string(contents_.sequences.size()) +
+      " sequences have datasets of different lengths, and what the shortest lacks is left out: " + first->uneven);
 }
 
 void Source::take_layout(const Sequence& sequence, const std::vector<Finding>& findings) {

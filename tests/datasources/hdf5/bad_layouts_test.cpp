@@ -87,6 +87,36 @@ TEST_F(BadLayouts, Datasets) {
             "[hdf5] none of the 1 sequences of DIR has the 21 rows that a sample needs; the longest has 20");
 }
 
+TEST_F(BadLayouts, AttributesThatATypeDoesNotHold) {
+  {
+    const Hdf5Lock lock;
+    const Handle file(H5Fopen((folder_ / "a.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+    const Handle scalar(H5Screate(H5S_SCALAR));
+    const double rate = 2.5;
+    const int64_t count = 300;
+    const Handle a(H5Acreate2(file.get(), "rate", H5T_IEEE_F64LE, scalar.get(), H5P_DEFAULT, H5P_DEFAULT));
+    const Handle b(H5Acreate2(file.get(), "count", H5T_STD_I64LE, scalar.get(), H5P_DEFAULT, H5P_DEFAULT));
+    H5Awrite(a.get(), H5T_NATIVE_DOUBLE, &rate);
+    H5Awrite(b.get(), H5T_NATIVE_INT64, &count);
+  }
+  const auto field = [](const std::string& name, const std::string& dtype) {
+    return "fields = [ { name = \"n\", dataset = \"/\", attribute = \"" + name + "\", dtype = \"" + dtype + "\" } ]";
+  };
+  EXPECT_EQ(
+      says(field("rate", "int32")),
+      "[hdf5] '/' of DIR/a.h5 (field 'n') has 2.5 as attribute 'rate', which int32 does not hold; ask for another "
+      "dtype");
+  EXPECT_EQ(says(field("count", "uint8")),
+            "[hdf5] '/' of DIR/a.h5 (field 'n') has 300 as attribute 'count', which uint8 does not hold; ask for "
+            "another dtype");
+  const auto value = [&](const std::string& dtype) {
+    return read_sample(*open_hdf5(folder_, field("count", dtype)), 0);
+  };
+  EXPECT_EQ(values<uint16_t>(value("uint16"), "n")[0], 300);
+  EXPECT_EQ(values<int64_t>(value("auto"), "n")[0], 300);
+  EXPECT_EQ(values<double>(value("float64"), "n")[0], 300.0);
+}
+
 TEST_F(BadLayouts, FilesThatDiffer) {
   const std::string x = R"(fields = [ { name = "x", dataset = "x", length = 4 } ])";
   write("b.h5", 9, 4);

@@ -342,6 +342,19 @@ fields = [ { name = "x", dataset = "x", rows = "all", dtype = "float32" },
   }
 }
 
+TEST_F(Shapes, TheShortestDatasetEndsASequence) {
+  {
+    const Hdf5Lock lock;
+    const Handle file = create_file(folder_ / "a.h5");
+    write_dataset(file.get(), "x", H5T_IEEE_F32LE, {10}, counting<float>(10));
+    write_dataset(file.get(), "y", H5T_IEEE_F32LE, {8}, counting<float>(8, 100));
+  }
+  const auto source = open_hdf5(folder_, R"(fields = [ { name = "x", dataset = "x", length = 3, pad = "zeros" },
+                                                        { name = "y", dataset = "y", rows = "row" } ])");
+  ASSERT_EQ(source->length(0), 8u);
+  EXPECT_THAT(values<float>(read_sample(*source, 6), "x"), testing::ElementsAre(6, 7, 0));
+}
+
 TEST_F(Shapes, ASampleIsTheSameInAnyBatchAndReader) {
   write_recording(folder_ / "a.hdf5", 60, {16});
   write_recording(folder_ / "b.hdf5", 45);
