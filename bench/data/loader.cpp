@@ -17,6 +17,7 @@
 //   augment = true
 //   normalize = "sampled"   # "exact", "off"
 //   chunk_cache_size = 33554432   # bytes
+//   memory_map = false
 //   seconds = 3.0           # measured, after warm_up batches
 //   most_samples = 0        # end sooner, after so many; 0: by the clock alone
 //   warm_up = 64            # batches
@@ -268,6 +269,7 @@ int main(int argument_count, char** arguments) {
   try {
     const toml::table settings = read_settings(argument_count, arguments);
     register_data_services();
+    map_files(setting(settings, "memory_map", false));
     set_chunk_cache_limit(setting<int64_t>(settings, "chunk_cache_size", 32 << 20));
     std::cout << Measurement(settings).run().dump() << "\n";
   } catch (const std::exception& problem) {

@@ -48,6 +48,7 @@ struct DataSection {
   int64_t cache_size_bytes = 0;
   std::string cache_policy = "auto";  // auto | lru | planned
   int64_t chunk_cache_size_bytes = 32 << 20;
+  bool memory_map = false;
   std::string shuffle = "auto";  // auto | global | grouped | sequential
   GroupedSection grouped;
   std::optional<SplitFractions> split;

@@ -52,6 +52,7 @@ std::vector<Key> make_keys() {
        {},
        {"auto", "lru", "planned"}},
       {"data.chunk_cache_size", bytes, "decompressed HDF5 chunks kept in memory, of all files together"},
+      {"data.memory_map", boolean, "read uncompressed files that are in the page cache without a copy"},
       {"data.shuffle",
        choice,
        "order of training samples; auto: by the stored layout",

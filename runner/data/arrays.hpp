@@ -14,6 +14,10 @@ void register_data_services();
 // [any] Bytes of decoded chunks that all datasets together keep (`data.chunk_cache_size`); 32 MiB unless told.
 void set_chunk_cache_limit(int64_t bytes);
 
+// [control] Whether files that are opened from here on are read through mappings where their bytes are in the page
+// cache (`data.memory_map`); not, unless told.
+void map_files(bool wanted);
+
 // [any] Byte limit of the sample cache (`data.cache_size`); 0: nothing is kept.
 void set_cache_limit(int64_t bytes);
 

@@ -194,7 +194,7 @@ void Hdf5Array::read_records(std::span<const uint64_t> start, std::span<const ui
 void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> count, const RecordSink& sink) const {
   const auto file = planned_.file->open();
   try {
-    read_by_lane(file->get(), start, count, sink);
+    read_by_lane(*file, start, count, sink);
   } catch (const BadPlace& bad) {
     planned_.file->require_unchanged(*file);
     throw_bad(bad, start, count);
@@ -205,18 +205,13 @@ void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> 
   planned_.file->require_unchanged(*file);  // after the read: it may have changed in the middle
 }
 
-void Hdf5Array::read_by_lane(int file, std::span<const uint64_t> start, std::span<const uint64_t> count,
-                             const RecordSink& sink) const {
-  switch (plan().lane) {
-    case Lane::contiguous:
-      return read_contiguous(plan(), file, start, count, sink);
-    case Lane::library:
-      return read_by_library(start, count, sink);
-    case Lane::chunk_table:
-    case Lane::chunk_calls:
-      read_chunks(plan(), file, start, count, sink,
-                  [this](const Coordinates& origin, uint32_t& mask) { return fetch_chunk(origin, mask); });
-  }
+void Hdf5Array::read_by_lane(const Descriptor& descriptor, std::span<const uint64_t> start,
+                             std::span<const uint64_t> count, const RecordSink& sink) const {
+  if (plan().lane == Lane::library) return read_by_library(start, count, sink);
+  const FileBytes file{descriptor.get(), planned_.file->map(descriptor)};
+  if (plan().lane == Lane::contiguous) return read_contiguous(plan(), file, start, count, sink);
+  read_chunks(plan(), file, start, count, sink,
+              [this](const Coordinates& origin, uint32_t& mask) { return fetch_chunk(origin, mask); });
 }
 
 }  // namespace headroom

@@ -46,6 +46,7 @@ size_t stand_ins_for(const LoaderOptions& options) {
 void block_signals() {
   sigset_t all;
   sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);  // are the thread's own
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 

@@ -81,6 +81,11 @@ void PlannedFile::require_unchanged(const Descriptor& opened) {
   throw_changed(path_);
 }
 
+const FileMap& PlannedFile::map(const Descriptor& descriptor) {
+  std::call_once(mapped_, [&] { map_.emplace(descriptor.get(), identity_.size_bytes); });
+  return *map_;
+}
+
 namespace {
 
 // The rest of a read.

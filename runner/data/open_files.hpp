@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "data/descriptor.hpp"
 #include "data/file_identity.hpp"
+#include "data/file_map.hpp"
 
 namespace headroom {
 
@@ -29,12 +32,16 @@ class PlannedFile {
 
   // Throws sdk::Error when what open() gave is no longer the planned file.
   void require_unchanged(const Descriptor& opened);
+  // Made by the first call and kept; `descriptor` is what open() gave.
+  const FileMap& map(const Descriptor& descriptor);
 
  private:
   friend class OpenFiles;
   std::string path_;
   FileIdentity identity_;
   std::shared_ptr<const Descriptor> descriptor_;  // guarded by OpenFiles
+  std::once_flag mapped_;
+  std::optional<FileMap> map_;
 };
 
 // The bytes are not to be had: `code` is errno, 0 where the file ends before them.

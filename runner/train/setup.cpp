@@ -285,6 +285,7 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
   if (const auto written = synthesise_missing(source_library, setup.synth, setup.data_table, setup.data_options)) {
     spdlog::info("[data] wrote synthetic data to {}", written->string());
   }
+  map_files(experiment.data.memory_map);
   set_chunk_cache_limit(experiment.data.chunk_cache_size_bytes);
   set_cache_limit(experiment.data.cache_size_bytes);
   setup.source = open_source(setup);

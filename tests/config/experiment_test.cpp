@@ -43,6 +43,7 @@ normalized_cache = true
 cache_size = "50 GiB"
 cache_policy = "planned"
 chunk_cache_size = 1000
+memory_map = true
 shuffle = "grouped"
 grouped = { runs = 8, run_length = 100 }
 split = { train = 0.7, val = 0.2, test = 0.1, seed = 9 }

@@ -176,6 +176,7 @@ TEST(SampleCacheWriters, AnotherThreadWaitsForTheBlockBeingWritten) {
     seen = block->memory.data();
     cache.release(block);
   });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // so that it is there by now, as a rule
   std::memset(mine->memory.data(), 'x', 1000);
   cache.publish(mine);
   other.join();
@@ -227,6 +228,7 @@ TEST(SampleCacheWriters, ManyThreadsReadEachBlockOnce) {
         ASSERT_NE(block, nullptr);
         if (!block->published) {
           ++written;
+          std::this_thread::sleep_for(std::chrono::microseconds(300));
           std::memset(block->memory.data(), (i + t) % 50, 1000);
           cache.publish(block);
         }

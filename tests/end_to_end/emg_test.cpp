@@ -116,5 +116,53 @@ every_steps = 10
   EXPECT_EQ(metrics_without_times(run_folder("killed")), metrics_without_times(run_folder("undisturbed")));
 }
 
+// Statistics measured before, standardised copies and cached samples: another way to the same bytes.
+TEST_F(Emg, KeptStatisticsCopiesAndACacheGiveTheSameWeights) {
+  const std::string text = std::string(kSmallNetwork) + R"(
+[data]
+source = "emg_hdf5"
+num_workers = 2
+max_samples_for_normalize = 100
+split = { train = 0.75, val = 0.25, test = 0.0 }
+[data.options]
+path = "made"
+window_size = 200
+stride = 20
+jitter = false
+splits = "none"
+[data.synth]
+sessions = 4
+seconds = 2.0
+[train]
+epochs = 2
+batch_size = 8
+)";
+  write_text(folder_ / "emg.toml", text);
+  const StartPlace place = here({"XDG_CACHE_HOME=" + (folder_ / "cache").string()});
+  const auto run_with = [&](const std::string& out, const std::vector<std::string>& set) {
+    std::vector<std::string> words{"run", "emg.toml", "--no-plan", "--out", out};
+    for (const std::string& key : set) words.insert(words.end(), {"--set", key});
+    Finished finished = headroom_program(words, place);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.err;
+  };
+  EXPECT_NE(run_with("first", {}).find(" training samples, measured in "), std::string::npos);
+  EXPECT_NE(run_with("copies", {"data.normalized_cache=true"}).find("normalised copies: 4 of 4 files written"),
+            std::string::npos);
+  const std::string again = run_with("again", {"data.normalized_cache=true", "data.cache_size=64 MiB"});
+  EXPECT_NE(again.find("measured before on the same files"), std::string::npos) << again;
+  EXPECT_NE(again.find("normalised copies: 4 files as they were left by an earlier run"), std::string::npos) << again;
+  EXPECT_NE(again.find("50.00 % hits"), std::string::npos) << "all of the second epoch:\n" << again;
+  const auto weights = [&](const std::string& out) {
+    return read_text(run_folder(out) / "checkpoints/last/model.safetensors");
+  };
+  EXPECT_TRUE(weights("copies") == weights("first"));
+  EXPECT_TRUE(weights("again") == weights("first"));
+  EXPECT_EQ(metrics_without_times(run_folder("again")), metrics_without_times(run_folder("first")));
+  const Finished evaluated =
+      headroom_program({"evaluate", run_folder("again").string(), "--split", "val", "--json"}, place);
+  EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
+}
+
 }  // namespace
 }  // namespace headroom

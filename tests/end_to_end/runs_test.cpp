@@ -76,6 +76,23 @@ TEST_F(Runs, RepeatsToTheBitWhateverTheReaders) {
             read_json(run_folder("four") / "summary.json").at("identity"));
 }
 
+TEST_F(Runs, ASampleCacheChangesNothingAndSaysWhatItDid) {
+  ASSERT_EQ(run({}, "without").exit_code, 0);
+  const Finished finished = run({"data.cache_size=1 MiB"}, "with");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_TRUE(weights("with") == weights("without"));
+  EXPECT_EQ(metrics_without_times(run_folder("with")), metrics_without_times(run_folder("without")));
+  EXPECT_NE(finished.err.find("cache: 40 items, 0 / 1 MB, 66.67 % hits (80 hits, 40 misses), 0 evictions"),
+            std::string::npos)
+      << "validation samples, in three epochs:\n"
+      << finished.err;
+  EXPECT_NE(finished.err.find("the sample cache keeps validation samples"), std::string::npos) << finished.err;
+  const auto cache = read_json(run_folder("with") / "summary.json").at("data").at("cache");
+  EXPECT_EQ(cache.at("items"), 40);
+  EXPECT_EQ(cache.at("hits"), 80);
+  EXPECT_EQ(cache.at("limit_bytes"), 1 << 20);
+}
+
 TEST_F(Runs, AnotherSeedIsAnotherRun) {
   ASSERT_EQ(run({"train.epochs=1"}, "a").exit_code, 0);
   ASSERT_EQ(run({"train.epochs=1", "experiment.seed=4"}, "b").exit_code, 0);
