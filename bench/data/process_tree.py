@@ -36,12 +36,13 @@ def usage(root):
     return ticks / TICKS_PER_SECOND, faults
 
 
-def pss_bytes(root):
+def memory_bytes(root, kind="Pss"):
+    """A line of smaps_rollup, summed."""
     total = 0
     for process in members(root):
         try:
             with open(f"/proc/{process}/smaps_rollup") as file:
-                total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
+                total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith(kind + ":"))
         except OSError:
             continue
     return total

@@ -60,7 +60,7 @@ def drop_from_page_cache(paths):
 class Measurement:
     def __init__(self, settings):
         self.settings = settings
-        self.baseline = process_tree.pss_bytes(os.getpid())
+        self.baseline = process_tree.memory_bytes(os.getpid())
         datasets, options = plain_datasets, {}
         if settings["style"] == "tuned":
             datasets, options["collate_fn"] = tuned_datasets, lambda batch: batch
@@ -92,7 +92,9 @@ class Measurement:
         for _ in range(0 if cold else self.settings["warm_up"]):
             self.next()
         result.update(self.speed())
-        result["memory_bytes"] = process_tree.pss_bytes(os.getpid()) - self.baseline
+        result["samples_per_epoch"] = self.order.length
+        result["anonymous_bytes"] = process_tree.memory_bytes(os.getpid(), "Anonymous")
+        result["memory_bytes"] = process_tree.memory_bytes(os.getpid()) - self.baseline
         if not cold:
             result["epoch_boundary_ms"] = self.boundary()
         return result
