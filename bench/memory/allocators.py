@@ -24,7 +24,7 @@ name = "linear"
 [model]
 plugin = "linear_model"
 [data]
-plugin = "toy_source"
+source = "toy_source"
 num_workers = 0
 [data.options]
 samples = 20000
@@ -44,13 +44,13 @@ def build_system():
     torch = (root / "build/torch-dir").read_text().strip()
     subprocess.run(["cmake", "--preset", "release", "-B", folder, "-DHEADROOM_SYSTEM_ALLOCATOR=ON", "-DHEADROOM_TESTS=OFF",
                     f"-DLIBTORCH_DIR={torch}"], cwd=root, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", folder, "headroom_app"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", folder, "headroom_app", "linear_model", "toy_source"], check=True, stdout=subprocess.DEVNULL)
     return folder
 
 
 def run(build, environment, words, steps, data):
     with tempfile.TemporaryDirectory(prefix="headroom-allocators-") as folder:
-        command = [build / "bin/headroom", "run", words[0], "--no-plan", "--out", folder]
+        command = [build / "bin/headroom", "run", words[0], "--no-plan", "--out", folder, "--plugin-dir", build / "examples"]
         for setting in list(words[1:]) + [f"train.max_steps={steps}", "experiment.threads=2", "data.num_workers=0"] + data:
             command += ["--set", setting]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
@@ -68,6 +68,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--jemalloc", default=ctypes.util.find_library("jemalloc") or "libjemalloc.so.2")
     words = parser.parse_args()
     system = build_system()
@@ -82,6 +83,8 @@ def main():
                  "tds_lstm, batch 64": (quick_demo(**{"train.batch_size": 64}), path),
                  "linear_model, batch 256": ([line], [])}
         for name, (experiment, data) in cases.items():
+            if words.only not in name:
+                continue
             seen = {way: [] for way in ways}
             for _ in range(words.rounds):
                 for way, (build, environment) in ways.items():

@@ -25,13 +25,12 @@ std::span<T> fill_around(std::span<T> slot, const Slice& slice, uint64_t width) 
 template <class Real>
 void require_finite(std::span<const Real> values, uint64_t width, const char* member, const Recording& recording,
                     uint64_t first) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isfinite(values[i])) continue;
-    throw sdk::Error(HR_DATA_CORRUPT,
-                     recording.file.string() + ": " + kDataset + ": " + member + "[" + std::to_string(i % width) +
-                         "] of record " + std::to_string(first + i / width) + " is " +
-                         (std::isnan(values[i]) ? "NaN" : "infinite") + "; mend the recording or take it out");
-  }
+  const auto bad = sdk::first_not_finite(values);
+  if (!bad) return;
+  throw sdk::Error(HR_DATA_CORRUPT,
+                   recording.file.string() + ": " + kDataset + ": " + member + "[" + std::to_string(*bad % width) +
+                       "] of record " + std::to_string(first + *bad / width) + " is " +
+                       (std::isnan(values[*bad]) ? "NaN" : "infinite") + "; mend the recording or take it out");
 }
 
 template <class Real>

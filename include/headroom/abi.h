@@ -469,6 +469,16 @@ typedef struct hr_arrays {
                          hr_error* error) HR_NOEXCEPT; /* HR_NOT_FOUND when it is not there */
 } hr_arrays;
 
+/* headroom.strings/1: HDF5 datasets of strings, fixed or variable: names, keys, lists of groups. */
+#define HR_STRINGS "headroom.strings/1"
+typedef struct hr_strings {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* The dataset's strings in row-major order, at most 2^20. Stops early when `visit` returns non-zero. */
+  hr_status (*read)(const hr_host* host, const char* path, const char* dataset, int32_t (*visit)(void* context, const char* value),
+                    void* context, hr_error* error) HR_NOEXCEPT;
+} hr_strings;
+
 #define HR_FILES "headroom.files/1"
 typedef struct hr_files {
   uint32_t struct_size;

@@ -30,6 +30,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -43,6 +44,7 @@
 #include "headroom/sdk/blocks.hpp"
 #include "headroom/sdk/draws.hpp"
 #include "headroom/sdk/fields.hpp"
+#include "headroom/sdk/finite.hpp"
 #include "headroom/sdk/host.hpp"
 #include "headroom/sdk/options.hpp"
 #include "headroom/sdk/plugin.hpp"
@@ -86,6 +88,16 @@ class ReadRequest {
     uint64_t elements = 1;
     for (int32_t axis = 1; axis < tensor.ndim; ++axis) elements *= static_cast<uint64_t>(tensor.shape[axis]);
     return {reinterpret_cast<T*>(static_cast<char*>(tensor.data) + tensor.byte_offset) + i * elements, elements};
+  }
+
+  // The same as bytes, for a plugin whose dtypes are told at run time.
+  std::span<std::byte> bytes(uint32_t field, uint64_t i) const {
+    if (field >= request_->field_count) throw Error(HR_INTERNAL, "the plugin fills a field it does not have");
+    const DLTensor& tensor = request_->fields[field];
+    if (tensor.data == nullptr) return {};
+    uint64_t count = tensor.dtype.bits / 8u;
+    for (int32_t axis = 1; axis < tensor.ndim; ++axis) count *= static_cast<uint64_t>(tensor.shape[axis]);
+    return {static_cast<std::byte*>(tensor.data) + tensor.byte_offset + i * count, count};
   }
 
  private:

@@ -66,6 +66,8 @@ void add_plugin_check(CLI::App& plugins, CommandLine& line,
                       bool in_trainer);  // also in the trainer, for LibTorch plugins
 void add_schema(CLI::App& app, CommandLine& line);
 void add_data(CLI::App& app, CommandLine& line);
+void add_data_inspect(CLI::App& data, CommandLine& line);
+void add_data_convert(CLI::App& data, CommandLine& line);
 void add_limits(CLI::App& app);
 void add_postmortem(CLI::App& app);
 void add_watch(CLI::App& app, CommandLine& line);

@@ -32,13 +32,15 @@ void synthesise(const ExperimentWords& words, const CommandLine& line) {
 }  // namespace
 
 void add_data(CLI::App& app, CommandLine& line) {
-  auto* data = app.add_subcommand("data", "Make data")->require_subcommand(1);
+  auto* data = app.add_subcommand("data", "Make, look at and convert data")->require_subcommand(1);
   auto* command = data->add_subcommand("synth", "Write the synthetic data of an experiment's [data.synth]");
   command->footer("Example: headroom data synth experiments/quick_demo.toml");
   auto words = std::make_shared<ExperimentWords>();
   add_experiment_words(*command, *words);
   add_plugin_dirs(*command, line);
   command->callback([words, &line] { synthesise(*words, line); });
+  add_data_inspect(*data, line);
+  add_data_convert(*data, line);
 }
 
 }  // namespace headroom

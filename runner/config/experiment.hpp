@@ -31,6 +31,11 @@ struct SplitFractions {
   uint64_t seed = 0;
 };
 
+struct GroupedSection {
+  int64_t runs = 32;
+  int64_t run_length = 0;  // samples; 0: auto
+};
+
 struct DataSection {
   std::string source;  // required: plugin id or path of a datasource
   int num_workers = 2;
@@ -43,7 +48,9 @@ struct DataSection {
   int64_t cache_size_bytes = 0;
   std::string cache_policy = "auto";  // auto | lru | planned
   int64_t chunk_cache_size_bytes = 32 << 20;
+  bool memory_map = false;
   std::string shuffle = "auto";  // auto | global | grouped | sequential
+  GroupedSection grouped;
   std::optional<SplitFractions> split;
   std::optional<int64_t> max_groups;
   std::string on_bad_sample = "fail";  // fail | skip
@@ -174,8 +181,10 @@ Experiment load_experiment(const std::filesystem::path& file, const std::vector<
 
 // The resolved experiment as TOML text; loading it again gives an equal Experiment, wherever the text is put.
 // `model_options`, `data_options` and `data_synth` (where the experiment has one) are the checked tables with defaults
-// filled in.
+// filled in; `decided` has what a run decided for keys that leave it open, as TOML, "" for one that is left out.
+using DecidedValues = std::map<std::string, std::string, std::less<>>;
 std::string experiment_to_toml(const Experiment& experiment, const toml::table& model_options,
-                               const toml::table& data_options, const std::optional<toml::table>& data_synth);
+                               const toml::table& data_options, const std::optional<toml::table>& data_synth,
+                               const DecidedValues& decided = {});
 
 }  // namespace headroom

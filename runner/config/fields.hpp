@@ -34,7 +34,10 @@ void each_field(E& e, Visit&& visit) {
   visit("data.cache_size", data.cache_size_bytes);
   visit("data.cache_policy", data.cache_policy);
   visit("data.chunk_cache_size", data.chunk_cache_size_bytes);
+  visit("data.memory_map", data.memory_map);
   visit("data.shuffle", data.shuffle);
+  visit("data.grouped.runs", data.grouped.runs);
+  visit("data.grouped.run_length", data.grouped.run_length);
   if (data.split) {
     visit("data.split.train", data.split->train);
     visit("data.split.val", data.split->val);

@@ -11,24 +11,18 @@ struct InertKey {
   bool (*applies)(const Experiment&);
 };
 
-constexpr std::string_view not_yet = "has no effect in this version";
-
-bool always(const Experiment&) { return true; }
 bool is_sgd(const Experiment& e) { return e.train.optimizer.name == "sgd"; }
 bool is_adam(const Experiment& e) { return !is_sgd(e); }
 bool is_step(const Experiment& e) { return e.train.schedule.name == "step"; }
 bool is_unlike_step(const Experiment& e) { return !is_step(e); }
 bool has_no_end(const Experiment& e) { return is_step(e) || e.train.schedule.name == "constant"; }
 bool is_not_sampled(const Experiment& e) { return e.metrics.mode != "sampled"; }
+bool is_not_grouped(const Experiment& e) { return e.data.shuffle != "auto" && e.data.shuffle != "grouped"; }
+bool reads_inline(const Experiment& e) { return e.data.num_workers == 0; }
 bool starts_fresh(const Experiment& e) { return e.init.from.empty(); }
 
 // What this version does not act on yet: a row goes when the feature comes.
 constexpr std::array unfinished{
-    InertKey{"data.pin_memory", "batches are not page-locked in this version",
-             [](const Experiment& e) { return e.data.pin_memory; }},
-    InertKey{"data.chunk_cache_size", not_yet, always},
-    InertKey{"data.shuffle", "this version shuffles globally",
-             [](const Experiment& e) { return e.data.shuffle == "grouped"; }},
     InertKey{"memory.device_limit", "this version sets no limit on a GPU",
              [](const Experiment& e) { return e.memory.device_limit != "off"; }},
     InertKey{"sweep", "one run tries none of its values", [](const Experiment& e) { return e.sweep.has_value(); }},
@@ -36,12 +30,16 @@ constexpr std::array unfinished{
 
 // What another key makes meaningless, for good.
 constexpr std::array overruled{
+    InertKey{"data.prefetch_factor", "data.num_workers = 0 reads nothing ahead", reads_inline},
+    InertKey{"data.persistent_workers", "data.num_workers = 0 has no workers", reads_inline},
     InertKey{"data.cache_policy", "data.cache_size is 0",
              [](const Experiment& e) { return e.data.cache_size_bytes == 0; }},
     InertKey{"data.normalized_cache", "data.normalize is \"off\"",
              [](const Experiment& e) { return e.data.normalize == "off"; }},
     InertKey{"data.max_samples_for_normalize", "only data.normalize = \"sampled\" uses it",
              [](const Experiment& e) { return e.data.normalize != "sampled"; }},
+    InertKey{"data.grouped.runs", "only data.shuffle = \"grouped\" uses it", is_not_grouped},
+    InertKey{"data.grouped.run_length", "only data.shuffle = \"grouped\" uses it", is_not_grouped},
     InertKey{"train.optimizer.betas", "sgd does not use it", is_sgd},
     InertKey{"train.optimizer.eps", "sgd does not use it", is_sgd},
     InertKey{"train.optimizer.momentum", "only sgd uses it", is_adam},

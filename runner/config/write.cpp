@@ -72,7 +72,8 @@ bool is_left_out(const Experiment& experiment, const Key& key) {
 }  // namespace
 
 std::string experiment_to_toml(const Experiment& experiment, const toml::table& model_options,
-                               const toml::table& data_options, const std::optional<toml::table>& data_synth) {
+                               const toml::table& data_options, const std::optional<toml::table>& data_synth,
+                               const DecidedValues& decided) {
   std::vector<std::pair<std::string, Section>> sections;
   const auto section_of = [&](const Key& key) -> Section& {
     const std::string name = key.path.substr(0, key.path.find('.'));
@@ -92,7 +93,11 @@ std::string experiment_to_toml(const Experiment& experiment, const toml::table& 
   };
   each_field(experiment, [&](std::string_view path, const auto& field) {
     const Key& key = *find_key(path);
-    if (!is_left_out(experiment, key)) add(key, field);
+    if (const auto found = decided.find(path); found != decided.end()) {
+      if (!found->second.empty()) section_of(key).add(key, found->second);
+    } else if (!is_left_out(experiment, key)) {
+      add(key, field);
+    }
   });
 
   std::string text = "# Written by headroom: the experiment with everything it extends, sets and leaves to defaults.\n";

@@ -1,5 +1,6 @@
 #include "data/array_plans.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <ctime>
 #include <list>
@@ -20,6 +21,19 @@ uint64_t bytes_of(const ArrayPlan& plan) {
   return sizeof plan + plan.chunks.size() * sizeof(StoredChunk) + plan.layout.members.size() * sizeof(ArrayMember);
 }
 
+// What may be alive still.
+template <class Key, class Value>
+struct Known {
+  std::map<Key, std::weak_ptr<Value>> entries;
+  size_t look_at = 2 * most_kept;
+
+  void forget_expired() {
+    if (entries.size() < look_at) return;
+    std::erase_if(entries, [](const auto& entry) { return entry.second.expired(); });
+    look_at = 2 * std::max(most_kept, entries.size());
+  }
+};
+
 class ArrayPlans {
  public:
   // Nothing: it has to be made. Throws when the file is in use as it was before.
@@ -27,16 +41,16 @@ class ArrayPlans {
     const std::lock_guard lock(mutex_);
     forget_others(file);
     if (const auto used = file_of(file); used != nullptr && used->identity() != file) throw_changed(path);
-    const auto found = plans_.find({{file.device, file.inode}, dataset});
-    if (found == plans_.end()) return nullptr;
+    const auto found = plans_.entries.find({{file.device, file.inode}, dataset});
+    if (found == plans_.entries.end()) return nullptr;
     auto plan = found->second.lock();
-    if (plan == nullptr) plans_.erase(found);
+    if (plan == nullptr) plans_.entries.erase(found);
     return plan != nullptr && plan->file == file ? plan : nullptr;
   }
 
   void add(const std::string& dataset, const std::shared_ptr<const ArrayPlan>& plan) {
     const std::lock_guard lock(mutex_);
-    plans_[{{plan->file.device, plan->file.inode}, dataset}] = plan;
+    plans_.entries[{{plan->file.device, plan->file.inode}, dataset}] = plan;
     if (std::time(nullptr) - plan->file.modified_s <= settled_s || bytes_of(*plan) > most_kept_bytes / 16) return;
     kept_.push_front(plan);
     kept_bytes_ += bytes_of(*plan);
@@ -44,19 +58,22 @@ class ArrayPlans {
       kept_bytes_ -= bytes_of(*kept_.back());
       kept_.pop_back();
     }
-    if (plans_.size() > 2 * most_kept) std::erase_if(plans_, [](const auto& entry) { return entry.second.expired(); });
+    plans_.forget_expired();
   }
 
   std::shared_ptr<PlannedFile> share_file(const std::string& path, const FileIdentity& identity) {
     const std::lock_guard lock(mutex_);
-    std::weak_ptr<PlannedFile>& known = files_[{identity.device, identity.inode}];
-    auto file = known.lock();
+    auto file = file_of(identity);
     if (file != nullptr && file->identity() != identity) throw_changed(path);
+    std::weak_ptr<PlannedFile>& here = by_path_.entries[path];
+    if (const auto used = here.lock(); used != nullptr && used->identity() != identity) throw_changed(path);
     if (file == nullptr) {
-      if (files_.size() > most_kept) std::erase_if(files_, [](const auto& entry) { return entry.second.expired(); });
       file = std::make_shared<PlannedFile>(path, identity);
-      files_[{identity.device, identity.inode}] = file;
+      files_.entries[{identity.device, identity.inode}] = file;
     }
+    here = file;
+    files_.forget_expired();
+    by_path_.forget_expired();
     return file;
   }
 
@@ -64,8 +81,8 @@ class ArrayPlans {
   using FileKey = std::pair<uint64_t, uint64_t>;  // device, inode
 
   std::shared_ptr<PlannedFile> file_of(const FileIdentity& file) const {
-    const auto found = files_.find({file.device, file.inode});
-    return found == files_.end() ? nullptr : found->second.lock();
+    const auto found = files_.entries.find({file.device, file.inode});
+    return found == files_.entries.end() ? nullptr : found->second.lock();
   }
 
   // Kept plans of what stood in this file before.
@@ -78,8 +95,9 @@ class ArrayPlans {
   }
 
   std::mutex mutex_;
-  std::map<std::pair<FileKey, std::string>, std::weak_ptr<const ArrayPlan>> plans_;
-  std::map<FileKey, std::weak_ptr<PlannedFile>> files_;
+  Known<std::pair<FileKey, std::string>, const ArrayPlan> plans_;
+  Known<FileKey, PlannedFile> files_;
+  Known<std::string, PlannedFile> by_path_;           // a replaced file has another key
   std::list<std::shared_ptr<const ArrayPlan>> kept_;  // made last: first
   uint64_t kept_bytes_ = 0;
 };

@@ -7,12 +7,16 @@
 
 namespace headroom {
 
-// [control] Registers headroom.arrays/1, files/1, array_writer/1 and cache/1 with the host. Before the first source is
+// [control] Registers headroom.arrays/1, strings/1, files/1, array_writer/1 and cache/1 with the host. Before the first source is
 // opened.
 void register_data_services();
 
 // [any] Bytes of decoded chunks that all datasets together keep (`data.chunk_cache_size`); 32 MiB unless told.
 void set_chunk_cache_limit(int64_t bytes);
+
+// [control] Whether files that are opened from here on are read through mappings where their bytes are in the page
+// cache (`data.memory_map`); not, unless told.
+void map_files(bool wanted);
 
 // [any] Byte limit of the sample cache (`data.cache_size`); 0: nothing is kept.
 void set_cache_limit(int64_t bytes);

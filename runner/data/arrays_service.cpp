@@ -7,6 +7,7 @@
 #include "data/hdf5_child.hpp"
 #include "data/hdf5_object.hpp"
 #include "data/services.hpp"
+#include "data/stored_layout.hpp"
 #include "data/substitutes.hpp"
 
 namespace headroom {
@@ -23,7 +24,9 @@ hr_status open_array(const hr_host*, const char* path, const char* dataset, hr_a
   return sdk::guard(error, [&] {
     hr_array*& array = out_of(out);
     const std::string name = text(dataset, "dataset's name");
-    array = reinterpret_cast<hr_array*>(new Hdf5Array(file_of_array(text(path, "path"), name), name));
+    auto opened = std::make_unique<Hdf5Array>(file_of_array(text(path, "path"), name), name);
+    note_opened(opened->plan(), absolute_name(name));
+    array = reinterpret_cast<hr_array*>(opened.release());
   });
 }
 

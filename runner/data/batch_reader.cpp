@@ -1,6 +1,7 @@
 #include "data/batch_reader.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "data/arrays.hpp"
 #include "headroom/random.h"
@@ -8,6 +9,8 @@
 namespace headroom {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // "[component] sentence" with the place put behind it.
 Error at_place(const Error& problem, const std::string& place) {
@@ -22,7 +25,7 @@ Error at_place(const Error& problem, const std::string& place) {
 Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<std::string>& skipped) {
   const LoaderOptions& options = plan_.options;
   const uint64_t count = std::min(static_cast<uint64_t>(options.batch_size), plan_.samples_per_epoch - first);
-  const Order order(options.shuffle, plan_.split.length(), options.seed, epoch);
+  const Order order(options.shuffle, plan_.split.length(), options.seed, epoch, options.grouping);
   Batch batch;
   batch.epoch = epoch;
   batch.first = first;
@@ -31,14 +34,16 @@ Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> sl
     batch.key.push_back(
         hr_sample_key(options.seed, plan_.split.source_split(), options.augment ? epoch : 0, batch.index.back()));
   }
+  const auto began = Clock::now();
   if (!reader_) reader_ = plan_.source->reader();
   try {
     fill(batch, *slot);
   } catch (const Error& problem) {
     if (problem.exit_code() != Exit::data) throw;
     read_one_by_one(batch, *slot, problem, skipped);
-    plan_.normalizer.apply(plan_.source->fields(), slot->tensors(0, static_cast<int64_t>(batch.count())));
+    normalize(slot->tensors(0, static_cast<int64_t>(batch.count())));
   }
+  times_.source = std::chrono::duration<double>(Clock::now() - began).count() - times_.normalize;
   const auto tensors = slot->tensors(0, static_cast<int64_t>(batch.count()));
   batch.fields.assign(tensors.begin(), tensors.end());
   batch.hold = std::move(slot);
@@ -65,10 +70,16 @@ void BatchReader::read_run(const Batch& batch, Slot& slot, size_t first, size_t 
   const auto tensors = slot.tensors(static_cast<int64_t>(first), static_cast<int64_t>(count));
   reader_->read(plan_.split.source_split(), std::span(batch.index).subspan(first, count),
                 std::span(batch.key).subspan(first, count), plan_.options.augment, tensors);
-  plan_.normalizer.apply(plan_.source->fields(), tensors);
+  normalize(tensors);
   if (plan_.kept == nullptr || plugins_use_cache()) return;
   for (size_t i = first; i < first + count; ++i)
     plan_.kept->store(batch.index[i], slot.tensors(static_cast<int64_t>(i), 1));
+}
+
+void BatchReader::normalize(std::span<const DLTensor> fields) {
+  const auto began = Clock::now();
+  plan_.normalizer.apply(plan_.source->fields(), fields);
+  times_.normalize += std::chrono::duration<double>(Clock::now() - began).count();
 }
 
 // The batch failed as a whole: which sample was it? Those that can be read move up.

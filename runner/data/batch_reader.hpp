@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/kept_samples.hpp"
@@ -30,13 +31,21 @@ class BatchReader {
   // Throws Error that names the sample.
   Batch read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<std::string>& skipped);
 
+  // What the last read() took in the source, and to normalise.
+  struct Times {
+    double source = 0, normalize = 0;
+  };
+  Times take_times() { return std::exchange(times_, {}); }
+
  private:
   void fill(const Batch& batch, Slot& slot);
   void read_run(const Batch& batch, Slot& slot, size_t first, size_t count);
+  void normalize(std::span<const DLTensor> fields);
   void read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<std::string>& skipped);
   std::string place_of(uint64_t index) const;
 
   const BatchPlan& plan_;
+  Times times_;
   std::vector<bool> missing_;     // of a batch's samples: not in the cache
   std::optional<Reader> reader_;  // opened by the first read, on the thread that reads
 };

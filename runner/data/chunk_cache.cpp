@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "data/pause.hpp"
 #include "memory/ledger.hpp"
 
 namespace headroom {
@@ -70,6 +71,16 @@ std::unique_ptr<std::byte[]> ChunkCache::make_room(uint64_t most_kept, uint64_t 
   return std::move(reused.memory);
 }
 
+// Who decodes it may wait for this thread's turn, and takes the mutex.
+void ChunkCache::wait_for(const ChunkKey& key) {
+  const Pause pause(PauseFor::another_thread);
+  std::unique_lock lock(mutex_);
+  decoded_.wait(lock, [&] {
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() || found->second->chunk != nullptr;
+  });
+}
+
 std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_t bytes, const Decode& decode) {
   std::unique_lock lock(mutex_);
   for (auto found = by_key_.find(key); found != by_key_.end(); found = by_key_.find(key)) {
@@ -78,7 +89,9 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
       entries_.splice(entries_.begin(), entries_, found->second);
       return found->second->chunk;
     }
-    decoded_.wait(lock);
+    lock.unlock();
+    wait_for(key);
+    lock.lock();
   }
   ++misses_;
   const uint64_t counted = bytes <= room() ? bytes : 0;  // what does not fit is not kept, and drives nothing out
@@ -113,6 +126,11 @@ void ChunkCache::set_limit(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   limit_ = bytes;
   make_room(room(), 0);
+}
+
+uint64_t ChunkCache::limit() const {
+  const std::lock_guard lock(mutex_);
+  return limit_;
 }
 
 void ChunkCache::set_aside(uint64_t bytes) {

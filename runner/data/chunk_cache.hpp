@@ -50,6 +50,7 @@ class ChunkCache {
   std::shared_ptr<const DecodedChunk> get(const ChunkKey& key, uint64_t bytes, const Decode& decode);
 
   void set_limit(uint64_t bytes);
+  uint64_t limit() const;
   // libhdf5's own chunk caches take `bytes` of the limit.
   void set_aside(uint64_t bytes);
 
@@ -71,6 +72,7 @@ class ChunkCache {
   };
   using Entries = std::list<Entry>;
 
+  void wait_for(const ChunkKey& key);
   uint64_t room() const;  // the limit that holds now
   std::unique_ptr<std::byte[]> make_room(uint64_t most_kept, uint64_t reusable);
   Entries::iterator drop(Entries::iterator entry);

@@ -11,9 +11,9 @@ namespace {
 constexpr uint64_t block_bytes = 4 << 20;  // of one read into scratch memory
 constexpr uint64_t call_bytes = 4 << 10;   // what could be read in the time that a further call takes
 
-void read_or_blame(int file, uint64_t offset, void* to, uint64_t bytes) {
+void read_or_blame(const FileBytes& file, uint64_t offset, void* to, uint64_t bytes) {
   try {
-    read_exactly(file, offset, to, bytes);
+    read_exactly(file.descriptor, offset, to, bytes);
   } catch (const ReadFailure& failure) {
     throw BadPlace{.code = failure.code, .ends_early = failure.code == 0};
   }
@@ -22,7 +22,7 @@ void read_or_blame(int file, uint64_t offset, void* to, uint64_t bytes) {
 // A row-major block of records as it stands in a file.
 class FileBlock {
  public:
-  FileBlock(int file, uint64_t offset, const Region& region, const RecordSink& sink)
+  FileBlock(const FileBytes& file, uint64_t offset, const Region& region, const RecordSink& sink)
       : file_(file), offset_(offset), region_(region), sink_(sink), record_(sink.record_bytes()) {}
 
   void read() const { read(0, region_.from, region_.to); }
@@ -57,6 +57,7 @@ class FileBlock {
   }
 
   void read_run(uint64_t from, uint64_t to, uint64_t count) const {
+    if (read_from_map(from, to, count)) return;
     if (std::byte* place = sink_.as_it_is(to))
       return read_or_blame(file_, offset_ + from * record_, place, count * record_);
     const uint64_t step = std::max<uint64_t>(1, block_bytes / record_);
@@ -66,6 +67,26 @@ class FileBlock {
     }
   }
 
+  // Without a copy, where all of it is in memory already.
+  bool read_from_map(uint64_t from, uint64_t to, uint64_t count) const {
+    const std::byte* records = file_.map.at(offset_ + from * record_, count * record_);
+    if (records == nullptr) return false;
+    struct Put {
+      const RecordSink& sink;
+      const std::byte* records;
+      uint64_t to, count;
+    };
+    const Put put{sink_, records, to, count};
+    const bool is_there = read_mapped(
+        [](const void* context) {
+          const Put& wanted = *static_cast<const Put*>(context);
+          wanted.sink.put(wanted.records, wanted.to, wanted.count);
+        },
+        &put);
+    if (!is_there) throw BadPlace{.ends_early = true};
+    return true;
+  }
+
   const std::byte* read_records(uint64_t from, uint64_t count) const {
     thread_local ThreadBuffer buffer;
     std::byte* records = buffer.take(count * record_);
@@ -73,7 +94,7 @@ class FileBlock {
     return records;
   }
 
-  int file_;
+  const FileBytes& file_;
   uint64_t offset_;
   const Region& region_;
   const RecordSink& sink_;
@@ -83,7 +104,7 @@ class FileBlock {
 // The chunks that one box touches, one after the other.
 class ChunkReader {
  public:
-  ChunkReader(const ArrayPlan& plan, int file, const RecordSink& sink, const FetchChunk& fetch)
+  ChunkReader(const ArrayPlan& plan, const FileBytes& file, const RecordSink& sink, const FetchChunk& fetch)
       : plan_(plan), file_(file), sink_(sink), fetch_(fetch) {}
 
   void read(const Coordinates& origin, uint64_t cell, const Region& region) const {
@@ -136,22 +157,22 @@ class ChunkReader {
   }
 
   const ArrayPlan& plan_;
-  int file_;
+  const FileBytes& file_;
   const RecordSink& sink_;
   const FetchChunk& fetch_;
 };
 
 }  // namespace
 
-void read_contiguous(const ArrayPlan& plan, int file, std::span<const uint64_t> start, std::span<const uint64_t> count,
-                     const RecordSink& sink) {
+void read_contiguous(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
+                     std::span<const uint64_t> count, const RecordSink& sink) {
   const Coordinates origin{};
   const Region region = region_of(start, count, {origin.data(), count.size()}, plan.layout.shape);
   FileBlock(file, plan.offset, region, sink).read();
 }
 
-void read_chunks(const ArrayPlan& plan, int file, std::span<const uint64_t> start, std::span<const uint64_t> count,
-                 const RecordSink& sink, const FetchChunk& fetch) {
+void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
+                 std::span<const uint64_t> count, const RecordSink& sink, const FetchChunk& fetch) {
   const std::vector<uint64_t>& extent = plan.layout.chunk;
   const size_t axes = count.size();
   Coordinates first{}, last{};

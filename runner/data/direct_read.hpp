@@ -5,6 +5,7 @@
 #include <span>
 
 #include "data/box.hpp"
+#include "data/file_map.hpp"
 #include "data/hdf5_plan.hpp"
 #include "data/record_sink.hpp"
 
@@ -23,11 +24,17 @@ struct BadPlace {
 // empty result: the chunk was never written.
 using FetchChunk = std::function<std::span<const std::byte>(const Coordinates& origin, uint32_t& filter_mask)>;
 
-// The box [start, start + count), which is inside of the dataset and not empty, into `sink`. `file` is a descriptor of
-// the planned file; `fetch` is used by Lane::chunk_calls alone. Throws BadPlace. [any]
-void read_contiguous(const ArrayPlan& plan, int file, std::span<const uint64_t> start, std::span<const uint64_t> count,
-                     const RecordSink& sink);
-void read_chunks(const ArrayPlan& plan, int file, std::span<const uint64_t> start, std::span<const uint64_t> count,
-                 const RecordSink& sink, const FetchChunk& fetch);
+// Where the planned file's bytes are.
+struct FileBytes {
+  int descriptor;
+  const FileMap& map;
+};
+
+// The box [start, start + count), which is inside of the dataset and not empty, into `sink`. `fetch` is used
+// by Lane::chunk_calls alone. Throws BadPlace. [any]
+void read_contiguous(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
+                     std::span<const uint64_t> count, const RecordSink& sink);
+void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
+                 std::span<const uint64_t> count, const RecordSink& sink, const FetchChunk& fetch);
 
 }  // namespace headroom

@@ -25,4 +25,8 @@ void throw_changed(const std::string& path) {
   throw sdk::Error(HR_IO, "'" + path + "' was changed or replaced while it was in use; start the run again");
 }
 
+void throw_vanished(const std::string& path) {
+  throw sdk::Error(HR_NOT_FOUND, "'" + path + "' vanished while it was in use; put it back and start the run again");
+}
+
 }  // namespace headroom

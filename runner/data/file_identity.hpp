@@ -23,5 +23,6 @@ FileIdentity identify(const std::string& path);
 
 [[noreturn]] void throw_cannot_open(const std::string& path, int code);
 [[noreturn]] void throw_changed(const std::string& path);
+[[noreturn]] void throw_vanished(const std::string& path);
 
 }  // namespace headroom

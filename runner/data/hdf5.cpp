@@ -1,7 +1,9 @@
 #include "data/hdf5.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <cstring>
 
 #include "data/filters.hpp"
 
@@ -62,6 +64,22 @@ std::string hdf5_reason() {
   std::replace_if(
       reason.begin(), reason.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return reason;
+}
+
+int errno_of(std::string_view hdf5_reason) {
+  constexpr std::string_view label = "errno = ";
+  const size_t at = hdf5_reason.find(label);
+  int code = 0;
+  if (at != hdf5_reason.npos)
+    std::from_chars(hdf5_reason.data() + at + label.size(), hdf5_reason.data() + hdf5_reason.size(), code);
+  return code;
+}
+
+void throw_hdf5(const std::string& failed, const std::string& hdf5_reason) {
+  if (const int code = errno_of(hdf5_reason); code != 0)
+    throw sdk::Error(HR_IO, failed + ": " + std::strerror(code) + "; check the disk");
+  throw sdk::Error(HR_DATA_CORRUPT,
+                   failed + ": " + hdf5_reason + "; the file is damaged: copy it again or leave it out");
 }
 
 std::string hdf5_type_name(hid_t type) {

@@ -45,6 +45,12 @@ class Handle {
 // What libhdf5 says went wrong first in the last failed call of this thread, on one line.
 std::string hdf5_reason();
 
+// The errno that such a reason tells; 0 where no system call failed.
+int errno_of(std::string_view hdf5_reason);
+
+// [holding Hdf5Lock] "<failed>: <reason>; ...": of the disk (HR_IO) or of the file (HR_DATA_CORRUPT).
+[[noreturn]] void throw_hdf5(const std::string& failed, const std::string& hdf5_reason);
+
 // "float32", "big-endian int16", "string", "compound", ...: what a sentence calls a type.
 std::string hdf5_type_name(hid_t type);
 

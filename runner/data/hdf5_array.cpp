@@ -47,6 +47,11 @@ void each_block(std::span<const uint64_t> start, std::span<const uint64_t> count
   }
 }
 
+[[noreturn]] void throw_bad_chunk(const std::string& reason) {
+  if (const int code = errno_of(reason); code != 0) throw BadPlace{.code = code};
+  throw BadPlace{.damage = reason};
+}
+
 }  // namespace
 
 Hdf5Array::Hdf5Array(const std::string& path, const std::string& dataset)
@@ -118,10 +123,7 @@ void Hdf5Array::read_block(std::span<const uint64_t> start, std::span<const uint
   if (status >= 0)
     status = H5Dread(dataset.id.get(), memory_type_.get(), memory.get(), dataset.space.get(), H5P_DEFAULT, records);
   if (status >= 0) return;
-  const std::string reason = hdf5_reason();
-  const std::string sentence = what() + " cannot be read from " + shown(start) + " for " + shown(count) + ": " + reason;
-  if (reason.find("errno = ") != std::string::npos) throw sdk::Error(HR_IO, sentence + "; check the disk");
-  throw sdk::Error(HR_DATA_CORRUPT, sentence + "; the file is damaged: copy it again or leave it out");
+  throw_hdf5(what() + " cannot be read from " + shown(start) + " for " + shown(count), hdf5_reason());
 }
 
 std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const {
@@ -133,7 +135,7 @@ std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uin
   hsize_t bytes = 0;
   if (H5Dget_chunk_storage_size(dataset.id.get(), at.data(), &bytes) < 0) {
     const std::string reason = hdf5_reason();  // libhdf5 1.10 has one also for a chunk that was never written
-    if (reason.find("not allocated") == std::string::npos) throw BadPlace{.damage = reason};
+    if (reason.find("not allocated") == std::string::npos) throw_bad_chunk(reason);
     return {};
   }
   if (bytes == 0) return {};
@@ -143,15 +145,16 @@ std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uin
   for (const std::byte mark : {std::byte{0xA5}, std::byte{0x5A}}) {
     stored[bytes - 1] = mark;
     if (H5Dread_chunk(dataset.id.get(), H5P_DEFAULT, at.data(), &filter_mask, stored) < 0)
-      throw BadPlace{.damage = hdf5_reason()};
+      throw_bad_chunk(hdf5_reason());
     if (stored[bytes - 1] != mark) return {stored, bytes};
   }
   throw BadPlace{.damage = "it is shorter than it should be"};
 }
 
-void Hdf5Array::throw_bad(const BadPlace& bad) const {
+void Hdf5Array::throw_bad(const BadPlace& bad, std::span<const uint64_t> start, std::span<const uint64_t> count) const {
   const std::span<const uint64_t> origin(bad.chunk_origin.data(), layout().shape.size());
-  const std::string part = bad.in_chunk ? "the chunk at " + shown(origin) + " of " + what() : what();
+  const std::string part = bad.in_chunk ? "the chunk at " + shown(origin) + " of " + what()
+                                        : what() + " from " + shown(start) + " for " + shown(count);
   if (!bad.damage.empty()) {
     throw sdk::Error(HR_DATA_CORRUPT, part + " is damaged: " + bad.damage + "; copy the file again or leave it out");
   }
@@ -179,18 +182,36 @@ void Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64
   check_box(start, count);
   for (const hr_array_target& target : targets) checked_target(target);
   if (targets.empty() || product(count) == 0) return;
+  read(start, count, RecordSink(layout(), targets));
+}
 
-  const RecordSink sink(layout(), targets);
-  const ArrayPlan& plan = *planned_.plan;
-  if (plan.lane == Lane::library) return read_by_library(start, count, sink);
+void Hdf5Array::read_records(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                             std::byte* records) const {
+  check_box(start, count);
+  if (product(count) > 0) read(start, count, RecordSink(layout(), records));
+}
+
+void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> count, const RecordSink& sink) const {
+  const auto file = planned_.file->open();
   try {
-    const auto file = planned_.file->open();
-    if (plan.lane == Lane::contiguous) return read_contiguous(plan, file->get(), start, count, sink);
-    read_chunks(plan, file->get(), start, count, sink,
-                [this](const Coordinates& origin, uint32_t& mask) { return fetch_chunk(origin, mask); });
+    read_by_lane(*file, start, count, sink);
   } catch (const BadPlace& bad) {
-    throw_bad(bad);
+    planned_.file->require_unchanged(*file);
+    throw_bad(bad, start, count);
+  } catch (const sdk::Error&) {
+    planned_.file->require_unchanged(*file);
+    throw;
   }
+  planned_.file->require_unchanged(*file);  // after the read: it may have changed in the middle
+}
+
+void Hdf5Array::read_by_lane(const Descriptor& descriptor, std::span<const uint64_t> start,
+                             std::span<const uint64_t> count, const RecordSink& sink) const {
+  if (plan().lane == Lane::library) return read_by_library(start, count, sink);
+  const FileBytes file{descriptor.get(), planned_.file->map(descriptor)};
+  if (plan().lane == Lane::contiguous) return read_contiguous(plan(), file, start, count, sink);
+  read_chunks(plan(), file, start, count, sink,
+              [this](const Coordinates& origin, uint32_t& mask) { return fetch_chunk(origin, mask); });
 }
 
 }  // namespace headroom

@@ -25,15 +25,22 @@ class Hdf5Array {
   void read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
                 std::span<const hr_array_target> targets) const;
 
+  // Whole records of a box, byte by byte as the file has them. REQUIRES layout().as_in_file.
+  void read_records(std::span<const uint64_t> start, std::span<const uint64_t> count, std::byte* records) const;
+
   // "'/emg2pose/timeseries' of '/data/a.hdf5'", for sentences.
   std::string what() const { return dataset_of(name_, path_); }
 
  private:
+  void read(std::span<const uint64_t> start, std::span<const uint64_t> count, const RecordSink& sink) const;
   void read_by_library(std::span<const uint64_t> start, std::span<const uint64_t> count, const RecordSink& sink) const;
   void read_block(std::span<const uint64_t> start, std::span<const uint64_t> count, void* records) const;
   std::span<const std::byte> fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const;
   Hdf5File::Dataset& library_dataset(uint64_t cache_bytes) const;
-  [[noreturn]] void throw_bad(const BadPlace& bad) const;
+  void read_by_lane(const Descriptor& descriptor, std::span<const uint64_t> start, std::span<const uint64_t> count,
+                    const RecordSink& sink) const;
+  [[noreturn]] void throw_bad(const BadPlace& bad, std::span<const uint64_t> start,
+                              std::span<const uint64_t> count) const;
   const ArrayMember& checked_target(const hr_array_target& target) const;
   void check_box(std::span<const uint64_t> start, std::span<const uint64_t> count) const;
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "data/descriptor.hpp"
+#include "data/hdf5_output.hpp"
 #include "memory/child_process.hpp"
 
 namespace headroom {
@@ -21,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int most_idle_ms = 5000;
-constexpr rlim_t most_cpu_seconds = 60;  // for one question
+constexpr rlim_t most_cpu_seconds = 60;         // for one question
+constexpr rlim_t most_cpu_seconds_copy = 7200;  // for one that copies a file
 constexpr uint64_t largest_message = 1 << 30;
 
 bool send_bytes(int socket, const char* from, uint64_t bytes) {
@@ -62,11 +64,11 @@ std::optional<std::string> receive_message(int socket) {
 }
 
 // SIGXCPU ends this process when the next question takes longer.
-void limit_cpu_time() {
+void limit_cpu_time(rlim_t most) {
   rusage used{};
   rlimit limit{};
   if (getrusage(RUSAGE_SELF, &used) != 0 || getrlimit(RLIMIT_CPU, &limit) != 0) return;
-  const rlim_t end = static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + most_cpu_seconds;
+  const rlim_t end = static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + most;
   limit.rlim_cur = std::min(end, limit.rlim_max);
   setrlimit(RLIMIT_CPU, &limit);
 }
@@ -164,6 +166,7 @@ Hdf5Answer ask_hdf5(Hdf5Question question) {
   if (!fs::path(question.path).is_absolute()) question.folder = fs::current_path(ignored).string();
   auto answer = child().ask(question);
   if (!answer) answer = answer_here(question, /*may_print=*/false);
+  if (answer->cannot_write) throw CannotWrite(answer->sentence);
   if (answer->status != HR_OK) throw sdk::Error(answer->status, answer->sentence);
   return std::move(*answer);
 }
@@ -178,8 +181,8 @@ void answer_hdf5_questions(int socket) {
     if (ready <= 0) return;
     const auto message = receive_message(socket);
     if (!message) return;
-    limit_cpu_time();
     const Hdf5Question question = question_from(*message);
+    limit_cpu_time(question.kind == Hdf5Question::Kind::copy ? most_cpu_seconds_copy : most_cpu_seconds);
     if (!question.folder.empty() && ::chdir(question.folder.c_str()) != 0) return;
     if (!send_message(socket, to_bytes(answer_here(question, /*may_print=*/true)))) return;
   }

@@ -13,20 +13,25 @@
 
 #include "data/chunk_cache.hpp"
 #include "data/descriptor.hpp"
+#include "data/open_files.hpp"
 
 namespace headroom {
 
 namespace {
 
-constexpr size_t most_open_files = 128;
 constexpr uint64_t mebibyte = 1 << 20;
 
-// The signature stands at byte 0, or after a user block of 512, 1024, 2048, ... bytes.
+[[noreturn]] void cannot_read(const std::string& path, int code) {
+  throw sdk::Error(HR_IO, in_quotes(path) + " cannot be read: " + std::strerror(code) + "; check the disk");
+}
+
+// The signature stands at byte 0, or after a user block of 512, 1024, 2048, ... bytes. Throws ReadFailure.
 bool has_signature(int file, off_t size) {
   static constexpr std::array<unsigned char, 8> signature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
   for (off_t at = 0; at + 8 <= size; at = at == 0 ? 512 : 2 * at) {
     std::array<unsigned char, 8> found{};
-    if (pread(file, found.data(), found.size(), at) == 8 && found == signature) return true;
+    read_exactly(file, static_cast<uint64_t>(at), found.data(), found.size());
+    if (found == signature) return true;
   }
   return false;
 }
@@ -67,6 +72,7 @@ uint64_t number_after(const std::string& text, std::string_view label) {
                          " is marked as open for writing: a program writes it, or died writing it; in the second case "
                          "run h5clear -s on it");
   }
+  if (const int code = errno_of(reason); code != 0) cannot_read(path, code);
   throw sdk::Error(HR_DATA_CORRUPT, in_quotes(path) + " is damaged: " + reason + "; copy it again or leave it out");
 }
 
@@ -86,9 +92,14 @@ Opened open_file(const std::string& path) {
   const off_t size = found.st_size;
   if (size == 0) throw sdk::Error(HR_DATA_CORRUPT, in_quotes(path) + " is empty (0 bytes); write or copy it again");
   const bool locks = lockable(file.get(), path);
-  if (!has_signature(file.get(), size)) {
-    throw sdk::Error(HR_DATA_CORRUPT,
-                     in_quotes(path) + " is not an HDF5 file: it has no HDF5 signature; convert it or leave it out");
+  try {
+    if (!has_signature(file.get(), size)) {
+      throw sdk::Error(HR_DATA_CORRUPT,
+                       in_quotes(path) + " is not an HDF5 file: it has no HDF5 signature; convert it or leave it out");
+    }
+  } catch (const ReadFailure& failure) {
+    if (failure.code == 0) throw_changed(path);  // it was longer a moment ago
+    cannot_read(path, failure.code);
   }
   const Handle access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_file_locking(access.get(), locks, true);
@@ -149,7 +160,7 @@ hid_t Hdf5File::id() {
     if (open.front() != this) open.splice(open.begin(), open, std::find(open.begin(), open.end(), this));
     return id_.get();
   }
-  pool().close_least_used(most_open_files - 1);
+  pool().close_least_used(most_open_files() - 1);
   Opened opened = open_file(path_);
   if (opened.identity != identity_) throw_changed(path_);
   id_ = std::move(opened.id);
@@ -169,17 +180,16 @@ Hdf5File::Dataset& Hdf5File::dataset(const std::string& name, uint64_t cache_byt
   Dataset dataset{name, Handle(H5Dopen2(file, name.c_str(), access.get())), {}, cache_bytes};
   if (dataset.id) dataset.space = Handle(H5Dget_space(dataset.id.get()));
   if (!dataset.space) {
-    throw sdk::Error(HR_DATA_CORRUPT, "cannot open dataset " + in_quotes(name) + " of " + in_quotes(path_) + ": " +
-                                          hdf5_reason() + "; the file is damaged: copy it again or leave it out");
+    throw_hdf5(in_quotes(name) + " of " + in_quotes(path_) + " cannot be opened", hdf5_reason());
   }
   if (cache_bytes > 0) ChunkCache::shared().set_aside(pool().cache_bytes += cache_bytes);
-  pool().close_least_used(most_open_files);
+  pool().close_least_used(most_open_files());
   return datasets_.emplace_back(std::move(dataset));
 }
 
 void Hdf5File::limit_chunk_caches(uint64_t bytes) {
   pool().cache_limit = bytes;
-  pool().close_least_used(most_open_files);
+  pool().close_least_used(most_open_files());
 }
 
 uint64_t chunk_cache_bytes(uint64_t chunk_bytes) {

@@ -36,8 +36,7 @@ herr_t take_attribute_name(hid_t /*object*/, const char* name, const H5A_info_t*
 Hdf5Kind kind_of(hid_t file, const std::string& object, const std::string& path) {
   H5O_info_t info;
   if (H5Oget_info_by_name2(file, object.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
-    throw sdk::Error(HR_DATA_CORRUPT, in_quotes(object) + " of " + in_quotes(path) + " cannot be opened: " +
-                                          hdf5_reason() + "; the file is damaged: copy it again or leave it out");
+    throw_hdf5(in_quotes(object) + " of " + in_quotes(path) + " cannot be opened", hdf5_reason());
   }
   if (info.type == H5O_TYPE_GROUP) return Hdf5Kind::group;
   return info.type == H5O_TYPE_DATASET ? Hdf5Kind::dataset : Hdf5Kind::other;
@@ -57,8 +56,7 @@ void read_text(hid_t attribute, hid_t type, hr_attribute& out, const std::string
     const Handle memory(H5Tcopy(H5T_C_S1));
     H5Tset_size(memory.get(), H5T_VARIABLE);
     H5Tset_cset(memory.get(), H5Tget_cset(type));
-    if (H5Aread(attribute, memory.get(), &text) < 0)
-      throw sdk::Error(HR_DATA_CORRUPT, what + " cannot be read: " + hdf5_reason());
+    if (H5Aread(attribute, memory.get(), &text) < 0) throw_hdf5(what + " cannot be read", hdf5_reason());
     copy_text(out, text != nullptr ? text : "");
     H5free_memory(text);
     return;
@@ -68,8 +66,7 @@ void read_text(hid_t attribute, hid_t type, hr_attribute& out, const std::string
     throw sdk::Error(HR_UNSUPPORTED,
                      what + " is a string of " + std::to_string(bytes) + " bytes; at most 1 MiB is read");
   std::string text(bytes, '\0');
-  if (H5Aread(attribute, type, text.data()) < 0)
-    throw sdk::Error(HR_DATA_CORRUPT, what + " cannot be read: " + hdf5_reason());
+  if (H5Aread(attribute, type, text.data()) < 0) throw_hdf5(what + " cannot be read", hdf5_reason());
   text.resize(strnlen(text.data(), bytes));
   if (H5Tget_strpad(type) == H5T_STR_SPACEPAD) text.erase(text.find_last_not_of(' ') + 1);
   copy_text(out, text);
@@ -101,7 +98,7 @@ void read_number(hid_t attribute, hid_t type, hr_attribute& out, const std::stri
     out.type = HR_F64;
     status = H5Aread(attribute, H5T_NATIVE_DOUBLE, &out.f64);
   }
-  if (status < 0) throw sdk::Error(HR_DATA_CORRUPT, what + " cannot be read: " + hdf5_reason());
+  if (status < 0) throw_hdf5(what + " cannot be read", hdf5_reason());
 }
 
 std::string file_name(hid_t file) {
@@ -128,9 +125,7 @@ std::vector<Hdf5Name> list_group(hid_t file, const std::string& group) {
   hsize_t at = 0;
   if (H5Literate_by_name(file, group.c_str(), H5_INDEX_NAME, H5_ITER_NATIVE, &at, take_link, &names, H5P_DEFAULT) < 0) {
     const std::string reason = hdf5_reason();
-    throw sdk::Error(HR_DATA_CORRUPT, "group " + in_quotes(group) + " of " + in_quotes(file_name(file)) +
-                                          " cannot be listed: " + reason +
-                                          "; the file is damaged: copy it again or leave it out");
+    throw_hdf5("group " + in_quotes(group) + " of " + in_quotes(file_name(file)) + " cannot be listed", reason);
   }
   std::sort(names.begin(), names.end(), [](const Hdf5Name& a, const Hdf5Name& b) { return a.name < b.name; });
   return names;
@@ -177,7 +172,7 @@ hr_attribute read_attribute(hid_t file, const std::string& object, const std::st
   const Handle attribute(H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
   const Handle type(attribute ? H5Aget_type(attribute.get()) : H5I_INVALID_HID);
   const Handle space(attribute ? H5Aget_space(attribute.get()) : H5I_INVALID_HID);
-  if (!type || !space) throw sdk::Error(HR_DATA_CORRUPT, what + " cannot be read: " + hdf5_reason());
+  if (!type || !space) throw_hdf5(what + " cannot be read", hdf5_reason());
   if (H5Sget_simple_extent_npoints(space.get()) != 1) {
     throw sdk::Error(HR_UNSUPPORTED, what + " is not a single value; one number or one string can be read");
   }

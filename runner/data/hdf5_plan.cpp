@@ -142,8 +142,7 @@ ArrayPlan plan_array(Hdf5File& file, const std::string& dataset, bool may_print)
   find_dataset(file.id(), dataset, file.path());
   const Handle opened(H5Dopen2(file.id(), dataset.c_str(), H5P_DEFAULT));
   if (!opened) {
-    throw sdk::Error(HR_DATA_CORRUPT, what + " cannot be opened: " + hdf5_reason() +
-                                          "; the file is damaged: copy it again or leave it out");
+    throw_hdf5(what + " cannot be opened", hdf5_reason());
   }
   ArrayPlan plan;
   plan.file = file.identity();

@@ -1,5 +1,7 @@
 #include "data/hdf5_questions.hpp"
 
+#include "data/hdf5_output.hpp"
+#include "data/hdf5_strings.hpp"
 #include "data/wire.hpp"
 
 namespace headroom {
@@ -92,6 +94,15 @@ void answer(const Hdf5Question& question, bool may_print, Hdf5Answer& result) {
     case Hdf5Question::Kind::attribute:
       result.attribute = read_attribute(file->id(), question.object, question.attribute, question.path);
       return;
+    case Hdf5Question::Kind::survey:
+      result.survey = survey_file(file->id(), question.path);
+      return;
+    case Hdf5Question::Kind::copy:
+      copy_without_values(file->id(), question.path, question.copy);
+      return;
+    case Hdf5Question::Kind::strings:
+      result.strings = read_strings(file->id(), question.object, question.path);
+      return;
   }
 }
 
@@ -102,6 +113,10 @@ Hdf5Answer answer_here(const Hdf5Question& question, bool may_print) {
   const Hdf5Lock lock;
   try {
     answer(question, may_print, result);
+  } catch (const CannotWrite& problem) {
+    result.status = problem.status();
+    result.sentence = problem.what();
+    result.cannot_write = true;
   } catch (const sdk::Error& problem) {
     result.status = problem.status();
     result.sentence = problem.what();
@@ -120,6 +135,7 @@ std::string to_bytes(const Hdf5Question& question) {
   out.put(question.kind);
   for (const std::string* text : {&question.folder, &question.path, &question.object, &question.attribute})
     out.put_all(*text);
+  put(out, question.copy);
   return out.bytes();
 }
 
@@ -129,6 +145,7 @@ Hdf5Question question_from(std::span<const char> bytes) {
   question.kind = in.take<Hdf5Question::Kind>();
   for (std::string* text : {&question.folder, &question.path, &question.object, &question.attribute})
     *text = in.take_all<std::string>();
+  question.copy = take_copy_request(in);
   return question;
 }
 
@@ -136,6 +153,7 @@ std::string to_bytes(const Hdf5Answer& answer) {
   WireWriter out;
   out.put(answer.status);
   out.put_all(answer.sentence);
+  out.put(answer.cannot_write);
   put(out, answer.plan);
   out.put(uint64_t{answer.names.size()});
   for (const Hdf5Name& name : answer.names) {
@@ -143,6 +161,9 @@ std::string to_bytes(const Hdf5Answer& answer) {
     out.put(name.is_group);
   }
   out.put(answer.attribute);
+  out.put(uint64_t{answer.strings.size()});
+  for (const std::string& text : answer.strings) out.put_all(text);
+  put(out, answer.survey);
   return out.bytes();
 }
 
@@ -151,6 +172,7 @@ Hdf5Answer answer_from(std::span<const char> bytes) {
   Hdf5Answer answer;
   answer.status = in.take<hr_status>();
   answer.sentence = in.take_all<std::string>();
+  answer.cannot_write = in.take<bool>();
   answer.plan = take_plan(in);
   const auto names = in.take<uint64_t>();
   for (uint64_t i = 0; i < names; ++i) {
@@ -159,6 +181,9 @@ Hdf5Answer answer_from(std::span<const char> bytes) {
     answer.names.push_back({std::move(name), is_group});
   }
   answer.attribute = in.take<hr_attribute>();
+  const auto strings = in.take<uint64_t>();
+  for (uint64_t i = 0; i < strings; ++i) answer.strings.push_back(in.take_all<std::string>());
+  answer.survey = take_survey(in);
   return answer;
 }
 

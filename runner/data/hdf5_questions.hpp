@@ -4,25 +4,31 @@
 #include <string>
 #include <vector>
 
+#include "data/hdf5_copy.hpp"
 #include "data/hdf5_object.hpp"
 #include "data/hdf5_plan.hpp"
+#include "data/hdf5_survey.hpp"
 
 namespace headroom {
 
 struct Hdf5Question {
-  enum class Kind : uint8_t { plan, list, attribute };
+  enum class Kind : uint8_t { plan, list, attribute, strings, survey, copy };
   Kind kind{};
   std::string folder;     // relative paths start here
   std::string path;       // of the file
   std::string object;     // dataset or group, absolute
   std::string attribute;  // its name
+  CopyRequest copy;
 };
 
 struct Hdf5Answer {
   hr_status status = HR_OK;
-  std::string sentence;  // where status is not HR_OK
+  std::string sentence;       // where status is not HR_OK
+  bool cannot_write = false;  // it is the fault of what was to be written
   ArrayPlan plan;
   std::vector<Hdf5Name> names;
+  std::vector<std::string> strings;
+  Survey survey;
   hr_attribute attribute{};
 };
 

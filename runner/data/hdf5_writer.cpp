@@ -1,14 +1,11 @@
 #include "data/hdf5_writer.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <span>
+#include <unistd.h>
 
-#include "data/convert.hpp"
-#include "data/descriptor.hpp"
 #include "data/hdf5_object.hpp"
+#include "data/hdf5_output.hpp"
 
 namespace headroom {
 
@@ -79,26 +76,6 @@ Handle record_type(const hr_array_spec& spec, const std::string& what) {
   return record;
 }
 
-// What libhdf5 says names the errno in brackets of its own.
-std::string cause(const std::string& reason) {
-  const auto is = [&](int error) { return reason.find("errno = " + std::to_string(error) + ",") != std::string::npos; };
-  if (is(ENOSPC)) return "the disk is full; check the space of its folder";
-  if (is(EFBIG)) return "the limit on file sizes is too low (see `ulimit -f`)";
-  return reason + "; check the space and the permissions of its folder";
-}
-
-[[noreturn]] void cannot_write(const std::filesystem::path& path, const std::string& action) {
-  throw sdk::Error(HR_IO, "cannot write " + in_quotes(path.string()) + " (" + action + "): " + cause(hdf5_reason()));
-}
-
-void sync_path(const std::filesystem::path& path, int flags) {
-  const Descriptor file(::open(path.c_str(), flags | O_CLOEXEC));
-  if (file.get() >= 0 && fsync(file.get()) == 0) return;
-  if (errno == EINVAL) return;  // a file system that cannot
-  throw sdk::Error(
-      HR_IO, "cannot write " + in_quotes(path.string()) + " to the disk: " + std::strerror(errno) + "; check the disk");
-}
-
 void check_spec(const hr_array_spec& spec, const std::string& what) {
   const bool chunked = spec.ndim > 0 && spec.ndim <= HR_MAX_DIMS &&
                        std::any_of(spec.chunk, spec.chunk + spec.ndim, [](uint64_t c) { return c != 0; });
@@ -124,7 +101,7 @@ Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : path_(path) {
                                 " does not exist; make it first");
   }
   file_ = Handle(H5Fcreate(partial_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
-  if (!file_) cannot_write(path_, "create");
+  if (!file_) throw_cannot_write(path_, "create");
 }
 
 Hdf5Writer::~Hdf5Writer() {
@@ -148,7 +125,7 @@ void Hdf5Writer::create(Dataset& dataset, const hr_array_spec& spec, hid_t file_
   dataset.id = Handle(space ? H5Dcreate2(file_.get(), dataset.name.c_str(), file_type, space.get(), links.get(),
                                          storage.get(), H5P_DEFAULT)
                             : H5I_INVALID_HID);
-  if (!dataset.id) cannot_write(path_, "create " + dataset.name);
+  if (!dataset.id) throw_cannot_write(path_, "create " + dataset.name);
 }
 
 uint32_t Hdf5Writer::dataset(const hr_array_spec& spec) {
@@ -179,7 +156,7 @@ void Hdf5Writer::append(uint32_t id, const void* data, uint64_t rows) {
   if (rows == 0) return;
   if (dataset.grows) {
     dataset.shape[0] += rows;
-    if (H5Dset_extent(dataset.id.get(), dataset.shape.data()) < 0) cannot_write(path_, "extend " + dataset.name);
+    if (H5Dset_extent(dataset.id.get(), dataset.shape.data()) < 0) throw_cannot_write(path_, "extend " + dataset.name);
   }
   std::vector<hsize_t> start(dataset.shape.size(), 0), count = dataset.shape;
   start[0] = dataset.rows_done;
@@ -188,7 +165,7 @@ void Hdf5Writer::append(uint32_t id, const void* data, uint64_t rows) {
       memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr));
   H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
   if (H5Dwrite(dataset.id.get(), dataset.memory_type.get(), memory.get(), space.get(), H5P_DEFAULT, data) < 0) {
-    cannot_write(path_, "append to " + dataset.name);
+    throw_cannot_write(path_, "append to " + dataset.name);
   }
   dataset.rows_done += rows;
 }
@@ -220,7 +197,7 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
   }
   const Handle attribute(H5Acreate_by_name(file_.get(), place.c_str(), name.c_str(), type.get(), space.get(),
                                            H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-  if (!attribute || H5Awrite(attribute.get(), type.get(), data) < 0) cannot_write(path_, "attribute " + name);
+  if (!attribute || H5Awrite(attribute.get(), type.get(), data) < 0) throw_cannot_write(path_, "attribute " + name);
 }
 
 void Hdf5Writer::commit() {
@@ -230,16 +207,11 @@ void Hdf5Writer::commit() {
                                               " was declared with " + std::to_string(dataset.shape[0]) +
                                               " rows and got " + std::to_string(dataset.rows_done));
   }
-  if (H5Fflush(file_.get(), H5F_SCOPE_LOCAL) < 0) cannot_write(path_, "flush");
+  if (H5Fflush(file_.get(), H5F_SCOPE_LOCAL) < 0) throw_cannot_write(path_, "flush");
   datasets_.clear();
   file_ = Handle();
   try {
-    sync_path(partial_, O_RDONLY);
-    std::filesystem::rename(partial_, path_);
-    sync_path(path_.has_parent_path() ? path_.parent_path() : ".", O_RDONLY | O_DIRECTORY);
-  } catch (const std::filesystem::filesystem_error& problem) {
-    unlink(partial_.c_str());
-    throw sdk::Error(HR_IO, "cannot put " + in_quotes(path_.string()) + " in place: " + problem.code().message());
+    put_in_place(partial_, path_);
   } catch (...) {
     unlink(partial_.c_str());
     throw;

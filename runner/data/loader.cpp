@@ -10,13 +10,20 @@
 #include <utility>
 
 #include "data/batch_reader.hpp"
+#include "data/pause.hpp"
+#include "data/turns.hpp"
 #include "memory/relief.hpp"
 
 namespace headroom {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr uint64_t most_warnings = 10;  // sentences about skipped samples; the count goes on
+constexpr size_t io_width = 8;          // reads that wait for the disk at a time: what such a queue gains from
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 uint64_t epoch_length(const Split& split, const LoaderOptions& options) {
   const uint64_t all = split.length();
@@ -28,10 +35,18 @@ size_t batches_ahead(const LoaderOptions& options) {
          static_cast<size_t>(std::max(1, options.num_workers));
 }
 
+// Threads beside num_workers.
+size_t stand_ins_for(const LoaderOptions& options) {
+  const auto workers = static_cast<size_t>(std::max(0, options.num_workers));
+  const size_t width = std::min(io_width, batches_ahead(options));
+  return workers == 0 || width <= workers ? 0 : width - workers;
+}
+
 // The process's signals are for its main thread.
 void block_signals() {
   sigset_t all;
   sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);  // are the thread's own
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
@@ -50,6 +65,16 @@ struct Job {
 
 }  // namespace
 
+LoaderTimes& LoaderTimes::operator+=(const LoaderTimes& other) {
+  disk += other.disk;
+  decode += other.decode;
+  normalize += other.normalize;
+  idle += other.idle;
+  stall += other.stall;
+  batches += other.batches;
+  return *this;
+}
+
 size_t slot_count(const LoaderOptions& options) {
   const size_t lent_or_ready = options.num_workers <= 0 ? 1 : batches_ahead(options) + 1;
   return lent_or_ready + static_cast<size_t>(std::max(0, options.extra_slots));
@@ -58,8 +83,36 @@ size_t slot_count(const LoaderOptions& options) {
 // Readers plan jobs in order under the mutex and fill them outside of it; next() takes them from the front of the
 // queue. Jobs and slots are never destroyed under the mutex: a slot takes it to return.
 struct Loader::State {
+  // Of one thread: lends its turn while it pauses, and counts how long the disk took.
+  class Pauses : public PauseListener {
+   public:
+    explicit Pauses(State& state) : state_(state) {}
+    double take_disk_seconds() { return std::exchange(disk_seconds_, 0); }
+
+   private:
+    void begin_pause(PauseFor) override {
+      began_ = Clock::now();
+      lent_ = state_.may_lend && state_.turns.lend();
+      if (lent_) state_.add_stand_in();
+    }
+    void end_pause(PauseFor what) override {
+      if (what == PauseFor::disk) disk_seconds_ += seconds_since(began_);
+      if (lent_) state_.turns.take_back();
+    }
+
+    State& state_;
+    Clock::time_point began_;
+    double disk_seconds_ = 0;
+    bool lent_ = false;
+  };
+
   State(std::shared_ptr<const Source> source, Split split, Normalizer normalizer, LoaderOptions options)
-      : plan{std::move(source), std::move(split), std::move(normalizer), options, 0, nullptr}, inline_reader(plan) {
+      : plan{std::move(source), std::move(split), std::move(normalizer), options, 0, nullptr},
+        inline_reader(plan),
+        pool(std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, slot_count(options))),
+        turns(pool->mutex, pool->changed, static_cast<size_t>(std::max(0, options.num_workers))),
+        most_stand_ins(stand_ins_for(options)),
+        may_lend(most_stand_ins > 0) {
     if (options.batch_size < 1)
       throw Error(Exit::bad_input, "data",
                   "train.batch_size is " + std::to_string(options.batch_size) + "; at least 1 is needed");
@@ -69,7 +122,6 @@ struct Loader::State {
     }
     plan.options.num_workers = std::max(0, options.num_workers);
     read_ahead = batches_ahead(options);
-    pool = std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, slot_count(options));
   }
   ~State() { stop_threads(); }
 
@@ -99,14 +151,24 @@ struct Loader::State {
   }
 
   // Comes holding the mutex, and leaves without it.
-  void fill(Job& job, std::unique_lock<std::mutex> lock, BatchReader& reader) {
+  void fill(Job& job, std::unique_lock<std::mutex> lock, BatchReader& reader, Pauses& pauses) {
     try {
       auto reserved = pool->reserve();
       lock.unlock();
-      job.batch = reader.read(job.position.epoch, job.position.first, pool->lend(std::move(reserved)), job.skipped);
+      auto slot = pool->lend(std::move(reserved));
+      const ListenToPauses listening(pauses);
+      job.batch = reader.read(job.position.epoch, job.position.first, std::move(slot), job.skipped);
     } catch (...) {
       job.error = std::current_exception();
     }
+  }
+
+  // [holding mutex]
+  void count_times(const BatchReader::Times& took, double disk) {
+    times.disk += disk;
+    times.decode += std::max(0.0, took.source - disk);
+    times.normalize += took.normalize;
+    ++times.batches;
   }
 
   // [holding mutex] NULL where there is no memory even for the job; next() tells.
@@ -119,17 +181,24 @@ struct Loader::State {
     }
   }
 
-  void work() {
+  // `stands_in`: only while others pause.
+  void work(bool stands_in) {
     block_signals();
     BatchReader reader(plan);
+    Pauses pauses(*this);
     std::unique_lock lock(pool->mutex);
     while (true) {
-      pool->changed.wait(lock, [&] { return stopping || may_plan(); });
+      const auto began = Clock::now();
+      pool->changed.wait(lock, [&] { return stopping || (turns.is_free(stands_in) && may_plan()); });
       if (stopping) return;
+      if (!stands_in) times.idle += seconds_since(began);
       std::shared_ptr<Job> job = try_to_plan();
       if (job != nullptr) {
-        fill(*job, std::move(lock), reader);
+        turns.take();
+        fill(*job, std::move(lock), reader, pauses);
         lock = std::unique_lock(pool->mutex);
+        turns.give_back();
+        count_times(reader.take_times(), pauses.take_disk_seconds());
         job->done = true;
       }
       lock.unlock();
@@ -145,7 +214,8 @@ struct Loader::State {
       stopping = false;
     }
     try {
-      while (threads.size() < static_cast<size_t>(plan.options.num_workers)) threads.emplace_back([this] { work(); });
+      while (threads.size() < static_cast<size_t>(plan.options.num_workers))
+        threads.emplace_back([this] { work(false); });
     } catch (const std::system_error& problem) {
       throw Error(Exit::does_not_fit, "data",
                   "cannot start reader thread " + std::to_string(threads.size() + 1) + " of " +
@@ -161,12 +231,28 @@ struct Loader::State {
     pool->changed.notify_all();
     for (std::thread& thread : threads) thread.join();
     threads.clear();
+    for (std::thread& thread : stand_ins) thread.join();  // no thread is left that adds one
+    stand_ins.clear();
+  }
+
+  // Called by a thread that pauses.
+  void add_stand_in() {
+    const std::lock_guard lock(pool->mutex);
+    if (stopping || stand_ins.size() >= most_stand_ins) return;
+    try {
+      stand_ins.emplace_back([this] { work(true); });
+    } catch (const std::exception&) {  // no room for another: those that are there go on
+      most_stand_ins = stand_ins.size();
+    }
   }
 
   std::shared_ptr<Job> read_here() {
     std::unique_lock lock(pool->mutex);
     auto job = plan_next(/*queued=*/false);
-    fill(*job, std::move(lock), inline_reader);
+    Pauses pauses(*this);
+    fill(*job, std::move(lock), inline_reader, pauses);
+    lock = std::unique_lock(pool->mutex);
+    count_times(inline_reader.take_times(), pauses.take_disk_seconds());
     return job;
   }
 
@@ -240,10 +326,15 @@ struct Loader::State {
   bool giving_back = false;    // nothing is read ahead into what is about to go
   std::exception_ptr failure;  // of a thread that could not even plan
 
+  Turns turns;
+  LoaderTimes times;
+  size_t most_stand_ins;
+  std::vector<std::thread> stand_ins;
+
+  const bool may_lend;
   std::vector<std::thread> threads;
   bool positioned = false;
   uint64_t skipped = 0;
-  double wait_seconds = 0;
   RungRegistration rung = add_rung(
       {.name = "batches read ahead", .order = 200, .give_back = [this](int64_t) { return drop_read_ahead(); }});
 };
@@ -291,11 +382,11 @@ std::optional<Batch> Loader::next() {
     const std::lock_guard lock(state.pool->mutex);
     state.at_rest = false;
   }
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = Clock::now();
   const std::shared_ptr<Job> job = state.plan.options.num_workers == 0 ? state.read_here() : state.take_from_threads();
-  state.wait_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   {
     const std::lock_guard lock(state.pool->mutex);
+    state.times.stall += seconds_since(began);
     state.delivered.first += static_cast<uint64_t>(state.plan.options.batch_size);
   }
   state.count_skipped(*job);
@@ -305,6 +396,9 @@ std::optional<Batch> Loader::next() {
 
 uint64_t Loader::skipped_samples() const { return state_->skipped; }
 
-double Loader::wait_seconds() const { return state_->wait_seconds; }
+LoaderTimes Loader::times() const {
+  const std::lock_guard lock(state_->pool->mutex);
+  return state_->times;
+}
 
 }  // namespace headroom

@@ -18,8 +18,10 @@ struct LoaderOptions {
   int64_t batch_size = 1;
   int64_t samples_per_epoch = -1;  // -1: the whole split; less drops the tail (drop_last)
   Shuffle shuffle = Shuffle::sequential;
+  Grouping grouping = {};          // of the grouped order
   bool augment = false;            // training
-  int num_workers = 0;             // 0: read in next()
+  int num_workers = 0;             // threads that decode at a time; while they wait for the disk, others (up to 8 in
+                                   // all, never more than batches are read ahead) read on. 0: read in next()
   int prefetch_factor = 2;         // batches per worker
   int extra_slots = 0;             // batches the consumer holds beside the one it was given last
   bool persistent_workers = true;  // threads and their readers live on between epochs; else they end with the epoch,
@@ -29,6 +31,18 @@ struct LoaderOptions {
   bool skip_bad_samples = false;
   // Samples go through the sample cache, under this policy. Only where a read does not depend on the sample's key.
   std::optional<CachePolicy> keep_samples = std::nullopt;
+};
+
+// Seconds of a loader's life: of its threads together, but for `stall`.
+struct LoaderTimes {
+  double disk = 0;       // waiting for bytes that were not in the page cache
+  double decode = 0;     // the rest of reading: copying, decompressing, the source's own work
+  double normalize = 0;  // standardising
+  double idle = 0;       // with nothing to do: every batch that may be read ahead was
+  double stall = 0;      // next() waited for a batch
+  uint64_t batches = 0;  // read
+
+  LoaderTimes& operator+=(const LoaderTimes& other);
 };
 
 // How many batches' memory a loader with these options makes.
@@ -65,7 +79,7 @@ class Loader {
   std::optional<Batch> next();
 
   uint64_t skipped_samples() const;  // in the batches delivered so far
-  double wait_seconds() const;       // time next() spent waiting for data
+  LoaderTimes times() const;         // so far
 
  private:
   struct State;

@@ -18,7 +18,7 @@ struct FieldStatistics {
   uint64_t samples = 0;           // that went in
 };
 
-inline double standardised(double value, double mean, double std) { return (value - mean) / std; }
+inline double standardised(double value, double mean, double std) { return (value - mean) * (1 / std); }
 
 // What there is to say of a measurement: samples that were left out and why, channels that are constant.
 using MeasurementNotes = std::vector<std::string>;

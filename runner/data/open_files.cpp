@@ -6,21 +6,19 @@
 #include <list>
 #include <mutex>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <unordered_map>
 
+#include "data/pause.hpp"
+
 namespace headroom {
 
-namespace {
-
-// A quarter of what the process may open, and at most 128.
 size_t most_open_files() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
   return std::clamp<size_t>(limit.rlim_cur / 4, 1, 128);
 }
-
-}  // namespace
 
 class OpenFiles {
  public:
@@ -30,12 +28,13 @@ class OpenFiles {
       recent_.splice(recent_.begin(), recent_, place_[&file]);
       return file.descriptor_;
     }
-    while (recent_.size() >= most_) close(*recent_.back());
+    while (recent_.size() >= most_open_files()) close(*recent_.back());
     int number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
     while (number < 0 && (errno == EMFILE || errno == ENFILE) && !recent_.empty()) {  // others hold descriptors too
       close(*recent_.back());
       number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
     }
+    if (number < 0 && errno == ENOENT) throw_vanished(file.path());
     if (number < 0) throw_cannot_open(file.path(), errno);
     file.descriptor_ = std::make_shared<const Descriptor>(number);
     recent_.push_front(&file);
@@ -57,7 +56,6 @@ class OpenFiles {
   }
 
   std::mutex mutex_;
-  const size_t most_ = most_open_files();
   std::list<PlannedFile*> recent_;  // used last: first
   std::unordered_map<const PlannedFile*, std::list<PlannedFile*>::iterator> place_;
 };
@@ -73,28 +71,72 @@ OpenFiles& open_files() {
 
 PlannedFile::~PlannedFile() { open_files().forget(*this); }
 
-std::shared_ptr<const Descriptor> PlannedFile::open() {
-  auto descriptor = open_files().use(*this);
+std::shared_ptr<const Descriptor> PlannedFile::open() { return open_files().use(*this); }
+
+void PlannedFile::require_unchanged(const Descriptor& opened) {
   struct stat found {};
-  if (fstat(descriptor->get(), &found) != 0) throw_cannot_open(path_, errno);
-  if (FileIdentity::of(found) != identity_) {
-    open_files().forget(*this);
-    throw_changed(path_);
-  }
-  return descriptor;
+  if (fstat(opened.get(), &found) != 0) throw_cannot_open(path_, errno);
+  if (FileIdentity::of(found) == identity_) return;
+  open_files().forget(*this);
+  throw_changed(path_);
 }
 
-void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes) {
-  constexpr uint64_t most_at_once = 1 << 30;
-  auto* next = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t read = ::pread(file, next, std::min(bytes, most_at_once), static_cast<off_t>(offset));
-    if (read < 0 && errno == EINTR) continue;
-    if (read <= 0) throw ReadFailure(read < 0 ? errno : 0);
-    next += read;
+const FileMap& PlannedFile::map(const Descriptor& descriptor) {
+  std::call_once(mapped_, [&] { map_.emplace(descriptor.get(), identity_.size_bytes); });
+  return *map_;
+}
+
+namespace {
+
+// The rest of a read.
+struct Wanted {
+  int file;
+  uint64_t offset;
+  char* to;
+  uint64_t bytes;
+
+  void advance(ssize_t read) {
     offset += static_cast<uint64_t>(read);
+    to += read;
     bytes -= static_cast<uint64_t>(read);
   }
+  iovec piece() const {
+    constexpr uint64_t most_at_once = 1 << 30;
+    return {to, std::min(bytes, most_at_once)};
+  }
+};
+
+// As far as the page cache has it; false where the kernel or the file system does not know how to ask.
+bool read_what_is_cached(Wanted& wanted) {
+  while (wanted.bytes > 0) {
+    const iovec piece = wanted.piece();
+    const ssize_t read = ::preadv2(wanted.file, &piece, 1, static_cast<off_t>(wanted.offset), RWF_NOWAIT);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0 && errno != EAGAIN) return false;
+    if (read <= 0) return true;
+    wanted.advance(read);
+  }
+  return true;
+}
+
+void read_all(Wanted& wanted) {
+  while (wanted.bytes > 0) {
+    const iovec piece = wanted.piece();
+    const ssize_t read = ::pread(wanted.file, piece.iov_base, piece.iov_len, static_cast<off_t>(wanted.offset));
+    if (read < 0 && errno == EINTR) continue;
+    if (read <= 0) throw ReadFailure(read < 0 ? errno : 0);
+    wanted.advance(read);
+  }
+}
+
+}  // namespace
+
+void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes) {
+  Wanted wanted{file, offset, static_cast<char*>(to), bytes};
+  if (!Pause::is_listened_to() || !read_what_is_cached(wanted)) return read_all(wanted);
+  if (wanted.bytes == 0) return;
+  const Pause pause(PauseFor::disk);
+  read_all(wanted);
 }
 
 }  // namespace headroom

@@ -13,6 +13,10 @@ class RecordSink {
   // `targets` have been checked against `layout`, and both outlive this.
   RecordSink(const ArrayLayout& layout, std::span<const hr_array_target> targets);
 
+  // Whole records, as the file has them. REQUIRES layout.as_in_file.
+  RecordSink(const ArrayLayout& layout, std::byte* records)
+      : layout_(layout), record_bytes_(layout.record_bytes), plain_(records) {}
+
   uint64_t record_bytes() const { return record_bytes_; }
 
   // Where record `index` of the box goes when records are wanted just as they stand in the file; else null.

@@ -9,6 +9,7 @@ namespace headroom {
 
 void register_data_services() {
   register_service(HR_ARRAYS, &arrays_service());
+  register_service(HR_STRINGS, &strings_service());
   register_service(HR_FILES, &files_service());
   register_service(HR_ARRAY_WRITER, &array_writer_service());
   register_service(HR_CACHE, &cache_service());

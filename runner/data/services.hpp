@@ -8,6 +8,7 @@
 namespace headroom {
 
 const hr_arrays& arrays_service();
+const hr_strings& strings_service();
 const hr_files& files_service();
 const hr_array_writer& array_writer_service();
 const hr_cache& cache_service();

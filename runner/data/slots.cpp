@@ -15,15 +15,25 @@ namespace headroom {
 namespace {
 
 constexpr int64_t cache_line = 64;
-constexpr uint64_t huge_page = 2 << 20;
+constexpr uint64_t page = 4096, huge_page = 2 << 20;
 
 int64_t rounded(int64_t bytes) { return (bytes + cache_line - 1) / cache_line * cache_line; }
 
-// Whole huge pages inside a large slot, where the system gives them on request.
-void ask_for_huge_pages(std::byte* memory, uint64_t bytes) {
-  const auto begin = (reinterpret_cast<uintptr_t>(memory) + huge_page - 1) / huge_page * huge_page;
-  const auto end = (reinterpret_cast<uintptr_t>(memory) + bytes) / huge_page * huge_page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+uint64_t rounded_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+// A large slot begins at a huge page, and consists of them as far as it fills them, where the system gives them on
+// request.
+std::byte* map_pages(uint64_t bytes) {
+  const uint64_t spare = bytes >= huge_page ? huge_page - page : 0, whole = rounded_up(bytes, page);
+  void* memory = mmap(nullptr, whole + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  if (spare == 0) return static_cast<std::byte*>(memory);
+  const auto mapped = reinterpret_cast<uintptr_t>(memory), begin = rounded_up(mapped, huge_page);
+  if (begin > mapped) munmap(memory, begin - mapped);
+  if (const uint64_t behind = mapped + spare - begin; behind > 0)
+    munmap(reinterpret_cast<void*>(begin + whole), behind);
+  madvise(reinterpret_cast<void*>(begin), bytes / huge_page * huge_page, MADV_HUGEPAGE);
+  return reinterpret_cast<std::byte*>(begin);
 }
 
 std::byte* map(uint64_t bytes) {
@@ -31,11 +41,17 @@ std::byte* map(uint64_t bytes) {
     note_refusal(static_cast<int64_t>(bytes));
     throw std::bad_alloc();
   }
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  ask_for_huge_pages(static_cast<std::byte*>(memory), bytes);
+  std::byte* memory = map_pages(bytes);
   std::memset(memory, 0, bytes);
-  return static_cast<std::byte*>(memory);
+  return memory;
+}
+
+std::mutex page_lock_mutex;
+PageLock chosen_page_lock;
+
+PageLock page_lock() {
+  const std::lock_guard guard(page_lock_mutex);
+  return chosen_page_lock;
 }
 
 }  // namespace
@@ -60,16 +76,23 @@ Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<boo
   memory_ = map(bytes_);
   account(Owner::batches, static_cast<int64_t>(bytes_));
   for (size_t i = 0; i < fields.size(); ++i) base_.push_back(offset[i] < 0 ? nullptr : memory_ + offset[i]);
+  const PageLock lock = page_lock();
+  if (lock.lock != nullptr && lock.lock(memory_, bytes_)) unlock_ = lock.unlock;
+}
+
+void set_page_lock(PageLock lock) {
+  const std::lock_guard guard(page_lock_mutex);
+  chosen_page_lock = lock;
 }
 
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples) {
-  constexpr int64_t page = 4096;
   int64_t bytes = 0;
   for (const int64_t of_field : sample_bytes) bytes += rounded(of_field * samples);
-  return (bytes + page - 1) / page * page;
+  return static_cast<int64_t>(rounded_up(static_cast<uint64_t>(bytes), page));
 }
 
 Slot::~Slot() {
+  if (unlock_ != nullptr) unlock_(memory_);
   munmap(memory_, bytes_);
   account(Owner::batches, -static_cast<int64_t>(bytes_));
 }

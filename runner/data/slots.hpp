@@ -36,7 +36,16 @@ class Slot {
   std::vector<DLTensor> tensors_;
   uint64_t bytes_ = 0;
   std::byte* memory_ = nullptr;
+  void (*unlock_)(void* memory) = nullptr;  // where it is page-locked
 };
+
+// Page-locks the memory of slots for a GPU (data.pin_memory), where the caller has a device: runner/data knows none.
+struct PageLock {
+  bool (*lock)(void* memory, size_t bytes) = nullptr;  // false: it stays as it is
+  void (*unlock)(void* memory) = nullptr;
+};
+// [control] For slots made from here on.
+void set_page_lock(PageLock lock);
 
 // What a slot takes of the system: `samples` samples of fields that have `sample_bytes` each.
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);

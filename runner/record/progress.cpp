@@ -49,12 +49,15 @@ void Progress::update(int64_t done, const std::vector<std::pair<std::string, dou
 }
 
 void Progress::end(const std::vector<std::pair<std::string, double>>& values) {
+  std::string summary;
+  for (const auto& [name, value] : values) summary += (summary.empty() ? "" : ", ") + shown_value(name, value, "");
+  end(summary);
+}
+
+void Progress::end(const std::string& summary) {
   if (!open_) return;
   open_ = false;
-  std::string line = state_.epoch + ":";
-  for (const auto& [name, value] : values) {
-    line.append(line.ends_with(':') ? " " : ", ").append(shown_value(name, value, ""));
-  }
+  std::string line = state_.epoch + ":" + (summary.empty() ? "" : " ") + summary;
   line += " (" + short_duration(clock_() - epoch_began_) + ")\n";
   put(visible_ ? std::string(clear_line) + line : line);
   visible_ = false;

@@ -27,6 +27,7 @@ class Progress {
   void begin(const std::string& epoch, const std::string& title, int64_t total, int64_t done);
   void update(int64_t done, const std::vector<std::pair<std::string, double>>& values);
   void end(const std::vector<std::pair<std::string, double>>& values);
+  void end(const std::string& summary);
   void say(std::string_view line);
 
  private:

@@ -51,15 +51,18 @@ std::optional<Batch> next_batch(Loader& loader, int64_t done, Retry& retry) {
 std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Retry& retry,
                                  const std::function<bool(int64_t done)>& stop) {
   at::NoGradGuard no_grad;
-  StepSums sums(setup.model->metrics().size(), setup.device, setup.output_metrics());
-  StepSums staged(setup.model->metrics().size(), setup.device, setup.output_metrics());
+  std::optional<StepSums> sums, staged;
+  with_one_retry("the sums of an evaluation", Owner::metrics, setup.device, setup.advice(), [&] {
+    sums.emplace(setup.model->metrics().size(), setup.device, setup.output_metrics());
+    staged.emplace(setup.model->metrics().size(), setup.device, setup.output_metrics());
+  });
   const MetricSample sample = setup.metric_sample(loader, /*training=*/false);
   loader.seek(0);
   int64_t done = 0;
   while (const auto batch = next_batch(loader, done, retry)) {
     const bool want_outputs = sample.contains(static_cast<uint64_t>(done));
     if (stop(++done)) return std::nullopt;
-    add_batch(setup, *batch, step, want_outputs, retry, staged, sums);
+    add_batch(setup, *batch, step, want_outputs, retry, *staged, *sums);
   }
   return sums;
 }

@@ -99,8 +99,16 @@ void TrainingLoop::begin_with(const PlannedStart& planned) {
   eval_retry_.micro_batch().restore(planned.micro_batch);
 }
 
+LoaderTimes TrainingLoop::loader_times() const {
+  LoaderTimes times = train_loader_.times();
+  if (val_loader_ != nullptr) times += val_loader_->times();
+  return times;
+}
+
+double TrainingLoop::seconds() const { return since(run_started_); }
+
 Exit TrainingLoop::run() {
-  started_ = saved_ = Clock::now();
+  run_started_ = started_ = saved_ = Clock::now();
   train_loader_.seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
   report_memory();
   while (!done()) {

@@ -31,7 +31,8 @@ class TrainingLoop {
   const std::string& metric() const { return metric_; }  // that decides which checkpoint is best
   std::string memory_summary() const;                    // one line: peak, limit, gc points, retries
   nlohmann::json memory_json() const;                    // retries and gc points, for the summary
-  double wait_seconds() const { return train_loader_.wait_seconds(); }
+  LoaderTimes loader_times() const;                      // of all loaders, since this process began
+  double seconds() const;                                // since run() began
 
  private:
   bool train_epoch();   // false: stopped by a signal between two windows
@@ -79,7 +80,7 @@ class TrainingLoop {
   std::string metric_;       // experiment.metric
   bool lower_is_better_ = true;
   int64_t interval_samples_ = 0;
-  std::chrono::steady_clock::time_point started_, interval_started_, saved_;
+  std::chrono::steady_clock::time_point run_started_, started_, interval_started_, saved_;
 };
 
 }  // namespace headroom

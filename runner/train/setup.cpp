@@ -61,6 +61,21 @@ nlohmann::json mathematical_options(const OptionTable& table, const OptionValues
   return text.str();
 }
 
+// Opened, and what it opens looked at.
+std::shared_ptr<const Source> open_source(Setup& setup) {
+  const LayoutCensus census;
+  auto source = Source::open(*setup.source_library, setup.data_options);
+  setup.stored = census.total();
+  return source;
+}
+
+// In all of its splits.
+uint64_t samples_of(const Source& source) {
+  uint64_t samples = 0;
+  for (uint32_t split = 0; split < source.splits().size(); ++split) samples += source.length(split);
+  return samples;
+}
+
 }  // namespace
 
 MicroBatch Setup::micro_batch() const {
@@ -101,8 +116,12 @@ int64_t Setup::windows_per_epoch() const {
 std::string Setup::resolved_toml() const {
   std::optional<toml::table> data_synth;
   if (synth) data_synth = options_to_toml(synth->table, synth->values);
+  DecidedValues decided = {{"data.shuffle", "\"" + order.name + "\""}};
+  if (experiment->data.shuffle == "auto" && order.shuffle != Shuffle::grouped)
+    decided["data.grouped.runs"] = decided["data.grouped.run_length"] = "";
+  if (order.shuffle == Shuffle::grouped) decided["data.grouped.run_length"] = std::to_string(order.grouping.run_length);
   return experiment_to_toml(*experiment, options_to_toml(model_table, model_options),
-                            options_to_toml(data_table, data_options), data_synth);
+                            options_to_toml(data_table, data_options), data_synth, decided);
 }
 
 std::string Setup::identity() const {
@@ -118,7 +137,7 @@ std::string Setup::identity() const {
       {"max_groups", e.data.max_groups.value_or(-1)},
       {"window", window_samples()},
       {"seed", e.experiment.seed},
-      {"shuffle", shuffle == Shuffle::global ? "global" : "sequential"},
+      {"shuffle", order.name},
       {"precision", t.precision},
       {"length", {t.epochs, t.max_steps, static_cast<int64_t>(t.drop_last)}},
       {"optimizer",
@@ -134,6 +153,7 @@ std::string Setup::identity() const {
   if (t.early_stop) {
     json["early_stop"] = {t.early_stop->patience, t.early_stop->min_delta, e.experiment.metric, e.experiment.better};
   }
+  if (order.shuffle == Shuffle::grouped) json["grouped"] = {order.grouping.runs, order.grouping.run_length};
   if (e.data.split) json["split"] = {e.data.split->train, e.data.split->val, e.data.split->test, e.data.split->seed};
   if (model->capabilities() & HR_COUPLES_SAMPLES) json["batch_size"] = t.batch_size;
   return Digest().add(json.dump()).hex();
@@ -159,7 +179,8 @@ LoaderOptions Setup::loader_options(bool training) const {
   options.seed = experiment->experiment.seed;
   options.batch_size = experiment->train.batch_size;
   options.samples_per_epoch = training ? static_cast<int64_t>(samples_per_epoch()) : -1;
-  options.shuffle = training ? shuffle : Shuffle::sequential;
+  options.shuffle = training ? order.shuffle : Shuffle::sequential;
+  options.grouping = order.grouping;
   options.augment = training;
   options.num_workers = data.num_workers;
   options.prefetch_factor = data.prefetch_factor;
@@ -188,7 +209,7 @@ CacheSetting Setup::cache_setting() const {
   const DataSection& data = experiment->data;
   CacheSetting setting;
   setting.limit_bytes = data.cache_size_bytes;
-  setting.global_shuffle = shuffle == Shuffle::global;
+  setting.global_shuffle = order.shuffle == Shuffle::global;
   // A sample comes once an epoch, whatever the order; blocks that neighbours share come again soon where they are
   // grouped.
   setting.samples = data.cache_policy == "lru" ? CachePolicy::lru : CachePolicy::planned;
@@ -264,11 +285,13 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
   if (const auto written = synthesise_missing(source_library, setup.synth, setup.data_table, setup.data_options)) {
     spdlog::info("[data] wrote synthetic data to {}", written->string());
   }
+  map_files(experiment.data.memory_map);
+  set_chunk_cache_limit(experiment.data.chunk_cache_size_bytes);
   set_cache_limit(experiment.data.cache_size_bytes);
-  setup.source = Source::open(source_library, setup.data_options);
+  setup.source = open_source(setup);
   setup.content_id = content_id(*setup.source);
   setup.splits = divide(*setup.source, experiment.data);
-  setup.shuffle = experiment.data.shuffle == "sequential" ? Shuffle::sequential : Shuffle::global;
+  setup.order = choose_order(experiment.data, setup.stored, samples_of(*setup.source));
   set_plugin_cache_policy(setup.cache_setting().blocks);
   if (setup.samples_per_epoch() == 0) {
     throw Error(Exit::bad_input, "train.drop_last",
@@ -289,9 +312,9 @@ void read_normalized_copies(Setup& setup, const Normalizer& normalizer,
 }
 
 void build_model(Setup& setup) {
-  start_compute_threads(setup.threads);
   const Experiment& experiment = *setup.experiment;
   with_one_retry("the model", Owner::parameters, setup.device, Advice(experiment, ""), [&] {
+    start_compute_threads(setup.threads);
     setup.model = std::make_unique<Model>(*setup.model_library, setup.model_options, setup.source->fields(),
                                           experiment.experiment.seed);
     setup.dtype = pick_dtype(experiment, *setup.model);

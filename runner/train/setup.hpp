@@ -10,6 +10,7 @@
 #include "data/cache_report.hpp"
 #include "data/kept_statistics.hpp"
 #include "data/loader.hpp"
+#include "data/order_choice.hpp"
 #include "data/synth.hpp"
 #include "plugins/torch_model.hpp"
 #include "train/metric_sample.hpp"
@@ -30,7 +31,8 @@ struct Setup {
   std::string init_id;                           // what [init] starts from, see start_id(); empty: nothing
   std::vector<std::string> standardised_fields;  // that the source delivers so, see read_normalized_copies()
   Splits splits;
-  Shuffle shuffle = Shuffle::global;
+  StoredLayout stored;  // what the source opened
+  OrderChoice order;    // of training
   std::unique_ptr<Model> model;
   std::vector<OutputPair> output_pairs;  // what the host measures beside the model's own metrics
   at::Device device = at::kCPU;

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <spdlog/spdlog.h>
 
+#include "data/loader_report.hpp"
 #include "memory/budget.hpp"
 #include "memory/limits.hpp"
 #include "memory/supervised.hpp"
@@ -11,6 +12,7 @@
 #include "train/loop.hpp"
 #include "train/rescue_record.hpp"
 #include "train/signals.hpp"
+#include "train/threads.hpp"
 
 namespace headroom {
 
@@ -50,7 +52,7 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
                          {"metrics", scalars_json(p.measured.values)},
                          {"channels", p.measured.channels},
                          {"train_seconds", p.train_seconds},
-                         {"loader_wait_seconds", loop.wait_seconds()},
+                         {"data", {{"loader", loader_json(loop.loader_times(), setup.experiment->data)}}},
                          {"peak_resident_bytes", peak_resident_bytes()},
                          {"window_samples", setup.window_samples()},
                          {"memory", loop.memory_json()},
@@ -88,6 +90,8 @@ void print_result(const Setup& setup, const TrainingLoop& loop, const RunFolder&
     std::printf("best %s %.6g at epoch %lld\n", loop.metric().c_str(), p.best, static_cast<long long>(p.best_epoch));
   }
   std::printf("%s\n", loop.memory_summary().c_str());
+  const std::string loader = loader_line(loop.loader_times(), loop.seconds(), setup.experiment->data, auto_threads());
+  if (!loader.empty()) std::printf("%s\n", loader.c_str());
   for (const std::string& line : rescue_lines(setup)) std::printf("%s\n", line.c_str());
   std::printf("run folder: %s\n", folder.path().c_str());
   if (exit != Exit::ok) std::printf("go on with: headroom run --resume %s\n", folder.path().c_str());
@@ -105,6 +109,11 @@ std::string metrics_line(const Setup& setup) {
          std::to_string(section.eval_batches) + " evaluation batches, chosen evenly; the rest on all";
 }
 
+std::string pin_memory_line(const Setup& setup) {
+  if (!setup.device.is_cuda()) return "data.pin_memory: the model computes on the CPU, batches are not page-locked";
+  return "data.pin_memory: batches are not page-locked in this version";
+}
+
 // How far this process may grow; 0: no bound is known.
 int64_t room_bytes() {
   const Rooms rooms = read_rooms();
@@ -118,6 +127,10 @@ void announce(const Setup& setup, RunLog& log) {
   for (const Inert& inert : setup.experiment->inert) log.say(inert.key + ": " + inert.why);
   if (const std::string line = metrics_line(setup); !line.empty()) log.say(line);
   for (const std::string& line : rescue_lines(setup)) log.say(line);
+  const DataSection& data = setup.experiment->data;
+  if (data.pin_memory) log.say(pin_memory_line(setup));
+  if (const std::string line = order_line(data, setup.order, setup.stored); !line.empty()) log.say(line);
+  if (const std::string line = order_warning(data, setup.order); !line.empty()) log.say(line);
   CacheSetting cache = setup.cache_setting();
   cache.room_bytes = room_bytes();
   for (const std::string& line : cache_outlook(cache)) log.say(line);

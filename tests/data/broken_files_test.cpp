@@ -182,6 +182,37 @@ TEST_F(BrokenFile, LockedByAWriter) {
             "HDF5_USE_FILE_LOCKING=FALSE to read it all the same");
 }
 
+// While a program writes and lets others read (SWMR), what stands where is not settled.
+TEST_F(BrokenFile, WrittenWhileOthersMayRead) {
+  int ready[2], done[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(done), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  char byte = 0;
+  if (child == 0) {
+    close(done[1]);
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    const hid_t file = H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    const bool told = write(ready[1], H5Fstart_swmr_write(file) >= 0 ? "y" : "n", 1) == 1;
+    const bool ended = read(done[0], &byte, 1) == 0;
+    H5Fclose(file);
+    _exit(told && ended ? 0 : 1);
+  }
+  close(done[0]);
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  ASSERT_EQ(byte, 'y');
+  const std::string said = failure();
+  close(done[1]);
+  waitpid(child, nullptr, 0);
+  close(ready[0]), close(ready[1]);
+  EXPECT_EQ(said,
+            "IO: 'FILE' is marked as open for writing: a program writes it, or died writing it; in the second case run "
+            "h5clear -s on it");
+  EXPECT_EQ(failure().substr(0, 9), "NOT_FOUND") << "closed, it is a file as any other";
+}
+
 TEST_F(BrokenFile, LeftOpenByAWriterThatDied) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

@@ -31,6 +31,7 @@ struct FakeData {
   std::set<uint64_t> corrupt_in_company;          // ... only together with others
   std::set<uint64_t> not_a_number;
   std::function<double(uint64_t index, int64_t time, int64_t channel)> value;  // of x; unset: see fake_value()
+  std::function<void()> during_read;                                           // before the samples of a read
   bool keyless = false;    // what it says of itself; field "draw" differs all the same
   int delay_us = 0;                                                            // at most, different each time
   std::atomic<int> readers_open{0}, readers_opened{0}, reads{0};
@@ -143,6 +144,7 @@ inline hr_status read(hr_reader* reader, const hr_read* request, hr_error* error
     ++data.in_flight;
     if (data.delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(reads * 7919 % data.delay_us));
     try {
+      if (data.during_read) data.during_read();
       for (uint64_t i = 0; i < request->count; ++i) read_sample(data, *request, i);
     } catch (...) {
       --data.in_flight;

@@ -76,7 +76,7 @@ TEST_F(Faults, TheFileIsWrittenWhileItIsRead) {
 TEST_F(Faults, TheFileVanishesBeforeItsFirstRead) {
   OpenArray array(path_, "x");
   std::filesystem::remove(path_);
-  EXPECT_EQ(failure(array), "'FILE' does not exist; check the path");
+  EXPECT_EQ(failure(array), "'FILE' vanished while it was in use; put it back and start the run again");
 }
 
 TEST_F(Faults, AFileOnceChangedIsPlannedAnew) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "../record/temporary_folder.hpp"
 #include "fake_source.hpp"
@@ -122,6 +123,32 @@ TEST_F(KeptStatistics, ADamagedSidecarIsMeasuredAnewAndMended) {
     EXPECT_FALSE(find().kept);
     EXPECT_TRUE(find().kept);
   }
+}
+
+// Bytes changed, put in and taken out; HEADROOM_FUZZ_MUTATIONS says how often (100).
+TEST_F(KeptStatistics, SidecarsOfAnyBytesAreMeasuredAnew) {
+  const std::string first = text(find().normalizer), whole = read_text(sidecar());
+  const char* told = std::getenv("HEADROOM_FUZZ_MUTATIONS");
+  const int mutations = told != nullptr ? std::atoi(told) : 100;
+  std::mt19937 random(7);
+  int kept = 0;
+  for (int i = 0; i < mutations; ++i) {
+    std::string damaged = whole;
+    for (unsigned change = 0; change <= random() % 8 && !damaged.empty(); ++change) {
+      const size_t at = random() % damaged.size(), length = random() % 20;
+      if (random() % 3 == 0)
+        damaged.erase(at, length);
+      else if (random() % 2 == 0)
+        damaged.insert(at, damaged.substr(random() % (damaged.size() + 1), length));
+      else
+        damaged[at] = static_cast<char>(random());
+    }
+    write_text(sidecar(), damaged);
+    const FoundStatistics found = find();
+    kept += found.kept ? 1 : 0;
+    ASSERT_EQ(text(found.normalizer), first) << "mutation " << i;
+  }
+  EXPECT_LT(kept, mutations / 10) << "only what changed nothing is taken";
 }
 
 // Well-formed, with its check right, and yet not of these fields.

@@ -7,10 +7,15 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <set>
+#include <sys/resource.h>
 #include <thread>
 
 #include "../record/temporary_folder.hpp"
+#include "data/loader_report.hpp"
+#include "data/pause.hpp"
+#include "data/slots.hpp"
 #include "fake_source.hpp"
 #include "memory/budget.hpp"
 #include "memory/ledger.hpp"
@@ -93,23 +98,116 @@ TEST(Loader, BatchesAreTheSameForAnyNumberOfThreads) {
   data.delay_us = 300;
   const auto source = open_fake(data);
   const Normalizer normalizer = Normalizer::measure(*source, train(*source), "exact", 0);
-  std::vector<std::vector<std::string>> runs;
-  for (const int workers : {0, 1, 2, 4, 8}) {
-    for (const bool persistent : {true, false}) {
-      LoaderOptions all = options(workers);
-      all.persistent_workers = persistent;
-      Loader loader(source, train(*source), normalizer, all);
-      loader.seek(3, 0, true);
-      std::vector<std::string> batches;
-      for (int epoch = 0; epoch < 3; ++epoch) {
-        for (std::string& batch : epoch_of(loader)) batches.push_back(std::move(batch));
+  for (const Shuffle shuffle : {Shuffle::global, Shuffle::grouped}) {
+    std::vector<std::vector<std::string>> runs;
+    for (const int workers : {0, 1, 2, 4, 8}) {
+      for (const bool persistent : {true, false}) {
+        LoaderOptions all = options(workers);
+        all.persistent_workers = persistent;
+        all.shuffle = shuffle;
+        all.grouping = {3, 9};
+        Loader loader(source, train(*source), normalizer, all);
+        loader.seek(3, 0, true);
+        std::vector<std::string> batches;
+        for (int epoch = 0; epoch < 3; ++epoch) {
+          for (std::string& batch : epoch_of(loader)) batches.push_back(std::move(batch));
+        }
+        runs.push_back(std::move(batches));
       }
-      runs.push_back(std::move(batches));
     }
+    ASSERT_EQ(runs[0].size(), 36u);
+    for (const auto& run : runs) EXPECT_TRUE(run == runs[0]);
   }
-  ASSERT_EQ(runs[0].size(), 36u);
-  for (const auto& run : runs) EXPECT_TRUE(run == runs[0]);
   EXPECT_EQ(data.readers_open, 0);
+}
+
+// While the one worker waits for the disk, as many others read as batches may be read ahead, and one computes.
+TEST(Loader, ReadsWiderThanItDecodes) {
+  FakeData data;
+  std::atomic<int> waiting{0}, most_waiting{0}, computing{0}, most_computing{0};
+  const auto raise = [](std::atomic<int>& most, int value) {
+    for (int seen = most; seen < value && !most.compare_exchange_weak(seen, value);) continue;
+  };
+  data.during_read = [&] {
+    {
+      const Pause pause(PauseFor::disk);
+      raise(most_waiting, ++waiting);
+      for (int i = 0; i < 2000 && most_waiting < 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      --waiting;
+    }
+    raise(most_computing, ++computing);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    --computing;
+  };
+  const auto source = open_fake(data);
+  LoaderOptions all = options(1);
+  all.prefetch_factor = 4;
+  std::vector<std::string> wide;
+  {
+    Loader loader(source, train(*source), {}, all);
+    loader.seek(3);
+    wide = epoch_of(loader);
+    EXPECT_GT(loader.times().disk, 0);
+  }
+  EXPECT_EQ(most_waiting, 4);
+  EXPECT_EQ(most_computing, 1);
+  EXPECT_GE(data.readers_opened, 4);
+
+  data.during_read = nullptr;
+  data.readers_opened = 0;
+  Loader warm(source, train(*source), {}, all);
+  warm.seek(3);
+  EXPECT_TRUE(epoch_of(warm) == wide);
+  EXPECT_EQ(data.readers_opened, 1) << "nobody waits, nobody stands in";
+}
+
+// A plugin may hold a lock of its own while it waits for the disk: who has the turn then waits for that lock.
+TEST(Loader, APluginThatReadsUnderALockIsNoDeadlock) {
+  FakeData data;
+  std::mutex lock;
+  data.during_read = [&] {
+    const std::lock_guard alone(lock);
+    const Pause pause(PauseFor::disk);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  const auto source = open_fake(data);
+  LoaderOptions all = options(1);
+  all.prefetch_factor = 4;
+  Loader loader(source, train(*source), {}, all);
+  EXPECT_EQ(epoch_of(loader).size(), 12u);
+}
+
+TEST(Loader, KnowsWhereItsTimeGoes) {
+  FakeData data;
+  data.during_read = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
+  const auto source = open_fake(data);
+  for (const int workers : {0, 2}) {
+    Loader loader(source, train(*source), {}, options(workers));
+    epoch_of(loader);
+    const LoaderTimes times = loader.times();
+    EXPECT_EQ(times.batches, 12u);
+    EXPECT_GE(times.decode, 12e-3);
+    EXPECT_EQ(times.disk, 0);
+    EXPECT_GT(times.stall, 0);
+    EXPECT_EQ(times.idle > 0, workers > 0);
+  }
+}
+
+TEST(LoaderReport, SaysWhetherTheLoaderIsTheBottleneckAndWhatToSet) {
+  DataSection data;
+  const auto line = [&](const LoaderTimes& times) { return loader_line(times, 100, data, 4); };
+  EXPECT_EQ(line({}), "");
+  LoaderTimes times{.disk = 1, .decode = 8, .normalize = 1, .stall = 1.2, .batches = 10};
+  EXPECT_EQ(line(times), "the loader kept up: the model waited 1.2 % of the time");
+  times.stall = 43;
+  EXPECT_EQ(line(times),
+            "the loader is the bottleneck: the model waited 43 % of the time; its readers spent 80 % decoding, 10 % "
+            "waiting for the disk, 10 % normalising: raise data.num_workers (2; 4 processors are there)");
+  data.num_workers = 0;
+  EXPECT_NE(line(times).find(": set data.num_workers to 1 or more"), std::string::npos);
+  data.num_workers = 2;
+  times.disk = 20;
+  EXPECT_NE(line(times).find(": raise data.prefetch_factor"), std::string::npos);
 }
 
 TEST(Loader, TrainingKeysChangeWithTheEpochAndEvaluationKeysDoNot) {
@@ -137,7 +235,9 @@ TEST(Loader, ResumesInTheMiddleOfAnEpoch) {
   FakeData data;
   const auto source = open_fake(data);
   for (const int workers : {0, 3}) {
-    Loader loader(source, train(*source), {}, options(workers));
+    LoaderOptions grouped = options(workers);
+    if (workers > 0) grouped.shuffle = Shuffle::grouped, grouped.grouping = {2, 11};
+    Loader loader(source, train(*source), {}, grouped);
     loader.seek(5, 0, true);
     const auto all = epoch_of(loader);
     loader.seek(5, 28, true);
@@ -191,6 +291,72 @@ TEST(Loader, ReusesItsSlots) {
     if (const auto batch = loader.next()) slots.insert(batch->fields[0].data);
   }
   EXPECT_LE(slots.size(), 5u) << "prefetch_factor * num_workers, and the one in use";
+}
+
+TEST(Loader, LargeSlotsBeginAtAHugePage) {
+  FakeData data;
+  data.channels = 100'000;
+  const auto source = open_fake(data);
+  for (const int64_t batch : {1, 2, 3}) {
+    Loader loader(source, train(*source), {}, options(2, batch));
+    const auto first = loader.next();
+    const uint64_t bytes = static_cast<uint64_t>(batch) * 100'000 * fake_times * sizeof(float);
+    if (bytes < 2 << 20) continue;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(first->fields[0].data) % (2 << 20), 0u);
+  }
+}
+
+std::atomic<int64_t> page_locked_bytes{0};
+std::atomic<int> page_locks{0};
+
+TEST(Loader, SlotsArePageLockedByWhoHasADevice) {
+  FakeData data;
+  const auto source = open_fake(data);
+  set_page_lock({[](void* memory, size_t bytes) {
+                   page_locked_bytes += static_cast<int64_t>(bytes);
+                   return memory != nullptr && ++page_locks % 2 == 0;  // every other one fails
+                 },
+                 [](void*) { --page_locks; }});
+  {
+    Loader loader(source, train(*source), {}, options(2));
+    loader.seek(0);
+    EXPECT_EQ(page_locked_bytes, read_ledger().live(Owner::batches));
+    EXPECT_EQ(page_locks, 5);
+    EXPECT_EQ(epoch_of(loader).size(), 12u);
+  }
+  EXPECT_EQ(page_locks, 3) << "the two that were locked were unlocked";
+  set_page_lock({});
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;  // whose allocators and shadows fault when they please
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+long minor_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+TEST(Loader, TouchesNoNewMemoryOnceItRuns) {
+  if (is_sanitized) GTEST_SKIP() << "a sanitizer touches memory of its own";
+  FakeData data;
+  data.channels = 4'000;
+  data.delay_us = 50;
+  const auto source = open_fake(data);
+  const Normalizer normalizer = Normalizer::measure(*source, train(*source), "sampled", 10);
+  for (const int workers : {0, 1, 3}) {
+    Loader loader(source, train(*source), normalizer, options(workers));
+    loader.seek(0, 0, /*continuous=*/true);
+    for (int i = 0; i < 40; ++i) loader.next();
+    const long before = minor_faults();
+    for (int i = 0; i < 120; ++i) loader.next();
+    const long faults = minor_faults() - before;
+    // 110 batches are 12,000 pages; the stack of a thread that comes late, or malloc's arena, may grow by a few.
+    EXPECT_LE(faults, 30) << "with " << workers << " threads";
+  }
 }
 
 // What the relief rung "batches read ahead" leaves of the loaders' memory. A batch that is being read goes the next

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <numeric>
+#include <set>
 #include <vector>
 
 namespace headroom {
@@ -59,6 +60,65 @@ TEST(Order, SeedsAndEpochsDiffer) {
       << "seed and epoch must not be one number";
 }
 
+struct Cut {
+  uint64_t length, runs, run_length;
+};
+
+class EveryGrouping : public testing::TestWithParam<Cut> {};
+
+// Each index once, and each `runs` runs of the cut stay together.
+TEST_P(EveryGrouping, IsAnExactPartitionIntoGroupsOfRuns) {
+  const auto [length, runs, run_length] = GetParam();
+  for (uint64_t epoch = 0; epoch < 40; ++epoch) {  // the short run comes everywhere
+    const Order order(Shuffle::grouped, length, 3, epoch, {runs, run_length});
+    std::vector<bool> seen(length, false);
+    std::set<uint64_t> group, done;
+    uint64_t samples = 0, wanted = 0;
+    for (uint64_t i = 0; i < length; ++i) {
+      const uint64_t index = order.at(i);
+      ASSERT_LT(index, length);
+      ASSERT_FALSE(seen[index]) << index << " comes twice";
+      seen[index] = true;
+      const uint64_t run = index / run_length;
+      ASSERT_FALSE(done.contains(run)) << "run " << run << " was over";
+      if (group.insert(run).second) wanted += std::min(run_length, length - run * run_length);
+      ASSERT_LE(group.size(), runs);
+      if (++samples < wanted || (group.size() < runs && i + 1 < length)) continue;
+      ASSERT_EQ(samples, wanted) << "a group ends with all of its runs";
+      done.merge(group);
+      group.clear();
+      samples = wanted = 0;
+    }
+    EXPECT_EQ(samples, 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuts, EveryGrouping,
+                         testing::Values(Cut{0, 4, 8}, Cut{1, 4, 8}, Cut{2, 1, 1}, Cut{7, 2, 8}, Cut{8, 2, 8},
+                                         Cut{9, 2, 8}, Cut{33, 4, 8}, Cut{100, 3, 7}, Cut{100, 1, 7}, Cut{100, 100, 1},
+                                         Cut{100, 1, 100}, Cut{1000, 7, 30}, Cut{1024, 4, 64}, Cut{3001, 5, 100},
+                                         Cut{5000, 1000000, 1000000}));
+
+TEST(Order, GroupedMixesNeighboursOfRunsFromAllOver) {
+  constexpr uint64_t length = 100'000, runs = 8, run_length = 500;
+  const Order order(Shuffle::grouped, length, 1, 0, {runs, run_length});
+  std::set<uint64_t> first_runs, second_runs;
+  uint64_t neighbours = 0;
+  for (uint64_t i = 0; i < runs * run_length; ++i) {
+    first_runs.insert(order.at(i) / run_length);
+    second_runs.insert(order.at(i + runs * run_length) / run_length);
+    neighbours += order.at(i) + 1 == order.at(i + 1) ? 1 : 0;
+  }
+  EXPECT_EQ(first_runs.size(), runs);
+  EXPECT_EQ(second_runs.size(), runs);
+  EXPECT_LT(neighbours, 20u) << "mixed, not run after run";
+  EXPECT_GT(*first_runs.rbegin() - *first_runs.begin(), runs) << "the runs are not neighbours";
+  const Order next(Shuffle::grouped, length, 1, 1, {runs, run_length});
+  std::set<uint64_t> other_runs;
+  for (uint64_t i = 0; i < runs * run_length; ++i) other_runs.insert(next.at(i) / run_length);
+  EXPECT_NE(other_runs, first_runs) << "another epoch, other company";
+}
+
 // A checkpoint resumes by arithmetic: these orders may never change.
 TEST(Order, IsTheSameForEver) {
   const auto first = all(Order(Shuffle::global, 10, 0, 0));
@@ -66,6 +126,10 @@ TEST(Order, IsTheSameForEver) {
   const Order large(Shuffle::global, 5000000000u, 42, 7);
   EXPECT_EQ(large.at(0), 2103649216u);
   EXPECT_EQ(large.at(4999999999u), 2525626194u);
+  EXPECT_EQ(all(Order(Shuffle::grouped, 10, 0, 0, {2, 3})), (std::vector<uint64_t>{0, 5, 1, 4, 2, 3, 8, 9, 7, 6}));
+  const Order grouped(Shuffle::grouped, 5000000001u, 42, 7, {});
+  EXPECT_EQ(grouped.at(0), 57149963u);
+  EXPECT_EQ(grouped.at(5000000000u), 370428361u);
 }
 
 // Chi-square over epochs; the bounds lie 5 standard deviations above the mean, the draws never change.

@@ -60,7 +60,9 @@ const hr_datasource kFake = {sizeof(hr_datasource),
                              [](const hr_source*, uint64_t) noexcept -> const char* { return nullptr; },
                              [](hr_source*, hr_reader**, hr_error*) noexcept -> hr_status { return HR_OK; },
                              [](hr_reader*) noexcept {},
-                             [](hr_reader*, const hr_read*, hr_error*) noexcept -> hr_status { return HR_OK; }};
+                             [](hr_reader*, const hr_read*, hr_error*) noexcept -> hr_status { return HR_OK; },
+                             nullptr,
+                             nullptr};
 
 std::shared_ptr<const Source> open() { return Source::open(kFake, "fake", host(), nullptr); }
 

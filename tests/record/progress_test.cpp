@@ -239,7 +239,7 @@ TEST_F(ProgressTest, AStreamThatIsGoneIsNoError) {
   Progress progress({.file = -1, .control = true}, 50, clock());
   progress.begin("Epoch 1/2", "train", 10, 0);
   progress.say("nobody listens");
-  progress.end({});
+  progress.end(std::vector<std::pair<std::string, double>>{});
 }
 
 }  // namespace

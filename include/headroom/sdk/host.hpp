@@ -96,6 +96,16 @@ class Host {
         service<hr_arrays>(HR_ARRAYS).list(host_, file.c_str(), group.c_str(), &Listing::visit, &listing, &error),
         error);
   }
+  // A dataset of strings, at most 2^20 of them.
+  std::vector<std::string> strings(const std::filesystem::path& file, const std::string& dataset) const {
+    Texts texts;
+    hr_error error = no_error();
+    const hr_status status =
+        service<hr_strings>(HR_STRINGS).read(host_, file.c_str(), dataset.c_str(), &Texts::visit, &texts, &error);
+    if (texts.problem) std::rethrow_exception(texts.problem);
+    require(status, error);
+    return std::move(texts.values);
+  }
   // nullopt when `object` has no attribute of that name.
   std::optional<Attribute> attribute(const std::filesystem::path& file, const std::string& object,
                                      const std::string& name) const {
@@ -129,6 +139,22 @@ class Host {
       if (problem) std::rethrow_exception(problem);
       require(status, error);
       return std::move(entries);
+    }
+  };
+
+  struct Texts {
+    std::vector<std::string> values;
+    std::exception_ptr problem;
+
+    static int32_t visit(void* context, const char* value) {
+      auto* self = static_cast<Texts*>(context);
+      try {
+        self->values.emplace_back(value);
+        return 0;
+      } catch (...) {
+        self->problem = std::current_exception();
+        return 1;
+      }
     }
   };
 

@@ -1,0 +1,48 @@
+"""What a process and its children have used, from /proc."""
+import os
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def members(root):
+    """The process and all below it that still run."""
+    children = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat") as file:
+                    parent = int(file.read().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(name))
+    found, left = [], [root]
+    while left:
+        found.append(left.pop())
+        left += children.get(found[-1], [])
+    return found
+
+
+def usage(root):
+    """(CPU seconds, minor faults), of processes that have ended too where their parent waited for them."""
+    ticks = faults = 0
+    for process in members(root):
+        try:
+            with open(f"/proc/{process}/stat") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        faults += int(fields[7]) + int(fields[8])
+        ticks += sum(int(field) for field in fields[11:15])
+    return ticks / TICKS_PER_SECOND, faults
+
+
+def memory_bytes(root, kind="Pss"):
+    """A line of smaps_rollup, summed."""
+    total = 0
+    for process in members(root):
+        try:
+            with open(f"/proc/{process}/smaps_rollup") as file:
+                total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith(kind + ":"))
+        except OSError:
+            continue
+    return total

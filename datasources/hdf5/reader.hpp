@@ -1,0 +1,72 @@
+// Reads samples into slots.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "field.hpp"
+#include "headroom/datasource.hpp"
+#include "sampling.hpp"
+#include "sequence.hpp"
+
+namespace hdf5_source {
+
+// What a source offers, resolved: fixed once the source is open, shared by its readers.
+struct Contents {
+  Settings settings;
+  std::vector<FieldLayout> fields;
+  std::vector<sdk::Field> outputs;           // fields, then their masks
+  std::vector<std::string> datasets;         // as the settings name them
+  std::vector<std::vector<uint32_t>> reads;  // fields that one box fills
+  std::vector<uint64_t> crop_extents;        // of the axes a crop is cut from
+  std::vector<Sequence> sequences;
+  struct Split {
+    std::string name;
+    SampleTable samples;
+    std::vector<sdk::Group> groups;
+  };
+  std::vector<Split> splits;
+};
+
+// One a thread. Keeps the sequences it read last open, at most 64.
+class Reader {
+ public:
+  Reader(const sdk::Host& host, const Contents& contents) : host_(host), contents_(&contents) {}
+  void read(const sdk::ReadRequest& request);
+
+ private:
+  struct Open {
+    uint32_t sequence;
+    uint64_t last_use;
+    std::vector<sdk::Array> arrays;  // by dataset
+  };
+  struct Place {  // where one sample comes from
+    uint64_t i = 0;
+    uint32_t sequence = 0;
+    uint64_t start = 0;
+  };
+  // Rows [begin, end) of the sequence that a field reads, and the row of its window they go to.
+  struct Slice {
+    uint64_t begin = 0, end = 0, position = 0;
+  };
+  using Box = std::array<uint64_t, HR_MAX_DIMS>;
+
+  Place place_of(const sdk::ReadRequest& request, uint64_t i) const;
+  const Open& open(uint32_t sequence);
+  void read_fields(const sdk::ReadRequest& request, const Place& place, const std::vector<uint32_t>& fields);
+  void put_padding(std::byte* slot, const FieldLayout& field, const Slice& slice) const;
+  void put_mask(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const;
+  void require_finite(const std::byte* slot, const FieldLayout& field, const Place& place) const;
+
+  static Slice slice_of(const FieldLayout& field, uint64_t start, uint64_t rows);
+
+  sdk::Host host_;
+  const Contents* contents_;
+  std::vector<Open> open_;
+  uint64_t uses_ = 0;
+  std::vector<std::vector<std::byte>> staged_;  // boxes whose elements go to scattered places, by field
+};
+
+}  // namespace hdf5_source

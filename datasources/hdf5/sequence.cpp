@@ -1,0 +1,156 @@
+#include "sequence.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "field.hpp"
+
+namespace hdf5_source {
+
+namespace {
+
+[[noreturn]] void bad(const Sequence& sequence, const FieldSettings& field, const std::string& sentence) {
+  throw sdk::Error(HR_DATA_CORRUPT, place_of(sequence, field) + " " + sentence);
+}
+
+// A missing dataset is the data's, not an option's; the host says what is there instead.
+template <class Ask>
+auto asked(const FieldSettings& field, const Ask& ask) {
+  try {
+    return ask();
+  } catch (const sdk::Error& problem) {
+    if (problem.status() != HR_INVALID_ARGUMENT && problem.status() != HR_NOT_FOUND) throw;
+    throw sdk::Error(HR_DATA_CORRUPT, "field '" + field.name + "': " + problem.what());
+  }
+}
+
+// Whether `value` is the same in `dtype`.
+bool holds(DLDataType dtype, const sdk::Attribute& value) {
+  if (dtype.code == kDLFloat) return true;
+  if (value.type != HR_I64) return false;
+  if (dtype.code == kDLBool) return value.i64 == 0 || value.i64 == 1;
+  const bool is_signed = dtype.code == kDLInt;
+  const int bits = dtype.bits - (is_signed ? 1 : 0);
+  const int64_t most = bits >= 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
+  return value.i64 <= most && value.i64 >= (is_signed ? -most - 1 : 0);
+}
+
+Finding find_attribute(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field) {
+  const auto value =
+      asked(field, [&] { return host.attribute(sequence.file, sequence.object(field.dataset), field.attribute); });
+  if (!value) bad(sequence, field, "has no attribute '" + field.attribute + "'");
+  if (value->type == HR_STRING)
+    bad(sequence, field, "has a string as attribute '" + field.attribute + "'; a number is needed");
+  const DLDataType stored = value->type == HR_I64 ? sdk::i64 : sdk::f64;
+  const DLDataType dtype = delivered_dtype(field, stored);
+  if (!holds(dtype, *value)) {
+    bad(sequence, field,
+        "has " + (std::ostringstream() << value->f64).str() + " as attribute '" + field.attribute + "', which " +
+            dtype_name(dtype) + " does not hold; ask for another dtype");
+  }
+  return {{}, {}, stored, *value};
+}
+
+uint32_t member_of(const sdk::Array& array, const Sequence& sequence, const FieldSettings& field) {
+  const auto& members = array.info().members;
+  std::vector<std::string> names;
+  for (const sdk::ArrayMember& member : members) names.push_back(member.name);
+  if (field.member.empty()) {
+    if (members.empty()) return HR_WHOLE;
+    bad(sequence, field, "holds records with the members " + sdk::listing(names) + "; name one as member");
+  }
+  if (members.empty())
+    bad(sequence, field, "is a plain array without members; take out member = \"" + field.member + "\"");
+  if (const auto i = array.find_member(field.member)) return *i;
+  bad(sequence, field, "has no member '" + field.member + "'; its records hold " + sdk::listing(names));
+}
+
+Finding find_dataset(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field) {
+  const sdk::Array array =
+      asked(field, [&] { return sdk::Array(host, sequence.file, sequence.object(field.dataset)); });
+  const sdk::ArrayInfo& info = array.info();
+  const uint32_t member = member_of(array, sequence, field);
+  Finding finding{info.shape, {}, info.dtype, {}};
+  if (member != HR_WHOLE) {
+    finding.member_shape = info.members[member].shape;
+    finding.stored = info.members[member].dtype;
+  }
+  if (finding.stored.bits == 0) bad(sequence, field, "does not hold numbers; integers, floats and bool can be read");
+  if (field.rows != Rows::all && static_cast<std::size_t>(field.axis) >= info.shape.size()) {
+    bad(sequence, field,
+        "has shape " + shown(info.shape) + " and no axis " + std::to_string(field.axis) + " to count rows along");
+  }
+  // An empty box: the host says whether it converts. A dataset without axes has one element, which is read.
+  std::byte nothing[8] = {};
+  std::vector<std::byte> record;
+  void* room = nothing;
+  if (info.shape.empty()) {
+    uint64_t values = 8;
+    for (const uint64_t extent : finding.member_shape) values *= extent;
+    record.resize(values);
+    room = record.data();
+  }
+  const std::vector<uint64_t> none(info.shape.size(), 0);
+  const hr_array_target target{member, delivered_dtype(field, finding.stored), room, 0};
+  asked(field, [&] { return array.read_box(none, none, {&target, 1}), true; });
+  if (field.rows == Rows::all && std::ranges::find(info.shape, 0u) != info.shape.end())
+    bad(sequence, field, "is empty: its shape is " + shown(info.shape));
+  return finding;
+}
+
+}  // namespace
+
+std::string shown(const std::vector<uint64_t>& shape) {
+  std::string text = "[";
+  for (const uint64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  return text + "]";
+}
+
+std::string Sequence::object(const std::string& dataset) const {
+  if (dataset.starts_with("/")) return dataset;
+  return (group == "/" ? "/" : group + "/") + dataset;
+}
+
+std::string Sequence::name(const std::filesystem::path& folder) const {
+  const std::filesystem::path below = file == folder ? file.filename() : file.lexically_relative(folder);
+  const std::string stem = (below.parent_path() / below.stem()).string();
+  return group == "/" ? stem : stem + ":" + group;
+}
+
+std::string place_of(const Sequence& sequence, const FieldSettings& field) {
+  return "'" + sequence.object(field.dataset) + "' of " + sequence.file.string() + " (field '" + field.name + "')";
+}
+
+std::size_t row_axis(const Settings& settings, const FieldSettings& field, std::size_t axes) {
+  const auto axis = static_cast<std::size_t>(field.axis);
+  return settings.matlab ? axes - 1 - axis : axis;
+}
+
+std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Sequence& sequence) {
+  std::vector<Finding> findings;
+  const FieldSettings* shortest = nullptr;
+  const FieldSettings* longest = nullptr;
+  uint64_t least = 0, most = 0;
+  sequence.attributes.clear();
+  for (const FieldSettings& field : settings.fields) {
+    const bool is_attribute = !field.attribute.empty();
+    const Finding& finding = findings.emplace_back(is_attribute ? find_attribute(host, sequence, field)
+                                                                : find_dataset(host, sequence, field));
+    if (is_attribute) {
+      sequence.attributes.resize(settings.fields.size());
+      sequence.attributes[findings.size() - 1] = finding.attribute;
+    }
+    if (field.rows == Rows::all) continue;
+    const uint64_t rows = finding.shape[row_axis(settings, field, finding.shape.size())];
+    if (shortest == nullptr || rows < least) shortest = &field, least = rows;
+    if (longest == nullptr || rows > most) longest = &field, most = rows;
+  }
+  sequence.rows = shortest == nullptr ? 1 : least;
+  if (least != most) {
+    sequence.uneven = place_of(sequence, *shortest) + " has " + std::to_string(least) + " rows, " +
+                      sequence.object(longest->dataset) + " has " + std::to_string(most);
+  }
+  return findings;
+}
+
+}  // namespace hdf5_source

@@ -1,0 +1,48 @@
+// One sequence: a file, or one of its groups, whose datasets run along the same rows.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "headroom/datasource.hpp"
+#include "settings.hpp"
+
+namespace hdf5_source {
+
+// What one field finds in one sequence.
+struct Finding {
+  std::vector<uint64_t> shape;         // of the dataset; {} for an attribute
+  std::vector<uint64_t> member_shape;  // of an array member
+  DLDataType stored{};
+  sdk::Attribute attribute;  // where the field is one
+};
+
+struct Sequence {
+  std::filesystem::path file;
+  std::string group;                       // "/" or "/data/demo_0"
+  uint64_t rows = 0;                       // of the shortest of its datasets; 1 where no field counts rows
+  std::vector<sdk::Attribute> attributes;  // by field; empty where no field is one
+
+  std::string uneven = {};  // says which of its datasets have more rows than that; "" where none has
+
+  // Where a dataset, as a field names it, stands in the file.
+  std::string object(const std::string& dataset) const;
+  // "demo_0 of /data/low_dim.hdf5", for sentences and for groups.
+  std::string name(const std::filesystem::path& folder) const;
+};
+
+// The axis of the dataset along which its rows are counted, as the file has it; MATLAB's order is the file's reversed.
+std::size_t row_axis(const Settings& settings, const FieldSettings& field, std::size_t axes);
+
+// Looks at every field's object: shapes and types, no values but attributes. Throws HR_DATA_CORRUPT naming file, object
+// and field for what is not as the field needs it.
+std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Sequence& sequence);
+
+// "'/action' of /data/a.hdf5 (field 'action')"
+std::string place_of(const Sequence& sequence, const FieldSettings& field);
+
+// "[400, 14]"
+std::string shown(const std::vector<uint64_t>& shape);
+
+}  // namespace hdf5_source

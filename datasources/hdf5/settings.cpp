@@ -1,0 +1,180 @@
+#include "settings.hpp"
+
+#include <algorithm>
+
+namespace hdf5_source {
+
+namespace {
+
+constexpr int64_t kMost = int64_t{1} << 24;  // rows of a window, a stride or an offset
+
+std::string text_or_empty(const sdk::Options& options, const char* name) {
+  return options.has(name) ? options.string(name) : "";
+}
+
+sdk::OptionList field_options() {
+  using namespace sdk;
+  return {
+      opt_string("name").required().help("what models call the field"),
+      opt_string("dataset").required().help("its path in the file; below each group where it does not begin with '/'"),
+      opt_string("member").help("of a dataset of records (a compound): the member"),
+      opt_string("attribute").help("an attribute of `dataset` (here a group or dataset) instead of its values"),
+      opt_string("dtype")
+          .def("auto")
+          .choices({"auto", "float32", "float64", "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32",
+                    "uint64", "int64"})
+          .help("what a sample holds; auto: as stored, but float64 and float16 arrive as float32"),
+      opt_string("rows")
+          .def("window")
+          .choices({"window", "row", "all"})
+          .help("window: rows from the sample's first on; row: that one row; all: the whole dataset, for each sample"),
+      opt_i64("length").min(1).max(kMost).help("rows of the window, where it is not window_size"),
+      opt_i64("offset").def(0).min(-kMost).max(kMost).help("rows from the sample's first row to the field's"),
+      opt_string("pad")
+          .def("none")
+          .choices({"none", "zeros", "edge"})
+          .help("beyond the ends of a sequence: zeros, or its first and last row again; none: no such samples"),
+      opt_string("pad_mask").help("a further field of this name: bool for each row of the window, true for padding"),
+      opt_i64("axis").def(0).min(0).max(7).help("of the dataset, along which rows are counted"),
+      opt_strings("axes").help("names of a sample's axes, as [\"time\", \"channel\"]"),
+      opt_string("unit").help("\"V\", \"rad\", ..."),
+      opt_bool("normalize").def(false).help("standardise it: (x - mean) / std"),
+      opt_i64("channel_axis")
+          .min(-1)
+          .max(7)
+          .help("axis of a sample with statistics of their own; -1: one statistic "
+                "for all; default: the last axis"),
+  };
+}
+
+FieldSettings read_field(const sdk::Options& options, const std::optional<uint64_t>& window_size) {
+  FieldSettings field;
+  field.name = options.string("name");
+  const std::string what = "field '" + field.name + "' ";
+  field.dataset = options.string("dataset");
+  field.member = text_or_empty(options, "member");
+  field.attribute = text_or_empty(options, "attribute");
+  field.dtype = options.string("dtype");
+  const std::string rows = options.string("rows"), pad = options.string("pad");
+  field.rows = rows == "window" ? Rows::window : rows == "row" ? Rows::row : Rows::all;
+  field.pad = pad == "zeros" ? Pad::zeros : pad == "edge" ? Pad::edge : Pad::none;
+  field.offset = options.i64("offset");
+  field.pad_mask = text_or_empty(options, "pad_mask");
+  field.axis = options.i64("axis");
+  if (options.has("axes")) field.axes = options.list_string("axes");
+  field.unit = text_or_empty(options, "unit");
+  field.normalize = options.boolean("normalize");
+  if (options.has("channel_axis")) field.channel_axis = options.i64("channel_axis");
+
+  if (!field.attribute.empty()) {
+    if (!field.member.empty()) sdk::invalid(what + "names an attribute and a member; an attribute has no members");
+    field.rows = Rows::all;
+  }
+  if (field.rows == Rows::window) {
+    if (!options.has("length") && !window_size)
+      sdk::invalid(what +
+                   "takes a window of rows, but neither window_size nor its length is set; set one of them, or "
+                   "rows = \"row\" or \"all\"");
+    field.length = options.has("length") ? static_cast<uint64_t>(options.i64("length")) : *window_size;
+  } else if (options.has("length")) {
+    sdk::invalid(what + "sets length with rows = \"" + rows + "\"; a length belongs to rows = \"window\"");
+  }
+  if (field.rows == Rows::row) field.length = 1;
+  if (field.rows == Rows::all && (field.pad != Pad::none || field.offset != 0))
+    sdk::invalid(what + "sets pad or offset, but takes all rows; they belong to rows = \"window\" or \"row\"");
+  if (!field.pad_mask.empty() && field.pad == Pad::none)
+    sdk::invalid(what + "names a pad_mask, but pad = \"none\"; set pad = \"zeros\" or \"edge\"");
+  return field;
+}
+
+SplitSettings read_split(const sdk::Options& options) {
+  SplitSettings split;
+  split.name = options.string("name");
+  if (options.has("files")) split.files = options.list_string("files");
+  split.mask = text_or_empty(options, "mask");
+  if (split.files.empty() == split.mask.empty())
+    sdk::invalid("split '" + split.name + "' needs either files (patterns) or mask (a dataset of group names)");
+  return split;
+}
+
+void require_different_names(const Settings& settings) {
+  std::vector<std::string> names;
+  for (const FieldSettings& field : settings.fields) {
+    names.push_back(field.name);
+    if (!field.pad_mask.empty()) names.push_back(field.pad_mask);
+  }
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice != names.end()) sdk::invalid("two fields have the name '" + *twice + "'; give each its own");
+  std::vector<std::string> splits;
+  for (const SplitSettings& split : settings.splits) splits.push_back(split.name);
+  std::ranges::sort(splits);
+  const auto same = std::ranges::adjacent_find(splits);
+  if (same != splits.end()) sdk::invalid("two splits have the name '" + *same + "'; one is enough");
+}
+
+void read_crop(const sdk::Options& options, Settings& settings) {
+  settings.crop_axes = options.list_string("crop_axes");
+  if (!options.has("crop")) return;
+  for (const int64_t extent : options.list_i64("crop")) settings.crop.push_back(static_cast<uint64_t>(extent));
+  if (settings.crop.size() != settings.crop_axes.size())
+    sdk::invalid("crop has " + std::to_string(settings.crop.size()) + " values for the " +
+                 std::to_string(settings.crop_axes.size()) + " axes " + sdk::listing(settings.crop_axes) +
+                 "; give one for each");
+}
+
+}  // namespace
+
+sdk::OptionList option_list() {
+  using namespace sdk;
+  return {
+      opt_path("path").required().help("folder of HDF5 files, or one file"),
+      opt_strings("files")
+          .def("[\"*.hdf5\", \"*.h5\", \"*.mat\"]")
+          .help("patterns below a folder `path`: * and ? within a name, ** for any folders"),
+      opt_string("groups").def("/").help(
+          "HDF5 groups, each a sequence of its own: \"/data/*\"; /: the whole file is one"),
+      opt_string("sample")
+          .def("windows")
+          .choices({"windows", "one_per_group"})
+          .help("windows: at every stride of each sequence; one_per_group: one of each, in training at a random row"),
+      opt_i64("window_size").min(1).max(kMost).help("rows of fields with rows = \"window\""),
+      opt_i64("stride").def(1).min(1).max(kMost).help("rows from one sample's first row to the next"),
+      opt_bool("jitter").def(true).help("in training, a window starts up to stride - 1 rows later"),
+      opt_i64s("crop").min(1).help("extents of a box cut from the crop_axes: in training anywhere, else in the middle"),
+      opt_strings("crop_axes").def("[\"height\", \"width\"]").help("of the fields that have axes of these names"),
+      opt_bool("matlab").def(false).help("axes as MATLAB's size() shows them, for files of MATLAB v7.3"),
+      opt_bool("check_finite").def(true).help("NaN and infinite values are an error that names their place"),
+      opt_f64("sample_rate_hz").def(0.0).min(0.0).help("rows a second, told to models; 0: none"),
+      opt_tables("fields", field_options()).required().help("one table a field"),
+      opt_tables("splits", {opt_string("name").required().choices({"train", "val", "test"}).help("the split"),
+                            opt_strings("files").help("patterns below `path`"),
+                            opt_string("mask").help("a dataset that names the groups, as robomimic's /mask/train")})
+          .help("splits that the layout defines; without them the host divides the sequences"),
+  };
+}
+
+Settings read_settings(const sdk::Options& options) {
+  Settings settings;
+  settings.path = options.path("path");
+  settings.files = options.list_string("files");
+  settings.groups = options.string("groups");
+  settings.one_per_group = options.string("sample") == "one_per_group";
+  settings.stride = static_cast<uint64_t>(options.i64("stride"));
+  settings.jitter = options.boolean("jitter");
+  settings.matlab = options.boolean("matlab");
+  settings.check_finite = options.boolean("check_finite");
+  settings.sample_rate_hz = options.f64("sample_rate_hz");
+  read_crop(options, settings);
+  std::optional<uint64_t> window_size;
+  if (options.has("window_size")) window_size = static_cast<uint64_t>(options.i64("window_size"));
+  for (const sdk::Options& field : options.tables("fields")) settings.fields.push_back(read_field(field, window_size));
+  if (settings.fields.empty()) sdk::invalid("fields is empty; name at least one, with its dataset");
+  if (options.has("splits")) {
+    for (const sdk::Options& split : options.tables("splits")) settings.splits.push_back(read_split(split));
+  }
+  require_different_names(settings);
+  return settings;
+}
+
+}  // namespace hdf5_source

@@ -1,0 +1,168 @@
+#include "source.hpp"
+
+#include <algorithm>
+
+#include "glob.hpp"
+#include "splits.hpp"
+
+namespace hdf5_source {
+
+namespace {
+
+std::vector<std::filesystem::path> files_of(const sdk::Host& host, const Settings& settings) {
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(settings.path, unknown)) {
+    if (std::filesystem::exists(settings.path, unknown)) return {settings.path};
+    const bool pattern = settings.path.string().find_first_of("*?") != std::string::npos;
+    throw sdk::Error(HR_NOT_FOUND, settings.path.string() + " does not exist" +
+                                       (pattern ? "; name the folder as path and give patterns as files = [\"*.hdf5\"]"
+                                                : "; path is a folder of HDF5 files, or one file"));
+  }
+  auto files = find_files(host, settings.path, settings.files);
+  if (files.empty())
+    throw sdk::Error(HR_NOT_FOUND, "no file in " + settings.path.string() + " matches " + sdk::listing(settings.files));
+  return files;
+}
+
+}  // namespace
+
+Source::Source(const sdk::Host& host, const sdk::Options& options) : host_(host) {
+  contents_.settings = read_settings(options);
+  files_ = files_of(host, contents_.settings);
+  find_sequences();
+  share_reads();
+  require_one_crop();
+  add_splits();
+}
+
+void Source::find_sequences() {
+  const Settings& settings = contents_.settings;
+  for (const std::filesystem::path& file : files_) {
+    const std::vector<std::string> groups = find_groups(host_, file, settings.groups);
+    if (groups.empty()) {
+      throw sdk::Error(HR_DATA_CORRUPT, file.string() + " has no group that matches groups = \"" + settings.groups +
+                                            "\"; leave the file out, or mend the pattern");
+    }
+    for (const std::string& group : groups) {
+      host_.throw_if_cancelled();
+      Sequence sequence;
+      sequence.file = file;
+      sequence.group = group;
+      const std::vector<Finding> findings = examine(host_, settings, sequence);
+      if (contents_.fields.empty()) take_layout(sequence, findings);
+      for (std::size_t f = 0; f < findings.size(); ++f) {
+        require_same(contents_.fields[f], contents_.sequences.empty() ? sequence : contents_.sequences.front(),
+                     sequence, findings[f]);
+      }
+      contents_.sequences.push_back(std::move(sequence));
+    }
+  }
+  const auto uneven = [](const Sequence& sequence) { return !sequence.uneven.empty(); };
+  const auto first = std::ranges::find_if(contents_.sequences, uneven);
+  if (first == contents_.sequences.end()) return;
+  host_.warn(
+      std::to_string(std::ranges::count_if(contents_.sequences, uneven)) + " of " +
+      std::to_string(contents_.sequences.size()) +
+      " sequences have datasets of different lengths, and what the shortest lacks is left out: " + first->uneven);
+}
+
+void Source::take_layout(const Sequence& sequence, const std::vector<Finding>& findings) {
+  const Settings& settings = contents_.settings;
+  for (std::size_t f = 0; f < findings.size(); ++f)
+    contents_.fields.push_back(layout_of(settings, settings.fields[f], sequence, findings[f]));
+  for (const FieldLayout& field : contents_.fields) contents_.outputs.push_back(described(settings, field));
+  for (FieldLayout& field : contents_.fields) {
+    if (field.settings.pad_mask.empty()) continue;
+    field.mask_field = static_cast<uint32_t>(contents_.outputs.size());
+    contents_.outputs.push_back(described_mask(field));
+  }
+}
+
+// Members of one dataset with the same rows come out of one read.
+void Source::share_reads() {
+  for (uint32_t f = 0; f < contents_.fields.size(); ++f) {
+    FieldLayout& field = contents_.fields[f];
+    if (field.is_attribute()) continue;
+    const FieldSettings& own = field.settings;
+    const auto name = std::ranges::find(contents_.datasets, own.dataset);
+    field.dataset = static_cast<std::size_t>(name - contents_.datasets.begin());
+    if (name == contents_.datasets.end()) contents_.datasets.push_back(own.dataset);
+    const auto same = std::ranges::find_if(contents_.reads, [&](const auto& read) {
+      const FieldLayout& other = contents_.fields[read.front()];
+      return other.dataset == field.dataset && other.rows_along == field.rows_along && other.crop == field.crop &&
+             other.settings.offset == own.offset && other.settings.length == own.length &&
+             other.settings.pad == own.pad;
+    });
+    if (same == contents_.reads.end()) {
+      contents_.reads.push_back({f});
+    } else {
+      same->push_back(f);
+    }
+  }
+}
+
+// One box is drawn for all fields.
+void Source::require_one_crop() {
+  const Settings& settings = contents_.settings;
+  for (std::size_t k = 0; k < settings.crop.size(); ++k) {
+    const FieldLayout* first = nullptr;
+    for (const FieldLayout& field : contents_.fields) {
+      const auto axis = std::ranges::find(field.crop, static_cast<int>(k));
+      if (axis == field.crop.end()) continue;
+      const uint64_t extent = field.finding.shape[static_cast<std::size_t>(axis - field.crop.begin())];
+      if (first == nullptr) {
+        first = &field;
+        contents_.crop_extents.push_back(extent);
+      } else if (contents_.crop_extents.back() != extent) {
+        sdk::invalid("axis '" + settings.crop_axes[k] + "' has " + std::to_string(contents_.crop_extents.back()) +
+                     " elements in field '" + first->settings.name + "' and " + std::to_string(extent) + " in field '" +
+                     field.settings.name + "'; one crop needs them equal");
+      }
+    }
+    if (first == nullptr)
+      sdk::invalid("no field has an axis '" + settings.crop_axes[k] + "' to crop; name the axes of fields with axes");
+  }
+}
+
+void Source::add_splits() {
+  const Settings& settings = contents_.settings;
+  const Reach reach(settings.fields);
+  uint64_t longest = 0, too_short = 0;
+  std::string shortest;
+  for (const SplitMembers& members : divide(host_, settings, contents_.sequences)) {
+    Contents::Split split{members.name, SampleTable(settings.one_per_group, settings.stride), {}};
+    for (const uint32_t s : members.sequences) {
+      const Sequence& sequence = contents_.sequences[s];
+      longest = std::max(longest, sequence.rows);
+      const auto starts = reach.starts(sequence.rows);
+      if (!starts) {
+        if (too_short++ == 0) shortest = sequence.name(settings.path) + " with " + std::to_string(sequence.rows);
+        continue;
+      }
+      const uint64_t first = split.samples.length();
+      split.groups.push_back({sequence.name(settings.path), first, split.samples.add(s, *starts)});
+    }
+    contents_.splits.push_back(std::move(split));
+  }
+  const std::string needed = std::to_string(reach.rows()) + " rows that a sample needs";
+  if (std::ranges::all_of(contents_.splits, [](const auto& split) { return split.samples.length() == 0; })) {
+    sdk::invalid("none of the " + std::to_string(contents_.sequences.size()) + " sequences of " +
+                 settings.path.string() + " has the " + needed + "; the longest has " + std::to_string(longest));
+  }
+  if (too_short > 0) {
+    host_.warn(std::to_string(too_short) + " of " + std::to_string(contents_.sequences.size()) +
+               " sequences have not the " + needed + ", first " + shortest + ": left out");
+  }
+}
+
+std::vector<std::string> Source::splits() const {
+  std::vector<std::string> names;
+  for (const auto& split : contents_.splits) names.push_back(split.name);
+  return names;
+}
+
+uint64_t Source::length(uint32_t split) const {
+  return split < contents_.splits.size() ? contents_.splits[split].samples.length() : 0;
+}
+
+}  // namespace hdf5_source

@@ -1,0 +1,42 @@
+// datasources/hdf5/: data of one's own, described in the experiment file. This is its front door; settings.hpp has the
+// options, sequence.hpp what a file holds, field.hpp how values come into a sample, sampling.hpp the arithmetic,
+// reader.hpp the reading.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "headroom/datasource.hpp"
+#include "reader.hpp"
+
+namespace hdf5_source {
+
+class Source {
+ public:
+  static sdk::OptionList options() { return option_list(); }
+
+  // Looks at every sequence once: shapes, types and attributes.
+  Source(const sdk::Host& host, const sdk::Options& options);
+
+  std::vector<sdk::Field> fields() const { return contents_.outputs; }
+  std::vector<std::string> splits() const;
+  uint64_t length(uint32_t split) const;
+  std::vector<sdk::Group> groups(uint32_t split) const { return contents_.splits.at(split).groups; }
+  std::vector<std::filesystem::path> files() const { return files_; }
+
+  Reader make_reader() const { return Reader(host_, contents_); }
+
+ private:
+  void find_sequences();
+  void take_layout(const Sequence& sequence, const std::vector<Finding>& findings);
+  void share_reads();
+  void require_one_crop();
+  void add_splits();
+
+  sdk::Host host_;
+  Contents contents_;
+  std::vector<std::filesystem::path> files_;
+};
+
+}  // namespace hdf5_source

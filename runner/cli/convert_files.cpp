@@ -1,0 +1,108 @@
+#include "cli/convert_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fcntl.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include "data/descriptor.hpp"
+#include "error.hpp"
+#include "record/output_file.hpp"
+
+namespace headroom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) { throw Error(Exit::bad_input, "data convert", sentence); }
+
+bool lies_below(const fs::path& inner, const fs::path& outer) {
+  const auto [at, end] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
+  return at == outer.end();
+}
+
+}  // namespace
+
+bool is_hdf5_name(const fs::path& file) {
+  static constexpr std::array names = {".hdf5", ".h5", ".mat", ".hdf", ".he5"};
+  return std::ranges::find(names, file.extension()) != names.end();
+}
+
+std::vector<fs::path> regular_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, failed);
+  if (failed) refuse(folder.string() + " cannot be listed: " + failed.message());
+  for (; entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
+    const bool hidden = entry->path().filename().string().starts_with(".");
+    if (hidden && entry->is_directory(failed)) entry.disable_recursion_pending();
+    if (!hidden && entry->is_regular_file(failed)) files.push_back(entry->path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+ConvertRecord::ConvertRecord(fs::path folder, std::string options)
+    : folder_(std::move(folder)), file_(folder_ / ".headroom-convert.jsonl"), options_(std::move(options)) {
+  std::ifstream stream(file_);
+  for (std::string line; std::getline(stream, line);) lines_.push_back(line);
+}
+
+std::string ConvertRecord::line_of(const ConvertItem& item, const fs::path& written) const {
+  struct stat source {
+  }, target{};
+  if (::stat(item.from.c_str(), &source) != 0 || ::stat(written.c_str(), &target) != 0) return "";
+  std::error_code failed;
+  const nlohmann::json line = {{"format", 1},
+                               {"file", item.to.lexically_relative(folder_).string()},
+                               {"size_bytes", target.st_size},
+                               {"from", fs::weakly_canonical(item.from, failed).string()},
+                               {"from_size_bytes", source.st_size},
+                               {"from_modified_ns", source.st_mtim.tv_sec * 1'000'000'000LL + source.st_mtim.tv_nsec},
+                               {"options", options_}};
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+bool ConvertRecord::has(const ConvertItem& item) const {
+  const std::string line = line_of(item, item.to);
+  return !line.empty() && std::ranges::find(lines_, line) != lines_.end();
+}
+
+void ConvertRecord::add(const ConvertItem& item, const fs::path& partial) {
+  lines_.push_back(line_of(item, partial));
+  const Descriptor file(::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw cannot_write(file_, errno);
+  const std::string line = lines_.back() + "\n";
+  write_all(file.get(), std::as_bytes(std::span(line)), file_);
+  if (::fsync(file.get()) != 0 && errno != EINVAL) throw cannot_write(file_, errno);
+}
+
+std::vector<ConvertItem> files_to_convert(const fs::path& from, const fs::path& to, const ConvertRecord& record) {
+  std::error_code failed;
+  if (!fs::exists(from, failed)) refuse(from.string() + " does not exist");
+  const fs::path source = fs::weakly_canonical(from, failed), target = fs::weakly_canonical(to, failed);
+  if (source == target) refuse("--out " + to.string() + " is the file itself; the original is never overwritten");
+  std::vector<ConvertItem> items;
+  if (!fs::is_directory(from, failed)) {
+    if (fs::is_directory(to, failed)) refuse("--out " + to.string() + " is a folder; name the file to write");
+    items.push_back({from, to});
+  } else {
+    if (fs::is_regular_file(to, failed)) refuse("--out " + to.string() + " is a file; name the folder to write");
+    if (lies_below(target, source)) refuse("--out " + to.string() + " lies inside " + from.string());
+    for (const fs::path& file : regular_files(from))
+      items.push_back({file, to / file.lexically_relative(from), is_hdf5_name(file)});
+    if (items.empty()) refuse("no file lies below " + from.string());
+  }
+  for (ConvertItem& item : items) {
+    item.done = record.has(item);
+    if (!item.done && fs::exists(item.to, failed)) {
+      refuse(item.to.string() + " is there already, and not from this conversion; remove it, or choose another --out");
+    }
+  }
+  return items;
+}
+
+}  // namespace headroom

@@ -1,0 +1,41 @@
+// Which files a conversion has to do, and which an earlier one has done.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+bool is_hdf5_name(const std::filesystem::path& file);  // *.hdf5, *.h5, *.mat, ...
+
+// Regular files below `folder`, sorted; names with a leading dot are left out.
+std::vector<std::filesystem::path> regular_files(const std::filesystem::path& folder);
+
+struct ConvertItem {
+  std::filesystem::path from, to;
+  bool is_hdf5 = true;  // else copied as it is
+  bool done = false;    // by an earlier conversion, from the same file with the same options
+};
+
+// A line for each finished file, in `.headroom-convert.jsonl` of the folder that gets them. It is written just before
+// the file gets its name: a file that is there and has a line is whole.
+class ConvertRecord {
+ public:
+  // `options`: what was asked for, as text.
+  ConvertRecord(std::filesystem::path folder, std::string options);
+  bool has(const ConvertItem& item) const;
+  void add(const ConvertItem& item, const std::filesystem::path& partial);
+
+ private:
+  std::string line_of(const ConvertItem& item, const std::filesystem::path& written) const;
+  std::filesystem::path folder_, file_;
+  std::string options_;
+  std::vector<std::string> lines_;
+};
+
+// Throws Error(bad_input) where something would be overwritten.
+std::vector<ConvertItem> files_to_convert(const std::filesystem::path& from, const std::filesystem::path& to,
+                                          const ConvertRecord& record);
+
+}  // namespace headroom

@@ -1,0 +1,32 @@
+// headroom.strings/1.
+
+#include "data/hdf5_child.hpp"
+#include "data/hdf5_object.hpp"
+#include "data/services.hpp"
+
+namespace headroom {
+
+namespace {
+
+hr_status read_all(const hr_host*, const char* path, const char* dataset, int32_t (*visit)(void*, const char*),
+                   void* context, hr_error* error) HR_NOEXCEPT {
+  return sdk::guard(error, [&] {
+    Hdf5Question question;
+    question.kind = Hdf5Question::Kind::strings;
+    question.path = text(path, "path");
+    question.object = absolute_name(text(dataset, "dataset's name"));
+    const std::vector<std::string> strings = ask_hdf5(std::move(question)).strings;
+    for (const std::string& one : strings) {  // the visitor may call the service again
+      if (visit(context, one.c_str()) != 0) return;
+    }
+  });
+}
+
+}  // namespace
+
+const hr_strings& strings_service() {
+  static const hr_strings table{sizeof(hr_strings), 0, read_all};
+  return table;
+}
+
+}  // namespace headroom
