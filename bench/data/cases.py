@@ -63,7 +63,7 @@ def contenders(case):
     if case["guides"]:
         result["guides' recipe"] = python("plain", 2, order="global")
     result["tuned w0"], result["tuned w2"] = python("tuned", 0), python("tuned", 2)
-    result["headroom"] = {"plugin": case["headroom"]["plugin"]}
+    result["headroom"], result["headroom map"] = {"memory_map": False}, {"memory_map": True}
     return result
 
 
@@ -73,11 +73,11 @@ def python_settings(case, contender, folder, seconds):
             "chunk_cache_bytes": case["chunk_cache_bytes"], **case["settings"], **contender}
 
 
-def headroom_settings(case, build, folder, seconds):
+def headroom_settings(case, contender, build, folder, seconds):
     return {"plugin": os.path.join(build, "lib", "headroom", case["headroom"]["plugin"] + ".so"),
             "batch_size": case["batch"], "num_workers": 2, "shuffle": case["order"], "cold": case["cold"],
             "seconds": seconds, "warm_up": case["warm_up"], "most_samples": case["most_samples"],
-            "chunk_cache_size": case["chunk_cache_bytes"],
+            "chunk_cache_size": case["chunk_cache_bytes"], **contender,
             "options": {"path": os.path.join(folder, case["files"]), **case["headroom"]["options"]}}
 
 

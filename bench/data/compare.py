@@ -48,8 +48,8 @@ class Bench:
         settings = cases.python_settings(case, contender, self.folder, self.seconds)
         return answer_of([self.python, os.path.join(HERE, "python_loader.py"), json.dumps(settings)])
 
-    def headroom(self, case):
-        settings = cases.headroom_settings(case, self.build, self.folder, self.seconds)
+    def headroom(self, case, contender):
+        settings = cases.headroom_settings(case, contender, self.build, self.folder, self.seconds)
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.writelines(f"{key} = {toml(value)}\n" for key, value in settings.items())
             file.flush()
@@ -67,7 +67,8 @@ class Bench:
         contenders = list(cases.contenders(case).items())
         first = number % len(contenders)
         for name, settings in contenders[first:] + contenders[:first]:
-            result = self.headroom(case) if name == "headroom" else self.python_loader(case, settings)
+            run = self.headroom if name.startswith("headroom") else self.python_loader
+            result = run(case, settings)
             rounds.setdefault(name, []).append(result)
         rounds.setdefault("ceiling", []).append(self.ceiling(case))
 

@@ -29,7 +29,7 @@ def main():
         case = {**emg, "settings": {"stride": stride}, "headroom": {**emg["headroom"], "options": {
             **emg["headroom"]["options"], "stride": stride}}}
         found["plain w0"].append(bench.python_loader(case, cases.contenders(case)["plain w0"]))
-        found["headroom"].append(bench.headroom(case))
+        found["headroom"].append(bench.headroom(case, {}))
     for name, (few, many) in found.items():
         windows = many["samples_per_epoch"] - few["samples_per_epoch"]
         each = (many["anonymous_bytes"] - few["anonymous_bytes"]) / windows

@@ -93,7 +93,7 @@ class Measurement:
             self.next()
         result.update(self.speed())
         result["samples_per_epoch"] = self.order.length
-        result["anonymous_bytes"] = process_tree.memory_bytes(os.getpid(), "Anonymous")
+        result["anonymous_bytes"] = process_tree.rollup_bytes(os.getpid(), "Anonymous")
         result["memory_bytes"] = process_tree.memory_bytes(os.getpid()) - self.baseline
         if not cold:
             result["epoch_boundary_ms"] = self.boundary()
