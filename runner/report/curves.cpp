@@ -82,9 +82,12 @@ std::string description(const CurveChart& chart, const Bounds& bounds) {
 std::string curve_chart(const CurveChart& chart) {
   const Bounds bounds = bounds_of(chart.curves);
   if (!(bounds.highest >= bounds.lowest)) return "";
+  const bool has_curve = std::any_of(chart.curves.begin(), chart.curves.end(),
+                                     [](const Curve& c) { return c.points->entries().size() > 1; });
+  if (!has_curve && !chart.wanted_anyway) return "";
   const Scale y = Scale::fitting(bounds.lowest, bounds.highest, chart.y);
   PlotFrame frame(chart.title, description(chart, bounds),
-                  Scale::exact(std::min(bounds.first_x, bounds.last_x), bounds.last_x, Quantity::count, 5), y);
+                  Scale::exact(std::min(0.0, bounds.first_x), bounds.last_x, Quantity::count, 5), y);
   frame.note(chart.note + (y.is_logarithmic() ? (chart.note.empty() ? "log scale" : ", log scale") : ""));
   if (chart.marked_x) {
     frame.shape("<path class=\"mark\" d=\"M" + std::to_string(frame.column(*chart.marked_x)) + " 0v10000\"/>\n");

@@ -24,9 +24,10 @@ struct CurveChart {
   std::vector<Curve> curves;
   std::optional<double> marked_x;  // a vertical line: where the best checkpoint is
   std::string mark;                // its name in the legend
+  bool wanted_anyway = false;
 };
 
-// "" where there is not one point.
+// "" where there is not one point; a curve of a single value is none, unless it is `wanted_anyway`.
 std::string curve_chart(const CurveChart& chart);
 
 }  // namespace headroom

@@ -110,6 +110,7 @@ std::string colour_of(const std::string& split) {
 CurveChart chart_of(const RunReading& run, const std::string& metric) {
   CurveChart chart;
   chart.title = words_of_key(metric);
+  chart.wanted_anyway = metric == "loss";
   for (const MetricCurve& curve : run.metrics) {
     const MetricName name = name_parts(curve.name);
     if (name.metric != metric) continue;
