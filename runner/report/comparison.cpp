@@ -12,9 +12,9 @@ namespace {
 template <typename Keys>
 std::vector<ComparedValue> values_of(const std::vector<RunFacts>& runs, const Keys& keys) {
   std::vector<ComparedValue> list;
-  for (const std::string& key : keys) {
-    ComparedValue compared{key, {}};
-    for (const RunFacts& run : runs) compared.values.push_back(run.text(key));
+  for (const auto& key : keys) {
+    ComparedValue compared{std::string(key), {}};
+    for (const RunFacts& run : runs) compared.values.push_back(run.text(compared.key));
     list.push_back(std::move(compared));
   }
   return list;
@@ -59,7 +59,7 @@ Comparison compare_runs(const std::vector<RunFacts>& runs) {
   Comparison comparison;
   comparison.settings = values_of(runs, settings);
   std::erase_if(comparison.settings, [](const ComparedValue& compared) { return !differs(compared); });
-  constexpr std::array<const char*, 9> facts = {
+  constexpr std::array<std::string_view, 9> facts = {
       "state",         "identity",           "steps",      "epochs",
       "train_seconds", "samples_per_second", "peak_bytes", "predicted_peak_bytes",
       "best"};

@@ -37,7 +37,7 @@ figure { margin: 0 0 12px; background: var(--card); border-radius: 8px; padding:
 .plot .cross { top: 0; bottom: 0; width: 1px; background: var(--soft); pointer-events: none } .plot .hit { position: absolute; inset: 0 }
 path { vector-effect: non-scaling-stroke; fill: none; stroke-linejoin: round }
 .grid { stroke: var(--edge); stroke-width: 1px } .line { stroke: currentColor; stroke-width: 2px }
-.dots { stroke: currentColor; stroke-width: 6px; stroke-linecap: round } .line.faint { stroke-width: 1.2px } .faint { opacity: .55 }
+.dots.big { stroke-width: 11px } .dots { stroke: currentColor; stroke-width: 6px; stroke-linecap: round } .line.faint { stroke-width: 1.2px } .faint { opacity: .55 }
 .area { fill: currentColor; stroke: var(--card); stroke-width: .6px }
 .limit { color: var(--text); stroke: var(--text); stroke-width: 1.6px; stroke-dasharray: 7 4 }
 .predicted { color: var(--soft); stroke: var(--soft); stroke-width: 1.4px; stroke-dasharray: 3 4 }
@@ -49,7 +49,11 @@ path { vector-effect: non-scaling-stroke; fill: none; stroke-linejoin: round }
 .wide { overflow-x: auto } table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums }
 th, td { text-align: right; padding: 3px 10px 3px 0; border-bottom: 1px solid var(--edge); vertical-align: top; font-weight: 400 }
 th:first-child, td:first-child { text-align: left } thead th { color: var(--soft) } .words td { text-align: left }
-.sortable thead th { cursor: pointer; text-decoration: underline dotted } .best td, .best th { font-weight: 600 }
+.heat td { text-align: center; padding: 8px 6px; min-width: 62px; border: 2px solid var(--page); border-radius: 4px }
+.heat th { padding: 4px 8px; text-align: right } .heat caption { text-align: left; font-weight: 600; padding: 6px 0 }
+.heat .none { color: var(--soft); background: repeating-linear-gradient(135deg, var(--card) 0 5px, var(--edge) 5px 7px); font-size: 12px }
+.heat .none span { background: var(--card); padding: 0 3px } .heat .top { outline: 2px solid var(--text); outline-offset: -2px }
+a { color: var(--c0) } .sortable thead th { cursor: pointer; text-decoration: underline dotted } .best td, .best th { font-weight: 600 }
 details { margin: 4px 0; font-size: 14px } summary { cursor: pointer; color: var(--soft); font-size: 13px }
 pre { white-space: pre-wrap; background: var(--card); border-radius: 8px; padding: 12px; font-size: 12.5px; overflow-wrap: anywhere }
 @media (max-width: 560px) { body { padding: 10px } figure { padding: 10px 8px } .plot, .lane { margin-left: 56px; margin-right: 14px }

@@ -69,7 +69,7 @@ std::string PlotFrame::html() const {
   if (!note_.empty()) html += " <small>" + escape_html(note_) + "</small>";
   html += "</figcaption>";
   if (!legend_.empty()) html += "<ul class=\"legend\">" + legend_ + "</ul>";
-  html += "\n<div class=\"" + classes_ + "\"" + range("x", x_) + range("y", y_) + ">";
+  html += "\n<div class=\"" + classes_ + "\"" + (has_pointer_ ? range("x", x_) + range("y", y_) : "") + ">";
   html +=
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 10000 10000\" preserveAspectRatio=\"none\" "
       "role=\"img\">";
@@ -80,17 +80,52 @@ std::string PlotFrame::html() const {
 
 std::string colour_class(size_t number) { return "c" + std::to_string(number % 8); }
 
-std::string table_html(const std::vector<std::string>& heading, const std::vector<std::vector<std::string>>& rows,
-                       bool sortable) {
+namespace {
+
+std::string table_head(const std::vector<std::string>& heading) {
+  if (heading.empty()) return "";
   std::string cells;
   for (const std::string& cell : heading) cells += "<th scope=\"col\">" + escape_html(cell) + "</th>";
-  std::string html = std::string("<div class=\"wide\"><table") + (sortable ? " class=\"sortable\">" : ">");
-  if (!heading.empty()) html += "<thead><tr>" + cells + "</tr></thead>";
-  html += "<tbody>\n";
+  return "<thead><tr>" + cells + "</tr></thead>";
+}
+
+// A path as a link: what is neither a letter, a digit nor harmless is written as %xx.
+std::string link_html(const std::string& path, const std::string& text) {
+  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-_.~=";
+  std::string link = "./";
+  for (const char c : path) {
+    std::array<char, 8> code;
+    std::snprintf(code.data(), code.size(), "%%%02X", static_cast<unsigned char>(c));
+    link += plain.find(c) != std::string_view::npos ? std::string(1, c) : std::string(code.data());
+  }
+  return "<a href=\"" + link + "\">" + escape_html(text) + "</a>";
+}
+
+std::string cell_html(const Cell& cell, bool is_name) {
+  const char* name = is_name ? "th" : "td";
+  const std::string order = cell.order == cell.text ? "" : " data-value=\"" + escape_html(cell.order) + "\"";
+  return std::string("<") + name + (is_name ? " scope=\"row\"" : "") + order + ">" +
+         (cell.link.empty() ? escape_html(cell.text) : link_html(cell.link, cell.text)) + "</" + name + ">";
+}
+
+}  // namespace
+
+std::string table_html(const std::vector<std::string>& heading, const std::vector<std::vector<std::string>>& rows) {
+  std::string html = "<div class=\"wide\"><table>" + table_head(heading) + "<tbody>\n";
   for (const auto& row : rows) {
     html += "<tr>";
-    for (size_t i = 0; i < row.size(); ++i)
-      html += (i == 0 ? "<th scope=\"row\">" : "<td>") + escape_html(row[i]) + (i == 0 ? "</th>" : "</td>");
+    for (size_t i = 0; i < row.size(); ++i) html += cell_html({row[i]}, i == 0);
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+std::string sortable_table(const std::vector<std::string>& heading, const std::vector<std::vector<Cell>>& rows,
+                           int64_t marked) {
+  std::string html = "<div class=\"wide\"><table class=\"sortable\">" + table_head(heading) + "<tbody>\n";
+  for (size_t number = 0; number < rows.size(); ++number) {
+    html += static_cast<int64_t>(number) == marked ? "<tr class=\"best\">" : "<tr>";
+    for (size_t i = 0; i < rows[number].size(); ++i) html += cell_html(rows[number][i], i == 0);
     html += "</tr>\n";
   }
   return html + "</tbody></table></div>\n";

@@ -29,6 +29,7 @@ class PlotFrame {
   void legend(const std::string& classes, const std::string& text);
   void below(std::string html) { below_ += std::move(html); }  // lanes, tables
   void tall() { classes_ += " tall"; }
+  void without_pointer() { has_pointer_ = false; }  // points have words of their own
   std::string html() const;
 
  private:
@@ -36,15 +37,24 @@ class PlotFrame {
   std::string labels() const;
   std::string title_, description_, note_;
   Scale x_, y_;
+  bool has_pointer_ = true;
   std::string classes_ = "plot", shapes_, legend_, below_;
 };
 
 // The class of the nth series' colour; the palette stays apart for colour-blind eyes, and begins anew after eight.
 std::string colour_class(size_t number);
 
-// A table; cells and heading are plain text. The first column is a row's name. `sortable`: by a click on a heading.
-std::string table_html(const std::vector<std::string>& heading, const std::vector<std::vector<std::string>>& rows,
-                       bool sortable = false);
+// A table; cells and heading are plain text. The first column is a row's name.
+std::string table_html(const std::vector<std::string>& heading, const std::vector<std::vector<std::string>>& rows);
+
+struct Cell {
+  std::string text;
+  std::string order = text;  // what sorting goes by: a plain number, or the text; "" comes last
+  std::string link = "";     // a path below the page's folder
+};
+// The same, sorted by a click on a heading. `marked`: the number of the row that stands out; -1: none.
+std::string sortable_table(const std::vector<std::string>& heading, const std::vector<std::vector<Cell>>& rows,
+                           int64_t marked);
 
 // What can be opened: <details>. `html` is HTML, `summary` plain text.
 std::string folded(const std::string& summary, const std::string& html, bool open = false);

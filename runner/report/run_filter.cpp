@@ -22,7 +22,7 @@ std::optional<double> number_of(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size()) return value;
-  if (const auto bytes = parse_size(text)) return static_cast<double>(*bytes);
+  if (const auto bytes = parse_bytes(text)) return static_cast<double>(*bytes);
   return std::nullopt;
 }
 

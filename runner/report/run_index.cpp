@@ -166,8 +166,7 @@ fs::path index_file_of(const fs::path& root) {
 
 ListedRuns list_runs(const fs::path& root, const fs::path& index_file) {
   ListedRuns listed;
-  std::optional<RunIndex> index;
-  if (!index_file.empty()) index = RunIndex::open(index_file);
+  std::optional<RunIndex> index = index_file.empty() ? std::nullopt : RunIndex::open(index_file);
   std::map<std::string, RunIndex::Row> known, changed;
   if (index) known = index->rows();
   for (const fs::path& folder : find_runs(root)) {
