@@ -85,7 +85,8 @@ std::string curve_chart(const CurveChart& chart) {
   const bool has_curve = std::any_of(chart.curves.begin(), chart.curves.end(),
                                      [](const Curve& c) { return c.points->entries().size() > 1; });
   if (!has_curve && !chart.wanted_anyway) return "";
-  const Scale y = Scale::fitting(bounds.lowest, bounds.highest, chart.y);
+  const Scale y = chart.linear ? Scale::rounded(bounds.lowest, bounds.highest, chart.y)
+                               : Scale::fitting(bounds.lowest, bounds.highest, chart.y);
   PlotFrame frame(chart.title, description(chart, bounds),
                   Scale::exact(std::min(0.0, bounds.first_x), bounds.last_x, Quantity::count, 5), y);
   frame.note(chart.note + (y.is_logarithmic() ? (chart.note.empty() ? "log scale" : ", log scale") : ""));

@@ -25,6 +25,7 @@ struct CurveChart {
   std::optional<double> marked_x;  // a vertical line: where the best checkpoint is
   std::string mark;                // its name in the legend
   bool wanted_anyway = false;
+  bool linear = false;  // never a log scale
 };
 
 // "" where there is not one point; a curve of a single value is none, unless it is `wanted_anyway`.

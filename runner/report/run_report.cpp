@@ -144,12 +144,15 @@ std::vector<std::string> metric_order(const RunReading& run) {
 }
 
 std::string curves(const RunReading& run) {
-  constexpr size_t shown_at_once = 10;
+  constexpr size_t shown_at_once = 9;
   std::string html, more;
   size_t number = 0;
   for (const std::string& metric : metric_order(run)) {
     CurveChart chart = chart_of(run, metric);
-    if (metric == "lr") chart.title = "learning rate";
+    if (metric == "lr") {
+      chart.title = "learning rate";
+      chart.linear = true;  // schedules end at 0
+    }
     if (metric == "samples_per_second") chart.title = "samples per second";
     const std::string drawn = curve_chart(chart);
     if (!drawn.empty()) (++number <= shown_at_once ? html : more) += drawn;
