@@ -54,9 +54,9 @@ std::string heat_map_html(const HeatMap& map) {
       highest = std::max(highest, *cell.value);
     }
   }
+  const std::string axes = "down: " + map.row_key + ", across: " + map.column_key;
   std::string html = "<figure><div class=\"wide\"><table class=\"heat\"><caption>" + escape_html(map.title) +
-                     "</caption><thead><tr><th scope=\"col\">" + escape_html(map.row_key) + " \\ " +
-                     escape_html(map.column_key) + "</th>";
+                     "<small>" + escape_html(axes) + "</small></caption><thead><tr><td></td>";
   for (const std::string& column : map.columns) html += "<th scope=\"col\">" + escape_html(column) + "</th>";
   html += "</tr></thead><tbody>\n";
   for (size_t row = 0; row < map.rows.size(); ++row) {

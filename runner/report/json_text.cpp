@@ -48,16 +48,17 @@ std::string uniform_table(const std::string& name, const Json& object) {
   return table_html(heading, rows);
 }
 
-void collect(const std::string& outer, const Json& object, Rows& rows, std::string& tables, int depth) {
+// `bytes`: what lies within a "..._bytes" is in bytes too.
+void collect(const std::string& outer, bool bytes, const Json& object, Rows& rows, std::string& tables, int depth) {
   constexpr int deepest = 6;
   for (const auto& [key, value] : object.items()) {
     const std::string name = outer.empty() ? words_of_key(key) : outer + " " + words_of_key(key);
     if (is_uniform(value)) {
       tables += uniform_table(name, value);
     } else if (value.is_object() && depth < deepest) {
-      collect(name, value, rows, tables, depth + 1);
+      collect(name, key.ends_with("_bytes"), value, rows, tables, depth + 1);
     } else {
-      rows.push_back({name, text_of_json(key, value)});
+      rows.push_back({name, text_of_json(bytes ? key + "_bytes" : key, value)});
     }
   }
 }
@@ -79,7 +80,7 @@ std::string json_table(const Json& object) {
   if (!object.is_object()) return "";
   Rows rows;
   std::string tables;
-  collect("", object, rows, tables, 0);
+  collect("", /*bytes=*/false, object, rows, tables, 0);
   return (rows.empty() ? "" : table_html({}, rows)) + tables;
 }
 

@@ -38,7 +38,7 @@ figure { margin: 0 0 12px; background: var(--card); border-radius: 8px; padding:
 path { vector-effect: non-scaling-stroke; fill: none; stroke-linejoin: round }
 .grid { stroke: var(--edge); stroke-width: 1px } .line { stroke: currentColor; stroke-width: 2px }
 .dots.big { stroke-width: 11px } .dots { stroke: currentColor; stroke-width: 6px; stroke-linecap: round } .line.faint { stroke-width: 1.2px } .faint { opacity: .55 }
-.area { fill: currentColor; stroke: var(--card); stroke-width: .6px }
+.area { fill: currentColor }
 .limit { color: var(--text); stroke: var(--text); stroke-width: 1.6px; stroke-dasharray: 7 4 }
 .predicted { color: var(--soft); stroke: var(--soft); stroke-width: 1.4px; stroke-dasharray: 3 4 }
 .measured, .mark { color: var(--soft); stroke: var(--soft); stroke-width: 1.4px; stroke-dasharray: 1 3 }
@@ -46,11 +46,13 @@ path { vector-effect: non-scaling-stroke; fill: none; stroke-linejoin: round }
 .c5 { color: var(--c5) } .c6 { color: var(--c6) } .c7 { color: var(--c7) } .slack { color: var(--slack) } .other { color: var(--other) }
 .lane { margin: 0 10px 4px 64px } .lane small { display: block; line-height: 1.2 } .lane svg { display: block; width: 100%; height: 10px; overflow: visible }
 .tick { stroke: var(--c0); stroke-width: 2px } .tick.out_of_memory, .tick.nonfinite { stroke: var(--bad) } .tick.pressure { stroke: var(--c1) }
-.wide { overflow-x: auto } table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums }
+.wide { overflow-x: auto } table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; overflow-wrap: break-word }
+th, td { white-space: nowrap } .long { white-space: normal; overflow-wrap: anywhere; min-width: 11em; max-width: 32em }
 th, td { text-align: right; padding: 3px 10px 3px 0; border-bottom: 1px solid var(--edge); vertical-align: top; font-weight: 400 }
 th:first-child, td:first-child { text-align: left } thead th { color: var(--soft) } .words td { text-align: left }
 .heat td { text-align: center; padding: 8px 6px; min-width: 62px; border: 2px solid var(--page); border-radius: 4px }
-.heat th { padding: 4px 8px; text-align: right } .heat caption { text-align: left; font-weight: 600; padding: 6px 0 }
+.heat th { padding: 4px 8px; text-align: center; vertical-align: middle; border: 0 }
+.heat caption { text-align: left; font-weight: 600; padding: 6px 0 } .heat td { white-space: normal } .heat caption small { display: block; font-weight: 400 }
 .heat .none { color: var(--soft); background: repeating-linear-gradient(135deg, var(--card) 0 5px, var(--edge) 5px 7px); font-size: 12px }
 .heat .none span { background: var(--card); padding: 0 3px } .heat .top { outline: 2px solid var(--text); outline-offset: -2px }
 a { color: var(--c0) } .sortable thead th { cursor: pointer; text-decoration: underline dotted } .best td, .best th { font-weight: 600 }

@@ -104,7 +104,9 @@ std::string link_html(const std::string& path, const std::string& text) {
 std::string cell_html(const Cell& cell, bool is_name) {
   const char* name = is_name ? "th" : "td";
   const std::string order = cell.order == cell.text ? "" : " data-value=\"" + escape_html(cell.order) + "\"";
-  return std::string("<") + name + (is_name ? " scope=\"row\"" : "") + order + ">" +
+  constexpr size_t longest_line = 26;  // longer words wrap
+  const std::string classes = cell.text.size() > longest_line ? " class=\"long\"" : "";
+  return std::string("<") + name + (is_name ? " scope=\"row\"" : "") + classes + order + ">" +
          (cell.link.empty() ? escape_html(cell.text) : link_html(cell.link, cell.text)) + "</" + name + ">";
 }
 

@@ -203,6 +203,18 @@ std::string read_whole(const fs::path& file) {
   return text;
 }
 
+void read_end(RunReading& run) {
+  try {
+    const Postmortem postmortem = read_postmortem(run.folder);
+    run.postmortem = postmortem.lines();
+    const std::string kind = postmortem.json.at("ended").at("kind");
+    run.ended_badly = kind != "finished" && kind != "running";
+  } catch (const Json::exception&) {
+    run.postmortem = {"how it ended cannot be told: its postmortem.json is damaged"};
+    run.ended_badly = true;
+  }
+}
+
 }  // namespace
 
 const MetricCurve* RunReading::metric(const std::string& name) const {
@@ -215,10 +227,7 @@ const MetricCurve* RunReading::metric(const std::string& name) const {
 RunReading read_run(const fs::path& folder) {
   RunReading run;
   run.folder = folder;
-  const Postmortem postmortem = read_postmortem(folder);  // refuses what is no run
-  run.postmortem = postmortem.lines();
-  const std::string kind = postmortem.json.at("ended").value("kind", "");
-  run.ended_badly = kind != "finished" && kind != "running";
+  read_end(run);  // refuses what is no run
   run.summary = read_json_file(folder / "summary.json");
   if (!run.summary.is_object()) run.summary = Json();
   run.experiment_toml = read_whole(folder / "experiment.toml");

@@ -19,7 +19,7 @@ class RunReport : public TemporaryFolder {};
 
 TEST_F(RunReport, ShowsWhatARunLeft) {
   const nlohmann::json data = {
-      {"cache", {{"hits", 1200}, {"hit_rate", 0.5}, {"limit_bytes", 64 << 20}}},
+      {"cache", {{"hits", 1200}, {"hit_rate", 0.5}, {"kept_bytes", {{"train", 64 << 20}}}}},
       {"loader",
        {{"stages", {{"read", {{"seconds", 2.5}, {"count", 10}}}, {"decode", {{"seconds", 0.25}, {"count", 10}}}}}}}};
   const std::string html = run_report(write_run(folder_, {.data = data}));
@@ -85,7 +85,9 @@ TEST_F(RunReport, StandsDamagedFiles) {
                                                      << "\n";
   write_text(run / "memory.jsonl", "{\"time\": 5}\n{\"time\": \"yesterday\", \"held_bytes\": []}\n");
   write_text(run / "summary.json", "{\"memory\": 5, \"best\": [], \"metrics\": null, \"data\": 3}");
-  EXPECT_THAT(run_report(run), HasSubstr("2 lines of the logs are damaged"));
+  write_text(run / postmortem_file, "{\"format\": 1, \"ended\": 5}");
+  EXPECT_THAT(run_report(run),
+              testing::AllOf(HasSubstr("2 lines of the logs are damaged"), HasSubstr("postmortem.json is damaged")));
   for (const char* file : {"events.jsonl", "memory.jsonl", "summary.json", "metrics.csv"}) fs::remove(run / file);
   EXPECT_THAT(run_report(run), HasSubstr("batch_size = 8"));
 }
