@@ -1,10 +1,10 @@
 #include "memory/limits.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.hpp"
+#include "cli/text_table.hpp"
 #include "config/sizes.hpp"
 #include "memory/reservations.hpp"
 #include "memory/size_text.hpp"
@@ -15,29 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Figures to the right, and last a name as long as it likes to be.
-class Table {
- public:
-  explicit Table(std::vector<std::string> heading) : rows_{std::move(heading)} {}
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  void print() const {
-    std::vector<size_t> widths(rows_.front().size(), 0);
-    for (const auto& row : rows_) {
-      for (size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    }
-    for (const auto& row : rows_) {
-      std::string text;
-      for (size_t i = 0; i + 1 < row.size(); ++i) text += std::string(widths[i] - row[i].size(), ' ') + row[i] + "  ";
-      std::printf("%s%s\n", text.c_str(), row.back().c_str());
-    }
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
-
 void print_rooms(const Rooms& rooms) {
-  Table table({"limit", "used", "room", "reserved", "bound"});
+  TextTable table({"limit", "used", "room", "reserved", "bound"});
   for (const Room& room : rooms.rooms) {
     table.add({size_text(room.bound_bytes), size_text(room.used_bytes), size_text(room.room_bytes),
                room.scope.empty() ? "-" : size_text(room.reserved_bytes), room.name});
@@ -57,7 +36,7 @@ void print_runs(const std::vector<OtherRun>& runs) {
     return;
   }
   std::printf("other runs:\n");
-  Table table({"reserved", "holds", "pid", "state", "run"});
+  TextTable table({"reserved", "holds", "pid", "state", "run"});
   for (const OtherRun& run : runs) {
     table.add({size_text(run.reserved_bytes), size_text(run.held_bytes), std::to_string(run.pid),
                run.waits() ? "waiting" : "running", run.name});

@@ -23,6 +23,8 @@ int main(int argc, char** argv) {
   add_limits(app);
   add_schema(app, line);
   add_postmortem(app);
+  add_report(app);
+  add_runs(app);
   add_watch(app, line);
   ParityWords parity;
   define_parity(app, line, parity)->callback(hand_over);

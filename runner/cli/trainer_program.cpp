@@ -11,6 +11,7 @@
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
 #include "record/postmortem.hpp"
+#include "report/run_report.hpp"
 
 namespace headroom {
 
@@ -66,7 +67,9 @@ int run_trainer(const std::vector<std::string>& words) {
 int run_trainer(const std::vector<std::string>& words, fs::path& run_folder) {
   const Ended ended = supervise(trainer_program(), words);
   run_folder = ended.run_folder;
-  return conclude(ended);
+  const int exit_code = conclude(ended);
+  if (!run_folder.empty()) try_to_write_run_report(run_folder);
+  return exit_code;
 }
 
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code) {

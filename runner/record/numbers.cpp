@@ -50,4 +50,11 @@ std::string short_duration(double seconds) {
   return text;
 }
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string field = "\"";
+  for (const char c : text) field.append(c == '"' ? "\"\"" : std::string(1, c));
+  return field + "\"";
+}
+
 }  // namespace headroom

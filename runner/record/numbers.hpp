@@ -9,4 +9,6 @@ std::string short_number(double value);      // four significant digits: 0.1234,
 std::string exact_number(double value);      // shortest text that reads back equal; nan, inf, -inf
 std::string short_duration(double seconds);  // 0:42, 1:05:09, 2d 03:00
 
+std::string csv_field(const std::string& text);  // quoted where it has to be
+
 }  // namespace headroom

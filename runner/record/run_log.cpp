@@ -29,13 +29,6 @@ void append_members(ordered_json& line, const nlohmann::json& members) {
   }
 }
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string field = "\"";
-  for (char c : text) field.append(c == '"' ? "\"\"" : std::string(1, c));
-  return field + "\"";
-}
-
 // "train/loss" -> "train,loss"; a name without a split leaves its column empty.
 std::string split_and_metric(const std::string& name) {
   const size_t slash = name.find('/');

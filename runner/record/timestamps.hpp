@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace headroom {
 
@@ -10,5 +12,8 @@ using WallTime = std::chrono::system_clock::time_point;
 
 std::string rfc3339(WallTime time);       // 2026-11-21T06:30:11.042Z
 std::string compact_time(WallTime time);  // 20261121-063011
+
+// The reverse of rfc3339(), in seconds since the epoch; nullopt when `text` is nothing of the kind.
+std::optional<double> seconds_of(std::string_view rfc3339);
 
 }  // namespace headroom

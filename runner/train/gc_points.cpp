@@ -10,8 +10,8 @@
 
 namespace headroom {
 
-GcPoints::GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device)
-    : section_(section), model_(model), source_(source), device_(device) {
+GcPoints::GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device, Tell tell)
+    : section_(section), model_(model), source_(source), device_(device), tell_(std::move(tell)) {
   if (section.gc_every != "epoch" && section.gc_every != "pressure") gc_steps_ = std::stoll(section.gc_every);
 }
 
@@ -41,9 +41,12 @@ void GcPoints::pressure() {
 void GcPoints::run(Tally& tally, const std::function<int64_t()>& give_back) {
   read_ledger();  // the peak is on record before it goes
   const auto start = std::chrono::steady_clock::now();
-  tally.returned_bytes += give_back();
-  tally.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const int64_t returned_bytes = give_back();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  tally.returned_bytes += returned_bytes;
+  tally.seconds += seconds;
   ++tally.count;
+  tell_(tally.what, returned_bytes, seconds);
 }
 
 void GcPoints::flush() {

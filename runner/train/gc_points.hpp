@@ -16,7 +16,9 @@ namespace headroom {
 // [compute]
 class GcPoints {
  public:
-  GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device);
+  // What was given back when; "gc" or "empty_cache".
+  using Tell = std::function<void(const char* what, int64_t returned_bytes, double seconds)>;
+  GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device, Tell tell);
 
   void train_batch_done();
   void eval_batch_done();
@@ -29,6 +31,7 @@ class GcPoints {
 
  private:
   struct Tally {
+    const char* what;
     int64_t count = 0, returned_bytes = 0;
     double seconds = 0.0;
   };
@@ -42,7 +45,8 @@ class GcPoints {
   at::Device device_;
   int64_t gc_steps_ = 0;  // 0: not by steps
   int64_t train_batches_ = 0, eval_batches_ = 0;
-  Tally flushes_, collections_;
+  Tally flushes_{.what = "empty_cache"}, collections_{.what = "gc"};
+  Tell tell_;
   std::chrono::steady_clock::time_point last_pressure_{};
 };
 

@@ -45,7 +45,13 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
                   [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
       window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
       optimizer_(experiment_.train.optimizer, experiment_.train.ema_decay, setup.model->parameters()),
-      gc_points_(experiment_.memory, *setup.model, *setup.source, setup.device),
+      gc_points_(
+          experiment_.memory, *setup.model, *setup.source, setup.device,
+          [this](const char* what, int64_t returned_bytes, double seconds) {
+            log_.event(
+                "gc_point",
+                {{"step", position_.step}, {"what", what}, {"returned_bytes", returned_bytes}, {"seconds", seconds}});
+          }),
       schedule_(experiment_.train.schedule, experiment_.train.optimizer.lr, setup.windows_per_epoch(),
                 total_steps(experiment_.train, setup.windows_per_epoch())),
       epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),

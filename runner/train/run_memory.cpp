@@ -58,15 +58,15 @@ std::string RunMemory::line() const {
          grant_->limit.rule;
 }
 
-void RunMemory::watch(const std::filesystem::path& file, PressureLadder::Say say) {
+void RunMemory::watch(const std::filesystem::path& file, const PressureLadder::Say& say, PressureLadder::Say rung) {
   try {
     box_ = std::make_unique<BlackBox>(file);
     crash_notes_ = std::make_unique<CrashNotes>(box_->crash_site(), box_->plugin_call());
   } catch (const Error& problem) {
     say(problem.what() + std::string("; the run goes on without one"));
   }
-  ladder_ = std::make_unique<PressureLadder>([this, say](const std::string& line) {
-    say(is_short() ? line + " (" + surroundings_text(monitor_->surroundings()) + ")" : line);
+  ladder_ = std::make_unique<PressureLadder>([this, rung = std::move(rung)](const std::string& line) {
+    rung(is_short() ? line + " (" + surroundings_text(monitor_->surroundings()) + ")" : line);
   });
   monitor_ = std::make_unique<Monitor>(box_.get(), limit_bytes_);
 }

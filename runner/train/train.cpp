@@ -185,7 +185,12 @@ Exit train(const TrainRequest& request) {
   announce(setup, log);
   log.say(memory.line());
   if (planned) log.say(planned->line);
-  memory.watch(folder.path() / black_box_file, [&log](const std::string& line) { log.say(line); });
+  memory.watch(
+      folder.path() / black_box_file, [&log](const std::string& line) { log.say(line); },
+      [&log](const std::string& line) {
+        log.say(line);
+        log.event("pressure", {{"sentence", line}});
+      });
   std::optional<LoadedCheckpoint> checkpoint;
   if (request.resume) {
     const auto checkpoints = folder.path() / "checkpoints";

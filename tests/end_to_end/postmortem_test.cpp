@@ -92,6 +92,7 @@ TEST_F(Postmortem, OfAKillFromOutside) {
               "[postmortem] the trainer (process " + std::to_string(box.pid) + ") was killed with SIGKILL");
   EXPECT_SAYS(text(), "not by the kernel for lack of memory");
   EXPECT_SAYS(text(), "look for who sent it");
+  EXPECT_SAYS(read_text(run_folder() / "report.html"), "was killed with SIGKILL");
   EXPECT_SAYS(text(), "go on with: headroom run --resume");
   EXPECT_EQ(json().at("ended").at("kind"), "killed");
   EXPECT_EQ(json().at("ended").at("signal"), "SIGKILL");

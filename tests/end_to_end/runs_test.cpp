@@ -18,7 +18,7 @@ TEST_F(Runs, LeavesEverythingALaterReaderNeeds) {
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const fs::path folder = run_folder();
   for (const char* file : {"experiment.toml", "events.jsonl", "metrics.csv", "memory.jsonl", "summary.json",
-                           "checkpoints/last/model.safetensors", "checkpoints/last/state.safetensors",
+                           "report.html", "checkpoints/last/model.safetensors", "checkpoints/last/state.safetensors",
                            "checkpoints/last/checkpoint.json", "checkpoints/best/model.safetensors"}) {
     EXPECT_TRUE(fs::is_regular_file(folder / file)) << file;
   }
@@ -40,6 +40,10 @@ TEST_F(Runs, LeavesEverythingALaterReaderNeeds) {
   EXPECT_EQ(events.front().at("kind"), "start");
   EXPECT_EQ(events.front().at("identity"), summary.at("identity"));
   EXPECT_EQ(events.back().at("kind"), "end");
+  const auto collections = std::count_if(events.begin(), events.end(), [](const nlohmann::json& event) {
+    return event.at("kind") == "gc_point" && event.at("what") == "gc";
+  });
+  EXPECT_EQ(collections, summary.at("memory").at("gc_points").at("gc").at("count"));
   EXPECT_GE(read_json_lines(folder / "memory.jsonl").size(), 5u);  // at the start and every 10 steps
 }
 

@@ -1,0 +1,111 @@
+#include "report/comparison.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "report/rounding.hpp"
+
+namespace headroom {
+
+namespace {
+
+template <typename Keys>
+std::vector<ComparedValue> values_of(const std::vector<RunFacts>& runs, const Keys& keys) {
+  std::vector<ComparedValue> list;
+  for (const auto& key : keys) {
+    ComparedValue compared{std::string(key), {}};
+    for (const RunFacts& run : runs) compared.values.push_back(run.text(compared.key));
+    list.push_back(std::move(compared));
+  }
+  return list;
+}
+
+bool differs(const ComparedValue& compared) {
+  return std::any_of(compared.values.begin(), compared.values.end(),
+                     [&](const std::string& value) { return value != compared.values.front(); });
+}
+
+bool ended_well(const RunFacts& run) { return run.word("state") == "finished" || run.word("state") == "stopped_early"; }
+
+SameMathematics agreement(const std::vector<RunFacts>& runs, const std::string& identity, std::vector<size_t> same) {
+  SameMathematics found{.identity = identity, .runs = std::move(same), .metric = ""};
+  const RunFacts& first = runs[found.runs.front()];
+  for (const size_t number : found.runs)
+    found.tolerance = std::max(found.tolerance, rounding_tolerance(runs[number].word("precision")));
+  for (const std::string& metric : first.metrics()) {
+    bool all = true;
+    for (const size_t number : found.runs) {
+      const auto value = runs[number].numbers.find(metric);
+      if (value == runs[number].numbers.end()) {
+        all = false;
+        continue;
+      }
+      const double difference = relative_difference(first.numbers.at(metric), value->second);
+      if (difference > found.difference) found.difference = difference, found.metric = metric;
+    }
+    found.compared += all ? 1 : 0;
+  }
+  return found;
+}
+
+}  // namespace
+
+Comparison compare_runs(const std::vector<RunFacts>& runs) {
+  std::set<std::string> settings, metrics;
+  for (const RunFacts& run : runs) {
+    for (const auto& [key, value] : run.settings) settings.insert(key);
+    for (const std::string& metric : run.metrics()) metrics.insert(metric);
+  }
+  Comparison comparison;
+  comparison.settings = values_of(runs, settings);
+  std::erase_if(comparison.settings, [](const ComparedValue& compared) { return !differs(compared); });
+  constexpr std::array<std::string_view, 9> facts = {
+      "state",         "identity",           "steps",      "epochs",
+      "train_seconds", "samples_per_second", "peak_bytes", "predicted_peak_bytes",
+      "best"};
+  comparison.facts = values_of(runs, facts);
+  comparison.metrics = values_of(runs, metrics);
+  std::map<std::string, std::vector<size_t>> by_identity;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i].word("identity").empty() && ended_well(runs[i]))
+      by_identity[runs[i].word("identity") + " at step " + runs[i].text("steps")].push_back(i);
+  }
+  for (const auto& [identity, same] : by_identity) {
+    if (same.size() > 1) comparison.identities.push_back(agreement(runs, identity, same));
+  }
+  return comparison;
+}
+
+nlohmann::json Comparison::json(const std::vector<RunFacts>& runs) const {
+  using Json = nlohmann::json;
+  Json folders = Json::array(), same = Json::array();
+  for (const RunFacts& run : runs) folders.push_back(run.folder.string());
+  const auto table = [](const std::vector<ComparedValue>& list) {
+    Json json = Json::object();
+    for (const ComparedValue& compared : list) json[compared.key] = compared.values;
+    return json;
+  };
+  Json metric_values = Json::object();
+  for (const ComparedValue& compared : metrics) {
+    for (const RunFacts& run : runs) {
+      const auto value = run.number(compared.key);
+      metric_values[compared.key].push_back(value ? Json(*value) : Json());
+    }
+  }
+  for (const SameMathematics& group : identities) {
+    same.push_back({{"identity", group.identity},
+                    {"runs", group.runs},
+                    {"metric", group.metric},
+                    {"largest_difference", group.difference},
+                    {"tolerance", group.tolerance},
+                    {"compared", group.compared},
+                    {"agree", group.agree()}});
+  }
+  return {{"runs", folders},
+          {"settings", table(settings)},
+          {"facts", table(facts)},
+          {"metrics", metric_values},
+          {"identities", same}};
+}
+
+}  // namespace headroom

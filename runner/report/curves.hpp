@@ -1,0 +1,34 @@
+// Curves over steps: loss, metrics, learning rate.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/decimated.hpp"
+#include "report/scale.hpp"
+
+namespace headroom {
+
+struct Curve {
+  std::string name;     // "train", "val"
+  std::string classes;  // its colour
+  const Decimated<Extremes>* points = nullptr;
+  bool faint = false;  // stands behind the others: noisy, of single steps
+};
+
+struct CurveChart {
+  std::string title, note;
+  std::string x_name = "step";
+  Quantity y = Quantity::number;
+  std::vector<Curve> curves;
+  std::optional<double> marked_x;  // a vertical line: where the best checkpoint is
+  std::string mark;                // its name in the legend
+  bool wanted_anyway = false;
+  bool linear = false;  // never a log scale
+};
+
+// "" where there is not one point; a curve of a single value is none, unless it is `wanted_anyway`.
+std::string curve_chart(const CurveChart& chart);
+
+}  // namespace headroom

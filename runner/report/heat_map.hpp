@@ -1,0 +1,29 @@
+// A table whose cells are coloured by their value, from dark (low) to bright (high) in a scale that colour-blind eyes
+// read too. The numbers stand in the cells.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/scale.hpp"
+
+namespace headroom {
+
+struct HeatCell {
+  std::optional<double> value;
+  std::string words = "";  // in place of a value: "infeasible, 1.2 GiB"; beside it nothing
+  bool marked = false;     // stands out: the best
+};
+
+struct HeatMap {
+  std::string title;
+  Quantity quantity = Quantity::number;
+  std::string row_key, column_key;
+  std::vector<std::string> rows, columns;    // values of the keys
+  std::vector<std::vector<HeatCell>> cells;  // by row, then column
+};
+
+std::string heat_map_html(const HeatMap& map);
+
+}  // namespace headroom

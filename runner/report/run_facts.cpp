@@ -1,0 +1,212 @@
+#include "report/run_facts.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <sys/stat.h>
+#include <toml++/toml.h>
+
+#include "record/numbers.hpp"
+#include "record/postmortem_facts.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+std::string text_of(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  std::ostringstream stream;
+  if (const auto* array = node.as_array()) {
+    stream << *array;
+  } else {
+    node.visit([&](const auto& value) {
+      if constexpr (!toml::is_table<decltype(value)>) stream << value;
+    });
+  }
+  return stream.str();
+}
+
+void flatten(const toml::table& table, const std::string& prefix, std::map<std::string, std::string>& settings) {
+  for (const auto& [key, node] : table) {
+    const std::string name = prefix + std::string(key.str());
+    if (const auto* inner = node.as_table()) {
+      flatten(*inner, name + ".", settings);
+    } else {
+      settings[name] = text_of(node);
+    }
+  }
+}
+
+void read_settings(RunFacts& run) {
+  try {
+    flatten(toml::parse_file((run.folder / "experiment.toml").string()), "", run.settings);
+  } catch (const toml::parse_error&) {
+  }
+}
+
+// The first line of events.jsonl says when a run began and what it is called.
+void read_start(RunFacts& run) {
+  std::ifstream stream(run.folder / "events.jsonl");
+  std::string line;
+  if (!std::getline(stream, line)) return;
+  const Json start = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!start.is_object()) return;
+  for (const auto& [key, name] : {std::pair("time", "started"), {"name", "name"}, {"identity", "identity"}}) {
+    if (start.contains(key) && start[key].is_string()) run.words[name] = start[key];
+  }
+}
+
+void take(RunFacts& run, const Json& json, const char* key, const char* name) {
+  if (!json.is_object() || !json.contains(key)) return;
+  const Json& value = json[key];
+  if (value.is_number()) run.numbers[name] = value.get<double>();
+  if (value.is_string()) run.words[name] = value.get<std::string>();
+}
+
+void read_summary(RunFacts& run) {
+  const Json summary = read_json_file(run.folder / "summary.json");
+  if (!summary.is_object()) return;
+  for (const char* key : {"state", "identity", "precision", "device", "steps", "epochs", "train_seconds"})
+    take(run, summary, key, key);
+  const Json best = summary.value("best", Json()), memory = summary.value("memory", Json());
+  take(run, best, "metric", "metric");
+  take(run, best, "value", "best");
+  take(run, best, "step", "best_step");
+  take(run, memory, "measured_peak_bytes", "peak_bytes");
+  take(run, memory, "predicted_peak_bytes", "predicted_peak_bytes");
+  take(run, memory, "limit_bytes", "limit_bytes");
+  if (const Json metrics = summary.value("metrics", Json()); metrics.is_object()) {
+    for (const auto& [name, value] : metrics.items()) {
+      if (value.is_number()) run.numbers[name] = value.get<double>();
+    }
+  }
+  const auto steps = run.number("steps"), seconds = run.number("train_seconds");
+  const Json window = summary.value("window_samples", Json());
+  if (steps && seconds && *seconds > 0 && window.is_number())
+    run.numbers["samples_per_second"] = *steps * window.get<double>() / *seconds;
+}
+
+constexpr const char* stamped_files[] = {"summary.json", "experiment.toml", "postmortem.json", "events.jsonl"};
+
+}  // namespace
+
+std::string RunFacts::word(const std::string& key) const {
+  const auto found = words.find(key);
+  return found == words.end() ? "" : found->second;
+}
+
+std::string RunFacts::text(const std::string& key) const {
+  if (const auto found = words.find(key); found != words.end()) return found->second;
+  if (const auto found = numbers.find(key); found != numbers.end()) return exact_number(found->second);
+  if (const auto found = settings.find(key); found != settings.end()) return found->second;
+  return "";
+}
+
+std::optional<double> RunFacts::number(const std::string& key) const {
+  if (const auto found = numbers.find(key); found != numbers.end()) return found->second;
+  const auto found = settings.find(key);
+  if (found == settings.end()) return std::nullopt;
+  double value = 0;
+  const char* end = found->second.data() + found->second.size();
+  const auto read = std::from_chars(found->second.data(), end, value);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
+}
+
+std::vector<std::string> RunFacts::metrics() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : numbers) {
+    if (name.find('/') != std::string::npos) names.push_back(name);
+  }
+  return names;
+}
+
+Json RunFacts::json() const {
+  Json json = {{"folder", folder.string()}, {"settings", settings}, {"metrics", Json::object()}};
+  for (const auto& [key, value] : words) json[key] = value;
+  for (const auto& [key, value] : numbers) (key.find('/') == std::string::npos ? json : json["metrics"])[key] = value;
+  return json;
+}
+
+RunFacts RunFacts::from_json(const Json& json) {
+  RunFacts run;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "folder") {
+      run.folder = value.get<std::string>();
+    } else if (key == "settings") {
+      value.get_to(run.settings);
+    } else if (key == "metrics") {
+      for (const auto& [name, number] : value.items())
+        run.numbers[name] = number.is_null() ? NAN : number.get<double>();
+    } else if (value.is_string()) {
+      run.words[key] = value;
+    } else {
+      run.numbers[key] = value.is_null() ? NAN : value.get<double>();
+    }
+  }
+  return run;
+}
+
+bool is_run_folder(const fs::path& folder) {
+  struct stat status {};
+  return ::stat((folder / "experiment.toml").c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+RunFacts read_run_facts(const fs::path& folder) {
+  RunFacts run;
+  run.folder = folder;
+  run.words["name"] = fs::absolute(folder).lexically_normal().parent_path().filename().string();
+  read_start(run);
+  read_summary(run);
+  const Json postmortem = read_json_file(folder / postmortem_file);
+  const bool has_postmortem = postmortem.is_object() && postmortem.contains("ended");
+  if (!run.words.contains("state") || has_postmortem) {
+    const Json kind =
+        has_postmortem && postmortem["ended"].is_object() ? postmortem["ended"].value("kind", Json()) : Json();
+    const bool was_asked_to = kind == "stopped" || kind == "failed";
+    if (!was_asked_to || !run.words.contains("state")) run.words["state"] = kind == "failed" ? "failed" : "ended_badly";
+  }
+  read_settings(run);
+  return run;
+}
+
+std::string stamp_of(const fs::path& folder) {
+  std::string stamp;
+  for (const char* file : stamped_files) {
+    struct stat status {};
+    const bool there = ::stat((folder / file).c_str(), &status) == 0;
+    // Only that there are events and a beginning of them matters: they grow all the time.
+    const bool grows = std::string_view(file) == "events.jsonl";
+    stamp += there && !grows ? std::to_string(status.st_size) + "@" + std::to_string(status.st_mtim.tv_sec) + "." +
+                                   std::to_string(status.st_mtim.tv_nsec)
+                             : std::to_string(static_cast<int>(there && status.st_size > 0));
+    stamp += ' ';
+  }
+  return stamp;
+}
+
+std::vector<fs::path> find_runs(const fs::path& root) {
+  constexpr int deepest = 8;
+  std::vector<fs::path> runs;
+  std::error_code error;
+  fs::recursive_directory_iterator entries(root, fs::directory_options::skip_permission_denied, error), end;
+  if (!error && is_run_folder(root)) return {root};
+  while (!error && entries != end) {
+    std::error_code gone;
+    if (!entries->is_directory(gone) || entries->is_symlink(gone)) {
+      entries.increment(error);
+      continue;
+    }
+    const bool is_run = is_run_folder(entries->path());
+    if (is_run) runs.push_back(entries->path());
+    if (is_run || entries.depth() >= deepest) entries.disable_recursion_pending();
+    entries.increment(error);
+  }
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+}  // namespace headroom

@@ -1,0 +1,45 @@
+// The facts of a run that lists and comparisons need: small, flat, and the same as JSON.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+struct RunFacts {
+  std::filesystem::path folder;
+  // "name", "state" (finished, stopped_early, failed, resumable, interrupted, ended_badly, running), "started",
+  // "identity", "precision", "device", "metric"
+  std::map<std::string, std::string> words;
+  // "steps", "epochs", "train_seconds", "best", "best_step", "peak_bytes", "predicted_peak_bytes",
+  // "limit_bytes", "samples_per_second", and every metric: "val/loss"
+  std::map<std::string, double> numbers;
+  std::map<std::string, std::string> settings;  // "train.batch_size" -> "8": experiment.toml, flat
+
+  std::string word(const std::string& key) const;
+  // A word, a number as text, or a setting; "" where there is none of that name.
+  std::string text(const std::string& key) const;
+  std::optional<double> number(const std::string& key) const;  // also of a setting that is a number
+  std::vector<std::string> metrics() const;                    // names with a split: "val/loss"
+
+  nlohmann::json json() const;
+  static RunFacts from_json(const nlohmann::json& json);  // nlohmann::json::exception
+};
+
+bool is_run_folder(const std::filesystem::path& folder);
+
+// What the folder's files say; whether it is running is asked anew by every reader. Never throws for a damaged file:
+// what cannot be read is not there.
+RunFacts read_run_facts(const std::filesystem::path& folder);
+
+// Changes when a file of those changes.
+std::string stamp_of(const std::filesystem::path& folder);
+
+// Every run below `root`, also those of sweeps, in the order of their paths.
+std::vector<std::filesystem::path> find_runs(const std::filesystem::path& root);
+
+}  // namespace headroom

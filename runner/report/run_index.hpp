@@ -1,0 +1,53 @@
+// A SQLite file that spares reading every run's folder again. The folders are the truth: whatever is wrong with the
+// index - deleted, damaged, locked, of another version, on a full disk - costs time and nothing else.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/run_facts.hpp"
+
+struct sqlite3;
+
+namespace headroom {
+
+class RunIndex {
+ public:
+  // Opens or makes it; a damaged one is made anew. nullopt: it is locked, or there is no place for one.
+  static std::optional<RunIndex> open(const std::filesystem::path& file);
+  RunIndex(RunIndex&& other) noexcept;
+  RunIndex& operator=(RunIndex&&) = delete;
+  ~RunIndex();
+
+  struct Row {
+    std::string stamp, facts;  // stamp_of() when the facts (JSON) were read
+  };
+  std::map<std::string, Row> rows() const;  // by folder; empty when it cannot be read
+
+  // All or nothing; false when it could not be done.
+  bool update(const std::map<std::string, Row>& changed, const std::vector<std::string>& gone);
+
+ private:
+  explicit RunIndex(sqlite3* database) : database_(database) {}
+  bool run(const char* sql) const;
+  sqlite3* database_;
+};
+
+// WAL needs shared memory, which only file systems of this machine have.
+bool is_on_local_disk(const std::filesystem::path& file);
+
+// The index of the runs below `root`, in the user's cache folder; empty when there is none.
+std::filesystem::path index_file_of(const std::filesystem::path& root);
+
+struct ListedRuns {
+  std::vector<RunFacts> runs;
+  size_t read_anew = 0;  // how many folders had to be read; the others came from the index
+};
+
+// Every run below `root`. `index`: empty for none.
+ListedRuns list_runs(const std::filesystem::path& root, const std::filesystem::path& index);
+
+}  // namespace headroom

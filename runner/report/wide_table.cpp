@@ -1,0 +1,76 @@
+#include "report/wide_table.hpp"
+
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "error.hpp"
+#include "record/numbers.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;  // metrics in the order of their appearance
+
+struct Row {
+  Json step, epoch, values = Json::object();
+};
+
+// Scalars of one step come in several events: log lines and the end of an epoch.
+void for_each_row(const fs::path& run, const std::function<void(const Row&)>& visit) {
+  std::ifstream stream(run / "events.jsonl");
+  if (!stream)
+    throw Error(Exit::bad_input, "runs", (run / "events.jsonl").string() + " cannot be opened: it is what is exported");
+  Row row;
+  for (std::string line; std::getline(stream, line);) {
+    const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!event.is_object() || event.value("kind", Json()) != "scalars" || !event.contains("values") ||
+        !event["values"].is_object())
+      continue;
+    const Json step = event.value("step", Json());
+    if (!row.values.empty() && step != row.step) {
+      visit(row);
+      row.values = Json::object();
+    }
+    row.step = step;
+    row.epoch = event.value("epoch", Json());
+    row.values.update(event["values"]);
+  }
+  if (!row.values.empty()) visit(row);
+}
+
+std::string field_of(const Json& value) {
+  if (value.is_number_float()) return exact_number(value.get<double>());
+  return value.is_null() ? "" : csv_field(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+}  // namespace
+
+void export_csv(const fs::path& run, std::FILE* out) {
+  Json names = Json::object();
+  for_each_row(run, [&](const Row& row) {
+    for (const auto& [name, value] : row.values.items()) names[name] = true;
+  });
+  std::string line = "step,epoch";
+  for (const auto& [name, wanted] : names.items()) line += "," + csv_field(name);
+  std::fprintf(out, "%s\n", line.c_str());
+  for_each_row(run, [&](const Row& row) {
+    line = field_of(row.step) + "," + field_of(row.epoch);
+    for (const auto& [name, wanted] : names.items()) line += "," + field_of(row.values.value(name, Json()));
+    std::fprintf(out, "%s\n", line.c_str());
+  });
+}
+
+void export_jsonl(const fs::path& run, std::FILE* out) {
+  for_each_row(run, [&](const Row& row) {
+    Json json = {{"step", row.step}, {"epoch", row.epoch}};
+    json.update(row.values);
+    std::fprintf(out, "%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  });
+}
+
+}  // namespace headroom
