@@ -9,7 +9,8 @@ namespace headroom {
 namespace {
 
 constexpr uint64_t block_bytes = 4 << 20;  // of one read into scratch memory
-constexpr uint64_t call_bytes = 4 << 10;   // what could be read in the time that a further call takes
+constexpr uint64_t call_bytes = 2 << 10;   // what could be read in the time that a further call takes
+constexpr uint64_t look_bytes = 4 << 10;   // and passed over in that of a further look into the page cache
 
 void read_or_blame(const FileBytes& file, uint64_t offset, void* to, uint64_t bytes) {
   try {
@@ -37,7 +38,8 @@ class FileBlock {
       span += (region_.count[a] - 1) * region_.from_stride[a];
     }
     const uint64_t row_bytes = region_.from_stride[axis] * record_;
-    if ((span - wanted) * record_ <= runs * call_bytes && row_bytes <= block_bytes)
+    if ((span - wanted) * record_ <= runs * (file_.map.is_there() ? look_bytes : call_bytes) &&
+        row_bytes <= block_bytes)
       return read_rows(axis, from, to, block_bytes / row_bytes);
     for (uint64_t i = 0; i < region_.count[axis]; ++i)
       read(axis + 1, from + i * region_.from_stride[axis], to + i * region_.to_stride[axis]);
@@ -50,9 +52,13 @@ class FileBlock {
       rows.count[axis] = std::min(most, region_.count[axis] - done);
       uint64_t span = 1;
       for (size_t a = axis; a < rows.axes; ++a) span += (rows.count[a] - 1) * rows.from_stride[a];
-      const std::byte* records = read_records(from + done * rows.from_stride[axis], span);
-      each_run(rows, axis, 0, to + done * rows.to_stride[axis],
-               [&](uint64_t at, uint64_t index, uint64_t count) { sink_.put(records + at * record_, index, count); });
+      const uint64_t first = from + done * rows.from_stride[axis];
+      const Rows block{*this, rows, axis, to + done * rows.to_stride[axis]};
+      if (const std::byte* records = file_.map.at(offset_ + first * record_, span * record_)) {
+        put_mapped([&block, records] { block.put(records); });
+      } else {
+        block.put(read_records(first, span));
+      }
     }
   }
 
@@ -67,24 +73,30 @@ class FileBlock {
     }
   }
 
+  // Rows of a box among what else stands in a block of records.
+  struct Rows {
+    const FileBlock& block;
+    const Region& rows;
+    size_t axis;
+    uint64_t to;
+    void put(const std::byte* records) const {
+      each_run(rows, axis, 0, to, [&](uint64_t at, uint64_t index, uint64_t count) {
+        block.sink_.put(records + at * block.record_, index, count);
+      });
+    }
+  };
+
   // Without a copy, where all of it is in memory already.
   bool read_from_map(uint64_t from, uint64_t to, uint64_t count) const {
     const std::byte* records = file_.map.at(offset_ + from * record_, count * record_);
-    if (records == nullptr) return false;
-    struct Put {
-      const RecordSink& sink;
-      const std::byte* records;
-      uint64_t to, count;
-    };
-    const Put put{sink_, records, to, count};
-    const bool is_there = read_mapped(
-        [](const void* context) {
-          const Put& wanted = *static_cast<const Put*>(context);
-          wanted.sink.put(wanted.records, wanted.to, wanted.count);
-        },
-        &put);
-    if (!is_there) throw BadPlace{.ends_early = true};
-    return true;
+    if (records != nullptr) put_mapped([this, records, to, count] { sink_.put(records, to, count); });
+    return records != nullptr;
+  }
+
+  template <class Put>
+  static void put_mapped(const Put& put) {
+    if (!read_mapped([](const void* context) { (*static_cast<const Put*>(context))(); }, &put))
+      throw BadPlace{.ends_early = true};
   }
 
   const std::byte* read_records(uint64_t from, uint64_t count) const {

@@ -15,6 +15,8 @@ class FileMap {
   FileMap(const FileMap&) = delete;
   FileMap& operator=(const FileMap&) = delete;
 
+  bool is_there() const { return memory_ != nullptr; }
+
   // [offset, offset + bytes) of the file where all of it is in the page cache; else NULL. Look at it inside of
   // read_mapped().
   const std::byte* at(uint64_t offset, uint64_t bytes) const;
