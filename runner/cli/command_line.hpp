@@ -68,6 +68,7 @@ void add_schema(CLI::App& app, CommandLine& line);
 void add_data(CLI::App& app, CommandLine& line);
 void add_limits(CLI::App& app);
 void add_postmortem(CLI::App& app);
+void add_sweep(CLI::App& app, CommandLine& line);
 void add_watch(CLI::App& app, CommandLine& line);
 
 // Parses and runs: prints errors as one line on stderr and returns the process's exit code.

@@ -49,6 +49,14 @@ void become_supervised() {
   [[maybe_unused]] const ssize_t written = write(supervisor_file, &begun_mark, 1);
 }
 
+void end_with_sweep() {
+  pid_t sweep = 0;
+  if (!read_variable(sweep_variable, sweep)) return;
+  unsetenv(std::string(sweep_variable, std::strlen(sweep_variable) - 1).c_str());
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != sweep) std::raise(SIGTERM);  // it died before we could ask to be told
+}
+
 std::optional<uint64_t> users_data_limit() {
   uint64_t bytes = 0;
   return read_variable(data_limit_variable, bytes) ? std::optional(bytes) : std::nullopt;

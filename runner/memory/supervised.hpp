@@ -12,6 +12,10 @@ namespace headroom {
 // stop.
 void become_supervised();
 
+// [control] First thing in a `headroom` that a sweep starts, which names itself in the environment: this process is told
+// (SIGTERM) when the sweep dies, and saves and ends. Anywhere else it does nothing.
+void end_with_sweep();
+
 // [control] After become_supervised(), once: where the black box is and the post-mortem goes. Does nothing without a
 // supervisor.
 void tell_supervisor_run_folder(const std::filesystem::path& folder);
@@ -27,6 +31,9 @@ std::optional<uint64_t> users_data_limit();
 // NAME= of the environment variables with the descriptor to tell on, and with the user's RLIMIT_DATA.
 inline constexpr const char* supervisor_variable = "HEADROOM_SUPERVISOR_FD=";
 inline constexpr const char* data_limit_variable = "HEADROOM_DATA_LIMIT=";
+
+// NAME= of the one with a sweep's process id.
+inline constexpr const char* sweep_variable = "HEADROOM_SWEEP_PID=";
 
 // What the trainer tells before anything else: its libraries are there.
 inline constexpr char begun_mark = '\n';

@@ -5,6 +5,7 @@
 
 #include "config/digest.hpp"
 #include "config/rescue.hpp"
+#include "memory/cores.hpp"
 #include "plugins/library.hpp"
 #include "train/retry.hpp"
 #include "train/threads.hpp"
