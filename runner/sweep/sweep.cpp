@@ -121,6 +121,7 @@ class Supervisor {
     entry.result.run = entry.folder.run();
     entry.state() = state_on_disk(entry.result.record, entry.result.run);
     entry.checkpoint = last_checkpoint(entry.result.run.folder);
+    if (entry.state() == TrialState::infeasible) infeasible_.push_back(entry.result.trial);
   }
 
   void decide(Entry& entry, TrialState state, const std::string& why, int exit_code = 0) {
@@ -130,6 +131,7 @@ class Supervisor {
     record.exit_code = exit_code;
     entry.folder.write(record);
     entry.state() = state;
+    if (state == TrialState::infeasible) infeasible_.push_back(entry.result.trial);
     view_.say(entry.id() + ": " + std::string(state_name(state)) + (why.empty() ? "" : ": " + why));
   }
 
@@ -232,6 +234,7 @@ class Supervisor {
   // ---- starts
 
   void start_what_fits() {
+    free_bytes_.reset();
     for (Entry& entry : entries_) {
       if (count(is_active) >= static_cast<size_t>(plan_.jobs)) return;
       if (is_open(entry.state())) start(entry);
@@ -242,10 +245,11 @@ class Supervisor {
     look_at(entry);
     if (entry.result.run.folder.empty() && plan_.plan && entry.plans < most_plans && !is_planned(entry)) return;
     const int64_t needed = allowed_bytes(entry);
-    if (count(is_active) > 0 && needed > 0 && needed > free_for_trials(expected_bytes())) return;
-    if (count(is_active) > 0 && needed == 0 && plan_.plan) return;  // unplanned, it may take all there is
-    std::vector<std::string> words = words_for(entry);
-    start_child(entry, words, {}, TrialState::running);
+    const bool alone = count(is_active) == 0;
+    if (!alone && needed == 0 && plan_.plan) return;  // unplanned, it may take all there is
+    if (!alone && needed > 0 && needed > free_bytes()) return;
+    start_child(entry, words_for(entry), {}, TrialState::running);
+    if (free_bytes_) *free_bytes_ -= std::min(needed, *free_bytes_);
   }
 
   void look_at(Entry& entry) {
@@ -288,12 +292,10 @@ class Supervisor {
   }
 
   std::string infeasible_below(const Entry& entry) const {
-    for (const Entry& other : entries_) {
-      if (other.result.state == TrialState::infeasible &&
-          needs_no_less(entry.result.trial->settings, other.result.trial->settings))
-        return other.id();
-    }
-    return "";
+    const auto smaller = std::ranges::find_if(infeasible_, [&](const Trial* other) {
+      return needs_no_less(entry.result.trial->settings, other->settings);
+    });
+    return smaller == infeasible_.end() ? "" : (*smaller)->id;
   }
 
   // One plan serves every trial of the group whose row is in its table: the largest window has most of them.
@@ -370,6 +372,12 @@ class Supervisor {
               (limit > 0 ? ", memory.limit " + size_text(limit) : ""));
   }
 
+  // As it was when this round of starts began, less what has been started since.
+  int64_t free_bytes() {
+    if (!free_bytes_) free_bytes_ = free_for_trials(expected_bytes());
+    return *free_bytes_;
+  }
+
   // Limits of those that have just started and have no reservation yet, which a run makes before its folder.
   int64_t expected_bytes() const {
     int64_t bytes = 0;
@@ -429,7 +437,9 @@ class Supervisor {
   SweepView view_;
   std::vector<Entry> entries_;
   Needs needs_;
+  std::vector<const Trial*> infeasible_;
   std::map<std::string, int64_t> largest_bytes_;  // by memory.limit
+  std::optional<int64_t> free_bytes_;
   SignalRelay* relay_ = nullptr;
   FailureStorm storm_;
   Exit stop_ = Exit::ok, storm_exit_ = Exit::ok;
