@@ -7,7 +7,7 @@
 
 int main(int argc, char** argv) {
   using namespace headroom;
-  end_with_sweep();
+  become_trial();
   CLI::App app("Headroom: model experiments inside the memory you have", "headroom");
   app.require_subcommand(1);
   app.set_version_flag("--version", HEADROOM_VERSION);

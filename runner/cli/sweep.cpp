@@ -1,9 +1,10 @@
+#include "config/sweep.hpp"
+
 #include <algorithm>
 #include <filesystem>
 
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
-#include "config/sweep.hpp"
 #include "memory/cores.hpp"
 #include "record/run_folder.hpp"
 #include "sweep/sweep.hpp"
@@ -24,8 +25,9 @@ struct SweepWords {
 SweepSection section_of(Experiment& experiment, const std::vector<Override>& overrides) {
   if (!experiment.sweep) {
     throw Error(Exit::bad_input, "sweep",
-                experiment.file.string() + " has no [sweep]: write the values to try there, as \"train.batch_size\" = "
-                                           "[8, 16], or use headroom run");
+                experiment.file.string() +
+                    " has no [sweep]: write the values to try there, as \"train.batch_size\" = "
+                    "[8, 16], or use headroom run");
   }
   SweepSection sweep = read_sweep(*experiment.sweep);
   for (const Override& given : overrides) {

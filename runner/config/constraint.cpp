@@ -23,8 +23,8 @@ toml::source_region inside(const toml::source_region& string, std::string_view t
   const auto breaks = static_cast<uint32_t>(std::ranges::count(before, '\n'));
   const size_t last = before.rfind('\n');
   at.begin.line += breaks;
-  at.begin.column = breaks == 0 ? at.begin.column + 1 + static_cast<uint32_t>(offset)
-                                : static_cast<uint32_t>(offset - last);
+  at.begin.column =
+      breaks == 0 ? at.begin.column + 1 + static_cast<uint32_t>(offset) : static_cast<uint32_t>(offset - last);
   return at;
 }
 
@@ -193,8 +193,8 @@ ConstraintValue Constraint::evaluate(const Term& term, const ValueOf& value_of) 
   if (term.what == "key") return value_of(std::get<std::string>(term.value));
   const auto as = [&]<class T>(const ConstraintValue& value, T, const char* wanted) -> T {
     if (const T* found = std::get_if<T>(&value)) return *found;
-    refuse(place_of(term.at), "sweep.constraint: " + quote(term.what == "negative" ? "-" : term.what) + " needs " + wanted +
-                                  ", and is given " + noun(value));
+    refuse(place_of(term.at), "sweep.constraint: " + quote(term.what == "negative" ? "-" : term.what) + " needs " +
+                                  wanted + ", and is given " + noun(value));
   };
   const ConstraintValue left = evaluate(term.parts[0], value_of);
   if (term.what == "not") return !as(left, bool(), "true or false");
@@ -206,7 +206,8 @@ ConstraintValue Constraint::evaluate(const Term& term, const ValueOf& value_of) 
   }
   const ConstraintValue right = evaluate(term.parts[1], value_of);
   if (term.what == "==" || term.what == "!=") return (left == right) == (term.what == "==");
-  if (std::holds_alternative<std::string>(left) && std::holds_alternative<std::string>(right) && !computed(term.what, 1, 1))
+  if (std::holds_alternative<std::string>(left) && std::holds_alternative<std::string>(right) &&
+      !computed(term.what, 1, 1))
     return compared(term.what, std::get<std::string>(left), std::get<std::string>(right));
   const double a = as(left, double(), "numbers"), b = as(right, double(), "numbers");
   if (const auto result = computed(term.what, a, b)) return *result;

@@ -78,7 +78,8 @@ void check_each(Node& list, const std::string& name, Check check) {
 }
 
 [[noreturn]] void refuse_range(const toml::source_region& at, const std::string& path, const std::string& what) {
-  refuse(at, swept(path) + " " + what + "; a range is written { from = 8, to = 64, step = 8 }, with count = 4 in place " +
+  refuse(at, swept(path) + " " + what +
+                 "; a range is written { from = 8, to = 64, step = 8 }, with count = 4 in place " +
                  "of step, and log = true for equal ratios");
 }
 
@@ -144,8 +145,9 @@ SweptKey read_swept_key(const std::string& path, const toml::key& key, toml::nod
     return read;
   }
   if (!value.is_array() || value.as_array()->empty()) {
-    refuse(value.source(), swept(path) + " is " + describe(value) +
-                               "; it must be a list of the values to try, or a range, as { from = 8, to = 64, step = 8 }");
+    refuse(value.source(),
+           swept(path) + " is " + describe(value) +
+               "; it must be a list of the values to try, or a range, as { from = 8, to = 64, step = 8 }");
   }
   for (const toml::node& element : *value.as_array()) read.values.push_back(literal(element));
   if (!is_plugin_option(path)) {
@@ -167,13 +169,15 @@ void read_settings(SweepSection& section, const toml::table& sweep) {
     const int64_t least = std::string_view(name) == "trials" ? 1 : 0;
     const int64_t value = node->is_integer() ? node->as_integer()->get() : -1;
     if (value < least) {
-      refuse(node->source(), "sweep." + std::string(name) + " is " + describe(*node) + "; it must be an integer of at least " +
-                                 std::to_string(least));
+      refuse(node->source(), "sweep." + std::string(name) + " is " + describe(*node) +
+                                 "; it must be an integer of at least " + std::to_string(least));
     }
     if (section.method != "random")
       refuse(node->source(), "sweep." + std::string(name) + " is for method = \"random\"; a grid is tried whole");
-    if (least == 1) section.trials = value;
-    else section.seed = static_cast<uint64_t>(value);
+    if (least == 1)
+      section.trials = value;
+    else
+      section.seed = static_cast<uint64_t>(value);
   }
   if (section.method == "random" && section.trials == 0) {
     refuse(sweep.get("method")->source(),

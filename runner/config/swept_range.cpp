@@ -30,7 +30,8 @@ std::vector<std::string> SweptRange::values() const {
   const auto add = [&](std::string text) {
     if (list.empty() || list.back() != text) list.push_back(std::move(text));  // integers may meet
   };
-  for (int64_t i = 0; i < count; ++i) add(at(count == 1 ? 0.0 : static_cast<double>(i) / static_cast<double>(count - 1)));
+  for (int64_t i = 0; i < count; ++i)
+    add(at(count == 1 ? 0.0 : static_cast<double>(i) / static_cast<double>(count - 1)));
   if (count > 0) return list;
   for (int64_t i = 0;; ++i) {
     const auto steps = static_cast<double>(i);

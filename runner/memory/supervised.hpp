@@ -12,9 +12,10 @@ namespace headroom {
 // stop.
 void become_supervised();
 
-// [control] First thing in a `headroom` that a sweep starts, which names itself in the environment: this process is told
-// (SIGTERM) when the sweep dies, and saves and ends. Anywhere else it does nothing.
-void end_with_sweep();
+// [control] First thing in a `headroom` that a sweep starts, which names itself in the environment: this process is
+// told (SIGTERM) when the sweep dies, and saves and ends; where it has been given a cgroup it moves there. Anywhere
+// else it does nothing.
+void become_trial();
 
 // [control] After become_supervised(), once: where the black box is and the post-mortem goes. Does nothing without a
 // supervisor.
@@ -32,8 +33,9 @@ std::optional<uint64_t> users_data_limit();
 inline constexpr const char* supervisor_variable = "HEADROOM_SUPERVISOR_FD=";
 inline constexpr const char* data_limit_variable = "HEADROOM_DATA_LIMIT=";
 
-// NAME= of the one with a sweep's process id.
+// NAME= of those with a sweep's process id, and with the folder of its child's cgroup.
 inline constexpr const char* sweep_variable = "HEADROOM_SWEEP_PID=";
+inline constexpr const char* cgroup_variable = "HEADROOM_SWEEP_CGROUP=";
 
 // What the trainer tells before anything else: its libraries are there.
 inline constexpr char begun_mark = '\n';

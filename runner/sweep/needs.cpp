@@ -42,7 +42,9 @@ constexpr int64_t furthest_probe = 16;  // samples: smaller windows are probed f
 }  // namespace
 
 TrialShape shape_of(const Settings& settings, const TrainSection& train) {
-  TrialShape shape{.group = "", .batch_size = train.batch_size, .accumulation = train.gradient_accumulation_steps,
+  TrialShape shape{.group = "",
+                   .batch_size = train.batch_size,
+                   .accumulation = train.gradient_accumulation_steps,
                    .micro_batch = train.micro_batch};
   for (const auto& [key, value] : settings) {
     if (!is_one_of(key, beside_memory) && !is_one_of(key, in_the_table)) shape.group += key + "=" + value + ";";
@@ -55,7 +57,7 @@ void Needs::add(const std::string& group, const Json& plan) {
   Table& table = tables_[group];
   table.whole = plan.contains("why_whole");
   const auto add_row = [&](const Json& row) {
-    table.rows[{row.at("batch_size"), row.at("micro_batch")}] = {row.at("predicted_peak_bytes"), row.at("least_bytes")};
+    table.rows[{row.at("batch_size"), row.at("micro_batch")}] = {row.at("predicted_peak_bytes"), row.value("least_bytes", row.at("predicted_peak_bytes").get<int64_t>())};
   };
   for (const Json& row : plan.at("rows")) add_row(row);
   add_row(plan.at("as_written"));

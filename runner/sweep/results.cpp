@@ -85,8 +85,8 @@ std::vector<std::string> cells_of(const TrialResult& result, bool best) {
   if (!measured && predicted > 0) peak = "(" + size_text(predicted) + ")";
   std::string state(state_name(result.state));
   if (result.record.retry_micro_batch > 0) state += ", micro-batch " + std::to_string(result.record.retry_micro_batch);
-  return {(best ? "* " : "  ") + result.trial->id, state, peak,
-          measured ? short_number(run.samples_per_second) : "", run.metric ? short_number(*run.metric) : ""};
+  return {(best ? "* " : "  ") + result.trial->id, state, peak, measured ? short_number(run.samples_per_second) : "",
+          run.metric ? short_number(*run.metric) : ""};
 }
 
 size_t count_of(const std::vector<TrialResult>& results, TrialState state) {
@@ -108,8 +108,9 @@ std::string identity_lines(const std::vector<IdentityGroup>& groups) {
   for (const IdentityGroup& group : groups) {
     text += std::to_string(group.trials.size()) + " trials of one identity, " + group.identity.substr(0, 8) + " (" +
             group.trials.front() + ", ...): ";
-    text += group.largest_difference == 0 ? std::string("equal metrics")
-                                          : group.metric + " differs by at most " + short_number(group.largest_difference);
+    text += group.largest_difference == 0
+                ? std::string("equal metrics")
+                : group.metric + " differs by at most " + short_number(group.largest_difference);
     text += group.agrees() ? "\n" : ", more than rounding explains (" + short_number(group.tolerance) + ")\n";
   }
   return text;
@@ -128,7 +129,8 @@ const TrialResult* best_of(const std::vector<TrialResult>& results) {
   for (const TrialResult& result : results) {
     const auto& metric = result.run.metric;
     if (result.state != TrialState::finished || !metric || std::isnan(*metric)) continue;
-    const bool better = best == nullptr || (result.run.lower_wins ? *metric < *best->run.metric : *metric > *best->run.metric);
+    const bool better =
+        best == nullptr || (result.run.lower_wins ? *metric < *best->run.metric : *metric > *best->run.metric);
     if (better) best = &result;
   }
   return best;
@@ -158,9 +160,16 @@ std::vector<IdentityGroup> compare_identities(const fs::path& sweep, const std::
 
 Json results_json(const SweepPlan& plan, const std::vector<TrialResult>& results,
                   const std::vector<IdentityGroup>& groups) {
-  Json json = {{"format", 1},         {"name", plan.name},       {"file", plan.file},         {"metric", plan.metric},
-               {"jobs", plan.jobs},   {"threads", plan.threads}, {"trials", Json::array()},   {"best", nullptr},
-               {"identities", Json::array()}, {"counts", Json::object()}};
+  Json json = {{"format", 1},
+               {"name", plan.name},
+               {"file", plan.file},
+               {"metric", plan.metric},
+               {"jobs", plan.jobs},
+               {"threads", plan.threads},
+               {"trials", Json::array()},
+               {"best", nullptr},
+               {"identities", Json::array()},
+               {"counts", Json::object()}};
   for (const TrialResult& result : results) {
     json["trials"].push_back(trial_json(result));
     const std::string state(state_name(result.state));
@@ -193,8 +202,8 @@ std::string results_csv(const SweepPlan& plan, const std::vector<TrialResult>& r
             number(record.predicted_peak_bytes) + "," + number(record.limit_bytes) + "," +
             number(record.retry_micro_batch > 0 ? record.retry_micro_batch : record.micro_batch) + "," +
             (run.samples_per_second > 0 ? exact_number(run.samples_per_second) : "") + "," +
-            (run.seconds > 0 ? exact_number(run.seconds) : "") + "," + number(run.epochs) + "," + number(run.steps) + "," +
-            run.identity + "," + quoted(record.why) + "\n";
+            (run.seconds > 0 ? exact_number(run.seconds) : "") + "," + number(run.epochs) + "," + number(run.steps) +
+            "," + run.identity + "," + quoted(record.why) + "\n";
   }
   return text;
 }
@@ -216,7 +225,8 @@ std::string results_text(const SweepPlan& plan, const std::vector<TrialResult>& 
   }
   text += "\n" + counts_text(results) + "\n";
   for (const TrialResult& result : results) {
-    if (!result.record.why.empty()) text += result.trial->id + " " + std::string(state_name(result.state)) + ": " + result.record.why + "\n";
+    if (!result.record.why.empty())
+      text += result.trial->id + " " + std::string(state_name(result.state)) + ": " + result.record.why + "\n";
   }
   text += identity_lines(groups);
   if (best != nullptr)

@@ -17,7 +17,8 @@ struct TrialResult {
   TrialRun run;
 };
 
-// The state that follows from what is on the disk: the record's end, a finished run, a run to go on with, or nothing yet.
+// The state that follows from what is on the disk: the record's end, a finished run, a run to go on with, or nothing
+// yet.
 TrialState state_on_disk(const TrialRecord& record, const TrialRun& run);
 
 // The best of those finished, by the experiment's metric; nullptr without any.

@@ -1,5 +1,5 @@
-// The supervisor of a sweep: starts trials as child processes while what they are planned to need is free, sees them end
-// and decides what becomes of them. It keeps nothing that is not on the disk: after any kill run_sweep() goes on.
+// The supervisor of a sweep: starts trials as child processes while what they are planned to need is free, sees them
+// end and decides what becomes of them. It keeps nothing that is not on the disk: after any kill run_sweep() goes on.
 #pragma once
 
 #include <filesystem>

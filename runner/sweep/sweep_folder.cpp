@@ -16,9 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::array state_names = std::to_array<std::string_view>({"waiting", "planning", "running", "stopping",
-                                                                     "interrupted", "finished", "failed", "infeasible",
-                                                                     "pruned"});
+constexpr std::array state_names = std::to_array<std::string_view>(
+    {"waiting", "planning", "running", "stopping", "interrupted", "finished", "failed", "infeasible", "pruned"});
 
 Json read_json_file(const fs::path& path) {
   std::ifstream file(path);
@@ -152,8 +151,9 @@ Json SweepPlan::json() const {
   for (const fs::path& dir : plugin_dirs) dirs.push_back(dir.string());
   std::vector<std::string> keys;
   for (const auto& [key, value] : trials.empty() ? Settings() : trials.front().settings) keys.push_back(key);
-  return {{"format", 1},     {"name", name},       {"keys", keys},       {"file", file}, {"metric", metric}, {"set", set},    {"plugin_dirs", dirs},
-          {"jobs", jobs},    {"threads", threads}, {"plan", plan}, {"limit", limit},   {"trials", list}};
+  return {{"format", 1},        {"name", name}, {"keys", keys},        {"file", file},
+          {"metric", metric},   {"set", set},   {"plugin_dirs", dirs}, {"jobs", jobs},
+          {"threads", threads}, {"plan", plan}, {"limit", limit},      {"trials", list}};
 }
 
 SweepPlan SweepPlan::from_json(const Json& json) {
@@ -166,10 +166,12 @@ SweepPlan SweepPlan::from_json(const Json& json) {
   json.at("threads").get_to(plan.threads);
   json.at("plan").get_to(plan.plan);
   json.at("limit").get_to(plan.limit);
-  for (const std::string& dir : json.at("plugin_dirs").get<std::vector<std::string>>()) plan.plugin_dirs.emplace_back(dir);
+  for (const std::string& dir : json.at("plugin_dirs").get<std::vector<std::string>>())
+    plan.plugin_dirs.emplace_back(dir);
   for (const Json& entry : json.at("trials")) {
     Trial trial{.id = entry.at("id"), .settings = {}, .choices = {}};
-    for (const auto& key : json.at("keys")) trial.settings.emplace_back(key, entry.at("set").at(key.get<std::string>()));
+    for (const auto& key : json.at("keys"))
+      trial.settings.emplace_back(key, entry.at("set").at(key.get<std::string>()));
     plan.trials.push_back(std::move(trial));
   }
   return plan;
@@ -179,8 +181,9 @@ SweepPlan read_sweep_plan(const fs::path& sweep) {
   const Json json = read_json_file(sweep / "sweep.json");
   if (!json.is_object()) {
     throw Error(Exit::bad_input, "sweep",
-                sweep.string() + " is not a sweep's folder: it holds no sweep.json; give runs/<name>/<time>-<id> of a "
-                                 "sweep");
+                sweep.string() +
+                    " is not a sweep's folder: it holds no sweep.json; give runs/<name>/<time>-<id> of a "
+                    "sweep");
   }
   try {
     return SweepPlan::from_json(json);

@@ -21,12 +21,12 @@ bool is_end(TrialState state);
 
 // What the sweep itself knows of a trial.
 struct TrialRecord {
-  std::optional<TrialState> decided;  // failed, infeasible or pruned; nullopt: the run folder says
-  std::string why;                    // one sentence about it
-  int exit_code = 0;                  // of what failed
+  std::optional<TrialState> decided;                  // failed, infeasible or pruned; nullopt: the run folder says
+  std::string why;                                    // one sentence about it
+  int exit_code = 0;                                  // of what failed
   int64_t predicted_peak_bytes = 0, limit_bytes = 0;  // 0: not known
   int64_t micro_batch = 0;                            // planned; 0: not known
-  int64_t retry_micro_batch = 0;  // it ran out of memory once and goes on with this; 0: it did not
+  int64_t retry_micro_batch = 0;                      // it ran out of memory once and goes on with this; 0: it did not
   std::string retry_because;
 
   nlohmann::json json() const;

@@ -20,14 +20,20 @@ void SweepView::clear() {
   std::fflush(stderr);
 }
 
+bool SweepView::is_due() const {
+  return terminal_.control && std::chrono::steady_clock::now() - shown_at_ > std::chrono::milliseconds(400);
+}
+
 void SweepView::say(const std::string& line) {
   clear();
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
 void SweepView::show(const std::vector<RunningRow>& rows, const std::string& summary) {
-  if (!is_live()) return;
+  if (!terminal_.control) return;
   clear();
+  shown_at_ = std::chrono::steady_clock::now();
+  if (rows.empty() && summary.empty()) return;
   const auto columns = static_cast<size_t>(std::max(20, terminal_.columns() - 1));
   size_t widest = 0;
   for (const RunningRow& row : rows) widest = std::max(widest, row.id.size());

@@ -1,6 +1,7 @@
 // What a sweep shows while it goes on, on stderr: lines of what happened, and on a terminal a table of what is running.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,10 @@ class SweepView {
   SweepView(const SweepView&) = delete;
   SweepView& operator=(const SweepView&) = delete;
 
-  bool is_live() const { return terminal_.control; }
+  // On a terminal, a few times a second.
+  bool is_due() const;
   void say(const std::string& line);
-  // Redraws the table: on a terminal alone.
+  // Redraws the table, on a terminal alone; no row and no summary: takes it away.
   void show(const std::vector<RunningRow>& rows, const std::string& summary);
 
  private:
@@ -29,6 +31,7 @@ class SweepView {
 
   Terminal terminal_;
   size_t drawn_ = 0;  // lines of the table on the screen
+  std::chrono::steady_clock::time_point shown_at_ = {};
 };
 
 }  // namespace headroom

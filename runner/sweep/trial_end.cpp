@@ -61,8 +61,7 @@ std::string without_numbers(const std::string& sentence) {
 
 }  // namespace
 
-TrialEnd read_trial_end(const TrialFolder& folder, const TrialRecord& record, int exit_code,
-                        fs::file_time_type began) {
+TrialEnd read_trial_end(const TrialFolder& folder, const TrialRecord& record, int exit_code, fs::file_time_type began) {
   const fs::path run = folder.newest_run();
   const std::string tail = tail_of(folder.log());
   TrialEnd end{.exit_code = exit_code, .micro_batch = record.micro_batch, .sentence = last_sentence(tail)};

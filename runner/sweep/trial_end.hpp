@@ -13,10 +13,10 @@ namespace headroom {
 
 // What was seen of the end.
 struct TrialEnd {
-  int exit_code = 0;         // 128 + signal where one ended the supervisor itself
-  bool oom_kill = false;     // the kernel killed it for lack of memory
-  int64_t micro_batch = 0;   // that it worked with last
-  std::string sentence;      // what it said last
+  int exit_code = 0;        // 128 + signal where one ended the supervisor itself
+  bool oom_kill = false;    // the kernel killed it for lack of memory
+  int64_t micro_batch = 0;  // that it worked with last
+  std::string sentence;     // what it said last
 };
 
 // What `folder` and its log tell of the attempt that ended with `exit_code` and began at `began`.

@@ -25,7 +25,8 @@ Descriptor open_to_write(const std::filesystem::path& file, int how) {
 }  // namespace
 
 pid_t start_trial_process(const std::filesystem::path& program, const std::vector<std::string>& words,
-                          const TrialFolder& folder, int lock, const std::filesystem::path& answer) {
+                          const TrialFolder& folder, int lock, const std::filesystem::path& answer,
+                          const std::filesystem::path& cgroup) {
   const Descriptor held(lock), log = open_to_write(folder.log(), O_APPEND);
   const Descriptor answers = answer.empty() ? Descriptor() : open_to_write(answer, O_TRUNC);
   std::string line = "== " + rfc3339(std::chrono::system_clock::now()) + " headroom";
@@ -34,8 +35,10 @@ pid_t start_trial_process(const std::filesystem::path& program, const std::vecto
   write_all(log.number(), std::as_bytes(std::span(line)), folder.log());
   std::vector<std::string> all{program.string()};
   all.insert(all.end(), words.begin(), words.end());
+  std::vector<std::string> environment{sweep_variable + std::to_string(::getpid())};
+  if (!cgroup.empty()) environment.push_back(cgroup_variable + cgroup.string());
   try {
-    return start_child(std::move(all), {.environment = {sweep_variable + std::to_string(::getpid())},
+    return start_child(std::move(all), {.environment = std::move(environment),
                                         .stdout_file = answer.empty() ? log.number() : answers.number(),
                                         .stderr_file = log.number(),
                                         .kept_file = held.number()});

@@ -10,10 +10,12 @@
 
 namespace headroom {
 
-// Starts `program` with `words`, its output appended to the trial's log; stdout to `answer` where that is not empty.
-// The child and its children hold `lock` (TrialFolder::try_lock()) until the last of them is gone, and are asked to stop
-// when this process dies. Closes `lock`. Error(bug) when it cannot be started; Error(cannot_write) without a log.
+// Starts `program` with `words`, its output appended to the trial's log; stdout to `answer` and all of it
+// into `cgroup` where these are not empty.
+// The child and its children hold `lock` (TrialFolder::try_lock()) until the last of them is gone, and are asked to
+// stop when this process dies. Closes `lock`. Error(bug) when it cannot be started; Error(cannot_write) without a log.
 pid_t start_trial_process(const std::filesystem::path& program, const std::vector<std::string>& words,
-                          const TrialFolder& folder, int lock, const std::filesystem::path& answer = {});
+                          const TrialFolder& folder, int lock, const std::filesystem::path& answer = {},
+                          const std::filesystem::path& cgroup = {});
 
 }  // namespace headroom

@@ -118,8 +118,9 @@ class Lister {
     for (const SweptKey& key : sweep_.keys) {
       combinations *= key.values.size();
       if (combinations > most_combinations)
-        refuse_sweep(base_, "[sweep] has more than a million combinations; list fewer values, or draw some with method = "
-                            "\"random\"");
+        refuse_sweep(base_,
+                     "[sweep] has more than a million combinations; list fewer values, or draw some with method = "
+                     "\"random\"");
     }
     for (size_t number = 0; number < combinations; ++number) {
       Trial trial;
@@ -168,7 +169,8 @@ class Lister {
     };
     if (sweep_.constraint && !sweep_.constraint->holds(value_of)) return false;
     if (trials_.size() == most_trials)
-      refuse_sweep(base_, "[sweep] has more than 10000 trials; list fewer values, or draw some with method = \"random\"");
+      refuse_sweep(base_,
+                   "[sweep] has more than 10000 trials; list fewer values, or draw some with method = \"random\"");
     trials_.push_back(std::move(trial));
     return true;
   }

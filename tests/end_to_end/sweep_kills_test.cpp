@@ -32,13 +32,16 @@ class SweepKills : public TrialRun {
   int sweep_with_kills(const std::string& out, int most, std::mt19937& draw) const {
     int kills = 0;
     auto program = std::make_unique<Program>(words(out), here());
-    const auto has_plan = [&] { return fs::exists(folder_ / out / "trial") && fs::exists(run_folder(out) / "sweep.json"); };
+    const auto has_plan = [&] {
+      return fs::exists(folder_ / out / "trial") && fs::exists(run_folder(out) / "sweep.json");
+    };
     EXPECT_TRUE(eventually([&] { return has_plan() || program->ended(); }));
     while (kills < most) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50 + draw() % 700));
       if (program->ended()) {
         if (fs::exists(run_folder(out) / "results.json")) break;  // it was faster
-        program = std::make_unique<Program>(std::vector<std::string>{"sweep", "--resume", run_folder(out).string()}, here());
+        program =
+            std::make_unique<Program>(std::vector<std::string>{"sweep", "--resume", run_folder(out).string()}, here());
         continue;
       }
       const auto family = family_of(program->id());
@@ -65,9 +68,9 @@ class SweepKills : public TrialRun {
 };
 
 TEST_F(SweepKills, ComesToTheSameResults) {
-  write_text(folder_ / "trial.toml",
-             read_text(folder_ / "trial.toml") + "\n[checkpoint]\nevery_steps = 5\n\n[sweep]\n\"experiment.seed\" = "
-                                                 "[1, 2, 3]\n\"train.batch_size\" = [2, 4]\n");
+  write_text(folder_ / "trial.toml", read_text(folder_ / "trial.toml") +
+                                         "\n[checkpoint]\nevery_steps = 5\n\n[sweep]\n\"experiment.seed\" = "
+                                         "[1, 2, 3]\n\"train.batch_size\" = [2, 4]\n");
   const Finished undisturbed = headroom(words("undisturbed"));
   ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
 

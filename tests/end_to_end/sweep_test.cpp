@@ -23,8 +23,9 @@ class Sweep : public TrialRun {
   Json results() const { return read_json(sweep_folder() / "results.json"); }
 };
 
-const std::string same_window = "\"train.batch_size\" = [2, 4, 8]\n\"train.gradient_accumulation_steps\" = [1, 2, 4]\n"
-                                "constraint = \"train.batch_size * train.gradient_accumulation_steps == 8\"\n";
+const std::string same_window =
+    "\"train.batch_size\" = [2, 4, 8]\n\"train.gradient_accumulation_steps\" = [1, 2, 4]\n"
+    "constraint = \"train.batch_size * train.gradient_accumulation_steps == 8\"\n";
 
 TEST_F(Sweep, EqualWindowsHaveOneIdentityAndAgree) {
   add_sweep(same_window);

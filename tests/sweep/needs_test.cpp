@@ -9,7 +9,8 @@ namespace {
 using Json = nlohmann::json;
 
 Json row(int64_t batch, int64_t micro_batch, int64_t peak) {
-  return {{"batch_size", batch}, {"micro_batch", micro_batch}, {"predicted_peak_bytes", peak}, {"least_bytes", peak - 10}};
+  return {
+      {"batch_size", batch}, {"micro_batch", micro_batch}, {"predicted_peak_bytes", peak}, {"least_bytes", peak - 10}};
 }
 
 // 100 bytes, and 10 for a sample of a micro-batch.

@@ -18,10 +18,16 @@ class Results : public testing::Test {
   TrialResult finished(size_t i, const std::string& identity, double loss, const std::string& precision = "fp64") {
     const std::string id = plan_.trials[i].id;
     sweep_.write("trials/" + id + "/x/run/experiment.toml", "");
-    const nlohmann::json summary = {{"state", "finished"},    {"identity", identity},         {"precision", precision},
-                                    {"best", {{"value", loss}}}, {"metrics", {{"val/loss", loss}, {"val/mae", 1.0}}}};
+    const nlohmann::json summary = {{"state", "finished"},
+                                    {"identity", identity},
+                                    {"precision", precision},
+                                    {"best", {{"value", loss}}},
+                                    {"metrics", {{"val/loss", loss}, {"val/mae", 1.0}}}};
     sweep_.write("trials/" + id + "/x/run/summary.json", summary.dump());
-    return {.trial = &plan_.trials[i], .state = TrialState::finished, .record = {}, .run = TrialFolder(sweep_.path(), id).run()};
+    return {.trial = &plan_.trials[i],
+            .state = TrialState::finished,
+            .record = {},
+            .run = TrialFolder(sweep_.path(), id).run()};
   }
 
   TemporaryFolder sweep_;
@@ -63,7 +69,8 @@ TEST_F(Results, TheBestIsMarked) {
 }
 
 TEST_F(Results, EveryTrialHasARowAndItsReason) {
-  std::vector<TrialResult> results = {finished(0, "a", 2.0), {.trial = &plan_.trials[1], .record = {}, .run = {}},
+  std::vector<TrialResult> results = {finished(0, "a", 2.0),
+                                      {.trial = &plan_.trials[1], .record = {}, .run = {}},
                                       {.trial = &plan_.trials[2], .record = {}, .run = {}}};
   results[1].state = TrialState::infeasible;
   results[1].record.why = "too \"large\", by far";

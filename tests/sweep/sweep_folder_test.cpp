@@ -102,11 +102,13 @@ TEST(SweepFolder, AThousandFinishedTrialsAreSmall) {
   plan.name = "x", plan.metric = "val/loss";
   for (int i = 0; i < 1000; ++i) {
     const std::string number = std::to_string(i);
-    Trial trial{.id = "t" + number, .settings = {{"train.batch_size", number}, {"experiment.seed", number}}, .choices = {}};
+    Trial trial{
+        .id = "t" + number, .settings = {{"train.batch_size", number}, {"experiment.seed", number}}, .choices = {}};
     const std::string run = "trials/" + trial.id + "/x/run/";
     sweep.write(run + "experiment.toml", "");
-    sweep.write(run + "summary.json",
-                R"({"state": "finished", "identity": "0123456789abcdef0123456789abcdef", "steps": 10, "window_samples": 8,
+    sweep.write(
+        run + "summary.json",
+        R"({"state": "finished", "identity": "0123456789abcdef0123456789abcdef", "steps": 10, "window_samples": 8,
                     "train_seconds": 4.0, "precision": "fp64", "metrics": {"val/loss": 0.5, "train/loss": 0.25},
                     "best": {"value": 0.5, "epoch": 2, "better": "lower"}})");
     plan.trials.push_back(std::move(trial));

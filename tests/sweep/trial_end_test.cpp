@@ -43,13 +43,15 @@ TEST(TrialEnds, MistakesFail) {
 TEST(TrialEnds, TheLogOfTheAttemptSaysWhy) {
   const TemporaryFolder sweep;
   const TrialFolder folder(sweep.path(), "001");
-  sweep.write("trials/001/log.txt",
-              "== 2026 headroom run\n[data] of an earlier attempt\n== 2026 headroom run\nepoch 1\n[data] file.h5: broken\n"
-              "[postmortem] the trainer was killed by the kernel's OOM killer: cgroup /x\nlast words\n");
+  sweep.write(
+      "trials/001/log.txt",
+      "== 2026 headroom run\n[data] of an earlier attempt\n== 2026 headroom run\nepoch 1\n[data] file.h5: broken\n"
+      "[postmortem] the trainer was killed by the kernel's OOM killer: cgroup /x\nlast words\n");
   const TrialEnd end = read_trial_end(folder, {}, 4, fs::file_time_type::clock::now());
   EXPECT_EQ(end.sentence, "[data] file.h5: broken");
   EXPECT_TRUE(end.oom_kill);
-  sweep.write("trials/001/log.txt", "[postmortem] killed by the kernel's OOM killer\n== 2026 headroom run\nno sentence\n");
+  sweep.write("trials/001/log.txt",
+              "[postmortem] killed by the kernel's OOM killer\n== 2026 headroom run\nno sentence\n");
   const TrialEnd next = read_trial_end(folder, {}, 70, fs::file_time_type::clock::now());
   EXPECT_EQ(next.sentence, "no sentence");
   EXPECT_FALSE(next.oom_kill) << "that was before";

@@ -51,7 +51,8 @@ TEST(Trials, RangesListTheirValues) {
   EXPECT_THAT(values("\"train.batch_size\" = { from = 1, to = 3, count = 9 }"), ElementsAre("1", "2", "3"));
   EXPECT_THAT(values("\"train.optimizer.lr\" = { from = 1e-4, to = 1e-2, count = 3, log = true }"),
               ElementsAre("0.0001", "0.001", "0.01"));
-  EXPECT_THAT(values("\"train.optimizer.lr\" = { from = 0.1, to = 0.3, step = 0.1 }"), ElementsAre("0.1", "0.2", "0.3"));
+  EXPECT_THAT(values("\"train.optimizer.lr\" = { from = 0.1, to = 0.3, step = 0.1 }"),
+              ElementsAre("0.1", "0.2", "0.3"));
   EXPECT_THAT(values("\"train.optimizer.lr\" = { from = 1, to = 2, step = 1 }"), ElementsAre("1.0", "2.0"));
   EXPECT_THAT(values("model.options.width = { from = 2, to = 4, step = 2 }"), ElementsAre("2", "4"));
 }
@@ -59,10 +60,10 @@ TEST(Trials, RangesListTheirValues) {
 TEST(Trials, AConstraintKeepsWhatFulfilsIt) {
   const std::string grid =
       "[sweep]\n\"train.batch_size\" = [8, 16, 32]\n\"train.gradient_accumulation_steps\" = [1, 2, 4]\n";
-  EXPECT_THAT(ids_of(grid + "constraint = \"train.batch_size * train.gradient_accumulation_steps == 32\"\n"),
-              ElementsAre("001_batch_size=8_gradient_accumulation_steps=4",
-                          "002_batch_size=16_gradient_accumulation_steps=2",
-                          "003_batch_size=32_gradient_accumulation_steps=1"));
+  EXPECT_THAT(
+      ids_of(grid + "constraint = \"train.batch_size * train.gradient_accumulation_steps == 32\"\n"),
+      ElementsAre("001_batch_size=8_gradient_accumulation_steps=4", "002_batch_size=16_gradient_accumulation_steps=2",
+                  "003_batch_size=32_gradient_accumulation_steps=1"));
   EXPECT_THAT(trials_of(grid + "constraint = \"not (train.batch_size > 8 or train.epochs != 1)\"\n"), SizeIs(3));
   EXPECT_THAT(trials_of(grid + "constraint = \"train.precision == 'fp32' and -train.batch_size / 2 + 9 % 2 >= -7\"\n"),
               SizeIs(6));
@@ -101,8 +102,9 @@ TEST(Trials, RangesThatAreNoneNameTheirPlace) {
             "[config] FILE:5:22: sweep.\"train.batch_size\" has neither step nor count, which a grid needs" + how);
   EXPECT_EQ(refused("{ from = 9, to = 8, step = 1 }"),
             "[config] FILE:5:22: sweep.\"train.batch_size\" goes from more to less" + how);
-  EXPECT_EQ(refused("{ from = 0, to = 8, step = 1 }"),
-            "[config] FILE:5:31: sweep.\"train.batch_size\".from is the integer 0; it must be an integer of at least 1");
+  EXPECT_EQ(
+      refused("{ from = 0, to = 8, step = 1 }"),
+      "[config] FILE:5:31: sweep.\"train.batch_size\".from is the integer 0; it must be an integer of at least 1");
   EXPECT_EQ(refused("{ from = 1, to = 8, step = 0 }"),
             "[config] FILE:5:49: sweep.\"train.batch_size\" has the integer 0 for step" + how);
   EXPECT_EQ(refused("{ from = 1, to = 8, by = 2 }"), "[config] FILE:5:42: sweep.\"train.batch_size\" has by" + how);
@@ -129,33 +131,36 @@ TEST(Trials, ARandomSearchDrawsTheSameFromTheSameSeed) {
 }
 
 TEST(Trials, ARandomSearchTriesNothingTwice) {
-  const auto trials =
-      trials_of("[sweep]\nmethod = \"random\"\ntrials = 20\n\"train.batch_size\" = [8, 16, 32]\n"
-                "constraint = \"train.batch_size > 8\"\n");
+  const auto trials = trials_of(
+      "[sweep]\nmethod = \"random\"\ntrials = 20\n\"train.batch_size\" = [8, 16, 32]\n"
+      "constraint = \"train.batch_size > 8\"\n");
   EXPECT_THAT(trials, SizeIs(2)) << "there is no third";
 }
 
 TEST(Trials, SettingsOfAnotherMethodAreRefused) {
   EXPECT_EQ(refusal_of_lines("[sweep]\ntrials = 3\n\"train.batch_size\" = [8]\n"),
             "[config] FILE:5:10: sweep.trials is for method = \"random\"; a grid is tried whole");
-  EXPECT_EQ(refusal_of_lines("[sweep]\nmethod = \"random\"\n\"train.batch_size\" = [8]\n"),
-            "[config] FILE:5:10: sweep.method is \"random\", and sweep.trials is missing; say how many to draw, as trials "
-            "= 20");
+  EXPECT_EQ(
+      refusal_of_lines("[sweep]\nmethod = \"random\"\n\"train.batch_size\" = [8]\n"),
+      "[config] FILE:5:10: sweep.method is \"random\", and sweep.trials is missing; say how many to draw, as trials "
+      "= 20");
   EXPECT_EQ(refusal_of_lines("[sweep]\nmethod = \"bayes\"\n\"train.batch_size\" = [8]\n"),
             "[config] FILE:5:10: sweep.method is the string \"bayes\"; it must be \"grid\" or \"random\"");
 }
 
 TEST(Trials, NamesOfFoldersAreHarmless) {
-  const auto trials = trials_of("[sweep]\n\"train.optimizer\" = [{ name = \"sgd\", lr = 0.1 }]\n\"data.source\" = [\"../a b.so\"]\n");
+  const auto trials =
+      trials_of("[sweep]\n\"train.optimizer\" = [{ name = \"sgd\", lr = 0.1 }]\n\"data.source\" = [\"../a b.so\"]\n");
   EXPECT_EQ(trials.at(0).id.find_first_of("/ {}\",'"), std::string::npos) << trials[0].id;
 }
 
 // A list's paths are relative to the file that has the list, and a trial is the experiment with the values in it.
 TEST(Trials, ATrialIsTheExperimentWithItsValues) {
   const TemporaryFolder folder;
-  const auto file = folder.write("deep/x.toml",
-                                 "extends = \"../base.toml\"\n[sweep]\n\"init.from\" = [\"weights/a.safetensors\"]\n"
-                                 "\"train.optimizer\" = [{ lr = 0.5 }]\n\"train.batch_size\" = {from = 4, to = 4, step = 1}\n");
+  const auto file =
+      folder.write("deep/x.toml",
+                   "extends = \"../base.toml\"\n[sweep]\n\"init.from\" = [\"weights/a.safetensors\"]\n"
+                   "\"train.optimizer\" = [{ lr = 0.5 }]\n\"train.batch_size\" = {from = 4, to = 4, step = 1}\n");
   folder.write("base.toml", required_keys + "train.optimizer = { name = \"sgd\", lr = 0.1 }\ntrain.batch_size = 2\n");
   Experiment experiment = load_experiment(file);
   const auto trials = list_trials(read_sweep(*experiment.sweep), experiment);
