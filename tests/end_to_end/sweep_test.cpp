@@ -57,8 +57,8 @@ TEST_F(Sweep, EqualWindowsHaveOneIdentityAndAgree) {
 
 #if !defined(__SANITIZE_ADDRESS__)  // what the sanitizer holds is above any small limit
 TEST_F(Sweep, WhatDoesNotFitIsNotStarted) {
-  add_sweep("\"model.options.hidden\" = [8, 4000000]\n\"train.batch_size\" = [2, 4]\n");
-  const Finished finished = headroom(sweep_words({"--set", "memory.limit=300 MiB", "--set", "train.epochs=1"}));
+  add_sweep("\"model.options.hidden\" = [8, 1000000]\n\"train.batch_size\" = [2, 4]\n");
+  const Finished finished = headroom(sweep_words({"--set", "memory.limit=120 MiB", "--set", "train.epochs=1"}));
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const Json json = results();
   EXPECT_EQ(json.at("counts"), Json({{"finished", 2}, {"infeasible", 1}, {"pruned", 1}})) << finished.out;
@@ -68,7 +68,7 @@ TEST_F(Sweep, WhatDoesNotFitIsNotStarted) {
     EXPECT_FALSE(trial.at("why").get<std::string>().empty());
   }
   EXPECT_EQ(json.at("trials").at(3).at("why"),
-            "it needs no less than 003_hidden=4000000_batch_size=2, which does not fit");
+            "it needs no less than 003_hidden=1000000_batch_size=2, which does not fit");
 }
 #endif
 
