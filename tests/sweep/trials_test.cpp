@@ -50,7 +50,7 @@ TEST(Trials, RangesListTheirValues) {
               ElementsAre("8", "16", "32", "64"));
   EXPECT_THAT(values("\"train.batch_size\" = { from = 1, to = 3, count = 9 }"), ElementsAre("1", "2", "3"));
   EXPECT_THAT(values("\"train.optimizer.lr\" = { from = 1e-4, to = 1e-2, count = 3, log = true }"),
-              ElementsAre("0.0001", "0.001", "0.01"));
+              ElementsAre("1e-4", "0.001", "0.01"));
   EXPECT_THAT(values("\"train.optimizer.lr\" = { from = 0.1, to = 0.3, step = 0.1 }"),
               ElementsAre("0.1", "0.2", "0.3"));
   EXPECT_THAT(values("\"train.optimizer.lr\" = { from = 1, to = 2, step = 1 }"), ElementsAre("1.0", "2.0"));
