@@ -72,6 +72,7 @@ void add_limits(CLI::App& app);
 void add_postmortem(CLI::App& app);
 void add_report(CLI::App& app);
 void add_runs(CLI::App& app);
+void add_sweep(CLI::App& app, CommandLine& line);
 void add_watch(CLI::App& app, CommandLine& line);
 
 // Parses and runs: prints errors as one line on stderr and returns the process's exit code.

@@ -3,9 +3,11 @@
 #include "cli/command_line.hpp"
 #include "cli/rescue.hpp"
 #include "cli/trainer_program.hpp"
+#include "memory/supervised.hpp"
 
 int main(int argc, char** argv) {
   using namespace headroom;
+  become_trial();
   CLI::App app("Headroom: model experiments inside the memory you have", "headroom");
   app.require_subcommand(1);
   app.set_version_flag("--version", HEADROOM_VERSION);
@@ -25,6 +27,7 @@ int main(int argc, char** argv) {
   add_postmortem(app);
   add_report(app);
   add_runs(app);
+  add_sweep(app, line);
   add_watch(app, line);
   ParityWords parity;
   define_parity(app, line, parity)->callback(hand_over);

@@ -98,8 +98,9 @@ CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<fs:
   checked.model_options = check_options(checked.model_table, &experiment.model_options, "model.options", model_owner);
   checked.data_options = check_options(checked.data_table, &experiment.data_options, "data.options", source_owner);
   if (experiment.data_synth) {
-    check_options(table_of(source, HR_SYNTH, "data.synth", experiment.data.source), &*experiment.data_synth,
-                  "data.synth", source_owner);
+    OptionTable table = table_of(source, HR_SYNTH, "data.synth", experiment.data.source);
+    OptionValues values = check_options(table, &*experiment.data_synth, "data.synth", source_owner);
+    checked.synth.emplace(std::move(table), std::move(values));
   }
   if (experiment.rescue) {
     check_rung_options(checked.model_table, *experiment.rescue, "model.options", model_owner);

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/experiment.hpp"
@@ -32,6 +34,7 @@ struct CheckedPlugins {
   std::filesystem::path model, source;
   OptionTable model_table, data_table;
   OptionValues model_options, data_options;
+  std::optional<std::pair<OptionTable, OptionValues>> synth;  // where there is a [data.synth]
 };
 CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs);
 

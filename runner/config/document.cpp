@@ -133,6 +133,19 @@ void put(toml::table& table, const toml::key& key, toml::node&& value) {
   std::move(value).visit([&](auto&& concrete) { table.insert_or_assign(key, std::move(concrete)); });
 }
 
+bool put_at(toml::table& table, std::string_view path, const toml::key& key, toml::node&& value) {
+  const size_t dot = path.find('.');
+  toml::source_region at = key.source();
+  const toml::key first(path.substr(0, dot), std::move(at));
+  if (dot == std::string_view::npos) {
+    put(table, first, std::move(value));
+    return true;
+  }
+  if (table.get(first) == nullptr) put(table, first, empty_table_at(key.source()));
+  toml::table* inner = table.get(first)->as_table();
+  return inner != nullptr && put_at(*inner, path.substr(dot + 1), key, std::move(value));
+}
+
 void lay_over(toml::table& table, toml::table&& top) {
   for (auto&& [key, value] : top) {
     toml::node* mine = table.get(key);

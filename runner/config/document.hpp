@@ -21,6 +21,10 @@ toml::table read_document(const std::filesystem::path& file, const std::vector<O
 // Puts `value` under `key`, keeping where both were written.
 void put(toml::table& table, const toml::key& key, toml::node&& value);
 
+// The same for a dotted path, "train.batch_size": every part of it stands where `key` was written. False: a value that
+// is no table is in the way.
+bool put_at(toml::table& table, std::string_view path, const toml::key& key, toml::node&& value);
+
 // Lays `top` over `table`: tables merge, everything else is replaced.
 void lay_over(toml::table& table, toml::table&& top);
 

@@ -86,11 +86,13 @@ void lay_rungs(toml::table& document, toml::table&& rungs_from, OptionalCount ta
   for (int64_t i = 0; i < count; ++i) lay_over(document, std::move(rungs[static_cast<size_t>(i)].set));
 }
 
-Experiment load_with_rungs(const fs::path& file, const std::vector<Override>& overrides, OptionalCount taken) {
-  toml::table document = read_document(file, overrides);
+using ReadDocument = std::function<toml::table()>;
+
+Experiment load_with_rungs(const fs::path& file, const ReadDocument& read, OptionalCount taken) {
+  toml::table document = read();
   check_keys(document);
-  if (find(document, "rescue")) lay_rungs(document, read_document(file, overrides), taken);
-  if (toml::table* sweep = document.get_as<toml::table>("sweep")) check_sweep(*sweep);
+  if (find(document, "rescue")) lay_rungs(document, read(), taken);
+  if (toml::table* sweep = document.get_as<toml::table>("sweep")) read_sweep(*sweep);
   Experiment experiment;
   experiment.file = fs::absolute(file).lexically_normal();
   open_sections(experiment, document);
@@ -123,14 +125,27 @@ void judge_rungs(RescueSection& rescue, const std::function<Experiment(int64_t t
   }
 }
 
+Experiment load(const fs::path& file, const ReadDocument& read) {
+  Experiment experiment = load_with_rungs(file, read, std::nullopt);
+  if (experiment.rescue) {
+    judge_rungs(*experiment.rescue, [&](int64_t taken) { return load_with_rungs(file, read, taken); });
+  }
+  return experiment;
+}
+
 }  // namespace
 
 Experiment load_experiment(const fs::path& file, const std::vector<Override>& overrides) {
-  Experiment experiment = load_with_rungs(file, overrides, std::nullopt);
-  if (experiment.rescue) {
-    judge_rungs(*experiment.rescue, [&](int64_t taken) { return load_with_rungs(file, overrides, taken); });
-  }
-  return experiment;
+  return load(file, [&] { return read_document(file, overrides); });
+}
+
+Experiment load_trial(const fs::path& file, const std::vector<Override>& overrides,
+                      const std::vector<SweptChoice>& choices) {
+  return load(file, [&] {
+    toml::table document = read_document(file, overrides);
+    lay_trial(document, choices);
+    return document;
+  });
 }
 
 }  // namespace headroom

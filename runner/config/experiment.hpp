@@ -179,6 +179,11 @@ struct Override {  // --set key=value
 // `overrides` win over the file, which wins over what it extends. Paths in the result are absolute.
 Experiment load_experiment(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
+// One trial of the file's [sweep] (sweep.hpp): the same with the chosen values in it, and without a [sweep].
+struct SweptChoice;
+Experiment load_trial(const std::filesystem::path& file, const std::vector<Override>& overrides,
+                      const std::vector<SweptChoice>& choices);
+
 // The resolved experiment as TOML text; loading it again gives an equal Experiment, wherever the text is put.
 // `model_options`, `data_options` and `data_synth` (where the experiment has one) are the checked tables with defaults
 // filled in; `decided` has what a run decided for keys that leave it open, as TOML, "" for one that is left out.

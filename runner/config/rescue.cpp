@@ -43,22 +43,6 @@ void refuse_identity(const std::string& path, const toml::key& key) {
                            ": rungs change how a run is done, not which run it is; write it outside of [rescue]");
 }
 
-// Every part of a dotted key stands where the key was written.
-void put_below(toml::table& table, std::string_view path, const toml::key& key, toml::node&& value) {
-  const size_t dot = path.find('.');
-  toml::source_region at = key.source();
-  const toml::key first(path.substr(0, dot), std::move(at));
-  if (dot == std::string_view::npos) {
-    put(table, first, std::move(value));
-    return;
-  }
-  if (table.get(first) == nullptr) put(table, first, empty_table_at(key.source()));
-  toml::table* inner = table.get(first)->as_table();
-  if (inner == nullptr)
-    refuse(key.source(), "a rung of [rescue] sets " + std::string(first.str()) + " twice; set it once");
-  put_below(*inner, path.substr(dot + 1), key, std::move(value));
-}
-
 void put_all(toml::table& set, toml::table& written, const std::string& prefix) {
   for (auto&& [key, value] : written) {
     const std::string path = joined(prefix, key.str());
@@ -67,7 +51,8 @@ void put_all(toml::table& set, toml::table& written, const std::string& prefix) 
       put_all(set, *value.as_table(), path);
     } else {
       refuse_identity(path, key);
-      put_below(set, path, key, std::move(value));
+      if (!put_at(set, path, key, std::move(value)))
+        refuse(key.source(), "a rung of [rescue] sets " + path + " twice; set it once");
     }
   }
 }

@@ -78,7 +78,12 @@ json value_schema(const Key& key) {
     case KeyType::rungs:
       return {{"type", "array"}, {"items", {{"type", "object"}}}};
     case KeyType::sweep:
-      return {{"type", "object"}, {"properties", {{"constraint", strings}}}};
+      return {{"type", "object"},
+              {"properties",
+               {{"constraint", strings},
+                {"method", {{"enum", {"grid", "random"}}}},
+                {"trials", {{"type", "integer"}, {"minimum", 1}}},
+                {"seed", {{"type", "integer"}, {"minimum", 0}}}}}};
   }
   return json::object();
 }

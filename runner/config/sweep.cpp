@@ -1,8 +1,12 @@
 #include "config/sweep.hpp"
 
+#include <algorithm>
+#include <array>
+#include <tuple>
 #include <utility>
 
 #include "config/check_keys.hpp"
+#include "config/document.hpp"
 #include "config/fields.hpp"
 #include "config/literals.hpp"
 #include "config/values.hpp"
@@ -11,13 +15,25 @@ namespace headroom {
 
 namespace {
 
-// Calls visit("train.batch_size", the key as written, its list) for every swept key, written in quotes or dotted.
+constexpr std::array settings = std::to_array<std::string_view>({"constraint", "method", "trials", "seed"});
+
+bool is_plugin_option(std::string_view path) {
+  return path.starts_with("model.options.") || path.starts_with("data.options.");
+}
+
+// Where a table is a range, and not the keys below.
+bool holds_values(const std::string& path) {
+  const Key* key = find_key(path);
+  return is_plugin_option(path) || (key != nullptr && key->type != KeyType::options);
+}
+
+// Calls visit("train.batch_size", the key as written, its list or range) for every swept key, in quotes or dotted.
 template <class Table, class Visit>
 void each_swept(Table& table, const std::string& prefix, Visit visit) {
   for (auto&& [key, value] : table) {
     const std::string path = joined(prefix, key.str());
-    if (path == "constraint") continue;
-    if (value.is_table()) {
+    if (std::ranges::find(settings, path) != settings.end()) continue;
+    if (value.is_table() && !holds_values(path)) {
       each_swept(*value.as_table(), path, visit);
     } else {
       visit(path, key, value);
@@ -27,10 +43,6 @@ void each_swept(Table& table, const std::string& prefix, Visit visit) {
 
 // sweep."train.batch_size"
 std::string swept(const std::string& path) { return "sweep." + quote(path); }
-
-bool is_plugin_option(std::string_view path) {
-  return path.starts_with("model.options.") || path.starts_with("data.options.");
-}
 
 bool holds(const Key& key, toml::node& node) {
   if (key.type == KeyType::options) return node.is_table();  // read_value() would move it out of the list
@@ -65,19 +77,127 @@ void check_each(Node& list, const std::string& name, Check check) {
   for (Node& element : *list.as_array()) check(element, name + "[" + std::to_string(index++) + "]");
 }
 
-void check_swept_key(const std::string& path, const toml::key& key, toml::node& list) {
+[[noreturn]] void refuse_range(const toml::source_region& at, const std::string& path, const std::string& what) {
+  refuse(at, swept(path) + " " + what +
+                 "; a range is written { from = 8, to = 64, step = 8 }, with count = 4 in place " +
+                 "of step, and log = true for equal ratios");
+}
+
+// A number of a range, which stands in for what its key may hold.
+double range_number(const std::string& path, toml::table& range, const char* name) {
+  toml::node* node = range.get(name);
+  if (node == nullptr) refuse_range(range.source(), path, std::string("has no ") + name);
+  if (!node->is_number()) refuse_range(node->source(), path, std::string("has ") + describe(*node) + " for " + name);
+  if (!is_plugin_option(path)) check_value(path, swept(path) + "." + name, *node);
+  return *node->value<double>();
+}
+
+bool are_integers(const std::string& path, const toml::table& range) {
+  const Key* key = find_key(path);
+  if (key && key->type == KeyType::number) return false;
+  return std::ranges::all_of(std::array{"from", "to", "step"}, [&](const char* name) {
+    const toml::node* node = range.get(name);
+    return node == nullptr || node->is_integer();
+  });
+}
+
+SweptRange read_range(const std::string& path, toml::table& table) {
+  constexpr std::array names = std::to_array<std::string_view>({"from", "to", "step", "count", "log"});
+  for (const auto& [key, value] : table) {
+    if (std::ranges::find(names, key.str()) == names.end())
+      refuse_range(key.source(), path, "has " + std::string(key.str()));
+  }
+  SweptRange range;
+  range.from = range_number(path, table, "from"), range.to = range_number(path, table, "to");
+  range.integers = are_integers(path, table);
+  if (const toml::node* log = table.get("log")) {
+    if (!log->is_boolean()) refuse_range(log->source(), path, "has " + describe(*log) + " for log");
+    range.log = log->as_boolean()->get();
+  }
+  if (const toml::node* step = table.get("step")) {
+    range.step = step->is_number() ? *step->value<double>() : 0;
+    if (!(range.step > (range.log ? 1.0 : 0.0)))
+      refuse_range(step->source(), path, "has " + describe(*step) + " for step");
+  }
+  if (const toml::node* count = table.get("count")) {
+    range.count = count->is_integer() ? count->as_integer()->get() : 0;
+    if (range.count < 1 || range.count > 10'000 || range.step > 0)
+      refuse_range(count->source(), path, "has " + describe(*count) + " for count");
+  }
+  if (range.from > range.to) refuse_range(table.source(), path, "goes from more to less");
+  if (range.log && range.from <= 0) refuse_range(table.source(), path, "goes from 0 or below, where ratios end");
+  if (range.step > 0 && (range.to - range.from) / range.step > 10'000 && !range.log)
+    refuse_range(table.source(), path, "lists more than 10000 values");
+  return range;
+}
+
+SweptKey read_swept_key(const std::string& path, const toml::key& key, toml::node& value) {
   const bool known = is_plugin_option(path) || find_key(path) || is_section(path);
   if (!known || path.starts_with("sweep") || path.starts_with("rescue")) {
     const size_t dot = path.rfind('.');
     const std::string section = dot == std::string::npos ? "" : path.substr(0, dot);
     refuse(key.source(), swept(path) + " is not a key that can be swept" + meant_by(section, path.substr(dot + 1)));
   }
-  if (!list.is_array() || list.as_array()->empty()) {
-    refuse(list.source(), swept(path) + " is " + describe(list) + "; it must be a list of the values to try");
+  SweptKey read{.path = path, .values = {}, .range = {}};
+  if (toml::table* table = value.as_table()) {
+    read.range = read_range(path, *table);
+    if (read.range->is_listed()) read.values = read.range->values();
+    return read;
   }
-  if (is_plugin_option(path)) return;
-  check_each(list, swept(path),
-             [&](toml::node& element, const std::string& name) { check_value(path, name, element); });
+  if (!value.is_array() || value.as_array()->empty()) {
+    refuse(value.source(),
+           swept(path) + " is " + describe(value) +
+               "; it must be a list of the values to try, or a range, as { from = 8, to = 64, step = 8 }");
+  }
+  for (const toml::node& element : *value.as_array()) read.values.push_back(literal(element));
+  if (!is_plugin_option(path)) {
+    check_each(value, swept(path),
+               [&](toml::node& element, const std::string& name) { check_value(path, name, element); });
+  }
+  return read;
+}
+
+void read_settings(SweepSection& section, const toml::table& sweep) {
+  if (const toml::node* method = sweep.get("method")) {
+    section.method = method->value<std::string>().value_or("");
+    if (section.method != "grid" && section.method != "random")
+      refuse(method->source(), "sweep.method is " + describe(*method) + "; it must be \"grid\" or \"random\"");
+  }
+  for (const char* name : {"trials", "seed"}) {
+    const toml::node* node = sweep.get(name);
+    if (node == nullptr) continue;
+    const int64_t least = std::string_view(name) == "trials" ? 1 : 0;
+    const int64_t value = node->is_integer() ? node->as_integer()->get() : -1;
+    if (value < least) {
+      refuse(node->source(), "sweep." + std::string(name) + " is " + describe(*node) +
+                                 "; it must be an integer of at least " + std::to_string(least));
+    }
+    if (section.method != "random")
+      refuse(node->source(), "sweep." + std::string(name) + " is for method = \"random\"; a grid is tried whole");
+    if (least == 1)
+      section.trials = value;
+    else
+      section.seed = static_cast<uint64_t>(value);
+  }
+  if (section.method == "random" && section.trials == 0) {
+    refuse(sweep.get("method")->source(),
+           "sweep.method is \"random\", and sweep.trials is missing; say how many to draw, as trials = 20");
+  }
+}
+
+// The constraint's keys are keys that have a value: swept ones, others of the runner, options that are set.
+void read_constraint(SweepSection& section, const toml::table& sweep) {
+  const toml::node* written = sweep.get("constraint");
+  if (written == nullptr) return;
+  if (!written->is_string())
+    refuse(written->source(), "sweep.constraint is " + describe(*written) + "; it must be a string");
+  section.constraint.emplace(*written->as_string());
+  for (const auto& [path, at] : section.constraint->keys()) {
+    if (find_key(path) || is_plugin_option(path)) continue;
+    const size_t dot = path.rfind('.');
+    const std::string under = dot == std::string::npos ? "" : path.substr(0, dot);
+    refuse(at, "sweep.constraint: " + path + " is not a key" + meant_by(under, path.substr(dot + 1)));
+  }
 }
 
 // A table that need not be whole: the experiment has the rest.
@@ -91,11 +211,39 @@ void check_some_options(const OptionTable& spec, const toml::table& table, const
 
 }  // namespace
 
-void check_sweep(toml::table& sweep) {
-  if (const toml::node* constraint = sweep.get("constraint"); constraint && !constraint->is_string()) {
-    refuse(constraint->source(), "sweep.constraint is " + describe(*constraint) + "; it must be a string");
-  }
-  each_swept(sweep, "", check_swept_key);
+SweepSection read_sweep(toml::table& sweep) {
+  SweepSection section;
+  read_settings(section, sweep);
+  using Position = std::tuple<uint32_t, uint32_t>;
+  std::vector<std::pair<Position, SweptKey>> found;
+  each_swept(sweep, "", [&](const std::string& path, const toml::key& key, toml::node& value) {
+    const auto at = key.source().begin;
+    found.emplace_back(Position(at.line, at.column), read_swept_key(path, key, value));
+    const SweptKey& read = found.back().second;
+    if (read.values.empty() && section.method == "grid")
+      refuse_range(value.source(), path, "has neither step nor count, which a grid needs");
+  });
+  std::ranges::stable_sort(found, {}, [](const auto& entry) { return entry.first; });
+  for (auto& [position, key] : found) section.keys.push_back(std::move(key));
+  read_constraint(section, sweep);
+  return section;
+}
+
+void lay_trial(toml::table& document, const std::vector<SweptChoice>& choices) {
+  toml::table sweep = std::move(*document.get_as<toml::table>("sweep"));
+  document.erase("sweep");
+  toml::table top = empty_table_at(sweep.source());
+  each_swept(sweep, "", [&](const std::string& path, const toml::key& key, toml::node& value) {
+    const auto choice = std::ranges::find(choices, path, &SweptChoice::path);
+    if (choice == choices.end()) return;
+    if (choice->element) {
+      put_at(top, path, key, std::move(*value.as_array()->get(*choice->element)));
+    } else {
+      toml::table holder = parse_literal(choice->literal, value.source().path ? *value.source().path : "");
+      put_at(top, path, key, std::move(*holder.get("value")));
+    }
+  });
+  lay_over(document, std::move(top));
 }
 
 void check_swept_options(const OptionTable& spec, const toml::table& sweep, std::string_view where,
@@ -104,6 +252,10 @@ void check_swept_options(const OptionTable& spec, const toml::table& sweep, std:
   each_swept(sweep, "", [&](const std::string& path, const toml::key& key, const toml::node& list) {
     if (path.starts_with(prefix)) {
       const OptionSpec& option = find_option(spec, path.substr(prefix.size()), key, where, owner);
+      if (const toml::table* range = list.as_table()) {
+        for (const char* end : {"from", "to"}) check_option(option, *range->get(end), swept(path) + "." + end, owner);
+        return;
+      }
       check_each(list, swept(path),
                  [&](const toml::node& value, const std::string& name) { check_option(option, value, name, owner); });
     } else if (path == table) {

@@ -1,19 +1,63 @@
-// [sweep]: lists of values by key, "train.batch_size" = [8, 16]. Each value must be one that the key could hold.
+// [sweep]: the values to try by key, "train.batch_size" = [8, 16] or { from = 8, to = 64, step = 8 }, and how they are
+// combined. Each value must be one that the key could hold.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <toml++/toml.h>
+#include <vector>
 
+#include "config/constraint.hpp"
 #include "config/options.hpp"
 
 namespace headroom {
 
-// Keys are known and lists hold what their keys allow; options of plugins are left to check_swept_options().
-void check_sweep(toml::table& sweep);
+// { from, to } with step or count, where the values are to be listed; without either it can be drawn from.
+struct SweptRange {
+  double from = 0, to = 0;
+  double step = 0;        // 0: not given; under log a factor
+  int64_t count = 0;      // 0: not given
+  bool log = false;       // equal ratios instead of equal differences
+  bool integers = false;  // of an integer key
+
+  bool is_listed() const { return step > 0 || count > 0; }
+  std::vector<std::string> values() const;  // as TOML. REQUIRES: is_listed()
+  std::string at(double share) const;       // as TOML; share 0 gives from, 1 gives to
+};
+
+struct SweptKey {
+  std::string path;                 // "train.batch_size"
+  std::vector<std::string> values;  // as TOML: the list, or what the range lists
+  std::optional<SweptRange> range;
+};
+
+struct SweepSection {
+  std::string method = "grid";  // grid | random
+  int64_t trials = 0;           // of random
+  uint64_t seed = 0;            // of random
+  std::optional<Constraint> constraint;
+  std::vector<SweptKey> keys;  // as they are written
+};
+
+// Error(bad_input) at keys that are not known, at values their keys do not allow, and at a constraint that does not
+// parse; options of plugins are left to check_swept_options().
+SweepSection read_sweep(toml::table& sweep);
 
 // The same for the keys below `where` ("model.options"), against the plugin's own table. `owner` as in check_options().
 void check_swept_options(const OptionTable& spec, const toml::table& sweep, std::string_view where,
                          std::string_view owner);
+
+// One value for one key: the element of its list, or a literal.
+struct SweptChoice {
+  std::string path;
+  std::optional<size_t> element;  // nullopt: `literal`, a number of a range
+  std::string literal;
+};
+
+// Lays one trial over the document; [sweep] is gone from it. Elements of lists are moved, so that relative paths stay
+// relative to the file they were written in.
+void lay_trial(toml::table& document, const std::vector<SweptChoice>& choices);
 
 }  // namespace headroom

@@ -68,6 +68,7 @@ pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (options.stdout_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.stdout_file, STDOUT_FILENO);
+  if (options.stderr_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.stderr_file, STDERR_FILENO);
   if (options.kept_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.kept_file, options.kept_file);
   pid_t child = -1;
   const auto spawn = options.search_path ? posix_spawnp : posix_spawn;

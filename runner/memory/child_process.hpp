@@ -15,6 +15,7 @@ struct ChildOptions {
   std::vector<std::string> environment = {};  // NAME=value, before ours
   const sigset_t* signal_mask = nullptr;      // nullptr: no signal is blocked
   int stdout_file = -1;                       // -1: ours
+  int stderr_file = -1;                       // -1: ours
   int kept_file = -1;                         // a descriptor that the child keeps, under its number; -1: none
   int64_t data_limit_bytes = 0;               // its RLIMIT_DATA (soft), where ours is larger; 0: ours
 };

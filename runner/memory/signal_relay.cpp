@@ -12,13 +12,13 @@ namespace headroom {
 
 namespace {
 
-bool from_terminal(const signalfd_siginfo& info) {
+bool is_from_terminal(const signalfd_siginfo& info) {
   return info.ssi_code == SI_KERNEL &&
          (info.ssi_signo == SIGINT || info.ssi_signo == SIGQUIT || info.ssi_signo == SIGHUP);
 }
 
 std::string sender_of(const signalfd_siginfo& info) {
-  if (from_terminal(info)) return "the terminal";
+  if (is_from_terminal(info)) return "the terminal";
   if (info.ssi_code == SI_KERNEL || info.ssi_pid == 0) return "the kernel, or from outside of this container";
   const std::string name = process_name(info.ssi_pid);
   return "process " + std::to_string(info.ssi_pid) + (name.empty() ? "" : " (" + name + ")");
@@ -48,14 +48,21 @@ SignalRelay::~SignalRelay() {
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-void SignalRelay::forward(pid_t child, int hangup_as) {
+std::optional<ReceivedSignal> SignalRelay::take(bool& from_terminal) {
   signalfd_siginfo info;
   while (read(file_, &info, sizeof info) == sizeof info) {
-    const int signal = static_cast<int>(info.ssi_signo);
-    if (signal == SIGCHLD) continue;
-    last_ = {signal, sender_of(info)};
-    const int passed_on = signal == SIGHUP ? hangup_as : signal;
-    if (!from_terminal(info) || passed_on != signal) kill(child, passed_on);
+    if (static_cast<int>(info.ssi_signo) == SIGCHLD) continue;
+    from_terminal = is_from_terminal(info);
+    return last_ = {static_cast<int>(info.ssi_signo), sender_of(info)};
+  }
+  return std::nullopt;
+}
+
+void SignalRelay::forward(pid_t child, int hangup_as) {
+  bool from_terminal = false;
+  while (const auto received = take(from_terminal)) {
+    const int passed_on = received->signal == SIGHUP ? hangup_as : received->signal;
+    if (!from_terminal || passed_on != received->signal) kill(child, passed_on);
   }
 }
 

@@ -25,6 +25,9 @@ class SignalRelay {
 
   int file() const { return file_; }                       // poll() it for reading
   const sigset_t& mask_before() const { return before_; }  // what a child should start with
+  // What has come, one by one, for who has more than one child: nullopt when that was all. `from_terminal`: the
+  // children have got it too.
+  std::optional<ReceivedSignal> take(bool& from_terminal);
   // Passes on what has come. The terminal's own (Ctrl-C, Ctrl-\) have reached the child already and are not sent twice.
   // `hangup_as` stands for SIGHUP. Remembers the last of them.
   void forward(pid_t child, int hangup_as = SIGHUP);

@@ -19,11 +19,12 @@ namespace {
 
 int supervisor_file = -1;
 
+std::string name_of(const char* name_and_sign) { return {name_and_sign, std::strlen(name_and_sign) - 1}; }
+
 // The number behind an environment variable's NAME=.
 template <class Number>
 bool read_variable(const char* name_and_sign, Number& number) {
-  const std::string name(name_and_sign, std::strlen(name_and_sign) - 1);
-  const char* text = std::getenv(name.c_str());
+  const char* text = std::getenv(name_of(name_and_sign).c_str());
   return text != nullptr && std::from_chars(text, text + std::strlen(text), number).ec == std::errc();
 }
 
@@ -31,7 +32,7 @@ bool read_variable(const char* name_and_sign, Number& number) {
 int take_supervisor_file() {
   int file = -1;
   const bool given = read_variable(supervisor_variable, file);
-  unsetenv(std::string(supervisor_variable, std::strlen(supervisor_variable) - 1).c_str());
+  unsetenv(name_of(supervisor_variable).c_str());
   struct stat info {};
   if (!given || file <= STDERR_FILENO || fstat(file, &info) != 0 || !S_ISFIFO(info.st_mode)) return -1;
   fcntl(file, F_SETFD, FD_CLOEXEC);
@@ -47,6 +48,17 @@ void become_supervised() {
   supervisor_file = take_supervisor_file();
   if (supervisor_file < 0) return;
   [[maybe_unused]] const ssize_t written = write(supervisor_file, &begun_mark, 1);
+}
+
+void become_trial() {
+  pid_t sweep = 0;
+  if (!read_variable(sweep_variable, sweep)) return;
+  if (const char* cgroup = std::getenv(name_of(cgroup_variable).c_str()))
+    std::ofstream(std::filesystem::path(cgroup) / "cgroup.procs") << getpid();
+  unsetenv(name_of(cgroup_variable).c_str());
+  unsetenv(name_of(sweep_variable).c_str());
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != sweep) std::raise(SIGTERM);  // it died before we could ask to be told
 }
 
 std::optional<uint64_t> users_data_limit() {

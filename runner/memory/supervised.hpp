@@ -12,6 +12,11 @@ namespace headroom {
 // stop.
 void become_supervised();
 
+// [control] First thing in a `headroom` that a sweep starts, which names itself in the environment: this process is
+// told (SIGTERM) when the sweep dies, and saves and ends; where it has been given a cgroup it moves there. Anywhere
+// else it does nothing.
+void become_trial();
+
 // [control] After become_supervised(), once: where the black box is and the post-mortem goes. Does nothing without a
 // supervisor.
 void tell_supervisor_run_folder(const std::filesystem::path& folder);
@@ -27,6 +32,10 @@ std::optional<uint64_t> users_data_limit();
 // NAME= of the environment variables with the descriptor to tell on, and with the user's RLIMIT_DATA.
 inline constexpr const char* supervisor_variable = "HEADROOM_SUPERVISOR_FD=";
 inline constexpr const char* data_limit_variable = "HEADROOM_DATA_LIMIT=";
+
+// NAME= of those with a sweep's process id, and with the folder of its child's cgroup.
+inline constexpr const char* sweep_variable = "HEADROOM_SWEEP_PID=";
+inline constexpr const char* cgroup_variable = "HEADROOM_SWEEP_CGROUP=";
 
 // What the trainer tells before anything else: its libraries are there.
 inline constexpr char begun_mark = '\n';

@@ -26,6 +26,7 @@ nlohmann::json row_json(const PlanRow& row) {
           {"gradient_accumulation_steps", row.setting.accumulation},
           {"micro_batch", row.setting.micro_batch},
           {"predicted_peak_bytes", row.prediction.peak_bytes},
+          {"least_bytes", row.prediction.least_bytes},
           {"largest_phase", probe_phases[row.prediction.largest_phase]},
           {"phase_bytes", phases},
           {"fits", row.fits}};

@@ -5,13 +5,13 @@
 #include <spdlog/spdlog.h>
 
 #include "memory/budget.hpp"
+#include "memory/cores.hpp"
 #include "memory/held.hpp"
 #include "memory/ledger.hpp"
 #include "memory/size_text.hpp"
 #include "memory/supervised.hpp"
 #include "memory/tensor_allocator.hpp"
 #include "train/signals.hpp"
-#include "train/threads.hpp"
 
 namespace headroom {
 

@@ -8,6 +8,7 @@
 #include "data/arrays.hpp"
 #include "data/file_identity.hpp"
 #include "data/normalized_copies.hpp"
+#include "memory/cores.hpp"
 #include "plugins/library.hpp"
 #include "train/retry.hpp"
 #include "train/threads.hpp"

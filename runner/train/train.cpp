@@ -40,7 +40,13 @@ std::string state_name(Exit exit, const Position& position) {
 nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::string& state) {
   const Position& p = loop.position();
   nlohmann::json best;
-  if (p.has_best) best = {{"metric", loop.metric()}, {"value", p.best}, {"epoch", p.best_epoch}, {"step", p.best_step}};
+  if (p.has_best) {
+    best = {{"metric", loop.metric()},
+            {"value", p.best},
+            {"better", setup.lower_wins(loop.metric()) ? "lower" : "higher"},
+            {"epoch", p.best_epoch},
+            {"step", p.best_step}};
+  }
   nlohmann::json json = {{"state", state},
                          {"identity", setup.identity()},
                          {"content_id", setup.content_id},

@@ -116,7 +116,7 @@ const BrokenFile cases[] = {
     {"MapNotStrings", required_keys + "init.map = { \"a.\" = 1 }\n",
      R"([config] FILE:4:12: init.map is a table; it must be a table of strings, as { "encoder." = "model.encoder." })"},
     {"SweepNotAList", required_keys + "[sweep]\n\"train.batch_size\" = 8\n",
-     R"([config] FILE:5:22: sweep."train.batch_size" is the integer 8; it must be a list of the values to try)"},
+     R"([config] FILE:5:22: sweep."train.batch_size" is the integer 8; it must be a list of the values to try, or a range, as { from = 8, to = 64, step = 8 })"},
     {"SweepConstraint", required_keys + "[sweep]\nconstraint = 5\n",
      "[config] FILE:5:14: sweep.constraint is the integer 5; it must be a string"},
     {"SweptString", required_keys + "[sweep]\n\"train.batch_size\" = [8, \"16\"]\n",

@@ -1,4 +1,4 @@
-#include "train/threads.hpp"
+#include "memory/cores.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A root folder with the files the kernel would show; every CPU this process may use is a core of its own unless told.
-class Threads : public testing::Test {
+class Cores : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "headroom-test-XXXXXX").string();
@@ -35,9 +35,9 @@ class Threads : public testing::Test {
   cpu_set_t allowed_;
 };
 
-TEST_F(Threads, WithoutTopologyEveryCpuIsACore) { EXPECT_EQ(auto_threads(root_), cpus()); }
+TEST_F(Cores, WithoutTopologyEveryCpuIsACore) { EXPECT_EQ(auto_threads(root_), cpus()); }
 
-TEST_F(Threads, SiblingsOfOneCoreCountOnce) {
+TEST_F(Cores, SiblingsOfOneCoreCountOnce) {
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed_)) continue;
     write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list", "0-63\n");
@@ -45,21 +45,21 @@ TEST_F(Threads, SiblingsOfOneCoreCountOnce) {
   EXPECT_EQ(auto_threads(root_), 1);
 }
 
-TEST_F(Threads, AQuotaBoundsThemRoundedUp) {
+TEST_F(Cores, AQuotaBoundsThemRoundedUp) {
   write("sys/fs/cgroup/cpu.max", "50000 100000\n");
   EXPECT_EQ(auto_threads(root_), 1);
   write("sys/fs/cgroup/cpu.max", "150000 100000\n");
   EXPECT_EQ(auto_threads(root_), std::min(2, cpus()));
 }
 
-TEST_F(Threads, NoQuotaBoundsNothing) {
+TEST_F(Cores, NoQuotaBoundsNothing) {
   write("sys/fs/cgroup/cpu.max", "max 100000\n");
   EXPECT_EQ(auto_threads(root_), cpus());
   write("sys/fs/cgroup/cpu.max", "6400000 100000\n");  // more than there is
   EXPECT_EQ(auto_threads(root_), cpus());
 }
 
-TEST_F(Threads, TheFirstVersionOfCgroupsCountsToo) {
+TEST_F(Cores, TheFirstVersionOfCgroupsCountsToo) {
   write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "100000\n");
   write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(auto_threads(root_), 1);
@@ -67,7 +67,7 @@ TEST_F(Threads, TheFirstVersionOfCgroupsCountsToo) {
   EXPECT_EQ(auto_threads(root_), cpus());
 }
 
-TEST_F(Threads, NonsenseInTheFilesIsNoQuota) {
+TEST_F(Cores, NonsenseInTheFilesIsNoQuota) {
   write("sys/fs/cgroup/cpu.max", "lots\n");
   EXPECT_EQ(auto_threads(root_), cpus());
   write("sys/fs/cgroup/cpu.max", "lots 100000\n");

@@ -1,0 +1,111 @@
+#include "config/sweep.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/command_line.hpp"
+#include "cli/trainer_program.hpp"
+#include "memory/cores.hpp"
+#include "record/run_folder.hpp"
+#include "sweep/sweep.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SweepWords {
+  ExperimentWords experiment;
+  std::string resume, out = "runs";
+  int jobs = 0;  // 0: auto
+  bool no_plan = false;
+};
+
+SweepSection section_of(Experiment& experiment, const std::vector<Override>& overrides) {
+  if (!experiment.sweep) {
+    throw Error(Exit::bad_input, "sweep",
+                experiment.file.string() +
+                    " has no [sweep]: write the values to try there, as \"train.batch_size\" = "
+                    "[8, 16], or use headroom run");
+  }
+  SweepSection sweep = read_sweep(*experiment.sweep);
+  for (const Override& given : overrides) {
+    if (std::ranges::find(sweep.keys, given.key, &SweptKey::path) != sweep.keys.end()) {
+      throw Error(Exit::bad_input, "sweep",
+                  "--set " + given.key + "=" + given.value + ": [sweep] tries values of " + given.key +
+                      ": leave one of the two out, or set sweep.'" + given.key + "'=[" + given.value + "]");
+    }
+  }
+  return sweep;
+}
+
+// As many trials at once as there are cores for their threads; threads that the experiment leaves open share the cores.
+void divide_cores(SweepPlan& plan, const Experiment& experiment, int jobs) {
+  const int cores = auto_threads(), threads = experiment.experiment.threads;
+  const int fit = threads > 0 ? std::max(1, cores / threads) : cores;
+  plan.jobs = std::min(jobs > 0 ? jobs : fit, static_cast<int>(plan.trials.size()));
+  plan.threads = threads > 0 ? threads : std::max(1, cores / plan.jobs);
+}
+
+std::string resolved(const Experiment& experiment, const std::vector<fs::path>& plugin_dirs) {
+  const CheckedPlugins plugins = check_plugins(experiment, plugin_dirs);
+  std::optional<toml::table> synth;
+  if (plugins.synth) synth = options_to_toml(plugins.synth->first, plugins.synth->second);
+  return experiment_to_toml(experiment, options_to_toml(plugins.model_table, plugins.model_options),
+                            options_to_toml(plugins.data_table, plugins.data_options), synth);
+}
+
+RunFolder begin_sweep(const SweepWords& words, const CommandLine& line) {
+  const std::vector<Override> overrides = words.experiment.overrides();
+  Experiment experiment = load_experiment(words.experiment.file, overrides);
+  const SweepSection sweep = section_of(experiment, overrides);
+  SweepPlan plan;
+  plan.name = experiment.experiment.name;
+  plan.file = experiment.file.string();
+  plan.metric = experiment.experiment.metric;
+  plan.set = words.experiment.set;
+  plan.plan = !words.no_plan;
+  plan.limit = experiment.memory.limit;
+  plan.trials = list_trials(sweep, experiment);
+  for (const fs::path& dir : line.plugin_dirs) plan.plugin_dirs.push_back(fs::absolute(dir).lexically_normal());
+  divide_cores(plan, experiment, words.jobs);
+  check_plugins(experiment, line.plugin_dirs);  // before there is a folder
+  RunFolder folder = RunFolder::create(fs::absolute(words.out).lexically_normal(), plan.name);
+  lay_out_sweep(folder.path(), plan, overrides,
+                [&](const Experiment& trial) { return resolved(trial, line.plugin_dirs); });
+  return folder;
+}
+
+Exit sweep(const SweepWords& words, const CommandLine& line) {
+  if (words.resume.empty() == words.experiment.file.empty()) {
+    throw Error(Exit::bad_input, "cli",
+                "sweep needs an experiment file, or --resume with a sweep's folder, and not both: see headroom sweep "
+                "--help");
+  }
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  if (words.resume.empty()) return run_sweep(begin_sweep(words, line).path(), program, 0);
+  if (!words.experiment.set.empty())
+    throw Error(Exit::bad_input, "cli", "sweep --resume goes on as the sweep began: --set has no place there");
+  read_sweep_plan(words.resume);
+  const RunFolder folder = RunFolder::open(fs::absolute(words.resume));
+  return run_sweep(folder.path(), program, words.jobs);
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, CommandLine& line) {
+  auto* command = app.add_subcommand("sweep", "Many runs of one experiment, scheduled by memory");
+  command->footer("Example: headroom sweep experiments/sweeps/batch_x_accumulation.toml --jobs 2");
+  auto words = std::make_shared<SweepWords>();
+  add_experiment_words(*command, words->experiment, /*file_required=*/false);
+  command->add_option("--resume", words->resume, "Folder of a sweep to go on with (runs/<name>/<time>-<id>)");
+  command->add_option("--out", words->out, "Folder that gets the sweep's folder")->capture_default_str();
+  command->add_option("--jobs", words->jobs, "Trials at once at most; without it as many as there are cores")
+      ->check(CLI::Range(1, 4096));
+  command->add_flag("--no-plan", words->no_plan, "Start trials without predicting their memory first");
+  add_plugin_dirs(*command, line);
+  command->callback([words, &line] { line.exit_code = static_cast<int>(sweep(*words, line)); });
+}
+
+}  // namespace headroom

@@ -1,0 +1,69 @@
+#include "sweep/admission.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "memory/limits.hpp"
+#include "memory/reservations.hpp"
+#include "memory/size_text.hpp"
+
+namespace headroom {
+
+namespace {
+
+Rooms rooms_now() {
+  Rooms rooms = read_rooms();
+  set_aside(rooms, other_runs());
+  return rooms;
+}
+
+// Some more than the plan, for what it cannot see.
+int64_t limit_for(int64_t peak_bytes, int64_t largest_bytes) {
+  constexpr int64_t furniture_bytes = 32 << 20;
+  const int64_t wanted = peak_bytes + peak_bytes / 10 + furniture_bytes;
+  return largest_bytes > 0 ? std::min(wanted, largest_bytes) : wanted;
+}
+
+bool is_swept(const Trial& trial, std::string_view key) {
+  return std::ranges::find(trial.settings, key, &Settings::value_type::first) != trial.settings.end();
+}
+
+}  // namespace
+
+Admission::Judgement Admission::judge(const Trial& trial, const TrialShape& shape, const std::string& limit, bool alone,
+                                      TrialRecord& record) {
+  if (!largest_bytes_.contains(limit)) {
+    if (!alone && limit == "auto") return {Answer::later, ""};
+    largest_bytes_[limit] = decide_limit(limit, rooms_now()).bytes.value_or(0);
+  }
+  const int64_t largest = largest_bytes_.at(limit);
+  const auto need = needs_.of(shape, largest);
+  if (need) record.predicted_peak_bytes = need->peak_bytes, record.micro_batch = need->micro_batch;
+  const auto smaller = std::ranges::find_if(
+      infeasible_, [&](const Trial* other) { return needs_no_less(trial.settings, other->settings); });
+  if (smaller != infeasible_.end())
+    return {Answer::pruned, "it needs no less than " + (*smaller)->id + ", which does not fit"};
+  if (!need) return {Answer::no_plan, ""};
+  if (!need->fits) {
+    return {Answer::infeasible, "a peak of " + size_text(need->peak_bytes) + " is predicted with micro-batches of " +
+                                    std::to_string(need->micro_batch) + ", and memory.limit gives it " +
+                                    size_text(largest)};
+  }
+  record.limit_bytes = is_swept(trial, "memory.limit") ? largest : limit_for(need->peak_bytes, largest);
+  return {Answer::fits, ""};
+}
+
+bool Admission::has_room(int64_t needed_bytes, const std::function<int64_t()>& expected_bytes) {
+  if (!free_bytes_) {
+    const Rooms rooms = rooms_now();
+    const Room* least = rooms.smallest_shared();
+    free_bytes_ = least == nullptr ? INT64_MAX : std::max<int64_t>(least->auto_bytes() - expected_bytes(), 0);
+  }
+  return needed_bytes <= *free_bytes_;
+}
+
+void Admission::take(int64_t bytes) {
+  if (free_bytes_) *free_bytes_ -= std::min(bytes, *free_bytes_);
+}
+
+}  // namespace headroom

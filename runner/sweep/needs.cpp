@@ -1,0 +1,97 @@
+#include "sweep/needs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "plan/fit.hpp"
+
+namespace headroom {
+
+namespace {
+
+using Json = nlohmann::json;
+
+bool is_below(std::string_view key, std::string_view section) {
+  return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
+}
+
+template <size_t Count>
+bool is_one_of(std::string_view key, const std::array<std::string_view, Count>& sections) {
+  return std::ranges::any_of(sections, [&](std::string_view section) { return is_below(key, section); });
+}
+
+// No probe sees these; plan_key() leaves them out.
+constexpr std::array beside_memory = std::to_array<std::string_view>(
+    {"experiment.seed", "experiment.metric", "experiment.better", "train.epochs", "train.max_steps", "train.log_every",
+     "train.optimizer.lr", "train.optimizer.weight_decay", "train.optimizer.betas", "train.optimizer.eps",
+     "train.schedule", "train.early_stop", "train.on_nonfinite", "eval", "checkpoint", "init", "memory.limit",
+     "memory.wait"});
+
+// A plan's table has a row for each; the accumulation alone costs nothing.
+constexpr std::array in_the_table =
+    std::to_array<std::string_view>({"train.batch_size", "train.gradient_accumulation_steps", "train.micro_batch"});
+
+// More of these is more memory.
+constexpr std::array growing = std::to_array<std::string_view>(
+    {"train.batch_size", "train.micro_batch", "data.num_workers", "data.prefetch_factor"});
+
+constexpr int64_t furthest_probe = 16;  // samples: smaller windows are probed for themselves
+
+}  // namespace
+
+TrialShape shape_of(const Settings& settings, const TrainSection& train) {
+  TrialShape shape{.group = "",
+                   .batch_size = train.batch_size,
+                   .accumulation = train.gradient_accumulation_steps,
+                   .micro_batch = train.micro_batch};
+  for (const auto& [key, value] : settings) {
+    if (!is_one_of(key, beside_memory) && !is_one_of(key, in_the_table)) shape.group += key + "=" + value + ";";
+  }
+  shape.group += std::to_string(std::min(shape.window(), furthest_probe));
+  return shape;
+}
+
+void Needs::add(const std::string& group, const Json& plan) {
+  Table& table = tables_[group];
+  table.whole = plan.contains("why_whole");
+  const auto add_row = [&](const Json& row) {
+    table.rows[{row.at("batch_size"), row.at("micro_batch")}] = {
+        row.at("predicted_peak_bytes"), row.value("least_bytes", row.at("predicted_peak_bytes").get<int64_t>())};
+  };
+  for (const Json& row : plan.at("rows")) add_row(row);
+  add_row(plan.at("as_written"));
+}
+
+std::optional<Need> Needs::of(const TrialShape& shape, int64_t limit_bytes) const {
+  const auto table = tables_.find(shape.group);
+  if (table == tables_.end()) return std::nullopt;
+  const bool fixed = shape.micro_batch > 0 || table->second.whole;
+  int64_t size = shape.batch_size;
+  if (shape.micro_batch > 0 && !table->second.whole) size = std::min(shape.micro_batch, shape.batch_size);
+  for (;; size = (size + 1) / 2) {
+    const auto row = table->second.rows.find({shape.batch_size, size});
+    if (row == table->second.rows.end()) return std::nullopt;
+    // As `run` judges: fewer batches are read ahead where memory is short, and predictions are rather too high.
+    const double least = static_cast<double>(row->second.least_bytes);
+    const bool last = fixed || size == 1;
+    const bool fits = limit_bytes == 0 || row->second.peak_bytes <= limit_bytes ||
+                      (last && least <= static_cast<double>(limit_bytes) * (1.0 + Fit::most_over));
+    if (fits || last) return Need{row->second.peak_bytes, size, fits};
+  }
+}
+
+bool needs_no_less(const Settings& settings, const Settings& than) {
+  const auto number = [](const std::string& text) { return std::strtod(text.c_str(), nullptr); };
+  return std::ranges::all_of(settings, [&](const auto& setting) {
+    const auto& [key, value] = setting;
+    const auto other = std::ranges::find(than, key, &Settings::value_type::first);
+    if (other == than.end()) return false;
+    if (key == "memory.limit") return value == other->second;
+    if (is_one_of(key, beside_memory) || key == "train.gradient_accumulation_steps") return true;
+    return is_one_of(key, growing) ? number(value) >= number(other->second) : value == other->second;
+  });
+}
+
+}  // namespace headroom

@@ -1,0 +1,245 @@
+#include "sweep/results.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "memory/size_text.hpp"
+#include "record/numbers.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Rounding, carried on by training: an optimizer turns the last bits of a gradient into steps.
+double tolerance_of(const std::string& precision) {
+  if (precision == "fp64") return 1e-8;
+  return precision == "fp32" ? 1e-3 : 2e-2;
+}
+
+double relative_difference(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : INFINITY;
+  const double larger = std::max(std::abs(a), std::abs(b));
+  return larger == 0 ? 0 : std::abs(a - b) / larger;
+}
+
+// Every metric of every trial against the first one's.
+void compare(IdentityGroup& group, const std::vector<Json>& metrics) {
+  for (const auto& [name, value] : metrics.front().items()) {
+    for (const Json& other : metrics) {
+      if (!value.is_number() || !other.contains(name) || !other[name].is_number()) continue;
+      const double difference = relative_difference(value.get<double>(), other[name].get<double>());
+      if (difference < group.largest_difference || (difference == 0 && !group.metric.empty())) continue;
+      group.largest_difference = difference;
+      group.metric = name;
+    }
+  }
+}
+
+Json trial_json(const TrialResult& result) {
+  Json set = Json::object();
+  for (const auto& [key, value] : result.trial->settings) set[key] = value;
+  Json json = result.record.json();
+  json.erase("format");
+  json.update({{"id", result.trial->id}, {"set", set}, {"state", state_name(result.state)}});
+  const TrialRun& run = result.run;
+  if (!run.folder.empty()) {
+    const fs::path name = run.folder.parent_path().filename() / run.folder.filename();
+    json["run"] = (fs::path("trials") / result.trial->id / name).string();
+  }
+  if (run.identity.empty()) return json;
+  json.update({{"identity", run.identity},
+               {"peak_bytes", run.peak_bytes},
+               {"samples_per_second", run.samples_per_second},
+               {"train_seconds", run.seconds},
+               {"epochs", run.epochs},
+               {"steps", run.steps},
+               {"best_epoch", run.best_epoch},
+               {"stopped_early", run.stopped_early},
+               {"metric", nullptr}});
+  if (run.metric) json["metric"] = *run.metric;
+  return json;
+}
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' ? "\"\"" : std::string(1, c);
+  return result + "\"";
+}
+
+std::string padded(const std::string& text, size_t width, bool left) {
+  const std::string blanks(width > text.size() ? width - text.size() : 0, ' ');
+  return left ? text + blanks : blanks + text;
+}
+
+std::vector<std::string> cells_of(const TrialResult& result, bool best) {
+  const TrialRun& run = result.run;
+  const bool measured = !run.identity.empty();
+  const int64_t predicted = result.record.predicted_peak_bytes;
+  std::string peak = measured ? size_text(run.peak_bytes) : "";
+  if (!measured && predicted > 0) peak = "(" + size_text(predicted) + ")";
+  std::string state(state_name(result.state));
+  if (result.record.retry_micro_batch > 0) state += ", micro-batch " + std::to_string(result.record.retry_micro_batch);
+  return {(best ? "* " : "  ") + result.trial->id, state, peak, measured ? short_number(run.samples_per_second) : "",
+          run.metric ? short_number(*run.metric) : ""};
+}
+
+size_t count_of(const std::vector<TrialResult>& results, TrialState state) {
+  return static_cast<size_t>(std::ranges::count(results, state, &TrialResult::state));
+}
+
+std::string counts_text(const std::vector<TrialResult>& results) {
+  std::string text = std::to_string(results.size()) + " trials";
+  for (size_t i = 0; i <= static_cast<size_t>(TrialState::pruned); ++i) {
+    const auto state = static_cast<TrialState>(i);
+    if (const size_t count = count_of(results, state); count > 0)
+      text += ", " + std::to_string(count) + " " + std::string(state_name(state));
+  }
+  return text;
+}
+
+std::string identity_lines(const std::vector<IdentityGroup>& groups) {
+  std::string text;
+  for (const IdentityGroup& group : groups) {
+    text += std::to_string(group.trials.size()) + " trials of one identity, " + group.identity.substr(0, 8) + " (" +
+            group.trials.front() + ", ...): ";
+    text += group.largest_difference == 0
+                ? std::string("equal metrics")
+                : group.metric + " differs by at most " + short_number(group.largest_difference);
+    text += group.agrees() ? "\n" : ", more than rounding explains (" + short_number(group.tolerance) + ")\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TrialState state_on_disk(const TrialRecord& record, const TrialRun& run) {
+  if (record.decided) return *record.decided;
+  if (run.finished) return TrialState::finished;
+  return run.folder.empty() ? TrialState::waiting : TrialState::interrupted;
+}
+
+const TrialResult* best_of(const std::vector<TrialResult>& results) {
+  const TrialResult* best = nullptr;
+  for (const TrialResult& result : results) {
+    const auto& metric = result.run.metric;
+    if (result.state != TrialState::finished || !metric || std::isnan(*metric)) continue;
+    const bool better =
+        best == nullptr || (result.run.lower_wins ? *metric < *best->run.metric : *metric > *best->run.metric);
+    if (better) best = &result;
+  }
+  return best;
+}
+
+std::vector<IdentityGroup> compare_identities(const fs::path& sweep, const std::vector<TrialResult>& results) {
+  std::map<std::string, std::vector<const TrialResult*>> by_identity;
+  for (const TrialResult& result : results) {
+    if (result.state == TrialState::finished && !result.run.identity.empty())
+      by_identity[result.run.identity].push_back(&result);
+  }
+  std::vector<IdentityGroup> groups;
+  for (const auto& [identity, members] : by_identity) {
+    if (members.size() < 2) continue;
+    IdentityGroup group{.identity = identity, .trials = {}, .metric = {}};
+    group.tolerance = tolerance_of(members.front()->run.precision);
+    std::vector<Json> metrics;
+    for (const TrialResult* member : members) {
+      group.trials.push_back(member->trial->id);
+      metrics.push_back(TrialFolder(sweep, member->trial->id).metrics());
+    }
+    compare(group, metrics);
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+Json results_json(const SweepPlan& plan, const std::vector<TrialResult>& results,
+                  const std::vector<IdentityGroup>& groups) {
+  Json json = {{"format", 1},
+               {"name", plan.name},
+               {"file", plan.file},
+               {"metric", plan.metric},
+               {"jobs", plan.jobs},
+               {"threads", plan.threads},
+               {"trials", Json::array()},
+               {"best", nullptr},
+               {"identities", Json::array()},
+               {"counts", Json::object()}};
+  for (const TrialResult& result : results) {
+    json["trials"].push_back(trial_json(result));
+    const std::string state(state_name(result.state));
+    json["counts"][state] = json["counts"].value(state, 0) + 1;
+  }
+  if (const TrialResult* best = best_of(results)) json["best"] = best->trial->id;
+  for (const IdentityGroup& group : groups) {
+    json["identities"].push_back({{"identity", group.identity},
+                                  {"trials", group.trials},
+                                  {"metric", group.metric},
+                                  {"largest_difference", group.largest_difference},
+                                  {"tolerance", group.tolerance},
+                                  {"agrees", group.agrees()}});
+  }
+  return json;
+}
+
+std::string results_csv(const SweepPlan& plan, const std::vector<TrialResult>& results) {
+  std::string text = "trial,state";
+  for (const auto& [key, value] : plan.trials.front().settings) text += "," + quoted(key);
+  text += "," + quoted(plan.metric) + ",peak_bytes,predicted_peak_bytes,limit_bytes,micro_batch,samples_per_second," +
+          "train_seconds,epochs,steps,identity,why\n";
+  const auto number = [](int64_t value) { return value > 0 ? std::to_string(value) : std::string(); };
+  for (const TrialResult& result : results) {
+    const TrialRun& run = result.run;
+    const TrialRecord& record = result.record;
+    text += quoted(result.trial->id) + "," + std::string(state_name(result.state));
+    for (const auto& [key, value] : result.trial->settings) text += "," + quoted(value);
+    text += "," + (run.metric ? exact_number(*run.metric) : "") + "," + number(run.peak_bytes) + "," +
+            number(record.predicted_peak_bytes) + "," + number(record.limit_bytes) + "," +
+            number(record.retry_micro_batch > 0 ? record.retry_micro_batch : record.micro_batch) + "," +
+            (run.samples_per_second > 0 ? exact_number(run.samples_per_second) : "") + "," +
+            (run.seconds > 0 ? exact_number(run.seconds) : "") + "," + number(run.epochs) + "," + number(run.steps) +
+            "," + run.identity + "," + quoted(record.why) + "\n";
+  }
+  return text;
+}
+
+std::string results_text(const SweepPlan& plan, const std::vector<TrialResult>& results,
+                         const std::vector<IdentityGroup>& groups) {
+  const TrialResult* best = best_of(results);
+  std::vector<std::vector<std::string>> rows{{"  trial", "state", "peak", "samples/s", plan.metric}};
+  for (const TrialResult& result : results) rows.push_back(cells_of(result, &result == best));
+  std::vector<size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) line += (i > 0 ? "  " : "") + padded(row[i], widths[i], i < 2);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  text += "\n" + counts_text(results) + "\n";
+  for (const TrialResult& result : results) {
+    if (!result.record.why.empty())
+      text += result.trial->id + " " + std::string(state_name(result.state)) + ": " + result.record.why + "\n";
+  }
+  text += identity_lines(groups);
+  if (best != nullptr)
+    text += "best " + plan.metric + " " + short_number(*best->run.metric) + ": " + best->trial->id + ", " +
+            best->run.folder.string() + "\n";
+  return text;
+}
+
+std::string write_results(const fs::path& sweep, const SweepPlan& plan, const std::vector<TrialResult>& results) {
+  const auto groups = compare_identities(sweep, results);
+  write_file_atomically(sweep / "results.json", results_json(plan, results, groups).dump(2) + "\n");
+  write_file_atomically(sweep / "results.csv", results_csv(plan, results));
+  return results_text(plan, results, groups);
+}
+
+}  // namespace headroom

@@ -1,0 +1,27 @@
+// The supervisor of a sweep: starts trials as child processes while what they are planned to need is free, sees them
+// end and decides what becomes of them. It keeps nothing that is not on the disk: after any kill run_sweep() goes on.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "error.hpp"
+#include "sweep/sweep_folder.hpp"
+
+namespace headroom {
+
+// The text of a trial's experiment file, with its options checked and defaults filled in.
+using ResolveTrial = std::function<std::string(const Experiment&)>;
+
+// Writes the trials' experiments and sweep.json into `folder`. `threads` of the plan go into experiments that leave
+// them open. Error(bad_input) for the first trial that cannot be. REQUIRES: trials with their choices.
+void lay_out_sweep(const std::filesystem::path& folder, const SweepPlan& plan, const std::vector<Override>& overrides,
+                   const ResolveTrial& resolve);
+
+// Runs what has no end yet, until every trial has one. Leaves results.json and results.csv, and prints the table on
+// stdout. 0; resumable or interrupted where it was asked to stop; the exit code of the failures, where so many trials
+// failed alike that the rest was not started. `program`: headroom. `jobs`: trials at once, 0: as it began. [control]
+Exit run_sweep(const std::filesystem::path& folder, const std::filesystem::path& program, int jobs);
+
+}  // namespace headroom

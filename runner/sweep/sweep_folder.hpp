@@ -1,0 +1,91 @@
+// A sweep on the disk: sweep.json (which trials there are), trials/<id>/ with the trial's experiment (trial.toml), what
+// the sweep decided about it (trial.json), its log (log.txt) and the run folders of its attempts. The state of a trial
+// follows from these alone, whoever was killed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "record/run_folder.hpp"
+#include "sweep/trials.hpp"
+
+namespace headroom {
+
+enum class TrialState { waiting, planning, running, settling, interrupted, finished, failed, infeasible, pruned };
+std::string_view state_name(TrialState state);
+bool is_end(TrialState state);
+
+// What the sweep itself knows of a trial.
+struct TrialRecord {
+  std::optional<TrialState> decided;                  // failed, infeasible or pruned; nullopt: the run folder says
+  std::string why;                                    // one sentence about it
+  int exit_code = 0;                                  // of what failed
+  int64_t predicted_peak_bytes = 0, limit_bytes = 0;  // 0: not known
+  int64_t micro_batch = 0;                            // planned; 0: not known
+  int64_t retry_micro_batch = 0;                      // it ran out of memory once and goes on with this; 0: it did not
+  std::string retry_because;
+
+  nlohmann::json json() const;
+  static TrialRecord from_json(const nlohmann::json& json);  // nlohmann::json::exception
+};
+
+// What its latest run says.
+struct TrialRun {
+  std::filesystem::path folder;  // empty: there is none to go on in
+  bool finished = false, stopped_early = false;
+  std::string error;     // what it failed with
+  std::string identity;  // "" until it has a summary; so are the figures
+  std::optional<double> metric;
+  bool lower_wins = true;
+  int64_t best_epoch = 0, epochs = 0, steps = 0;
+  double samples_per_second = 0, seconds = 0;
+  int64_t peak_bytes = 0;
+  std::string precision;
+};
+
+// Where a trial's files are.
+class TrialFolder {
+ public:
+  TrialFolder(const std::filesystem::path& sweep, const std::string& id) : path_(sweep / "trials" / id) {}
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path experiment() const { return path_ / "trial.toml"; }
+  std::filesystem::path log() const { return path_ / "log.txt"; }
+
+  TrialRecord record() const;  // an empty one where there is none
+  void write(const TrialRecord& record) const;
+
+  // The run that was begun or gone on with last.
+  std::filesystem::path newest_run() const;
+  TrialRun run() const;
+  // Scalars of its summary's metrics: ("val/loss", 0.1).
+  nlohmann::json metrics() const;
+
+  // Held until whoever has it, and all its children that inherited it, are gone. -1: somebody holds it.
+  int try_lock() const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+// sweep.json
+struct SweepPlan {
+  std::string name, file, metric;
+  std::vector<std::string> set;                    // --set
+  std::vector<std::filesystem::path> plugin_dirs;  // absolute
+  int jobs = 1, threads = 1;                       // trials at once, and compute threads of each
+  bool plan = true;                                // predict memory first
+  std::string limit;                               // memory.limit of the experiment
+  std::vector<Trial> trials;                       // without choices
+
+  nlohmann::json json() const;
+  static SweepPlan from_json(const nlohmann::json& json);  // nlohmann::json::exception
+};
+
+// Error(bad_input) when it is no sweep's folder.
+SweepPlan read_sweep_plan(const std::filesystem::path& sweep);
+
+}  // namespace headroom

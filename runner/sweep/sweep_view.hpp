@@ -1,0 +1,37 @@
+// What a sweep shows while it goes on, on stderr: lines of what happened, and on a terminal a table of what is running.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "record/terminal.hpp"
+
+namespace headroom {
+
+struct RunningRow {
+  std::string id, state, position, speed, held;
+};
+
+class SweepView {
+ public:
+  explicit SweepView(Terminal terminal) : terminal_(terminal) {}
+  ~SweepView() { clear(); }
+  SweepView(const SweepView&) = delete;
+  SweepView& operator=(const SweepView&) = delete;
+
+  // On a terminal, a few times a second.
+  bool is_due() const;
+  void say(const std::string& line);
+  // Redraws the table, on a terminal alone; no row and no summary: takes it away.
+  void show(const std::vector<RunningRow>& rows, const std::string& summary);
+
+ private:
+  void clear();
+
+  Terminal terminal_;
+  size_t drawn_ = 0;  // lines of the table on the screen
+  std::chrono::steady_clock::time_point shown_at_ = {};
+};
+
+}  // namespace headroom

@@ -1,0 +1,95 @@
+#include "sweep/trial_end.hpp"
+
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <sstream>
+
+#include "error.hpp"
+#include "memory/black_box.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The last few kilobytes, from the attempt's own first line on.
+std::string tail_of(const fs::path& log) {
+  constexpr std::streamoff longest = 16 << 10;
+  std::ifstream file(log, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  const std::streamoff size = file.tellg();
+  file.seekg(size > longest ? size - longest : 0);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const std::string tail = text.str();
+  const size_t begin = tail.rfind("== ");
+  return begin == std::string::npos ? tail : tail.substr(begin);
+}
+
+// Headroom's sentences begin with their component: "[data] ...".
+std::string last_sentence(const std::string& text) {
+  std::string sentence, last;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("== ") || line.empty()) continue;
+    last = line;
+    if (line.starts_with("[") && !line.starts_with("[postmortem]")) sentence = line;
+  }
+  return sentence.empty() ? last : sentence;
+}
+
+bool kernel_killed(const fs::path& run, const std::string& log_tail, fs::file_time_type began) {
+  std::error_code none;
+  const fs::path file = run / "postmortem.json";
+  const auto written = fs::last_write_time(file, none);
+  if (none || written < began) return log_tail.find("killed by the kernel's OOM killer") != std::string::npos;
+  std::ifstream stream(file);
+  const auto json = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.contains("ended") && json["ended"].value("kind", "") == "oom_kill";
+}
+
+// What tells trials apart in sentences that mean the same: numbers, and with them trials' folders.
+std::string without_numbers(const std::string& sentence) {
+  std::string text;
+  for (const char c : sentence) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) text += c;
+  }
+  return text;
+}
+
+}  // namespace
+
+TrialEnd read_trial_end(const TrialFolder& folder, const TrialRecord& record, int exit_code, fs::file_time_type began) {
+  const fs::path run = folder.newest_run();
+  const std::string tail = tail_of(folder.log());
+  TrialEnd end{.exit_code = exit_code, .micro_batch = record.micro_batch, .sentence = last_sentence(tail)};
+  end.oom_kill = kernel_killed(run, tail, began);
+  if (const auto box = read_black_box(run / black_box_file); box && box->micro_batch > 0)
+    end.micro_batch = box->micro_batch;
+  return end;
+}
+
+Verdict judge(const TrialEnd& end, const TrialRun& run, const TrialRecord& record) {
+  if (run.finished) return Verdict::finished;
+  const auto exit = static_cast<Exit>(end.exit_code);
+  const bool out_of_memory = exit == Exit::does_not_fit || (exit == Exit::killed && end.oom_kill);
+  if (out_of_memory)
+    return record.retry_micro_batch == 0 && end.micro_batch > 1 ? Verdict::retry_smaller : Verdict::failed;
+  constexpr std::array stopped{Exit::resumable, Exit::interrupted, Exit::killed};
+  for (const Exit code : stopped) {
+    if (exit == code) return Verdict::go_on;
+  }
+  // A supervisor that a signal ended; also an orphan that another sweep's death left behind, whose exit nobody saw.
+  if (end.exit_code > 128) return Verdict::go_on;
+  return Verdict::failed;
+}
+
+void FailureStorm::add_failure(const std::string& sentence) {
+  ++ended_;
+  const size_t alike = ++failures_[without_numbers(sentence)];
+  if (alike >= 3 && 4 * alike >= 3 * ended_ && !sentence_) sentence_ = sentence;
+}
+
+}  // namespace headroom

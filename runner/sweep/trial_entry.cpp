@@ -1,0 +1,80 @@
+#include "sweep/trial_entry.hpp"
+
+#include <unistd.h>
+#include <utility>
+
+#include "memory/black_box.hpp"
+#include "memory/size_text.hpp"
+#include "record/numbers.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string last_checkpoint(const fs::path& run) {
+  std::error_code none;
+  return fs::read_symlink(run / "checkpoints" / "last", none).string();
+}
+
+}  // namespace
+
+TrialEntry::TrialEntry(const fs::path& sweep, const Trial& trial)
+    : folder(sweep, trial.id),
+      cgroup("headroom-" + sweep.filename().string() + "-" + trial.id.substr(0, trial.id.find('_'))) {
+  result.trial = &trial;
+  result.record = folder.record();
+}
+
+bool TrialEntry::settle() {
+  const int lock = folder.try_lock();
+  if (lock < 0) {
+    state() = TrialState::settling;
+    return false;
+  }
+  ::close(lock);
+  result.run = folder.run();
+  state() = state_on_disk(result.record, result.run);
+  checkpoint = last_checkpoint(result.run.folder);
+  return true;
+}
+
+void TrialEntry::look_at() {
+  if (std::exchange(looked_at, true)) return;
+  const Experiment experiment = load_experiment(folder.experiment());
+  shape = shape_of(result.trial->settings, experiment.train);
+  limit = experiment.memory.limit;
+}
+
+void TrialEntry::decide(TrialState decided, const std::string& why, int code) {
+  TrialRecord& record = result.record;
+  record.decided = decided;
+  record.why = why;
+  record.exit_code = code;
+  folder.write(record);
+  state() = decided;
+}
+
+bool TrialEntry::has_begun() const {
+  const fs::path run = folder.newest_run();
+  std::error_code none;
+  return !run.empty() && fs::last_write_time(run / "experiment.toml", none) >= began;
+}
+
+RunningRow TrialEntry::row() {
+  RunningRow row{.id = id(), .state = std::string(state_name(state())), .position = "", .speed = "", .held = ""};
+  if (state() != TrialState::running || !has_begun()) return row;
+  const auto box = read_black_box(folder.newest_run() / black_box_file);
+  if (!box || box->records.empty()) return row;
+  const auto now = std::chrono::steady_clock::now();
+  if (seen_step < 0) seen_step = box->step, seen_at = now;
+  const double seconds = std::chrono::duration<double>(now - seen_at).count();
+  row.position = "epoch " + std::to_string(box->epoch) + ", step " + std::to_string(box->step);
+  if (seconds > 1)
+    row.speed = short_number(static_cast<double>((box->step - seen_step) * shape.window()) / seconds) + " samples/s";
+  row.held = size_text(box->records.back().held_bytes);
+  return row;
+}
+
+}  // namespace headroom

@@ -1,0 +1,45 @@
+// A trial in the supervisor's hands.
+#pragma once
+
+#include <chrono>
+#include <sys/types.h>
+
+#include "sweep/needs.hpp"
+#include "sweep/results.hpp"
+#include "sweep/sweep_view.hpp"
+
+namespace headroom {
+
+struct TrialEntry {
+  TrialEntry(const std::filesystem::path& sweep, const Trial& trial);
+
+  TrialResult result;
+  TrialFolder folder;
+  std::string cgroup;      // the name of its own
+  bool looked_at = false;  // shape and limit are known
+  TrialShape shape;
+  std::string limit;                           // memory.limit of its experiment
+  pid_t child = -1;                            // -1: none, or nobody's any more
+  int exit_code = 0;                           // of the child that ended
+  std::filesystem::file_time_type began = {};  // of the last attempt; nothing: none of this sweep's
+  std::chrono::steady_clock::time_point seen_at = {};
+  int64_t seen_step = -1;  // of the black box, when it was first looked at
+  int restarts = 0, plans = 0;
+  std::string checkpoint;  // that the last attempt left
+
+  const std::string& id() const { return result.trial->id; }
+  TrialState& state() { return result.state; }
+  int64_t allowed_bytes() const { return result.record.limit_bytes; }  // 0: not known
+
+  // What is on the disk, unless somebody still works on it: then it settles. True when it has settled.
+  bool settle();
+  // Shape and limit, from its experiment.
+  void look_at();
+  // Writes down what the sweep decided.
+  void decide(TrialState state, const std::string& why, int exit_code);
+  // Whether the run of the last attempt has begun, and with it reserved what it may take.
+  bool has_begun() const;
+  RunningRow row();
+};
+
+}  // namespace headroom
