@@ -57,8 +57,7 @@ void Needs::add(const std::string& group, const Json& plan) {
   Table& table = tables_[group];
   table.whole = plan.contains("why_whole");
   const auto add_row = [&](const Json& row) {
-    table.rows[{row.at("batch_size"), row.at("micro_batch")}] = {
-        row.at("predicted_peak_bytes"), row.value("least_bytes", row.at("predicted_peak_bytes").get<int64_t>())};
+    table.rows[{row.at("batch_size"), row.at("micro_batch")}] = {row.at("predicted_peak_bytes"), row.at("least_bytes")};
   };
   for (const Json& row : plan.at("rows")) add_row(row);
   add_row(plan.at("as_written"));
