@@ -7,6 +7,8 @@
 
 #include "memory/size_text.hpp"
 #include "record/numbers.hpp"
+#include "report/rounding.hpp"
+#include "report/sweep_report.hpp"
 
 namespace headroom {
 
@@ -14,18 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-// Rounding, carried on by training: an optimizer turns the last bits of a gradient into steps.
-double tolerance_of(const std::string& precision) {
-  if (precision == "fp64") return 1e-8;
-  return precision == "fp32" ? 1e-3 : 2e-2;
-}
-
-double relative_difference(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : INFINITY;
-  const double larger = std::max(std::abs(a), std::abs(b));
-  return larger == 0 ? 0 : std::abs(a - b) / larger;
-}
 
 // Every metric of every trial against the first one's.
 void compare(IdentityGroup& group, const std::vector<Json>& metrics) {
@@ -146,7 +136,7 @@ std::vector<IdentityGroup> compare_identities(const fs::path& sweep, const std::
   for (const auto& [identity, members] : by_identity) {
     if (members.size() < 2) continue;
     IdentityGroup group{.identity = identity, .trials = {}, .metric = {}};
-    group.tolerance = tolerance_of(members.front()->run.precision);
+    group.tolerance = rounding_tolerance(members.front()->run.precision);
     std::vector<Json> metrics;
     for (const TrialResult* member : members) {
       group.trials.push_back(member->trial->id);
@@ -239,6 +229,7 @@ std::string write_results(const fs::path& sweep, const SweepPlan& plan, const st
   const auto groups = compare_identities(sweep, results);
   write_file_atomically(sweep / "results.json", results_json(plan, results, groups).dump(2) + "\n");
   write_file_atomically(sweep / "results.csv", results_csv(plan, results));
+  write_sweep_report(sweep);
   return results_text(plan, results, groups);
 }
 

@@ -43,7 +43,7 @@ std::string results_csv(const SweepPlan& plan, const std::vector<TrialResult>& r
 std::string results_text(const SweepPlan& plan, const std::vector<TrialResult>& results,
                          const std::vector<IdentityGroup>& groups);
 
-// Writes results.json and results.csv into the sweep's folder and returns the text.
+// Writes results.json, results.csv and report.html into the sweep's folder and returns the text.
 std::string write_results(const std::filesystem::path& sweep, const SweepPlan& plan,
                           const std::vector<TrialResult>& results);
 
