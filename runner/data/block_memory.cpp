@@ -1,5 +1,6 @@
 #include "data/block_memory.hpp"
 
+#include <malloc.h>
 #include <new>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -38,12 +39,16 @@ BlockMemory::BlockMemory(uint64_t bytes) {
   data_ = bytes >= large_bytes ? map(bytes) : static_cast<std::byte*>(::operator new(bytes, alignment, std::nothrow));
   if (data_ == nullptr) return;
   bytes_ = bytes;
-  account(Owner::cache, static_cast<int64_t>(bytes_));
+  account(Owner::cache, held_bytes());
+}
+
+int64_t BlockMemory::held_bytes() const {
+  return static_cast<int64_t>(bytes_ >= large_bytes ? bytes_ : malloc_usable_size(data_));
 }
 
 BlockMemory::~BlockMemory() {
   if (data_ == nullptr) return;
-  account(Owner::cache, -static_cast<int64_t>(bytes_));
+  account(Owner::cache, -held_bytes());
   if (bytes_ >= large_bytes) {
     munmap(data_, bytes_);
   } else {
