@@ -32,11 +32,6 @@ void return_pages(std::byte* data, uint64_t bytes) {
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-// What the ledger counts: with what an allocator adds to a size.
-int64_t held_bytes(std::byte* data, uint64_t bytes) {
-  return static_cast<int64_t>(bytes >= large_bytes ? bytes : malloc_usable_size(data));
-}
-
 }  // namespace
 
 BlockMemory::BlockMemory(uint64_t bytes) {
@@ -44,12 +39,16 @@ BlockMemory::BlockMemory(uint64_t bytes) {
   data_ = bytes >= large_bytes ? map(bytes) : static_cast<std::byte*>(::operator new(bytes, alignment, std::nothrow));
   if (data_ == nullptr) return;
   bytes_ = bytes;
-  account(Owner::cache, held_bytes(data_, bytes_));
+  account(Owner::cache, held_bytes());
+}
+
+int64_t BlockMemory::held_bytes() const {
+  return static_cast<int64_t>(bytes_ >= large_bytes ? bytes_ : malloc_usable_size(data_));
 }
 
 BlockMemory::~BlockMemory() {
   if (data_ == nullptr) return;
-  account(Owner::cache, -held_bytes(data_, bytes_));
+  account(Owner::cache, -held_bytes());
   if (bytes_ >= large_bytes) {
     munmap(data_, bytes_);
   } else {

@@ -28,6 +28,8 @@ class BlockMemory {
   uint64_t bytes() const { return bytes_; }
 
  private:
+  int64_t held_bytes() const;  // with what the allocator rounds up
+
   std::byte* data_ = nullptr;
   uint64_t bytes_ = 0;
 };

@@ -149,7 +149,8 @@ batch_size = 8
   EXPECT_NE(run_with("first", {}).find(" training samples, measured in "), std::string::npos);
   EXPECT_NE(run_with("copies", {"data.normalized_cache=true"}).find("normalised copies: 4 of 4 files written"),
             std::string::npos);
-  const std::string again = run_with("again", {"data.normalized_cache=true", "data.cache_size=64 MiB"});
+  const std::string again =
+      run_with("again", {"data.normalized_cache=true", "data.cache_size=64 MiB", "data.num_workers=0"});
   EXPECT_NE(again.find("measured before on the same files"), std::string::npos) << again;
   EXPECT_NE(again.find("normalised copies: 4 files as they were left by an earlier run"), std::string::npos) << again;
   const auto cache = read_json(run_folder("again") / "summary.json").at("data").at("cache");
