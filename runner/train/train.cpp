@@ -6,6 +6,7 @@
 
 #include "data/loader_report.hpp"
 #include "memory/budget.hpp"
+#include "memory/cores.hpp"
 #include "memory/limits.hpp"
 #include "memory/supervised.hpp"
 #include "record/postmortem.hpp"
