@@ -16,9 +16,8 @@ namespace headroom {
 // <executable>/../libexec/headroom-train.
 std::filesystem::path trainer_program();
 
-// Hands `words` over to the trainer and waits. Returns the exit code; a post-mortem has been made where there was need, and
-// the run's report.html.
-// `run_folder`: where it trained, empty when it ended before there was a folder.
+// Hands `words` over to the trainer and waits. Returns the exit code; a post-mortem has been made where there was need,
+// and the run's report.html. `run_folder`: where it trained, empty when it ended before there was a folder.
 int run_trainer(const std::vector<std::string>& words);
 int run_trainer(const std::vector<std::string>& words, std::filesystem::path& run_folder);
 

@@ -7,8 +7,8 @@
 
 namespace headroom {
 
-// [control] Registers headroom.arrays/1, strings/1, files/1, array_writer/1 and cache/1 with the host. Before the first source is
-// opened.
+// [control] Registers headroom.arrays/1, strings/1, files/1, array_writer/1 and cache/1 with the host. Before the first
+// source is opened.
 void register_data_services();
 
 // [any] Bytes of decoded chunks that all datasets together keep (`data.chunk_cache_size`); 32 MiB unless told.

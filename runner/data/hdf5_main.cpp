@@ -28,7 +28,7 @@ int main(int argument_count, char** arguments) {
     return 2;
   }
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(signal, SIG_IGN);  // it ends with its parent
-  std::signal(SIGXFSZ, SIG_IGN);  // a write that fails
+  std::signal(SIGXFSZ, SIG_IGN);                                                             // a write that fails
   const int nothing = open("/dev/null", O_RDWR);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, standard);
   limit(RLIMIT_CORE, 0);

@@ -32,8 +32,8 @@ struct FakeData {
   std::set<uint64_t> not_a_number;
   std::function<double(uint64_t index, int64_t time, int64_t channel)> value;  // of x; unset: see fake_value()
   std::function<void()> during_read;                                           // before the samples of a read
-  bool keyless = false;    // what it says of itself; field "draw" differs all the same
-  int delay_us = 0;                                                            // at most, different each time
+  bool keyless = false;  // what it says of itself; field "draw" differs all the same
+  int delay_us = 0;      // at most, different each time
   std::atomic<int> readers_open{0}, readers_opened{0}, reads{0};
   std::atomic<int> in_flight{0};             // reads under way
   std::atomic<int> trims{0}, busy_trims{0};  // trim_source calls, and those that met a read
