@@ -83,7 +83,7 @@ template <class T>
   constexpr int64_t lanes = 4;
   typedef T Values __attribute__((vector_size(lanes * sizeof(T))));  // "using" takes no dependent type here
   using Doubles = double __attribute__((vector_size(lanes * sizeof(double))));
-  Doubles means, factors;
+  Doubles means{}, factors{};
   for (int64_t i = 0; i < lanes; ++i) means[i] = mean[0], factors[i] = inverse_std[0];
   int64_t done = 0;
   for (; done + lanes <= count; done += lanes) {

@@ -55,7 +55,8 @@ class SweepKills : public TrialRun {
   // What must not depend on kills.
   Json outcome(const std::string& out) const {
     Json outcome = Json::array();
-    for (const Json& trial : read_json(run_folder(out) / "results.json").at("trials")) {
+    const Json results = read_json(run_folder(out) / "results.json");
+    for (const Json& trial : results.at("trials")) {
       const fs::path run = run_folder(out) / trial.value("run", "none");
       outcome.push_back({{"id", trial.at("id")},
                          {"state", trial.at("state")},

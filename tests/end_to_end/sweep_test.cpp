@@ -77,7 +77,8 @@ TEST_F(Sweep, WhatRunsOutIsRetriedWithASmallerMicroBatch) {
   const Finished finished = headroom_program(sweep_words({"--no-plan", "--set", "train.micro_batch=4"}),
                                              here({"HEADROOM_TEST_FAULT=short:20:2"}));
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  for (const Json& trial : results().at("trials")) {
+  const Json json = results();
+  for (const Json& trial : json.at("trials")) {
     EXPECT_EQ(trial.at("state"), "finished") << trial.dump(2);
     EXPECT_EQ(trial.at("retry").at("micro_batch"), 2);
     EXPECT_EQ(read_json(sweep_folder() / trial.at("run").get<std::string>() / "summary.json").at("window_samples"), 8);
