@@ -187,13 +187,13 @@ void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const u
                  std::span<const uint64_t> count, const RecordSink& sink, const FetchChunk& fetch) {
   const std::vector<uint64_t>& extent = plan.layout.chunk;
   const size_t axes = count.size();
-  Coordinates first{}, last{};
+  Coordinates first{}, end{};
   for (size_t axis = 0; axis < axes; ++axis) {
     first[axis] = start[axis] / extent[axis];
-    last[axis] = (start[axis] + count[axis] - 1) / extent[axis];
+    end[axis] = (start[axis] + count[axis] - 1) / extent[axis] + 1;
   }
   const ChunkReader reader(plan, file, sink, fetch);
-  for (Coordinates at = first;;) {
+  each_cell(first, end, axes, [&](const Coordinates& at) {
     Coordinates origin{};
     uint64_t cell = 0;
     for (size_t axis = 0; axis < axes; ++axis) {
@@ -207,14 +207,7 @@ void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const u
       bad.chunk_origin = origin;
       throw;
     }
-    size_t axis = axes;
-    while (axis > 0 && at[axis - 1] == last[axis - 1]) {
-      --axis;
-      at[axis] = first[axis];
-    }
-    if (axis == 0) return;
-    ++at[axis - 1];
-  }
+  });
 }
 
 }  // namespace headroom

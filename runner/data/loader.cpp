@@ -21,7 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t most_warnings = 10;  // sentences about skipped samples; the count goes on
-constexpr size_t io_width = 8;          // reads that wait for the disk at a time: what such a queue gains from
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -30,16 +29,10 @@ uint64_t epoch_length(const Split& split, const LoaderOptions& options) {
   return options.samples_per_epoch < 0 ? all : std::min(all, static_cast<uint64_t>(options.samples_per_epoch));
 }
 
-size_t batches_ahead(const LoaderOptions& options) {
-  return static_cast<size_t>(std::max(1, options.prefetch_factor)) *
-         static_cast<size_t>(std::max(1, options.num_workers));
-}
-
-// Threads beside num_workers.
-size_t stand_ins_for(const LoaderOptions& options) {
-  const auto workers = static_cast<size_t>(std::max(0, options.num_workers));
-  const size_t width = std::min(io_width, batches_ahead(options));
-  return workers == 0 || width <= workers ? 0 : width - workers;
+int64_t batch_bytes(const BatchPlan& plan) {
+  std::vector<int64_t> field_bytes;
+  for (const Field& field : plan.source->fields()) field_bytes.push_back(field.bytes());
+  return slot_bytes(field_bytes, plan.options.batch_size);
 }
 
 // The process's signals are for its main thread.
@@ -64,21 +57,6 @@ struct Job {
 };
 
 }  // namespace
-
-LoaderTimes& LoaderTimes::operator+=(const LoaderTimes& other) {
-  disk += other.disk;
-  decode += other.decode;
-  normalize += other.normalize;
-  idle += other.idle;
-  stall += other.stall;
-  batches += other.batches;
-  return *this;
-}
-
-size_t slot_count(const LoaderOptions& options) {
-  const size_t lent_or_ready = options.num_workers <= 0 ? 1 : batches_ahead(options) + 1;
-  return lent_or_ready + static_cast<size_t>(std::max(0, options.extra_slots));
-}
 
 // Readers plan jobs in order under the mutex and fill them outside of it; next() takes them from the front of the
 // queue. Jobs and slots are never destroyed under the mutex: a slot takes it to return.
@@ -109,9 +87,11 @@ struct Loader::State {
   State(std::shared_ptr<const Source> source, Split split, Normalizer normalizer, LoaderOptions options)
       : plan{std::move(source), std::move(split), std::move(normalizer), options, 0, nullptr},
         inline_reader(plan),
-        pool(std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, slot_count(options))),
+        read_ahead(batches_ahead(options, batch_bytes(plan))),
+        pool(std::make_shared<SlotPool>(plan.source->fields(), options.batch_size,
+                                        slot_count(options, batch_bytes(plan)))),
         turns(pool->mutex, pool->changed, static_cast<size_t>(std::max(0, options.num_workers))),
-        most_stand_ins(stand_ins_for(options)),
+        most_stand_ins(stand_ins(options, read_ahead)),
         may_lend(most_stand_ins > 0) {
     if (options.batch_size < 1)
       throw Error(Exit::bad_input, "data",
@@ -121,7 +101,6 @@ struct Loader::State {
       plan.kept = std::make_shared<KeptSamples>(SampleCache::shared(), plan.source->fields(), *options.keep_samples);
     }
     plan.options.num_workers = std::max(0, options.num_workers);
-    read_ahead = batches_ahead(options);
   }
   ~State() { stop_threads(); }
 
@@ -231,18 +210,18 @@ struct Loader::State {
     pool->changed.notify_all();
     for (std::thread& thread : threads) thread.join();
     threads.clear();
-    for (std::thread& thread : stand_ins) thread.join();  // no thread is left that adds one
-    stand_ins.clear();
+    for (std::thread& thread : stand_in_threads) thread.join();  // no thread is left that adds one
+    stand_in_threads.clear();
   }
 
   // Called by a thread that pauses.
   void add_stand_in() {
     const std::lock_guard lock(pool->mutex);
-    if (stopping || stand_ins.size() >= most_stand_ins) return;
+    if (stopping || stand_in_threads.size() >= most_stand_ins) return;
     try {
-      stand_ins.emplace_back([this] { work(true); });
+      stand_in_threads.emplace_back([this] { work(true); });
     } catch (const std::exception&) {  // no room for another: those that are there go on
-      most_stand_ins = stand_ins.size();
+      most_stand_ins = stand_in_threads.size();
     }
   }
 
@@ -315,7 +294,7 @@ struct Loader::State {
 
   BatchPlan plan;
   BatchReader inline_reader;  // of num_workers = 0
-  size_t read_ahead = 0;
+  const size_t read_ahead;
   std::shared_ptr<SlotPool> pool;
 
   // Guarded by pool->mutex; next() and seek() alone write `delivered` and `continuous`.
@@ -329,7 +308,7 @@ struct Loader::State {
   Turns turns;
   LoaderTimes times;
   size_t most_stand_ins;
-  std::vector<std::thread> stand_ins;
+  std::vector<std::thread> stand_in_threads;
 
   const bool may_lend;
   std::vector<std::thread> threads;
