@@ -83,7 +83,10 @@ json value_schema(const Key& key) {
                {{"constraint", strings},
                 {"method", {{"enum", {"grid", "random"}}}},
                 {"trials", {{"type", "integer"}, {"minimum", 1}}},
-                {"seed", {{"type", "integer"}, {"minimum", 0}}}}}};
+                {"seed", {{"type", "integer"}, {"minimum", 0}}},
+                {"strategy", {{"enum", {"all", "asha"}}}},
+                {"min_epochs", {{"type", "integer"}, {"minimum", 1}}},
+                {"reduction", {{"type", "integer"}, {"minimum", 2}}}}}};
   }
   return json::object();
 }

@@ -2,6 +2,7 @@
 #include "error.hpp"
 #include "memory/proc_file.hpp"
 #include "record/postmortem.hpp"
+#include "record/json_file.hpp"
 #include "record/postmortem_facts.hpp"
 #include "record/run_folder.hpp"
 

@@ -227,6 +227,7 @@ Exit train(const TrainRequest& request) {
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
                  [&] { made.emplace(setup, folder, log, memory, normalizer); });
   TrainingLoop& loop = *made;
+  loop.stop_after(request.until_epoch);
   if (checkpoint) {
     loop.resume(*checkpoint);
     checkpoint.reset();
