@@ -134,7 +134,8 @@ Metrics TrialFolder::metrics() const {
   const Json summary = read_json_file(newest_run() / "summary.json");
   Metrics metrics;
   if (!summary.is_object()) return metrics;
-  for (const auto& [name, value] : summary.value("metrics", Json::object()).items()) {
+  const Json values = summary.value("metrics", Json::object());
+  for (const auto& [name, value] : values.items()) {
     if (value.is_number()) metrics[name] = value;
   }
   return metrics;
