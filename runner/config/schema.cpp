@@ -63,6 +63,7 @@ json value_schema(const Key& key) {
       return any({{{"type", "number"}, {"minimum", 0}}, text_matching(duration_pattern)});
     case KeyType::plugin:
     case KeyType::path:
+    case KeyType::command:
       return {{"type", "string"}, {"minLength", 1}};
     case KeyType::betas:
       return {{"type", "array"},

@@ -189,6 +189,7 @@ Exit train(const TrainRequest& request) {
   write_file_atomically(folder.path() / "experiment.toml", setup.resolved_toml());
 
   RunLog log(folder, experiment.train.log_every);
+  if (!experiment.record.events_to.empty()) log.send_events_to(experiment.record.events_to);
   announce(setup, log);
   log.say(memory.line());
   if (planned) log.say(planned->line);

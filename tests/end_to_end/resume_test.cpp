@@ -120,7 +120,8 @@ TEST_F(Resume, AfterTheEndOfAnEpochItWasToStopAt) {
   const nlohmann::json first = read_json(run_folder() / "summary.json");
   EXPECT_EQ(first.at("state"), "resumable");
   EXPECT_EQ(first.at("epochs"), 1);
-  const Finished again = headroom({"run", "--resume", run_folder().string(), "--until-epoch", "1"});
+  const Finished again = headroom(
+      {"run", "--resume", run_folder().string(), "--until-epoch", "1", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
   EXPECT_EQ(again.exit_code, 75) << again.err;
   EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), first.at("steps")) << "there is nothing to do";
   ASSERT_EQ(resume().exit_code, 0);
