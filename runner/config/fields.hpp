@@ -26,6 +26,7 @@ void each_field(E& e, Visit&& visit) {
   visit("data.source", data.source);
   visit("data.num_workers", data.num_workers);
   visit("data.prefetch_factor", data.prefetch_factor);
+  visit("data.prefetch_size", data.prefetch_size_bytes);
   visit("data.persistent_workers", data.persistent_workers);
   visit("data.pin_memory", data.pin_memory);
   visit("data.normalize", data.normalize);

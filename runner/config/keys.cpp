@@ -36,6 +36,7 @@ std::vector<Key> make_keys() {
       {"data.source", plugin, "the datasource", {}, {}, {}, true},
       {"data.num_workers", integer, "reader threads; 0 reads between steps", {0, 1024}},
       {"data.prefetch_factor", integer, "batches each worker reads ahead", {1, 1024}},
+      {"data.prefetch_size", bytes, "what all batches read ahead may hold together; one is always read"},
       {"data.persistent_workers", boolean, "readers and their open files live on between epochs"},
       {"data.pin_memory", boolean, "batches in page-locked memory for a GPU"},
       {"data.normalize",

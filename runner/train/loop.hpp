@@ -44,10 +44,7 @@ class TrainingLoop {
   Gradients accumulate(uint64_t end);                          // of the window up to `end`, divided and clipped
   bool try_to_accumulate(uint64_t end, Gradients& gradients);  // false: memory ran out, begin again
   void not_finite(double loss, double norm);
-  void report_step(double loss, double lr, double norm);
   void register_rungs();
-  void report_memory();
-  void report_shortage(const Shortage& shortage, const std::string& action);
   bool evaluate_epoch();  // false: stopped by a signal
   bool judge();           // is this the best so far?
   void finish_epoch();
@@ -55,6 +52,12 @@ class TrainingLoop {
   void save_when_due();
   bool done() const;
   int64_t windows_done() const;  // of the current epoch
+
+  // loop_reports.cpp
+  void report_step(double loss, double lr, double norm);
+  void report_epoch();
+  void report_memory();
+  void report_shortage(const Shortage& shortage, const std::string& action);
 
   Setup& setup_;
   const Experiment& experiment_;

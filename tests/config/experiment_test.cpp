@@ -35,6 +35,7 @@ stages = [{ a = 1, b = [1.5, 2.0] }, { a = 2 }]
 source = "s"
 num_workers = 5
 prefetch_factor = 7
+prefetch_size = "3 MiB"
 persistent_workers = false
 pin_memory = true
 normalize = "sampled"
@@ -147,6 +148,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.data.source, "s");
   EXPECT_EQ(e.data.num_workers, 5);
   EXPECT_EQ(e.data.prefetch_factor, 7);
+  EXPECT_EQ(e.data.prefetch_size_bytes, 3 << 20);
   EXPECT_FALSE(e.data.persistent_workers);
   EXPECT_TRUE(e.data.pin_memory);
   EXPECT_EQ(e.data.normalize, "sampled");
