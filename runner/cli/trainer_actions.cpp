@@ -45,6 +45,7 @@ int run_action(const RunWords& words, const CommandLine& line) {
   }
   request.out = words.out;
   request.plugin_dirs = line.plugin_dirs;
+  request.until_epoch = words.until_epoch;
   if (!words.no_plan && words.resume.empty()) {
     request.plan = [&](const Setup& setup) { return plan_start(setup, probe_words(words.experiment, line)); };
   }

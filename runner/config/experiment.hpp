@@ -124,6 +124,10 @@ struct MemorySection {
   int64_t log_every = 100;              // steps
 };
 
+struct RecordSection {
+  std::string events_to;  // command; empty: none
+};
+
 struct InitSection {
   std::filesystem::path from;                            // safetensors file or checkpoint folder; empty: none
   std::vector<std::pair<std::string, std::string>> map;  // name prefix in the file -> prefix in the model
@@ -161,6 +165,7 @@ struct Experiment {
   CheckpointSection checkpoint;
   MetricsSection metrics;
   MemorySection memory;
+  RecordSection record;
   InitSection init;
   std::optional<RescueSection> rescue;
   std::optional<toml::table> sweep;

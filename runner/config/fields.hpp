@@ -98,6 +98,8 @@ void each_field(E& e, Visit&& visit) {
   visit("memory.gc_every", e.memory.gc_every);
   visit("memory.log_every", e.memory.log_every);
 
+  visit("record.events_to", e.record.events_to);
+
   visit("init.from", e.init.from);
   visit("init.map", e.init.map);
   visit("init.ignore", e.init.ignore);

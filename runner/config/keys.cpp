@@ -130,6 +130,8 @@ std::vector<Key> make_keys() {
       {"memory.gc_every", gc_points, "when batches, caches and free memory are given back", {1, many}},
       {"memory.log_every", integer, "steps between memory lines; 0: none", any_count},
 
+      {"record.events_to", command, "a command that gets each line of events.jsonl on its standard input"},
+
       {"init.from", path, "weights to start from: a safetensors file or a checkpoint folder"},
       {"init.map", strings_by_name, "name prefix in the file = prefix in the model"},
       {"init.ignore", strings, "name patterns (*, ?) that keep their fresh weights"},
@@ -210,6 +212,8 @@ std::string allowed(const Key& key) {
       return "a duration such as \"10 min\" or a number of seconds";
     case path:
       return "a path";
+    case command:
+      return "a command for the shell";
     case betas:
       return "a list of two numbers from 0 to below 1";
     case strings:

@@ -106,6 +106,7 @@ Exit TrainingLoop::run() {
   train_loader_.seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
   report_memory();
   while (!done()) {
+    if (until_epoch_ > 0 && position_.epoch >= until_epoch_) return Exit::resumable;
     if (!train_epoch() || !evaluate_epoch()) {
       save(false);
       return must_stop_ ? Exit::resumable : stop_requested();

@@ -24,7 +24,8 @@ class TrainingLoop {
   TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, RunMemory& memory, Normalizer normalizer);
 
   void resume(const LoadedCheckpoint& checkpoint);
-  void begin_with(const PlannedStart& planned);  // a new run, with the micro-batch of its plan
+  void stop_after(int64_t epochs) { until_epoch_ = epochs; }  // run() returns resumable then; 0: never
+  void begin_with(const PlannedStart& planned);               // a new run, with the micro-batch of its plan
   Exit run();
 
   const Position& position() const { return position_; }
@@ -73,6 +74,7 @@ class TrainingLoop {
   LeakWatch leaks_;
   RungRegistration smaller_batches_, stop_;  // of the pressure ladder
   bool must_stop_ = false;
+  int64_t until_epoch_ = 0;
   Schedule schedule_;
   StepSums epoch_sums_, interval_sums_;
   MetricSample sample_;  // of the epoch's batches

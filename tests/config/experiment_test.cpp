@@ -95,6 +95,9 @@ empty_cache_every_eval = 4
 gc_every = 25
 log_every = 9
 
+[record]
+events_to = "cat > /dev/null"
+
 [init]
 from = "/weights"
 map = { "old." = "new.", "" = "x" }
@@ -203,6 +206,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.memory.empty_cache_every_eval, 4);
   EXPECT_EQ(e.memory.gc_every, "25");
   EXPECT_EQ(e.memory.log_every, 9);
+  EXPECT_EQ(e.record.events_to, "cat > /dev/null");
   EXPECT_EQ(e.init.from, "/weights");
   const StringsByName map = {{"", "x"}, {"old.", "new."}};
   EXPECT_EQ(e.init.map, map);
@@ -312,9 +316,9 @@ TEST(Write, EveryKeyIsWritten) {
 
 TEST(Write, KeysStandInTheOrderOfTheirTable) {
   const std::string text = written(loaded(everything));
-  const char* order[] = {"[experiment]", "[model]", "[model.options]", "[data]",       "[data.options]",
-                         "[data.synth]", "[train]", "[eval]",          "[checkpoint]", "[metrics]",
-                         "[memory]",     "[init]",  "[rescue]",        "[sweep]"};
+  const char* order[] = {"[experiment]", "[model]",  "[model.options]", "[data]",       "[data.options]",
+                         "[data.synth]", "[train]",  "[eval]",          "[checkpoint]", "[metrics]",
+                         "[memory]",     "[record]", "[init]",          "[rescue]",     "[sweep]"};
   size_t last = 0;
   for (const char* header : order) {
     const size_t at = text.find(std::string("\n") + header + "\n");
