@@ -69,6 +69,7 @@ void add_schema(CLI::App& app, CommandLine& line);
 void add_data(CLI::App& app, CommandLine& line);
 void add_data_inspect(CLI::App& data, CommandLine& line);
 void add_data_convert(CLI::App& data, CommandLine& line);
+void add_checkpoint(CLI::App& app);
 void add_limits(CLI::App& app);
 void add_postmortem(CLI::App& app);
 void add_report(CLI::App& app);

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   add_validate(app, line);
   add_plugins(app, line);
   add_data(app, line);
+  add_checkpoint(app);
   add_limits(app);
   add_schema(app, line);
   add_postmortem(app);

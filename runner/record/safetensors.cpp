@@ -1,16 +1,10 @@
 #include "record/safetensors.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <tuple>
-#include <unistd.h>
-#include <utility>
 
 #include "error.hpp"
 #include "record/safetensors_dtype.hpp"
@@ -38,27 +32,6 @@ std::string in_quotes(const std::string& name) {
   constexpr size_t longest = 100;
   std::string text = json(name.substr(0, longest)).dump(-1, ' ', true, json::error_handler_t::replace);
   return name.size() > longest ? text + "..." : text;
-}
-
-std::span<const std::byte> map_file(const std::filesystem::path& path, const Refusal& refuse) {
-  // O_NONBLOCK: a named pipe is refused, not waited for.
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) throw refuse(std::string("cannot be opened: ") + std::strerror(errno));
-  struct stat status {};
-  int error = ::fstat(file, &status) == 0 ? 0 : errno;
-  void* map = MAP_FAILED;
-  if (error == 0 && S_ISREG(status.st_mode) && status.st_size >= 8) {
-    map = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
-    if (map == MAP_FAILED) error = errno;
-  }
-  ::close(file);
-  if (error != 0) throw refuse(std::string("cannot be read: ") + std::strerror(error));
-  if (!S_ISREG(status.st_mode)) throw refuse("is not a file");
-  if (status.st_size < 8) {
-    throw refuse("is no safetensors file: " + std::to_string(status.st_size) +
-                 " bytes, at least 8 are needed for the header's length");
-  }
-  return {static_cast<const std::byte*>(map), static_cast<size_t>(status.st_size)};
 }
 
 // JSON parsers keep one of two equal keys; a file that says two things is damaged, so keys are counted while parsing.
@@ -182,42 +155,31 @@ void place(std::vector<Entry>& entries, std::span<const std::byte> data, const R
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path) {
-  Refusal refuse(path_);
-  map_ = map_file(path, refuse);
-  try {
-    uint64_t header_length = 0;
-    std::memcpy(&header_length, map_.data(), sizeof header_length);
-    if (header_length > longest_header || header_length > map_.size() - 8) {
-      throw refuse("is no safetensors file, or cut off: it promises a header of " + std::to_string(header_length) +
-                   " bytes and has " + std::to_string(map_.size() - 8));
-    }
-    std::string_view text(reinterpret_cast<const char*>(map_.data()) + 8, header_length);
-    json header = parse_header(text, refuse);
-    std::vector<Entry> entries;
-    for (const auto& [name, value] : header.items()) {
-      if (name == "__metadata__") {
-        metadata_ = read_metadata(value, refuse);
-      } else {
-        entries.push_back(read_entry(name, value, refuse));
-      }
-    }
-    place(entries, map_.subspan(8 + header_length), refuse);
-    for (Entry& entry : entries) tensors_.push_back(std::move(entry.tensor));
-  } catch (...) {
-    ::munmap(const_cast<std::byte*>(map_.data()), map_.size());
-    throw;
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path), map_(path, "safetensors") {
+  const Refusal refuse(path_);
+  const std::span<const std::byte> bytes = map_.bytes();
+  if (bytes.size() < 8) {
+    throw refuse("is no safetensors file: " + std::to_string(bytes.size()) +
+                 " bytes, at least 8 are needed for the header's length");
   }
-}
-
-SafetensorsFile::SafetensorsFile(SafetensorsFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      map_(std::exchange(other.map_, {})),
-      tensors_(std::exchange(other.tensors_, {})),
-      metadata_(std::exchange(other.metadata_, {})) {}
-
-SafetensorsFile::~SafetensorsFile() {
-  if (!map_.empty()) ::munmap(const_cast<std::byte*>(map_.data()), map_.size());
+  uint64_t header_length = 0;
+  std::memcpy(&header_length, bytes.data(), sizeof header_length);
+  if (header_length > longest_header || header_length > bytes.size() - 8) {
+    throw refuse("is no safetensors file, or cut off: it promises a header of " + std::to_string(header_length) +
+                 " bytes and has " + std::to_string(bytes.size() - 8));
+  }
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, header_length);
+  json header = parse_header(text, refuse);
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : header.items()) {
+    if (name == "__metadata__") {
+      metadata_ = read_metadata(value, refuse);
+    } else {
+      entries.push_back(read_entry(name, value, refuse));
+    }
+  }
+  place(entries, bytes.subspan(8 + header_length), refuse);
+  for (Entry& entry : entries) tensors_.push_back(std::move(entry.tensor));
 }
 
 const TensorBytes* SafetensorsFile::find(const std::string& name) const {

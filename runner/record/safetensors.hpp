@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "headroom/dlpack.h"
+#include "record/mapped_file.hpp"
 
 namespace headroom {
 
@@ -29,8 +30,6 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
-  SafetensorsFile(SafetensorsFile&&) noexcept;
-  ~SafetensorsFile();
   const std::vector<TensorBytes>& tensors() const { return tensors_; }
   const TensorBytes* find(const std::string& name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
@@ -38,7 +37,7 @@ class SafetensorsFile {
 
  private:
   std::filesystem::path path_;
-  std::span<const std::byte> map_;
+  MappedFile map_;
   std::vector<TensorBytes> tensors_;
   std::map<std::string, std::string> metadata_;
 };

@@ -1,0 +1,70 @@
+// Reads samples into slots: the observation at a start, and the actions from there to the episode's end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "episode.hpp"
+#include "headroom/datasource.hpp"
+#include "statistics.hpp"
+
+namespace dual_arm_hdf5 {
+
+// Field numbers, in the order of DualArmSource::fields().
+inline constexpr uint32_t kImageField = 0, kQposField = 1, kActionField = 2, kIsPadField = 3, kQposMeanField = 4,
+                          kQposStdField = 5, kActionMeanField = 6, kActionStdField = 7;
+
+// What a source offers, resolved: fixed once the source is open, shared by its readers.
+struct Selection {
+  struct EpisodeFacts {
+    std::filesystem::path file;
+    std::string name;
+    uint64_t steps = 0;
+    bool simulated = false;
+  };
+  struct Split {
+    std::string name;
+    std::vector<uint64_t> episodes;      // numbers
+    std::vector<uint64_t> first_sample;  // of each, and the end behind the last
+  };
+  std::vector<EpisodeFacts> episodes;
+  std::vector<Split> splits;
+  std::vector<std::string> cameras;
+  FrameSize frame;
+  uint64_t joints = 0, actions = 0, longest = 0;
+  uint64_t samples_per_episode = 1;  // 0: every step is one
+  Statistics qpos_statistics, action_statistics;
+
+  uint64_t samples_of(uint64_t episode) const {
+    return samples_per_episode > 0 ? samples_per_episode : episodes[episode].steps;
+  }
+};
+
+// The step that a sample starts at. Drawn from the key where `draw`; else the same each time, spread over the episode.
+uint64_t start_of(const Selection& selection, uint64_t episode, uint64_t sample, uint64_t key, bool draw);
+
+// One a thread. Keeps the episodes it read last open, at most 64.
+class Reader {
+ public:
+  Reader(const sdk::Host& host, const Selection& selection) : host_(host), selection_(&selection) {}
+  void read(const sdk::ReadRequest& request);
+
+ private:
+  struct Open {
+    uint64_t number;
+    uint64_t last_use;
+    Episode episode;
+  };
+  const Episode& open(uint64_t number);
+  void read_sample(const sdk::ReadRequest& request, uint64_t i);
+  void read_actions(const sdk::ReadRequest& request, uint64_t i, uint64_t number, uint64_t start);
+
+  sdk::Host host_;
+  const Selection* selection_;
+  std::vector<Open> open_;
+  uint64_t uses_ = 0;
+  FrameReader frames_;
+};
+
+}  // namespace dual_arm_hdf5

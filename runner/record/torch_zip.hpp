@@ -1,0 +1,29 @@
+// The container of PyTorch's files: a zip archive whose entries are stored as they are.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+namespace headroom {
+
+// What is wrong with a file of PyTorch's, as a clause: "is cut off".
+struct BadTorchFile : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// An entry and what its bytes must add up to.
+struct ZipEntry {
+  std::span<const std::byte> data;
+  uint32_t crc = 0;
+
+  // BadTorchFile where they do not.
+  void verify(const std::string& name) const;
+};
+
+// Entries by name; zip64 too. BadTorchFile for anything but whole, unencrypted, uncompressed entries.
+std::map<std::string, ZipEntry> read_zip(std::span<const std::byte> file);
+
+}  // namespace headroom
