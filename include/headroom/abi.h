@@ -1,20 +1,17 @@
 /* The boundary between Headroom and its plugins: version 1 of a C ABI.
  *
- * A plugin is a shared library that exports one constant, `headroom_plugin`. The host reads its header, asks it for
- * interfaces by name (`headroom.datasource/1`, `headroom.model.torch/1`, ...) and gives it services by name
- * (`headroom.arrays/1`, ...).
+ * A plugin is a shared library that exports one constant, `headroom_plugin`. The host reads its header, asks it for interfaces by
+ * name (`headroom.datasource/1`, `headroom.model.torch/1`, ...) and gives it services by name (`headroom.arrays/1`, ...).
  *
  * Rules that hold for everything below:
  *  - Plain C11, fixed-width integers, no allocation crosses: whoever allocates frees.
- *  - Whoever fills a struct sets its `struct_size`. Structs grow at the end only; a member newer than 1.0 is read
- * through HR_HAS. A larger struct than expected is accepted, a missing member has the default its comment states. Where
- * a caller passes a struct to be filled, it sets struct_size to the room there is; the callee writes no further and
- * sets it to what it filled. Arrays of structs stride by their first element's struct_size; a struct without
- * struct_size never grows.
- *  - Functions return HR_OK or a status and fill the caller's `hr_error` (which may be NULL). Nothing throws, in either
- * direction.
- *  - Strings are NUL-terminated UTF-8. What the host passes is borrowed for the call; what a plugin returns lives as
- * long as the object it describes (tables and option lists: for ever, a plugin is never unloaded).
+ *  - Whoever fills a struct sets its `struct_size`. Structs grow at the end only; a member newer than 1.0 is read through HR_HAS.
+ *    A larger struct than expected is accepted, a missing member has the default its comment states. Where a caller passes a struct to
+ *    be filled, it sets struct_size to the room there is; the callee writes no further and sets it to what it filled. Arrays of
+ *    structs stride by their first element's struct_size; a struct without struct_size never grows.
+ *  - Functions return HR_OK or a status and fill the caller's `hr_error` (which may be NULL). Nothing throws, in either direction.
+ *  - Strings are NUL-terminated UTF-8. What the host passes is borrowed for the call; what a plugin returns lives as long as the
+ *    object it describes (tables and option lists: for ever, a plugin is never unloaded).
  *  - Every function carries its thread rule: [control] one at a time; [compute] one dedicated thread, serial per model;
  *    [worker] a reader's thread, serial per reader; [any] from any thread at any time.
  *  - An unknown status counts as HR_INTERNAL. Reserved members are zero.
@@ -35,19 +32,18 @@ extern "C" {
 #endif
 
 #define HR_ABI_MAJOR 1
-#define HR_ABI_MINOR 1
+#define HR_ABI_MINOR 2
 #define HR_MAGIC 0x524D5248u /* "HRMR", little endian */
 
 /* True when the filled struct *p reaches as far as `member`. */
-#define HR_HAS(p, member) ((p)->struct_size >= (uint32_t)((const char*)(&(p)->member + 1) - (const char*)(p)))
+#define HR_HAS(p, member) \
+  ((p)->struct_size >= (uint32_t)((const char*)(&(p)->member + 1) - (const char*)(p)))
 
-/* ---- status and error
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- status and error ---------------------------------------------------------------------------------------------------------- */
 
 typedef int32_t hr_status;
 #define HR_OK 0
-#define HR_INVALID_ARGUMENT \
-  1 /* an option or a field is not what it must be: the user can mend it in the experiment file */
+#define HR_INVALID_ARGUMENT 1 /* an option or a field is not what it must be: the user can mend it in the experiment file */
 #define HR_UNSUPPORTED 2
 #define HR_IO 3
 #define HR_OUT_OF_MEMORY 4 /* the host may release memory and call again */
@@ -63,8 +59,7 @@ typedef struct hr_error {
   char message[504];
 } hr_error;
 
-/* ---- the plugin, and the host it sees
- * ------------------------------------------------------------------------------------------ */
+/* ---- the plugin, and the host it sees ------------------------------------------------------------------------------------------ */
 
 typedef struct hr_host hr_host;
 
@@ -76,17 +71,16 @@ typedef struct hr_plugin {
   uint32_t magic;                /* HR_MAGIC */
   uint16_t abi_major, abi_minor; /* of the header it was built with */
   uint32_t struct_size;
-  uint32_t flags;          /* HR_PLUGIN_* */
-  const char* id;          /* what experiment files call it: [a-z][a-z0-9_]* */
-  const char* version;     /* the plugin's own */
-  const char* summary;     /* one line for `headroom plugins list` */
-  const char* torch_tag;   /* NULL: torch-free */
-  uint16_t min_host_minor; /* the oldest host minor it works with: what it needs, not what it was built with */
+  uint32_t flags;           /* HR_PLUGIN_* */
+  const char* id;           /* what experiment files call it: [a-z][a-z0-9_]* */
+  const char* version;      /* the plugin's own */
+  const char* summary;      /* one line for `headroom plugins list` */
+  const char* torch_tag;    /* NULL: torch-free */
+  uint16_t min_host_minor;  /* the oldest host minor it works with: what it needs, not what it was built with */
   uint16_t reserved0;
   uint32_t reserved1;
-  hr_status (*init)(const hr_host* host,
-                    hr_error* error) HR_NOEXCEPT; /* [control] once, cheap: no files, no device; NULL allowed */
-  const void* (*get_interface)(const char* id)HR_NOEXCEPT; /* [any] NULL when unknown; valid for ever */
+  hr_status (*init)(const hr_host* host, hr_error* error) HR_NOEXCEPT; /* [control] once, cheap: no files, no device; NULL allowed */
+  const void* (*get_interface)(const char* id) HR_NOEXCEPT;            /* [any] NULL when unknown; valid for ever */
 } hr_plugin;
 
 #define HR_PLUGIN_SYMBOL "headroom_plugin"
@@ -97,14 +91,13 @@ struct hr_host {
   uint16_t abi_major, abi_minor;
   const char* name;
   const char* version;
-  const char* torch_tag;                                                      /* NULL in the torch-free host */
-  const void* (*get_service)(const hr_host* host, const char* id)HR_NOEXCEPT; /* [any] NULL when absent */
+  const char* torch_tag;                                                            /* NULL in the torch-free host */
+  const void* (*get_service)(const hr_host* host, const char* id) HR_NOEXCEPT;      /* [any] NULL when absent */
 };
 
-/* ---- the ELF note `.note.headroom`
- * ---------------------------------------------------------------------------------------------- The same facts where
- * the host can read them without running the plugin: note name "headroom", type 1, this descriptor. The SDK's
- * HEADROOM_PLUGIN macro emits it. A library without a note is loaded and its header checked after the fact. */
+/* ---- the ELF note `.note.headroom` ----------------------------------------------------------------------------------------------
+ * The same facts where the host can read them without running the plugin: note name "headroom", type 1, this descriptor.
+ * The SDK's HEADROOM_PLUGIN macro emits it. A library without a note is loaded and its header checked after the fact. */
 typedef struct hr_note {
   uint32_t magic;
   uint16_t abi_major, abi_minor;
@@ -119,11 +112,9 @@ typedef struct hr_note {
 #define HR_NOTE_NAME "headroom"
 #define HR_NOTE_TYPE 1u
 
-/* ---- options
- * ---------------------------------------------------------------------------------------------------------------------
- * A plugin declares the keys of its table in the experiment file; the host parses, checks, and hands over typed values
- * in the table's own order. min, max and default are TOML literals as text, so that defaults print as users would write
- * them. */
+/* ---- options ---------------------------------------------------------------------------------------------------------------------
+ * A plugin declares the keys of its table in the experiment file; the host parses, checks, and hands over typed values in the
+ * table's own order. min, max and default are TOML literals as text, so that defaults print as users would write them. */
 
 typedef int32_t hr_type;
 #define HR_BOOL 1
@@ -140,9 +131,9 @@ typedef struct hr_options hr_options;
 typedef struct hr_option {
   const char* name;
   hr_type type;
-  uint32_t required;         /* 1: must be set; else default_value applies */
-  const char* default_value; /* TOML literal; NULL: absent unless set (value.present == 0) */
-  const char* min;           /* inclusive, for numbers and list elements; NULL: none */
+  uint32_t required;          /* 1: must be set; else default_value applies */
+  const char* default_value;  /* TOML literal; NULL: absent unless set (value.present == 0) */
+  const char* min;            /* inclusive, for numbers and list elements; NULL: none */
   const char* max;
   const char* const* choices; /* NULL-terminated, for strings and list elements; NULL: any */
   const char* help;           /* one line: meaning and unit */
@@ -164,9 +155,9 @@ struct hr_value {
   uint32_t present; /* 0: neither set nor defaulted */
   uint64_t count;   /* elements of a list; options of a table; else 1 */
   union {
-    int64_t i64;         /* HR_BOOL (0, 1), HR_I64, HR_BYTES */
-    double f64;          /* HR_F64 */
-    const char* string;  /* HR_STRING, HR_PATH */
+    int64_t i64;  /* HR_BOOL (0, 1), HR_I64, HR_BYTES */
+    double f64;   /* HR_F64 */
+    const char* string; /* HR_STRING, HR_PATH */
     const int64_t* i64s; /* lists of BOOL, I64, BYTES */
     const double* f64s;
     const char* const* strings;
@@ -175,12 +166,20 @@ struct hr_value {
   } as;
 };
 
-/* ---- fields: what a source gives and a model takes
- * ------------------------------------------------------------------------------ */
+/* ---- fields: what a source gives and a model takes ------------------------------------------------------------------------------ */
 
 #define HR_MAX_DIMS 8
 #define HR_FIELD_NORMALIZE 1u /* the host may standardise it per channel: (x - mean) / std */
 #define HR_FIELD_OPTIONAL 2u  /* of a model's field: it works without */
+
+/* Since 1.2. One channel of a field whose source standardises its values itself: value = (measured - mean) / std. */
+typedef struct hr_channel {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* name; /* NULL: none */
+  const char* unit; /* of what was measured; NULL: the field's */
+  double mean, std; /* std > 0; 0 and 1: as measured */
+} hr_channel;
 
 typedef struct hr_field {
   uint32_t struct_size;
@@ -188,17 +187,19 @@ typedef struct hr_field {
   const char* name;
   DLDataType dtype;
   int32_t ndim;
-  int64_t shape[HR_MAX_DIMS];    /* of one sample, without the batch axis; fixed */
+  int64_t shape[HR_MAX_DIMS]; /* of one sample, without the batch axis; fixed */
   const char* axes[HR_MAX_DIMS]; /* "time", "channel", "height", ...; NULL where unnamed */
   const char* unit;              /* "rad", "V", ...; NULL: none */
   double sample_rate_hz;         /* of the time axis; 0: none */
   int32_t channel_axis;          /* axis that NORMALIZE keeps apart; -1: one statistic for all */
   int32_t reserved;
+  /* Since 1.2. What each place along channel_axis is, and how to find what was measured. NULL or missing: not told. */
+  const hr_channel* channels;    /* [channel_count] */
+  uint64_t channel_count;        /* the extent of channel_axis, or 0 */
 } hr_field;
 
-/* ---- headroom.datasource/1
- * ------------------------------------------------------------------------------------------------------- A source is
- * immutable once open and shared by all threads; a reader belongs to one thread at a time. */
+/* ---- headroom.datasource/1 -------------------------------------------------------------------------------------------------------
+ * A source is immutable once open and shared by all threads; a reader belongs to one thread at a time. */
 
 typedef struct hr_source hr_source;
 typedef struct hr_reader hr_reader;
@@ -212,8 +213,7 @@ typedef struct hr_group {
 } hr_group;
 
 /* What an open source says of itself. */
-#define HR_SOURCE_KEYLESS \
-  1u /* with HR_READ_AUGMENT too, read() depends on (content, index) alone: the host may keep training samples */
+#define HR_SOURCE_KEYLESS 1u /* with HR_READ_AUGMENT too, read() depends on (content, index) alone: the host may keep training samples */
 
 #define HR_READ_AUGMENT 1u /* draw jitter, rotation, crops from the sample's key; otherwise none of them */
 
@@ -225,8 +225,7 @@ typedef struct hr_read {
   uint64_t count;        /* samples to read */
   const uint64_t* index; /* [count], each < length(split) */
   const uint64_t* key;   /* [count], the samples' keys (headroom/random.h) */
-  /* [field_count] host memory, row-major, contiguous, shape [count, field.shape...], 64-byte aligned. data == NULL: not
-   * wanted. */
+  /* [field_count] host memory, row-major, contiguous, shape [count, field.shape...], 64-byte aligned. data == NULL: not wanted. */
   const DLTensor* fields;
 } hr_read;
 
@@ -246,31 +245,27 @@ typedef struct hr_datasource {
   const hr_options* options; /* keys of [data.options] */
   /* [control] Reads metadata only. `options` has options->count values. */
   hr_status (*open)(const hr_host* host, const hr_value* options, hr_source** out, hr_error* error) HR_NOEXCEPT;
-  void (*close)(hr_source* source) HR_NOEXCEPT;                 /* [control] no reader is open */
-  uint32_t (*field_count)(const hr_source* source) HR_NOEXCEPT; /* [any] */
+  void (*close)(hr_source* source) HR_NOEXCEPT;                        /* [control] no reader is open */
+  uint32_t (*field_count)(const hr_source* source) HR_NOEXCEPT;        /* [any] */
   hr_status (*field)(const hr_source* source, uint32_t i, hr_field* out, hr_error* error) HR_NOEXCEPT; /* [any] */
-  uint32_t (*split_count)(const hr_source* source) HR_NOEXCEPT;                                        /* [any] */
-  const char* (*split)(const hr_source* source,
-                       uint32_t split)HR_NOEXCEPT; /* [any] "train", "val", "test"; or one split "all" */
-  uint64_t (*length)(const hr_source* source, uint32_t split) HR_NOEXCEPT; /* [any] samples */
-  uint64_t (*group_count)(const hr_source* source,
-                          uint32_t split) HR_NOEXCEPT; /* [any] groups tile [0, length) in order */
-  hr_status (*group)(const hr_source* source, uint32_t split, uint64_t i, hr_group* out,
-                     hr_error* error) HR_NOEXCEPT; /* [any] */
-  double (*cost)(const hr_source* source, uint32_t split,
-                 uint64_t index) HR_NOEXCEPT;                  /* [any] relative bytes of a sample; NULL: all 1 */
-  uint64_t (*file_count)(const hr_source* source) HR_NOEXCEPT; /* [any] files whose content the samples depend on */
-  const char* (*file)(const hr_source* source, uint64_t i)HR_NOEXCEPT;                       /* [any] path */
+  uint32_t (*split_count)(const hr_source* source) HR_NOEXCEPT;        /* [any] */
+  const char* (*split)(const hr_source* source, uint32_t split) HR_NOEXCEPT; /* [any] "train", "val", "test"; or one split "all" */
+  uint64_t (*length)(const hr_source* source, uint32_t split) HR_NOEXCEPT;   /* [any] samples */
+  uint64_t (*group_count)(const hr_source* source, uint32_t split) HR_NOEXCEPT; /* [any] groups tile [0, length) in order */
+  hr_status (*group)(const hr_source* source, uint32_t split, uint64_t i, hr_group* out, hr_error* error) HR_NOEXCEPT; /* [any] */
+  double (*cost)(const hr_source* source, uint32_t split, uint64_t index) HR_NOEXCEPT; /* [any] relative bytes of a sample; NULL: all 1 */
+  uint64_t (*file_count)(const hr_source* source) HR_NOEXCEPT;                   /* [any] files whose content the samples depend on */
+  const char* (*file)(const hr_source* source, uint64_t i) HR_NOEXCEPT;          /* [any] path */
   hr_status (*reader_open)(hr_source* source, hr_reader** out, hr_error* error) HR_NOEXCEPT; /* [any] */
-  void (*reader_close)(hr_reader* reader) HR_NOEXCEPT; /* [any] by whoever owns the reader */
+  void (*reader_close)(hr_reader* reader) HR_NOEXCEPT;                           /* [any] by whoever owns the reader */
   /* [worker] Fills the slots. A pure function of (content, index, key): batch mates, order and thread never matter. */
   hr_status (*read)(hr_reader* reader, const hr_read* request, hr_error* error) HR_NOEXCEPT;
   /* Since 1.1. [any] HR_SOURCE_*; missing or NULL: 0. */
   uint32_t (*traits)(const hr_source* source) HR_NOEXCEPT;
-  /* Since 1.1. [any] Origin i of an HR_FIELD_NORMALIZE field; HR_NOT_FOUND behind the last one. Told only of a field
-   * that is nothing but these values, as they are stored: none computed, none made up (padding), the values of one
-   * record being its channels in their order; and where nothing else is made of them. The host may then answer
-   * headroom.arrays with a copy in which they are standardised (data.normalized_cache). Missing or NULL: none. */
+  /* Since 1.1. [any] Origin i of an HR_FIELD_NORMALIZE field; HR_NOT_FOUND behind the last one. Told only of a field that is nothing
+   * but these values, as they are stored: none computed, none made up (padding), the values of one record being its channels in their
+   * order; and where nothing else is made of them. The host may then answer headroom.arrays with a copy in which they are
+   * standardised (data.normalized_cache). Missing or NULL: none. */
   hr_status (*origin)(const hr_source* source, uint32_t field, uint64_t i, hr_origin* out, hr_error* error) HR_NOEXCEPT;
 } hr_datasource;
 
@@ -284,9 +279,7 @@ typedef struct hr_synth {
   hr_status (*write)(const hr_host* host, const hr_value* options, const char* folder, hr_error* error) HR_NOEXCEPT;
 } hr_synth;
 
-/* ---- models
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------------------------------------------------------- */
 
 typedef int32_t hr_mode;
 #define HR_TRAIN 1
@@ -301,7 +294,7 @@ typedef struct hr_call {
   const uint64_t* sample_key; /* [count] all randomness of sample i is drawn from sample_key[i] */
   int32_t device_type;        /* DLDeviceType */
   int32_t device_id;
-  void* stream; /* device stream; NULL on the CPU */
+  void* stream;               /* device stream; NULL on the CPU */
 } hr_call;
 
 typedef int32_t hr_param_kind;
@@ -320,11 +313,12 @@ typedef struct hr_param {
   const char* name;
   hr_param_kind kind;
   int32_t reserved;
-  hr_tensor tensor;          /* borrowed; the host may replace its storage (device, dtype) but never the object */
-  const char* group;         /* optimizer group for users to name; NULL: "" */
-  double lr_scale;           /* times train.optimizer.lr */
-  double weight_decay_scale; /* times train.optimizer.weight_decay */
-  int64_t frozen_until_step; /* 0: trained from the start; INT64_MAX: never */
+  hr_tensor tensor;            /* borrowed; the host may replace its storage (device, dtype) but never the object */
+  const char* group;           /* optimizer group for users to name; NULL: "" */
+  double lr_scale;             /* times train.optimizer.lr */
+  double weight_decay_scale;   /* times train.optimizer.weight_decay */
+  int64_t frozen_until_step;   /* 0: trained from the start; INT64_MAX: never */
+  double lr;                   /* since 1.2: in place of train.optimizer.lr x lr_scale, the schedule bends it alike; 0 or missing: none */
 } hr_param;
 
 typedef int32_t hr_role;
@@ -371,22 +365,22 @@ typedef struct hr_model_torch {
   uint32_t struct_size;
   uint32_t capabilities;     /* HR_COUPLES_SAMPLES, HR_MODEL_*, HR_RNG_* */
   const hr_options* options; /* keys of [model.options] */
-  /* [control] `fields` are the source's, [field_count], in the order of every batch. Builds on the CPU, in float32,
-   * from `seed` only. */
-  hr_status (*create)(const hr_host* host, const hr_value* options, const hr_field* fields, uint32_t field_count,
-                      uint64_t seed, hr_model** out, hr_error* error) HR_NOEXCEPT;
-  void (*destroy)(hr_model* model) HR_NOEXCEPT;               /* [control] */
+  /* [control] `fields` are the source's, [field_count], in the order of every batch. Builds on the CPU, in float32, from `seed` only. */
+  hr_status (*create)(const hr_host* host, const hr_value* options, const hr_field* fields, uint32_t field_count, uint64_t seed,
+                      hr_model** out, hr_error* error) HR_NOEXCEPT;
+  void (*destroy)(hr_model* model) HR_NOEXCEPT;             /* [control] */
   uint32_t (*param_count)(const hr_model* model) HR_NOEXCEPT; /* [control] parameters, buffers, derived; constant */
-  hr_status (*param)(hr_model* model, uint32_t i, hr_param* out, hr_error* error) HR_NOEXCEPT; /* [control] */
+  hr_status (*param)(hr_model* model, uint32_t i, hr_param* out, hr_error* error) HR_NOEXCEPT;         /* [control] */
   uint32_t (*output_count)(const hr_model* model) HR_NOEXCEPT;
   hr_status (*output)(const hr_model* model, uint32_t i, hr_output* out, hr_error* error) HR_NOEXCEPT; /* [control] */
   uint32_t (*metric_count)(const hr_model* model) HR_NOEXCEPT;
   hr_status (*metric)(const hr_model* model, uint32_t i, hr_metric* out, hr_error* error) HR_NOEXCEPT; /* [control] */
-  /* [compute] One forward pass. `batch` has field_count handles, NULL where a field is absent; inputs are never
-   * written. Floating fields arrive in the run's dtype. Assigns: loss_sum, weight  0-dim: the loss summed over what
-   * counts, and how much counted (0: nothing did; loss_sum then 0, never NaN); outputs           [output_count]
-   * handles, detached; NULL: not wanted; metrics           float64 [metric_count, 2] of (sum, weight); NULL: not
-   * wanted. Never a mean: the host divides once per window. Nothing here may synchronise a device. */
+  /* [compute] One forward pass. `batch` has field_count handles, NULL where a field is absent; inputs are never written.
+   * Floating fields arrive in the run's dtype. Assigns:
+   *   loss_sum, weight  0-dim: the loss summed over what counts, and how much counted (0: nothing did; loss_sum then 0, never NaN);
+   *   outputs           [output_count] handles, detached; NULL: not wanted;
+   *   metrics           float64 [metric_count, 2] of (sum, weight); NULL: not wanted.
+   * Never a mean: the host divides once per window. Nothing here may synchronise a device. */
   hr_status (*step)(hr_model* model, const hr_call* call, const hr_tensor* batch, hr_tensor loss_sum, hr_tensor weight,
                     const hr_tensor* outputs, hr_tensor metrics, hr_error* error) HR_NOEXCEPT;
 } hr_model_torch;
@@ -397,8 +391,7 @@ typedef struct hr_state {
   uint32_t struct_size;
   uint32_t reserved;
   /* [control] Hands the bytes to `write` in one or more calls. */
-  hr_status (*save)(hr_model* model, void (*write)(void* context, const void* data, uint64_t bytes), void* context,
-                    hr_error* error) HR_NOEXCEPT;
+  hr_status (*save)(hr_model* model, void (*write)(void* context, const void* data, uint64_t bytes), void* context, hr_error* error) HR_NOEXCEPT;
   hr_status (*load)(hr_model* model, const void* data, uint64_t bytes, hr_error* error) HR_NOEXCEPT; /* [control] */
 } hr_state;
 
@@ -413,8 +406,7 @@ typedef struct hr_gc {
   uint64_t (*trim_source)(hr_source* source, int32_t level) HR_NOEXCEPT; /* [control] no read in flight; NULL allowed */
 } hr_gc;
 
-/* ---- services: what the host does for plugins. All functions are [any].
- * ---------------------------------------------------------- */
+/* ---- services: what the host does for plugins. All functions are [any]. ---------------------------------------------------------- */
 
 #define HR_LOG "headroom.log/1"
 #define HR_LOG_DEBUG 1
@@ -454,9 +446,8 @@ typedef struct hr_array_member {
 
 #define HR_WHOLE 0xFFFFFFFFu
 
-/* Where one member (or HR_WHOLE, the plain element) of the selected elements goes, converted to `dtype`: element e in
- * row-major order of the box lands, densely packed, at data + e * stride_bytes. Members with kBool targets become 0
- * or 1. */
+/* Where one member (or HR_WHOLE, the plain element) of the selected elements goes, converted to `dtype`: element e in row-major
+ * order of the box lands, densely packed, at data + e * stride_bytes. Members with kBool targets become 0 or 1. */
 typedef struct hr_array_target {
   uint32_t member;
   DLDataType dtype;
@@ -469,7 +460,7 @@ typedef struct hr_attribute {
   uint32_t struct_size;
   hr_type type; /* HR_I64, HR_F64 or HR_STRING */
   int64_t i64;
-  double f64;       /* also set for HR_I64 */
+  double f64; /* also set for HR_I64 */
   char string[512]; /* cut at 511 bytes */
 } hr_attribute;
 
@@ -477,20 +468,16 @@ typedef struct hr_arrays {
   uint32_t struct_size;
   uint32_t reserved;
   /* Cheap: the file stays open while any of its arrays is. One handle may be read by many threads. */
-  hr_status (*open)(const hr_host* host, const char* path, const char* dataset, hr_array** out,
-                    hr_error* error) HR_NOEXCEPT;
+  hr_status (*open)(const hr_host* host, const char* path, const char* dataset, hr_array** out, hr_error* error) HR_NOEXCEPT;
   void (*close)(hr_array* array) HR_NOEXCEPT;
   hr_status (*info)(const hr_array* array, hr_array_info* out, hr_error* error) HR_NOEXCEPT;
-  hr_status (*member)(const hr_array* array, uint32_t i, hr_array_member* out,
-                      hr_error* error) HR_NOEXCEPT; /* name lives with the array */
+  hr_status (*member)(const hr_array* array, uint32_t i, hr_array_member* out, hr_error* error) HR_NOEXCEPT; /* name lives with the array */
   /* Reads the box [start, start + count) (each [ndim]) into every target. */
   hr_status (*read_box)(hr_array* array, const uint64_t* start, const uint64_t* count, const hr_array_target* targets,
                         uint32_t target_count, hr_error* error) HR_NOEXCEPT;
-  /* Names below a group, in byte order; is_group tells groups from datasets. Stops early when `visit` returns non-zero.
-   */
+  /* Names below a group, in byte order; is_group tells groups from datasets. Stops early when `visit` returns non-zero. */
   hr_status (*list)(const hr_host* host, const char* path, const char* group,
-                    int32_t (*visit)(void* context, const char* name, int32_t is_group), void* context,
-                    hr_error* error) HR_NOEXCEPT;
+                    int32_t (*visit)(void* context, const char* name, int32_t is_group), void* context, hr_error* error) HR_NOEXCEPT;
   hr_status (*attribute)(const hr_host* host, const char* path, const char* object, const char* name, hr_attribute* out,
                          hr_error* error) HR_NOEXCEPT; /* HR_NOT_FOUND when it is not there */
 } hr_arrays;
@@ -501,8 +488,8 @@ typedef struct hr_strings {
   uint32_t struct_size;
   uint32_t reserved;
   /* The dataset's strings in row-major order, at most 2^20. Stops early when `visit` returns non-zero. */
-  hr_status (*read)(const hr_host* host, const char* path, const char* dataset,
-                    int32_t (*visit)(void* context, const char* value), void* context, hr_error* error) HR_NOEXCEPT;
+  hr_status (*read)(const hr_host* host, const char* path, const char* dataset, int32_t (*visit)(void* context, const char* value),
+                    void* context, hr_error* error) HR_NOEXCEPT;
 } hr_strings;
 
 #define HR_FILES "headroom.files/1"
@@ -510,13 +497,10 @@ typedef struct hr_files {
   uint32_t struct_size;
   uint32_t reserved;
   hr_status (*size)(const hr_host* host, const char* path, uint64_t* bytes, hr_error* error) HR_NOEXCEPT;
-  hr_status (*pread)(const hr_host* host, const char* path, uint64_t offset, void* data, uint64_t bytes,
-                     hr_error* error) HR_NOEXCEPT;
-  /* Names in a folder in byte order; "." entries and the host's normalized copies left out. Stops early when `visit`
-   * returns non-zero. */
-  hr_status (*list)(const hr_host* host, const char* folder,
-                    int32_t (*visit)(void* context, const char* name, int32_t is_folder), void* context,
-                    hr_error* error) HR_NOEXCEPT;
+  hr_status (*pread)(const hr_host* host, const char* path, uint64_t offset, void* data, uint64_t bytes, hr_error* error) HR_NOEXCEPT;
+  /* Names in a folder in byte order; "." entries and the host's normalized copies left out. Stops early when `visit` returns non-zero. */
+  hr_status (*list)(const hr_host* host, const char* folder, int32_t (*visit)(void* context, const char* name, int32_t is_folder),
+                    void* context, hr_error* error) HR_NOEXCEPT;
 } hr_files;
 
 /* headroom.array_writer/1: one HDF5 file, written beside its name and renamed into place by close(commit = 1). */
@@ -526,14 +510,14 @@ typedef struct hr_writer hr_writer;
 typedef struct hr_array_spec {
   uint32_t struct_size;
   int32_t ndim;
-  const char* dataset;            /* "/group/name"; groups are made */
-  uint64_t shape[HR_MAX_DIMS];    /* shape[0] grows with append: give the final length, or 0 for unknown (chunked) */
-  uint64_t chunk[HR_MAX_DIMS];    /* all 0: contiguous (needs shape[0]) */
-  DLDataType dtype;               /* of a plain element */
-  uint32_t member_count;          /* of a compound; 0: plain */
-  int32_t deflate;                /* 0-9; 0: none */
+  const char* dataset;         /* "/group/name"; groups are made */
+  uint64_t shape[HR_MAX_DIMS]; /* shape[0] grows with append: give the final length, or 0 for unknown (chunked) */
+  uint64_t chunk[HR_MAX_DIMS]; /* all 0: contiguous (needs shape[0]) */
+  DLDataType dtype;            /* of a plain element */
+  uint32_t member_count;       /* of a compound; 0: plain */
+  int32_t deflate;             /* 0-9; 0: none */
   const hr_array_member* members; /* [member_count], offsets into the record that append is given */
-  uint64_t record_bytes;          /* of a compound */
+  uint64_t record_bytes;       /* of a compound */
 } hr_array_spec;
 
 typedef struct hr_array_writer {
@@ -544,8 +528,7 @@ typedef struct hr_array_writer {
   /* `rows` further rows along axis 0, row-major. */
   hr_status (*append)(hr_writer* writer, uint32_t id, const void* data, uint64_t rows, hr_error* error) HR_NOEXCEPT;
   /* Of a group or dataset; attribute.type says which value. */
-  hr_status (*attribute)(hr_writer* writer, const char* object, const char* name, const hr_attribute* value,
-                         hr_error* error) HR_NOEXCEPT;
+  hr_status (*attribute)(hr_writer* writer, const char* object, const char* name, const hr_attribute* value, hr_error* error) HR_NOEXCEPT;
   /* Frees the writer in every case. commit = 0 leaves nothing behind. */
   hr_status (*close)(hr_writer* writer, int32_t commit, hr_error* error) HR_NOEXCEPT;
 } hr_array_writer;
@@ -561,8 +544,7 @@ typedef struct hr_memory {
   void (*scratch_free)(const hr_host* host, void* data) HR_NOEXCEPT;
 } hr_memory;
 
-/* headroom.cache/1: immutable byte blocks under one byte limit (`data.cache_size`), counted references, no copies out.
- */
+/* headroom.cache/1: immutable byte blocks under one byte limit (`data.cache_size`), counted references, no copies out. */
 #define HR_CACHE "headroom.cache/1"
 typedef struct hr_cache_block {
   uint32_t struct_size;
@@ -577,14 +559,12 @@ typedef struct hr_cache {
   /* HR_NOT_FOUND on a miss. A block found or published stays valid until released. */
   hr_status (*lookup)(const hr_host* host, const char* key, hr_cache_block* out, hr_error* error) HR_NOEXCEPT;
   /* Room for a new block (out->data may be written until publish); HR_OUT_OF_MEMORY when it cannot fit. */
-  hr_status (*reserve)(const hr_host* host, const char* key, uint64_t bytes, hr_cache_block* out,
-                       hr_error* error) HR_NOEXCEPT;
+  hr_status (*reserve)(const hr_host* host, const char* key, uint64_t bytes, hr_cache_block* out, hr_error* error) HR_NOEXCEPT;
   void (*publish)(const hr_host* host, hr_cache_block* block) HR_NOEXCEPT;
   void (*release)(const hr_host* host, hr_cache_block* block) HR_NOEXCEPT; /* unpublished: discarded */
-  /* Since 1.1. The two in one: a block that is there (*fresh = 0), or room for a new one (*fresh = 1: the caller writes
-   * it, then publishes or releases it). A block that another thread is writing is waited for, so that it is read once;
-   * a thread that has an unpublished block itself does not wait. HR_OUT_OF_MEMORY when there is neither: read without
-   * the cache. */
+  /* Since 1.1. The two in one: a block that is there (*fresh = 0), or room for a new one (*fresh = 1: the caller writes it, then
+   * publishes or releases it). A block that another thread is writing is waited for, so that it is read once; a thread that has an
+   * unpublished block itself does not wait. HR_OUT_OF_MEMORY when there is neither: read without the cache. */
   hr_status (*acquire)(const hr_host* host, const char* key, uint64_t bytes, hr_cache_block* out, int32_t* fresh,
                        hr_error* error) HR_NOEXCEPT;
 } hr_cache;
@@ -595,8 +575,7 @@ typedef struct hr_rng {
   uint32_t struct_size;
   uint32_t reserved;
   uint64_t (*sample_key)(uint64_t seed, uint32_t split, uint64_t epoch, uint64_t index) HR_NOEXCEPT;
-  void (*fill)(uint64_t key, uint64_t site, uint64_t first_block, uint32_t* out,
-               uint64_t blocks) HR_NOEXCEPT; /* 4 words a block */
+  void (*fill)(uint64_t key, uint64_t site, uint64_t first_block, uint32_t* out, uint64_t blocks) HR_NOEXCEPT; /* 4 words a block */
 } hr_rng;
 
 #define HR_CANCEL "headroom.cancel/1"
