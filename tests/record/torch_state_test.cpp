@@ -163,8 +163,7 @@ TEST_F(TorchState, NothingIsRun) {
             "state_dict()");
   EXPECT_THAT(refusal_of(std::string("\x80\x04\x8c\x08", 4) + "builtins" + "\x8c\x04" + "eval\x93."),
               HasSubstr("asks Python for 'builtins.eval'"));
-  EXPECT_THAT(refusal_of(std::string("\x80\x02", 2) + "(i__main__\nX\n."),
-              HasSubstr("the pickle operation 0x28").Or(HasSubstr("operation 0x69")));
+  EXPECT_THAT(refusal_of(std::string("\x80\x02", 2) + "(i__main__\nX\n."), HasSubstr("the pickle operation 0x69"));
   EXPECT_THAT(refusal_of(std::string("\x80\x02}}b.", 6)), HasSubstr("holds no tensor"));
   EXPECT_THAT(refusal_of(std::string("\x80\x02", 2) + "ctorch\nFloatStorage\n)R."),
               HasSubstr("calls 'torch.FloatStorage' in a way that makes no tensor"));
@@ -212,8 +211,6 @@ TEST_F(TorchState, NestingIsBounded) {
 
 TEST_F(TorchState, ADamagedByteIsFound) {
   const std::string file = read_text(golden());
-  const auto data = file.find("FB");  // torch pads entries with these letters
-  ASSERT_NE(data, std::string::npos);
   std::string damaged = file;
   const auto key = damaged.find("layer.weight");
   damaged[key] = 'L';
@@ -254,16 +251,16 @@ TEST_F(TorchState, MutationsNeverCrash) {
   std::mt19937 words(7);
   const std::string whole = read_text(golden());
   const auto entries = read_zip(bytes_of(whole));
-  const auto text_of = [&](const std::string& name) {
-    const auto data = entries.at("state/" + name).data;
-    return std::string(reinterpret_cast<const char*>(data.data()), data.size());
+  const auto text_of = [](const ZipEntry& entry) {
+    return std::string(reinterpret_cast<const char*>(entry.data.data()), entry.data.size());
   };
-  const std::string pickle = text_of("data.pkl");
+  const std::string pickle = text_of(entries.at("state/data.pkl"));
   std::size_t read = 0, refused = 0;
   for (int round = 0; round < 4000; ++round) {
     std::vector<std::pair<std::string, std::string>> parts = {{"state/data.pkl", mutated(pickle, words)}};
-    for (int storage = 0; storage < 9; ++storage)
-      parts.emplace_back("state/data/" + std::to_string(storage), text_of("data/" + std::to_string(storage)));
+    for (const auto& [name, entry] : entries) {
+      if (name.starts_with("state/data/")) parts.emplace_back(name, text_of(entry));
+    }
     write_text(folder_ / "m.ckpt", round % 4 == 0 ? mutated(whole, words) : archive_of(parts));
     try {
       unsigned sum = 0;
