@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 #define HR_ABI_MAJOR 1
-#define HR_ABI_MINOR 1
+#define HR_ABI_MINOR 2
 #define HR_MAGIC 0x524D5248u /* "HRMR", little endian */
 
 /* True when the filled struct *p reaches as far as `member`. */
@@ -172,6 +172,15 @@ struct hr_value {
 #define HR_FIELD_NORMALIZE 1u /* the host may standardise it per channel: (x - mean) / std */
 #define HR_FIELD_OPTIONAL 2u  /* of a model's field: it works without */
 
+/* Since 1.2. One channel of a field whose source standardises its values itself: value = (measured - mean) / std. */
+typedef struct hr_channel {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* name; /* NULL: none */
+  const char* unit; /* of what was measured; NULL: the field's */
+  double mean, std; /* std > 0; 0 and 1: as measured */
+} hr_channel;
+
 typedef struct hr_field {
   uint32_t struct_size;
   uint32_t flags; /* HR_FIELD_* */
@@ -184,6 +193,9 @@ typedef struct hr_field {
   double sample_rate_hz;         /* of the time axis; 0: none */
   int32_t channel_axis;          /* axis that NORMALIZE keeps apart; -1: one statistic for all */
   int32_t reserved;
+  /* Since 1.2. What each place along channel_axis is, and how to find what was measured. NULL or missing: not told. */
+  const hr_channel* channels;    /* [channel_count] */
+  uint64_t channel_count;        /* the extent of channel_axis, or 0 */
 } hr_field;
 
 /* ---- headroom.datasource/1 -------------------------------------------------------------------------------------------------------
@@ -306,6 +318,7 @@ typedef struct hr_param {
   double lr_scale;             /* times train.optimizer.lr */
   double weight_decay_scale;   /* times train.optimizer.weight_decay */
   int64_t frozen_until_step;   /* 0: trained from the start; INT64_MAX: never */
+  double lr;                   /* since 1.2: in place of train.optimizer.lr x lr_scale, the schedule bends it alike; 0 or missing: none */
 } hr_param;
 
 typedef int32_t hr_role;

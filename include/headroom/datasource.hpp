@@ -115,6 +115,8 @@ struct SourceBox {
   std::vector<std::vector<Group>> groups;
   std::vector<std::string> files;
   std::vector<std::vector<Origin>> origins;
+  std::vector<hr_field> native_fields;
+  std::vector<std::vector<hr_channel>> native_channels;
 
   SourceBox(const Host& host, const Options& options) : source(make(host, options)), fields(source.fields()) {
     if constexpr (requires { source.splits(); }) {
@@ -131,6 +133,8 @@ struct SourceBox {
     if constexpr (requires { source.origins(0u); }) {
       for (uint32_t field = 0; field < fields.size(); ++field) origins.push_back(source.origins(field));
     }
+    native_channels.resize(fields.size());
+    for (std::size_t i = 0; i < fields.size(); ++i) native_fields.push_back(fields[i].native(native_channels[i]));
   }
 
   static T make(const Host& host, const Options& options) {
@@ -190,7 +194,7 @@ struct SourceTable {
   static hr_status field(const hr_source* source, uint32_t i, hr_field* out, hr_error* error) noexcept {
     return guard(error, [&] {
       if (i >= field_count(source)) throw Error(HR_NOT_FOUND, "no such field");
-      store(out, Box::from(source)->fields[i].native());
+      store(out, Box::from(source)->native_fields[i]);
     });
   }
   static uint32_t split_count(const hr_source* source) noexcept {

@@ -49,6 +49,7 @@ struct Parameter {
   double lr_scale = 1.0;
   double weight_decay_scale = 1.0;
   int64_t frozen_until_step = 0;  // INT64_MAX: never trained
+  double lr = 0.0;                // in place of train.optimizer.lr x lr_scale; 0: none
   bool inert = false;             // cannot influence the output: kept in checkpoints, neither run nor trained
 };
 
@@ -169,7 +170,7 @@ struct ModelTable {
       Parameter& p = Box::from(model)->parameters[i];
       store(out, {sizeof(hr_param), p.inert ? HR_PARAM_INERT : 0u, p.name.c_str(), p.kind, 0,
                   reinterpret_cast<hr_tensor>(&p.tensor), p.group.c_str(), p.lr_scale, p.weight_decay_scale,
-                  p.frozen_until_step});
+                  p.frozen_until_step, p.lr});
     });
   }
   static uint32_t output_count(const hr_model* model) noexcept {

@@ -14,6 +14,12 @@
 
 namespace headroom {
 
+// The C hr_channel in owned form: value = (measured - mean) / std.
+struct Channel {
+  std::string name, unit;  // unit "": the field's
+  double mean = 0.0, std = 1.0;
+};
+
 // One named array of a sample. The C hr_field in owned form.
 struct Field {
   std::string name, unit;
@@ -23,11 +29,12 @@ struct Field {
   double sample_rate_hz = 0.0;
   int channel_axis = -1;
   bool normalize = false;
+  std::vector<Channel> channels;  // along channel_axis; empty: not told
 
   int64_t elements() const;  // of one sample
   int64_t bytes() const;     // of one sample
   static Field from(const hr_field& field);
-  hr_field native() const;  // borrows from *this
+  hr_field native(std::vector<hr_channel>& native_channels) const;  // borrows from both
 };
 
 std::string dtype_name(DLDataType dtype);  // "float32", "uint8", ...

@@ -44,6 +44,7 @@ class Interview {
                           native.lr_scale,
                           native.weight_decay_scale,
                           native.frozen_until_step,
+                          native.lr,
                           reinterpret_cast<at::Tensor*>(native.tensor)};
       require_name("parameter", parameter.name, names);
       require_sound(parameter);
@@ -103,7 +104,7 @@ class Interview {
       refuse(name + " was built on " + parameter.tensor->device().str() + " instead of the CPU");
     if (parameter.kind < HR_PARAMETER || parameter.kind > HR_DERIVED)
       refuse(name + " has the unknown kind " + std::to_string(parameter.kind));
-    for (const double scale : {parameter.lr_scale, parameter.weight_decay_scale}) {
+    for (const double scale : {parameter.lr_scale, parameter.weight_decay_scale, parameter.lr}) {
       if (!std::isfinite(scale) || scale < 0.0) refuse(name + " has the scale " + std::to_string(scale));
     }
   }
@@ -176,7 +177,8 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
   capabilities_ = api_->capabilities;
   const NativeOptions native(to_option_table(api_->options, id_), options);
   std::vector<hr_field> native_fields;
-  for (const Field& field : fields_) native_fields.push_back(field.native());
+  std::vector<std::vector<hr_channel>> native_channels(fields_.size());
+  for (std::size_t i = 0; i < fields_.size(); ++i) native_fields.push_back(fields_[i].native(native_channels[i]));
   hr_error error = no_error();
   check_memory_or(call(id_, "create", api_->create, library.host(), native.values(), native_fields.data(),
                        static_cast<uint32_t>(native_fields.size()), seed, &handle_, &error),

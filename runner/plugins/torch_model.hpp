@@ -18,7 +18,11 @@ struct Parameter {
   bool inert = false;
   double lr_scale = 1.0, weight_decay_scale = 1.0;
   int64_t frozen_until_step = 0;
+  double lr = 0.0;               // in place of train.optimizer.lr x lr_scale; 0: none
   at::Tensor* tensor = nullptr;  // the plugin's own object; set_data() moves it
+
+  // Whether it ever has a gradient and state of the optimizer.
+  bool trains() const { return kind == HR_PARAMETER && !inert && frozen_until_step != INT64_MAX; }
 };
 
 struct OutputInfo {

@@ -24,13 +24,14 @@ Optimizer::Optimizer(const OptimizerSection& section, double ema_decay, std::vec
   const OwnerScope scope(Owner::optimizer);
   at::NoGradGuard no_grad;
   for (Parameter& parameter : parameters) {
-    if (parameter.kind != HR_PARAMETER || parameter.inert) continue;
-    const auto scales = std::tuple(parameter.lr_scale, parameter.weight_decay_scale, parameter.frozen_until_step);
+    if (!parameter.trains()) continue;
+    const double lr_scale = parameter.lr > 0 ? parameter.lr / section_.lr : parameter.lr_scale;
+    const auto scales = std::tuple(lr_scale, parameter.weight_decay_scale, parameter.frozen_until_step);
     auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) {
       return std::tuple(g.lr_scale, g.weight_decay_scale, g.frozen_until_step) == scales;
     });
     if (group == groups_.end()) {
-      groups_.push_back({.lr_scale = parameter.lr_scale,
+      groups_.push_back({.lr_scale = lr_scale,
                          .weight_decay_scale = parameter.weight_decay_scale,
                          .frozen_until_step = parameter.frozen_until_step,
                          .parameters = {},

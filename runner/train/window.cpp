@@ -37,8 +37,9 @@ Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& ret
   const OwnerScope scope(Owner::gradients);
   for (Parameter& parameter : model.parameters()) {
     if (parameter.kind == HR_BUFFER) buffers_.push_back(*parameter.tensor);
-    if (parameter.kind != HR_PARAMETER || parameter.inert) continue;
-    parameter.tensor->requires_grad_(true);
+    if (parameter.kind != HR_PARAMETER) continue;
+    parameter.tensor->requires_grad_(parameter.trains());
+    if (!parameter.trains()) continue;
     parameter.tensor->mutable_grad() = at::zeros_like(*parameter.tensor);
     trainable_.push_back(&parameter);
     gradients_.push_back(parameter.tensor->grad());

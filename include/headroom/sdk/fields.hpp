@@ -29,6 +29,13 @@ constexpr DLDataType dtype_of() {
   return {static_cast<uint8_t>(std::is_signed_v<T> ? kDLInt : kDLUInt), bits, 1};
 }
 
+// One channel of a field whose source standardises its values itself: value = (measured - mean) / std.
+struct Channel {
+  std::string name = {};
+  std::string unit = {};  // of what was measured; "": the field's
+  double mean = 0.0, std = 1.0;
+};
+
 // Written with designated initialisers:
 //   Field{.name = "emg", .dtype = f32, .shape = {500, 16}, .axes = {"time", "channel"}, .unit = "V", .sample_rate_hz =
 //   2000.0,
@@ -43,6 +50,7 @@ struct Field {
   int channel_axis = -1;        // kept apart by normalisation; -1: one statistic for all
   bool normalize = false;       // the host may standardise it
   bool optional = false;        // of a model's field: it works without
+  std::vector<Channel> channels = {};  // along channel_axis; {}: not told
 
   int64_t elements() const {
     int64_t count = 1;
@@ -50,8 +58,8 @@ struct Field {
     return count;
   }
 
-  // Borrows from *this.
-  hr_field native() const {
+  // Borrows from *this and from `native_channels`, which it fills.
+  hr_field native(std::vector<hr_channel>& native_channels) const {
     if (shape.size() > HR_MAX_DIMS) throw Error(HR_INTERNAL, "field '" + name + "' has more than 8 axes");
     hr_field field{};
     field.struct_size = sizeof field;
@@ -66,6 +74,13 @@ struct Field {
     field.unit = unit.empty() ? nullptr : unit.c_str();
     field.sample_rate_hz = sample_rate_hz;
     field.channel_axis = channel_axis;
+    native_channels.clear();
+    for (const Channel& channel : channels) {
+      native_channels.push_back({sizeof(hr_channel), 0, channel.name.c_str(),
+                                 channel.unit.empty() ? nullptr : channel.unit.c_str(), channel.mean, channel.std});
+    }
+    field.channels = native_channels.empty() ? nullptr : native_channels.data();
+    field.channel_count = native_channels.size();
     return field;
   }
 
@@ -80,6 +95,13 @@ struct Field {
     field.channel_axis = native.channel_axis;
     field.normalize = (native.flags & HR_FIELD_NORMALIZE) != 0;
     field.optional = (native.flags & HR_FIELD_OPTIONAL) != 0;
+    if (!HR_HAS(&native, channel_count) || native.channels == nullptr) return field;
+    const char* bytes = reinterpret_cast<const char*>(native.channels);
+    for (uint64_t i = 0; i < native.channel_count; ++i) {
+      const auto& channel = *reinterpret_cast<const hr_channel*>(bytes + i * native.channels->struct_size);
+      field.channels.push_back({channel.name != nullptr ? channel.name : "", channel.unit != nullptr ? channel.unit : "",
+                                channel.mean, channel.std});
+    }
     return field;
   }
 };
