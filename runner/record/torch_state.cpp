@@ -242,7 +242,8 @@ TorchStateFile::TorchStateFile(const std::filesystem::path& path, const std::str
     Archive archive(map_.bytes());
     const Pickle pickle = read_pickle(archive.read("data.pkl"));
     uint64_t all_bytes = 0;
-    for (const Names::Named& named : Names(pickle, key).all()) {
+    const Names names(pickle, key);
+    for (const Names::Named& named : names.all()) {
       const PickledTensor& tensor = *named.tensor;
       const Bytes storage = archive.read("data/" + tensor.storage);
       const std::size_t width = tensor.dtype.bits / 8u;
