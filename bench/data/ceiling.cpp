@@ -1,16 +1,19 @@
 // What this machine can do at most: random blocks copied in memory, read from the page cache or from the disk into
 // memory that is used again, and stored chunks inflated.
 //
-//   ceiling_bench BLOCK_BYTES THREADS SECONDS warm|cold DATASET|- FILE...
+//   ceiling_bench BLOCK_BYTES THREADS SECONDS BLOCKS DATASET|- FILE...
 //
+// BLOCKS: 0 for as many as the time allows; else the files are dropped from the page cache and so many are read.
 // One JSON object: bytes a second by memcpy and by pread, chunks of DATASET a second and a CPU second.
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <deque>
 #include <fcntl.h>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -30,7 +33,7 @@ struct Settings {
   uint64_t block_bytes;
   int threads;
   double seconds;
-  bool cold;
+  int64_t cold_blocks;
   std::string dataset;
   std::vector<std::string> files;
 };
@@ -52,15 +55,16 @@ Rate measure(const Settings& settings, const std::function<std::function<uint64_
   std::vector<std::function<uint64_t()>> work;
   for (int i = 0; i < settings.threads; ++i) {
     work.push_back(make(i));
-    if (!settings.cold) work.back()();  // its buffers exist
+    if (settings.cold_blocks == 0) work.back()();  // its buffers exist
   }
   const double cpu = cpu_seconds();
   const auto start = Clock::now();
   const auto end = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(settings.seconds));
+  std::atomic<int64_t> left = settings.cold_blocks > 0 ? settings.cold_blocks : std::numeric_limits<int64_t>::max();
   std::vector<std::thread> threads;
   for (size_t i = 0; i < work.size(); ++i) {
     threads.emplace_back([&, i] {
-      while (Clock::now() < end) done[i] += work[i]();
+      while (Clock::now() < end && left-- > 0) done[i] += work[i]();
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -92,7 +96,7 @@ Rate measure_pread(const Settings& settings) {
   for (const std::string& path : settings.files) {
     const int file = files->emplace_back(::open(path.c_str(), O_RDONLY | O_CLOEXEC)).file.get();
     files->back().bytes = static_cast<uint64_t>(::lseek(file, 0, SEEK_END));
-    if (!settings.cold) continue;
+    if (settings.cold_blocks == 0) continue;
     ::fdatasync(file);
     ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
   }
@@ -130,18 +134,18 @@ Rate measure_inflate(const Settings& settings) {
 int main(int argument_count, char** arguments) {
   using namespace headroom;
   if (argument_count < 7) {
-    std::cerr << "usage: ceiling_bench BLOCK_BYTES THREADS SECONDS warm|cold DATASET|- FILE...\n";
+    std::cerr << "usage: ceiling_bench BLOCK_BYTES THREADS SECONDS BLOCKS DATASET|- FILE...\n";
     return 2;
   }
   try {
     const Settings settings{std::stoull(arguments[1]),
                             std::stoi(arguments[2]),
                             std::stod(arguments[3]),
-                            arguments[4] == std::string("cold"),
+                            std::stoll(arguments[4]),
                             arguments[5],
                             {arguments + 6, arguments + argument_count}};
     nlohmann::json result{{"pread_bytes_per_s", measure_pread(settings).per_s}};
-    if (!settings.cold) result["memcpy_bytes_per_s"] = measure_memcpy(settings).per_s;
+    if (settings.cold_blocks == 0) result["memcpy_bytes_per_s"] = measure_memcpy(settings).per_s;
     if (settings.dataset != "-") {
       const Rate chunks = measure_inflate(settings);
       result["chunks_per_s"] = chunks.per_s;

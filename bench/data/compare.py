@@ -59,7 +59,7 @@ class Bench:
 
     def ceiling(self, case):
         return answer_of([os.path.join(self.build, "bench", "ceiling_bench"), str(case["block_bytes"]),
-                          str(case["threads"]), str(min(1.0, self.seconds)), "cold" if case["cold"] else "warm",
+                          str(case["threads"]), str(min(1.0, self.seconds)), str(case["most_samples"] if case["cold"] else 0),
                           case["dataset"], *cases.files_of(case, self.folder)])
 
     def round(self, case, number, rounds):

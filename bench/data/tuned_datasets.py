@@ -1,5 +1,6 @@
 """The same samples as fast as Python gets them: a batch for each __getitems__, straight into memory that is used again,
 np.memmap at the dataset's offset where the values stand in one piece, kept handles and a kept record buffer elsewhere.
+The budget of decoded chunks is divided among the files: h5py's setting is for each of them.
 
 A worker process must hand out memory of its own: there every batch is fresh.
 """
@@ -37,7 +38,7 @@ def mapped(dataset, path):
 
 class Emg(Dataset):
     def __init__(self, paths, settings):
-        self.files, self.maps, self.kept = Files(paths, settings["chunk_cache_bytes"]), {}, None
+        self.files, self.maps, self.kept = Files(paths, settings["chunk_cache_bytes"] // len(paths)), {}, None
         records = lengths(paths, "emg2pose/timeseries")
         self.ends = np.cumsum([count - WINDOW + 1 for count in records])
         self.mean, self.inverse = np.zeros(16, np.float32), np.ones(16, np.float32)
@@ -72,7 +73,7 @@ class Emg(Dataset):
 
 class Act(Dataset):
     def __init__(self, paths, settings):
-        self.files = Files(paths, settings["chunk_cache_bytes"])
+        self.files = Files(paths, settings["chunk_cache_bytes"] // len(paths))
         steps = lengths(paths, "action")
         self.frames = [(number, step) for number, count in enumerate(steps) for step in range(count)]
         self.buffers = Buffers(lambda n: (torch.empty(n, 2, 480, 640, 3, dtype=torch.uint8), torch.empty(n, 14),
@@ -105,7 +106,7 @@ class Act(Dataset):
 
 class Spike(Dataset):
     def __init__(self, paths, settings):
-        self.files, self.crop, self.maps = Files(paths, settings["chunk_cache_bytes"]), settings.get("crop"), {}
+        self.files, self.crop, self.maps = Files(paths, settings["chunk_cache_bytes"] // len(paths)), settings.get("crop"), {}
         self.items = [(number, item) for number, items in enumerate(lengths(paths, "blur")) for item in range(items)]
         height, width = (self.crop, self.crop) if self.crop else (720, 1280)
         self.buffers = Buffers(lambda n: (torch.empty(n, height, width, 3), torch.empty(n, height, width, 3),

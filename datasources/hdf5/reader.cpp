@@ -14,6 +14,7 @@ namespace {
 using namespace sdk::literals;
 
 constexpr std::size_t kOpenSequences = 64;
+constexpr uint64_t kPieceBytes = 256 << 10;
 
 template <class Real>
 std::optional<std::size_t> first_not_finite(const std::byte* values, uint64_t count) {
@@ -88,59 +89,87 @@ Reader::Slice Reader::slice_of(const FieldLayout& field, uint64_t start, uint64_
   return begin < 0 ? Slice{0, 1, 0} : Slice{rows - 1, rows, 0};
 }
 
-void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, const std::vector<uint32_t>& fields) {
-  const Sequence& sequence = contents_->sequences[place.sequence];
-  const FieldLayout& first = contents_->fields[fields.front()];
-  const std::size_t axes = first.finding.shape.size();
-  Box start{}, count{};
-  Slice slice;
-  uint64_t elements = 1;
-  if (first.rows_along) slice = slice_of(first, place.start, sequence.rows);
-  for (std::size_t axis = 0; axis < axes; ++axis) {
-    count[axis] = first.finding.shape[axis];
-    if (first.rows_along == axis) {
-      start[axis] = slice.begin;
-      count[axis] = slice.end - slice.begin;
-    } else if (first.crop[axis] >= 0) {
-      const auto k = static_cast<std::size_t>(first.crop[axis]);
+Reader::Box Reader::box_of(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const {
+  Box box;
+  box.axes = field.finding.shape.size();
+  if (field.rows_along) box.slice = slice_of(field, place.start, contents_->sequences[place.sequence].rows);
+  for (std::size_t axis = 0; axis < box.axes; ++axis) {
+    box.count[axis] = field.finding.shape[axis];
+    if (field.rows_along == axis) {
+      box.start[axis] = box.slice.begin;
+      box.count[axis] = box.slice.end - box.slice.begin;
+    } else if (field.crop[axis] >= 0) {
+      const auto k = static_cast<std::size_t>(field.crop[axis]);
       const uint64_t room = contents_->crop_extents[k] - contents_->settings.crop[k];
-      count[axis] = contents_->settings.crop[k];
-      start[axis] = request.augment() ? sdk::below(request.key(place.i), "crop"_site, room + 1, k) : room / 2;
+      box.count[axis] = contents_->settings.crop[k];
+      box.start[axis] = request.augment() ? sdk::below(request.key(place.i), "crop"_site, room + 1, k) : room / 2;
     }
-    elements *= count[axis];
   }
+  return box;
+}
 
-  const bool whole = !first.rows_along || slice.end - slice.begin == first.settings.length;
+void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, const std::vector<uint32_t>& fields) {
+  const FieldLayout& first = contents_->fields[fields.front()];
+  const Box box = box_of(request, place, first);
+  const bool whole = !first.rows_along || box.slice.end - box.slice.begin == first.settings.length;
   staged_.resize(contents_->fields.size());
-  std::vector<hr_array_target> targets;
+  std::vector<Target> targets;
   const Open* opened = nullptr;
-  const auto staged = [&](const FieldLayout& field) { return !field.in_order || (!whole && field.outer > 1); };
   for (const uint32_t f : fields) {
     if (!request.wanted(f)) continue;
-    const FieldLayout& field = contents_->fields[f];
     if (opened == nullptr) opened = &open(place.sequence);
-    std::byte* to = request.bytes(f, place.i).data() + slice.position * field.inner_bytes;
-    if (staged(field)) {
-      staged_[f].resize(elements * field.element_bytes);
-      to = staged_[f].data();
-    }
+    const FieldLayout& field = contents_->fields[f];
     const sdk::Array& array = opened->arrays[field.dataset];
-    const uint32_t member = field.settings.member.empty() ? HR_WHOLE : array.member(field.settings.member);
-    targets.push_back({member, field.dtype, to, 0});
+    std::byte* slot = request.bytes(f, place.i).data();
+    Target target{&field, field.settings.member.empty() ? HR_WHOLE : array.member(field.settings.member), slot,
+                  slot + box.slice.position * field.inner_bytes, !field.in_order || (!whole && field.outer > 1)};
+    if (target.staged) {
+      staged_[f].resize(box.elements() * field.element_bytes);
+      target.to = staged_[f].data();
+    }
+    targets.push_back(target);
   }
   if (opened == nullptr) return;
-  if (elements > 0) opened->arrays[first.dataset].read_box({start.data(), axes}, {count.data(), axes}, targets);
-  for (const uint32_t f : fields) {
-    if (!request.wanted(f)) continue;
-    const FieldLayout& field = contents_->fields[f];
-    std::byte* slot = request.bytes(f, place.i).data();
-    if (staged(field)) {
+  if (box.elements() > 0) read_pieces(opened->arrays[first.dataset], box, targets, place);
+  for (const Target& target : targets) {
+    const FieldLayout& field = *target.field;
+    if (target.staged) {
       const uint64_t step = field.rows_along ? field.stride_bytes[*field.rows_along] : 0;
-      scatter(staged_[f].data(), {count.data(), axes}, field.stride_bytes, field.element_bytes,
-              slot + slice.position * step);
+      scatter(target.to, {box.count.data(), box.axes}, field.stride_bytes, field.element_bytes,
+              target.slot + box.slice.position * step);
+      require_finite(target, target.slot, field.bytes(), place);
     }
-    if (!whole) put_padding(slot, field, slice);
-    if (contents_->settings.check_finite) require_finite(slot, field, place);
+    if (!whole) put_padding(target.slot, field, box.slice);
+  }
+}
+
+// What is not in chunks comes in pieces that the processor's cache still has when they are checked.
+void Reader::read_pieces(const sdk::Array& array, const Box& box, std::span<const Target> targets,
+                         const Place& place) const {
+  std::size_t axis = 0;
+  while (axis + 1 < box.axes && box.count[axis] == 1) ++axis;
+  const uint64_t steps = box.axes == 0 ? 1 : box.count[axis], elements = box.elements() / steps;
+  uint64_t step_bytes = 0;
+  for (const Target& target : targets) step_bytes += elements * target.field->element_bytes;
+  const bool in_chunks = box.axes == 0 || !array.info().chunk.empty();
+  const uint64_t most = in_chunks ? steps : std::clamp<uint64_t>(kPieceBytes / step_bytes, 1, steps);
+  Box piece = box;
+  std::vector<hr_array_target> native(targets.size());
+  for (uint64_t done = 0; done < steps; done += most) {
+    const uint64_t taken = std::min(most, steps - done);
+    if (box.axes > 0) piece.start[axis] = box.start[axis] + done;
+    if (box.axes > 0) piece.count[axis] = taken;
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      const Target& target = targets[t];
+      std::byte* to = target.to + done * elements * target.field->element_bytes;
+      native[t] = {target.member, target.field->dtype, to, 0};
+    }
+    array.read_box({piece.start.data(), box.axes}, {piece.count.data(), box.axes}, native);
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      if (targets[t].staged) continue;
+      require_finite(targets[t], static_cast<const std::byte*>(native[t].data),
+                     taken * elements * targets[t].field->element_bytes, place);
+    }
   }
 }
 
@@ -171,18 +200,18 @@ void Reader::put_mask(const sdk::ReadRequest& request, const Place& place, const
   }
 }
 
-void Reader::require_finite(const std::byte* slot, const FieldLayout& field, const Place& place) const {
-  if (field.dtype.code != kDLFloat) return;
-  const bool wide = field.dtype.bits == 64;
-  const uint64_t count = field.bytes() / (field.dtype.bits / 8u);
-  const auto bad = wide ? first_not_finite<double>(slot, count) : first_not_finite<float>(slot, count);
-  if (!bad) return;
-  const Sequence& sequence = contents_->sequences[place.sequence];
-  std::string where = ", value " + std::to_string(*bad);
-  if (field.rows_along)
-    where = ", value " + std::to_string(*bad) + " of the sample from row " + std::to_string(place.start);
-  throw sdk::Error(HR_DATA_CORRUPT, hdf5_source::place_of(sequence, field.settings) + where +
-                                        " is NaN or infinite; mend the data, or set check_finite = false");
+void Reader::require_finite(const Target& target, const std::byte* values, uint64_t bytes, const Place& place) const {
+  const FieldLayout& field = *target.field;
+  if (!contents_->settings.check_finite || field.dtype.code != kDLFloat) return;
+  const uint64_t value_bytes = field.dtype.bits / 8u, count = bytes / value_bytes;
+  const auto found =
+      value_bytes == 8 ? first_not_finite<double>(values, count) : first_not_finite<float>(values, count);
+  if (!found) return;
+  const uint64_t bad = static_cast<uint64_t>(values - target.slot) / value_bytes + *found;
+  std::string where = ", value " + std::to_string(bad);
+  if (field.rows_along) where += " of the sample from row " + std::to_string(place.start);
+  throw sdk::Error(HR_DATA_CORRUPT, hdf5_source::place_of(contents_->sequences[place.sequence], field.settings) +
+                                        where + " is NaN or infinite; mend the data, or set check_finite = false");
 }
 
 const Reader::Open& Reader::open(uint32_t number) {

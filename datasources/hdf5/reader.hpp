@@ -51,14 +51,31 @@ class Reader {
   struct Slice {
     uint64_t begin = 0, end = 0, position = 0;
   };
-  using Box = std::array<uint64_t, HR_MAX_DIMS>;
+  struct Box {
+    std::array<uint64_t, HR_MAX_DIMS> start{}, count{};
+    std::size_t axes = 0;
+    Slice slice;  // of its rows
+    uint64_t elements() const {
+      uint64_t all = 1;
+      for (std::size_t axis = 0; axis < axes; ++axis) all *= count[axis];
+      return all;
+    }
+  };
+  struct Target {  // where a box's values of one field go
+    const FieldLayout* field;
+    uint32_t member;
+    std::byte *slot, *to;
+    bool staged;  // `to` is not in the slot: elements go to scattered places
+  };
 
   Place place_of(const sdk::ReadRequest& request, uint64_t i) const;
   const Open& open(uint32_t sequence);
+  Box box_of(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const;
+  void read_pieces(const sdk::Array& array, const Box& box, std::span<const Target> targets, const Place& place) const;
   void read_fields(const sdk::ReadRequest& request, const Place& place, const std::vector<uint32_t>& fields);
   void put_padding(std::byte* slot, const FieldLayout& field, const Slice& slice) const;
   void put_mask(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const;
-  void require_finite(const std::byte* slot, const FieldLayout& field, const Place& place) const;
+  void require_finite(const Target& target, const std::byte* values, uint64_t bytes, const Place& place) const;
 
   static Slice slice_of(const FieldLayout& field, uint64_t start, uint64_t rows);
 

@@ -498,7 +498,7 @@ typedef struct hr_files {
   uint32_t reserved;
   hr_status (*size)(const hr_host* host, const char* path, uint64_t* bytes, hr_error* error) HR_NOEXCEPT;
   hr_status (*pread)(const hr_host* host, const char* path, uint64_t offset, void* data, uint64_t bytes, hr_error* error) HR_NOEXCEPT;
-  /* Names in a folder in byte order, "." entries left out. Stops early when `visit` returns non-zero. */
+  /* Names in a folder in byte order; "." entries and the host's normalized copies left out. Stops early when `visit` returns non-zero. */
   hr_status (*list)(const hr_host* host, const char* folder, int32_t (*visit)(void* context, const char* name, int32_t is_folder),
                     void* context, hr_error* error) HR_NOEXCEPT;
 } hr_files;

@@ -63,6 +63,10 @@ CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
   command->add_option("--resume", words.resume, "Run folder to go on in (runs/<name>/<time>-<id>)");
   command->add_option("--out", words.out, "Folder that gets the run's folder")->capture_default_str();
   command->add_flag("--no-plan", words.no_plan, "Start without predicting memory first (see headroom plan)");
+  command
+      ->add_option("--until-epoch", words.until_epoch,
+                   "Save and stop (exit 75) at the end of this epoch; train.epochs and the schedule stay as they are")
+      ->check(CLI::PositiveNumber);
   add_plugin_dirs(*command, line);
   return command;
 }

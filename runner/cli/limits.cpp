@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.hpp"
-#include "cli/text_table.hpp"
 #include "config/sizes.hpp"
 #include "memory/reservations.hpp"
 #include "memory/size_text.hpp"
+#include "report/text_table.hpp"
 
 namespace headroom {
 

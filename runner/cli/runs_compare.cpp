@@ -1,9 +1,9 @@
 #include <cstdio>
 
 #include "cli/runs.hpp"
-#include "cli/text_table.hpp"
 #include "record/numbers.hpp"
 #include "report/comparison.hpp"
+#include "report/text_table.hpp"
 
 namespace headroom {
 
@@ -34,10 +34,11 @@ void print_identities(const Comparison& comparison, const std::vector<RunFacts>&
     std::string names;
     for (const size_t number : group.runs)
       names += (names.empty() ? "" : ", ") + runs[number].folder.filename().string();
-    std::string verdict = "all " + std::to_string(group.compared) + " metrics are equal";
-    if (!group.metric.empty()) {
-      verdict = group.metric + " differs by " + short_number(group.difference) + " of itself, " +
-                (group.agree() ? "within the " : "BEYOND the ") + short_number(group.tolerance) +
+    const Agreement& found = group.agreement;
+    std::string verdict = "all " + std::to_string(found.compared) + " metrics are equal";
+    if (!found.metric.empty()) {
+      verdict = found.metric + " differs by " + short_number(found.largest_difference) + " of itself, " +
+                (found.agrees() ? "within the " : "BEYOND the ") + short_number(found.tolerance) +
                 " that rounding may make";
     }
     std::printf("same mathematics (identity %s): %s: %s\n", group.identity.c_str(), names.c_str(), verdict.c_str());

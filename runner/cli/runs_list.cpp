@@ -1,11 +1,11 @@
 #include <cstdio>
 
 #include "cli/runs.hpp"
-#include "cli/text_table.hpp"
 #include "error.hpp"
 #include "record/numbers.hpp"
 #include "report/run_filter.hpp"
 #include "report/run_index.hpp"
+#include "report/text_table.hpp"
 
 namespace headroom {
 

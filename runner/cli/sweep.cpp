@@ -67,6 +67,7 @@ RunFolder begin_sweep(const SweepWords& words, const CommandLine& line) {
   plan.set = words.experiment.set;
   plan.plan = !words.no_plan;
   plan.limit = experiment.memory.limit;
+  plan.halving = halving_of(sweep, experiment);
   plan.trials = list_trials(sweep, experiment);
   for (const fs::path& dir : line.plugin_dirs) plan.plugin_dirs.push_back(fs::absolute(dir).lexically_normal());
   divide_cores(plan, experiment, words.jobs);

@@ -8,6 +8,7 @@
 #include "memory/tensor_allocator.hpp"
 #include "plugins/host.hpp"
 #include "plugins/torch_model.hpp"
+#include "train/shortage.hpp"
 #include "train/train.hpp"
 
 namespace {

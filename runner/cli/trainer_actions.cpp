@@ -1,8 +1,6 @@
 #include "cli/trainer_actions.hpp"
 
-#include <c10/util/Exception.h>
 #include <cstdio>
-#include <new>
 #include <nlohmann/json.hpp>
 
 #include "config/sizes.hpp"
@@ -27,19 +25,6 @@ ProbeWords probe_words(const ExperimentWords& experiment, const CommandLine& lin
 
 }  // namespace
 
-std::function<void()> within_memory(std::function<void()> action) {
-  return [action = std::move(action)] {
-    try {
-      return action();
-    } catch (const c10::OutOfMemoryError&) {
-    } catch (const std::bad_alloc&) {
-    }
-    const Shortage shortage = Shortage::now("setting up", 0);
-    throw Error(Exit::does_not_fit, "memory",
-                shortage.text() + ": " + shortage.figures() + "`headroom limits` shows what there is");
-  };
-}
-
 int run_action(const RunWords& words, const CommandLine& line) {
   if (words.resume.empty() == words.experiment.file.empty()) {
     throw Error(Exit::bad_input, "cli",
@@ -60,6 +45,7 @@ int run_action(const RunWords& words, const CommandLine& line) {
   }
   request.out = words.out;
   request.plugin_dirs = line.plugin_dirs;
+  request.until_epoch = words.until_epoch;
   if (!words.no_plan && words.resume.empty()) {
     request.plan = [&](const Setup& setup) { return plan_start(setup, probe_words(words.experiment, line)); };
   }

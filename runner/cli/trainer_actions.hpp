@@ -1,14 +1,9 @@
 // What headroom-train does with the words it was given.
 #pragma once
 
-#include <functional>
-
 #include "cli/command_line.hpp"
 
 namespace headroom {
-
-// `action`, with Error(does_not_fit) for memory that ran out where nothing can be repeated.
-std::function<void()> within_memory(std::function<void()> action);
 
 int run_action(const RunWords& words, const CommandLine& line);
 int plan_action(const PlanWords& words, const CommandLine& line);

@@ -40,6 +40,7 @@ struct DataSection {
   std::string source;  // required: plugin id or path of a datasource
   int num_workers = 2;
   int prefetch_factor = 2;  // batches per worker
+  int64_t prefetch_size_bytes = 512 << 20;
   bool persistent_workers = true;
   bool pin_memory = false;
   std::string normalize = "sampled";  // off | sampled | exact
@@ -123,6 +124,10 @@ struct MemorySection {
   int64_t log_every = 100;              // steps
 };
 
+struct RecordSection {
+  std::string events_to;  // command; empty: none
+};
+
 struct InitSection {
   std::filesystem::path from;                            // safetensors file or checkpoint folder; empty: none
   std::vector<std::pair<std::string, std::string>> map;  // name prefix in the file -> prefix in the model
@@ -160,6 +165,7 @@ struct Experiment {
   CheckpointSection checkpoint;
   MetricsSection metrics;
   MemorySection memory;
+  RecordSection record;
   InitSection init;
   std::optional<RescueSection> rescue;
   std::optional<toml::table> sweep;

@@ -26,6 +26,7 @@ void each_field(E& e, Visit&& visit) {
   visit("data.source", data.source);
   visit("data.num_workers", data.num_workers);
   visit("data.prefetch_factor", data.prefetch_factor);
+  visit("data.prefetch_size", data.prefetch_size_bytes);
   visit("data.persistent_workers", data.persistent_workers);
   visit("data.pin_memory", data.pin_memory);
   visit("data.normalize", data.normalize);
@@ -96,6 +97,8 @@ void each_field(E& e, Visit&& visit) {
   visit("memory.empty_cache_every_eval", e.memory.empty_cache_every_eval);
   visit("memory.gc_every", e.memory.gc_every);
   visit("memory.log_every", e.memory.log_every);
+
+  visit("record.events_to", e.record.events_to);
 
   visit("init.from", e.init.from);
   visit("init.map", e.init.map);

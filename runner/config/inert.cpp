@@ -31,6 +31,7 @@ constexpr std::array unfinished{
 // What another key makes meaningless, for good.
 constexpr std::array overruled{
     InertKey{"data.prefetch_factor", "data.num_workers = 0 reads nothing ahead", reads_inline},
+    InertKey{"data.prefetch_size", "data.num_workers = 0 reads nothing ahead", reads_inline},
     InertKey{"data.persistent_workers", "data.num_workers = 0 has no workers", reads_inline},
     InertKey{"data.cache_policy", "data.cache_size is 0",
              [](const Experiment& e) { return e.data.cache_size_bytes == 0; }},

@@ -36,6 +36,7 @@ std::vector<Key> make_keys() {
       {"data.source", plugin, "the datasource", {}, {}, {}, true},
       {"data.num_workers", integer, "reader threads; 0 reads between steps", {0, 1024}},
       {"data.prefetch_factor", integer, "batches each worker reads ahead", {1, 1024}},
+      {"data.prefetch_size", bytes, "what all batches read ahead may hold together; one is always read"},
       {"data.persistent_workers", boolean, "readers and their open files live on between epochs"},
       {"data.pin_memory", boolean, "batches in page-locked memory for a GPU"},
       {"data.normalize",
@@ -129,6 +130,8 @@ std::vector<Key> make_keys() {
       {"memory.gc_every", gc_points, "when batches, caches and free memory are given back", {1, many}},
       {"memory.log_every", integer, "steps between memory lines; 0: none", any_count},
 
+      {"record.events_to", command, "a command that gets each line of events.jsonl on its standard input"},
+
       {"init.from", path, "weights to start from: a safetensors file or a checkpoint folder"},
       {"init.map", strings_by_name, "name prefix in the file = prefix in the model"},
       {"init.ignore", strings, "name patterns (*, ?) that keep their fresh weights"},
@@ -209,6 +212,8 @@ std::string allowed(const Key& key) {
       return "a duration such as \"10 min\" or a number of seconds";
     case path:
       return "a path";
+    case command:
+      return "a command for the shell";
     case betas:
       return "a list of two numbers from 0 to below 1";
     case strings:

@@ -26,6 +26,7 @@ enum class KeyType {
   bytes,
   duration,  // stored in seconds
   path,
+  command,  // for the shell
   betas,    // two numbers
   strings,  // a list
   strings_by_name,

@@ -17,9 +17,10 @@ constexpr std::string_view declaration = "keeps_mathematics", batch_size = "trai
 
 // Keys and sections that cost memory or time and nothing else; everything that is not here changes the mathematics.
 constexpr std::array cost_keys = std::to_array<std::string_view>(
-    {"experiment.device", "experiment.threads", "data.num_workers", "data.prefetch_factor", "data.persistent_workers",
-     "data.pin_memory", "data.normalized_cache", "data.cache_size", "data.cache_policy", "data.chunk_cache_size",
-     "data.memory_map", "train.micro_batch", "train.log_every", "checkpoint", "metrics", "memory"});
+    {"experiment.device", "experiment.threads", "data.num_workers", "data.prefetch_factor", "data.prefetch_size",
+     "data.persistent_workers", "data.pin_memory", "data.normalized_cache", "data.cache_size", "data.cache_policy",
+     "data.chunk_cache_size", "data.memory_map", "train.micro_batch", "train.log_every", "checkpoint", "metrics",
+     "memory"});
 
 bool is_below(std::string_view key, std::string_view section) {
   return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');

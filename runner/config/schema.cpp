@@ -63,6 +63,7 @@ json value_schema(const Key& key) {
       return any({{{"type", "number"}, {"minimum", 0}}, text_matching(duration_pattern)});
     case KeyType::plugin:
     case KeyType::path:
+    case KeyType::command:
       return {{"type", "string"}, {"minLength", 1}};
     case KeyType::betas:
       return {{"type", "array"},
@@ -83,7 +84,10 @@ json value_schema(const Key& key) {
                {{"constraint", strings},
                 {"method", {{"enum", {"grid", "random"}}}},
                 {"trials", {{"type", "integer"}, {"minimum", 1}}},
-                {"seed", {{"type", "integer"}, {"minimum", 0}}}}}};
+                {"seed", {{"type", "integer"}, {"minimum", 0}}},
+                {"strategy", {{"enum", {"all", "asha"}}}},
+                {"min_epochs", {{"type", "integer"}, {"minimum", 1}}},
+                {"reduction", {{"type", "integer"}, {"minimum", 2}}}}}};
   }
   return json::object();
 }

@@ -15,7 +15,8 @@ namespace headroom {
 
 namespace {
 
-constexpr std::array settings = std::to_array<std::string_view>({"constraint", "method", "trials", "seed"});
+constexpr std::array settings =
+    std::to_array<std::string_view>({"constraint", "method", "trials", "seed", "strategy", "min_epochs", "reduction"});
 
 bool is_plugin_option(std::string_view path) {
   return path.starts_with("model.options.") || path.starts_with("data.options.");
@@ -157,32 +158,46 @@ SweptKey read_swept_key(const std::string& path, const toml::key& key, toml::nod
   return read;
 }
 
+// A word among others; `value` stays where the key is not written.
+void read_word(const toml::table& sweep, const std::string& key, const std::array<std::string_view, 2>& words,
+               std::string& value) {
+  const toml::node* node = sweep.get(key);
+  if (node == nullptr) return;
+  value = node->value<std::string>().value_or("");
+  if (std::ranges::find(words, value) != words.end()) return;
+  refuse(node->source(), "sweep." + key + " is " + describe(*node) + "; it must be " + quote(std::string(words[0])) +
+                             " or " + quote(std::string(words[1])));
+}
+
+// A number that only `belongs_to` uses: "method = \"random\"; a grid is tried whole" where that is not written.
+template <class Integer>
+void read_number(const toml::table& sweep, const std::string& key, int64_t least, bool is_used,
+                 const std::string& belongs_to, Integer& value) {
+  const toml::node* node = sweep.get(key);
+  if (node == nullptr) return;
+  if (!node->is_integer() || node->as_integer()->get() < least) {
+    refuse(node->source(),
+           "sweep." + key + " is " + describe(*node) + "; it must be an integer of at least " + std::to_string(least));
+  }
+  if (!is_used) refuse(node->source(), "sweep." + key + " is for " + belongs_to);
+  value = static_cast<Integer>(node->as_integer()->get());
+}
+
 void read_settings(SweepSection& section, const toml::table& sweep) {
-  if (const toml::node* method = sweep.get("method")) {
-    section.method = method->value<std::string>().value_or("");
-    if (section.method != "grid" && section.method != "random")
-      refuse(method->source(), "sweep.method is " + describe(*method) + "; it must be \"grid\" or \"random\"");
-  }
-  for (const char* name : {"trials", "seed"}) {
-    const toml::node* node = sweep.get(name);
-    if (node == nullptr) continue;
-    const int64_t least = std::string_view(name) == "trials" ? 1 : 0;
-    const int64_t value = node->is_integer() ? node->as_integer()->get() : -1;
-    if (value < least) {
-      refuse(node->source(), "sweep." + std::string(name) + " is " + describe(*node) +
-                                 "; it must be an integer of at least " + std::to_string(least));
-    }
-    if (section.method != "random")
-      refuse(node->source(), "sweep." + std::string(name) + " is for method = \"random\"; a grid is tried whole");
-    if (least == 1)
-      section.trials = value;
-    else
-      section.seed = static_cast<uint64_t>(value);
-  }
-  if (section.method == "random" && section.trials == 0) {
+  read_word(sweep, "method", {"grid", "random"}, section.method);
+  const bool draws = section.method == "random";
+  const std::string random = "method = \"random\"; a grid is tried whole";
+  read_number(sweep, "trials", 1, draws, random, section.trials);
+  read_number(sweep, "seed", 0, draws, random, section.seed);
+  if (draws && section.trials == 0) {
     refuse(sweep.get("method")->source(),
            "sweep.method is \"random\", and sweep.trials is missing; say how many to draw, as trials = 20");
   }
+  read_word(sweep, "strategy", {"all", "asha"}, section.strategy);
+  const bool halves = section.strategy == "asha";
+  const std::string halving = "strategy = \"asha\"; without it every trial runs to its end";
+  read_number(sweep, "min_epochs", 1, halves, halving, section.min_epochs);
+  read_number(sweep, "reduction", 2, halves, halving, section.reduction);
 }
 
 // The constraint's keys are keys that have a value: swept ones, others of the runner, options that are set.

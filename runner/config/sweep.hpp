@@ -34,9 +34,12 @@ struct SweptKey {
 };
 
 struct SweepSection {
-  std::string method = "grid";  // grid | random
-  int64_t trials = 0;           // of random
-  uint64_t seed = 0;            // of random
+  std::string method = "grid";   // grid | random
+  int64_t trials = 0;            // of random
+  uint64_t seed = 0;             // of random
+  std::string strategy = "all";  // all: each trial runs to its end | asha: successive halving
+  int64_t min_epochs = 1;        // of asha: before trials are compared first
+  int64_t reduction = 3;         // of asha: one of so many goes on
   std::optional<Constraint> constraint;
   std::vector<SweptKey> keys;  // as they are written
 };

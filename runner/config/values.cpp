@@ -31,7 +31,7 @@ bool is_run_name(const std::string& text) {
   return plain && !text.empty() && text.size() <= 100 && text.front() != '.' && text.front() != '-';
 }
 
-bool is_path(const std::string& text) { return !text.empty() && text.find('\0') == std::string::npos; }
+bool is_text(const std::string& text) { return !text.empty() && text.find('\0') == std::string::npos; }
 
 bool is_device(const std::string& text) {
   if (text == "auto" || text == "cpu" || text == "cuda") return true;
@@ -70,6 +70,7 @@ Wanted wanted_by(KeyType type) {
     case KeyType::run_name:
     case KeyType::path:
     case KeyType::plugin:
+    case KeyType::command:
       return Wanted::string;
     default:
       return Wanted::other;
@@ -144,16 +145,18 @@ bool read_value(const Key& key, toml::node& node, std::string& out) {
     case KeyType::limit:
       return read_limit(out);
     case KeyType::plugin:
-      if (!is_path(out)) return false;
+      if (!is_text(out)) return false;
       out = resolved_plugin(out, node);
       return true;
+    case KeyType::command:
+      return is_text(out);
     default:
       return true;
   }
 }
 
 bool read_value(const Key&, toml::node& node, fs::path& out) {
-  if (!node.is_string() || !is_path(node.as_string()->get())) return false;
+  if (!node.is_string() || !is_text(node.as_string()->get())) return false;
   out = (folder_of(node.source()) / node.as_string()->get()).lexically_normal();
   return true;
 }

@@ -114,10 +114,8 @@ PlannedArray planned_array(const std::string& path, const std::string& dataset) 
   const FileIdentity found = identify(path);
   auto plan = plans().find(path, found, dataset);
   if (plan == nullptr) {
-    Hdf5Question question;
-    question.path = path;
-    question.object = dataset;
-    auto made = std::make_shared<ArrayPlan>(std::move(ask_hdf5(std::move(question)).plan));
+    auto made =
+        std::make_shared<ArrayPlan>(ask_hdf5({.kind = Hdf5Question::Kind::plan, .path = path, .object = dataset}).plan);
     if (made->file != found) throw_changed(path);
     made->id = next_id++;
     plan = std::move(made);

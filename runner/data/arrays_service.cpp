@@ -30,10 +30,7 @@ hr_status open_array(const hr_host*, const char* path, const char* dataset, hr_a
   });
 }
 
-void close_array(hr_array* array) HR_NOEXCEPT {
-  const Hdf5Lock lock;  // what libhdf5 has opened for it closes
-  delete reinterpret_cast<Hdf5Array*>(array);
-}
+void close_array(hr_array* array) HR_NOEXCEPT { delete reinterpret_cast<Hdf5Array*>(array); }
 
 hr_status info(const hr_array* array, hr_array_info* out, hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
@@ -85,11 +82,10 @@ hr_status read_box(hr_array* array, const uint64_t* start, const uint64_t* count
 hr_status list(const hr_host*, const char* path, const char* group, int32_t (*visit)(void*, const char*, int32_t),
                void* context, hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
-    Hdf5Question question;
-    question.kind = Hdf5Question::Kind::list;
-    question.path = text(path, "path");
-    question.object = absolute_name(text(group, "group's name"));
-    const std::vector<Hdf5Name> names = ask_hdf5(std::move(question)).names;
+    const std::vector<Hdf5Name> names = ask_hdf5({.kind = Hdf5Question::Kind::list,
+                                                  .path = text(path, "path"),
+                                                  .object = absolute_name(text(group, "group's name"))})
+                                            .names;
     for (const Hdf5Name& entry : names) {  // the visitor may call the service again
       if (visit(context, entry.name.c_str(), entry.is_group ? 1 : 0) != 0) return;
     }
@@ -99,12 +95,11 @@ hr_status list(const hr_host*, const char* path, const char* group, int32_t (*vi
 hr_status attribute(const hr_host*, const char* path, const char* object, const char* name, hr_attribute* out,
                     hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
-    Hdf5Question question;
-    question.kind = Hdf5Question::Kind::attribute;
-    question.path = text(path, "path");
-    question.object = absolute_name(text(object, "object's name"));
-    question.attribute = text(name, "attribute's name");
-    out_of(out) = ask_hdf5(std::move(question)).attribute;
+    out_of(out) = ask_hdf5({.kind = Hdf5Question::Kind::attribute,
+                            .path = text(path, "path"),
+                            .object = absolute_name(text(object, "object's name")),
+                            .attribute = text(name, "attribute's name")})
+                      .attribute;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "headroom/abi.h"
 
@@ -64,6 +65,39 @@ inline Region region_of(std::span<const uint64_t> start, std::span<const uint64_
   }
   if (all.axes == 0) all = {1, {1}, {1}, {1}, all.from, all.to};
   return all;
+}
+
+// visit(at) for every cell of a grid from `first` to before `end`, row-major. REQUIRES first < end along each axis.
+template <class Visit>
+void each_cell(const Coordinates& first, const Coordinates& end, size_t axes, Visit&& visit) {
+  for (Coordinates at = first;;) {
+    visit(std::as_const(at));
+    size_t axis = axes;
+    while (axis > 0 && ++at[axis - 1] == end[axis - 1]) {
+      --axis;
+      at[axis] = first[axis];
+    }
+    if (axis == 0) return;
+  }
+}
+
+// visit(start, count) for the blocks of at most `extents` that the box [start, start + count) is cut into, row-major.
+// REQUIRES that the box is not empty.
+template <class Visit>
+void each_block(std::span<const uint64_t> start, std::span<const uint64_t> count, std::span<const uint64_t> extents,
+                Visit&& visit) {
+  const size_t axes = count.size();
+  Coordinates blocks{};
+  for (size_t axis = 0; axis < axes; ++axis) blocks[axis] = (count[axis] - 1) / extents[axis] + 1;
+  each_cell({}, blocks, axes, [&](const Coordinates& at) {
+    Coordinates from{}, taken{};
+    for (size_t axis = 0; axis < axes; ++axis) {
+      const uint64_t done = at[axis] * extents[axis];
+      from[axis] = start[axis] + done;
+      taken[axis] = std::min(extents[axis], count[axis] - done);
+    }
+    visit(std::span<const uint64_t>(from.data(), axes), std::span<const uint64_t>(taken.data(), axes));
+  });
 }
 
 // run(from, to, elements) for each row of neighbours over the axes [axis, region.axes).

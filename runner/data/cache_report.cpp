@@ -2,22 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "memory/size_text.hpp"
+#include "memory/quantities.hpp"
 
 namespace headroom {
 
 namespace {
 
 constexpr uint64_t mib = 1 << 20;
-
-std::string percent(double part, int digits) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f %%", digits, 100.0 * part);
-  return text;
-}
 
 const char* name_of(CachePolicy policy) { return policy == CachePolicy::lru ? "lru" : "planned"; }
 
@@ -33,11 +26,12 @@ std::string of_samples(const CacheSetting& setting) {
   const double rate = expected_hit_rate(setting.samples, setting.global_shuffle, kept);
   std::string sentence = "the sample cache holds " +
                          std::to_string(static_cast<uint64_t>(kept * static_cast<double>(setting.train_samples))) +
-                         " of " + std::to_string(setting.train_samples) + " training samples: " + percent(rate, 1) +
+                         " of " + std::to_string(setting.train_samples) +
+                         " training samples: " + percent_text(rate, 1) +
                          " of reads will hit with data.cache_policy = \"" + name_of(setting.samples) + "\"";
   if (setting.samples == CachePolicy::lru) {
     sentence += ", which drops each before its turn comes again; \"planned\" would hit " +
-                percent(expected_hit_rate(CachePolicy::planned, setting.global_shuffle, kept), 1);
+                percent_text(expected_hit_rate(CachePolicy::planned, setting.global_shuffle, kept), 1);
   }
   return sentence;
 }
@@ -46,7 +40,7 @@ std::string of_samples(const CacheSetting& setting) {
 
 std::string cache_line(const SampleCache::Statistics& statistics) {
   return "cache: " + std::to_string(statistics.items) + " items, " + std::to_string(statistics.used_bytes / mib) +
-         " / " + std::to_string(statistics.limit_bytes / mib) + " MB, " + percent(statistics.hit_rate(), 2) +
+         " / " + std::to_string(statistics.limit_bytes / mib) + " MB, " + percent_text(statistics.hit_rate(), 2) +
          " hits (" + std::to_string(statistics.hits) + " hits, " + std::to_string(statistics.misses) + " misses), " +
          std::to_string(statistics.evictions) + " evictions";
 }

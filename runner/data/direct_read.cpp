@@ -20,6 +20,10 @@ void read_or_blame(const FileBytes& file, uint64_t offset, void* to, uint64_t by
   }
 }
 
+void prefetch(const std::byte* row, uint64_t bytes) {
+  for (uint64_t at = 0; at < std::min<uint64_t>(bytes, 4096); at += 64) __builtin_prefetch(row + at);
+}
+
 // A row-major block of records as it stands in a file.
 class FileBlock {
  public:
@@ -80,8 +84,11 @@ class FileBlock {
     size_t axis;
     uint64_t to;
     void put(const std::byte* records) const {
+      const uint64_t step = rows.from_stride[rows.axes - 2] * block.record_;
       each_run(rows, axis, 0, to, [&](uint64_t at, uint64_t index, uint64_t count) {
-        block.sink_.put(records + at * block.record_, index, count);
+        const std::byte* row = records + at * block.record_;
+        prefetch(row + step, count * block.record_);
+        block.sink_.put(row, index, count);
       });
     }
   };
@@ -187,13 +194,13 @@ void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const u
                  std::span<const uint64_t> count, const RecordSink& sink, const FetchChunk& fetch) {
   const std::vector<uint64_t>& extent = plan.layout.chunk;
   const size_t axes = count.size();
-  Coordinates first{}, last{};
+  Coordinates first{}, end{};
   for (size_t axis = 0; axis < axes; ++axis) {
     first[axis] = start[axis] / extent[axis];
-    last[axis] = (start[axis] + count[axis] - 1) / extent[axis];
+    end[axis] = (start[axis] + count[axis] - 1) / extent[axis] + 1;
   }
   const ChunkReader reader(plan, file, sink, fetch);
-  for (Coordinates at = first;;) {
+  each_cell(first, end, axes, [&](const Coordinates& at) {
     Coordinates origin{};
     uint64_t cell = 0;
     for (size_t axis = 0; axis < axes; ++axis) {
@@ -207,14 +214,7 @@ void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const u
       bad.chunk_origin = origin;
       throw;
     }
-    size_t axis = axes;
-    while (axis > 0 && at[axis - 1] == last[axis - 1]) {
-      --axis;
-      at[axis] = first[axis];
-    }
-    if (axis == 0) return;
-    ++at[axis - 1];
-  }
+  });
 }
 
 }  // namespace headroom

@@ -34,14 +34,14 @@ void register_lzf() {
   H5Zregister(&lzf);
 }
 
-std::mutex* make_lock() {
+std::recursive_mutex* make_lock() {
   H5dont_atexit();  // after a write that failed, libhdf5 crashes in its own end; our handles close what is open
   register_lzf();
-  return new std::mutex;
+  return new std::recursive_mutex;
 }
 
-std::mutex& process_lock() {
-  static std::mutex* lock = make_lock();  // outlives every static object that still closes a file
+std::recursive_mutex& process_lock() {
+  static std::recursive_mutex* lock = make_lock();  // outlives every static object that still closes a file
   return *lock;
 }
 

@@ -12,17 +12,18 @@
 
 namespace headroom {
 
-// Held around every call into libhdf5, also around the end of a Handle. Debian's libhdf5 is thread-safe by a lock of
-// its own, but a sequence (select, then read) is not one call. Silences libhdf5's printing on the thread that takes it.
+// Held around every call into libhdf5; a thread that holds it may take it again. Debian's libhdf5 is thread-safe by a
+// lock of its own, but a sequence (select, then read) is not one call. Silences libhdf5's printing on the thread that
+// takes it.
 class Hdf5Lock {
  public:
   Hdf5Lock();
 
  private:
-  std::lock_guard<std::mutex> lock_;
+  std::lock_guard<std::recursive_mutex> lock_;
 };
 
-// An owned identifier of any libhdf5 kind; negative: none. Every member under Hdf5Lock.
+// An owned identifier of any libhdf5 kind; negative: none. Takes Hdf5Lock for its end.
 class Handle {
  public:
   Handle() = default;
@@ -33,7 +34,9 @@ class Handle {
     return *this;
   }
   ~Handle() {
-    if (id_ >= 0) H5Idec_ref(id_);
+    if (id_ < 0) return;
+    const Hdf5Lock lock;
+    H5Idec_ref(id_);
   }
   hid_t get() const { return id_; }
   explicit operator bool() const { return id_ >= 0; }

@@ -13,38 +13,15 @@ namespace {
 
 constexpr uint64_t block_bytes = 4 << 20;
 
-// Visits the box in blocks of at most `most` elements (or one), in row-major order: whole trailing axes, a part of one
-// axis, single steps of the axes before it. visit(start, count, elements before this block).
-template <class Visit>
-void each_block(std::span<const uint64_t> start, std::span<const uint64_t> count, uint64_t most, Visit&& visit) {
-  const size_t axes = count.size();
-  std::array<uint64_t, HR_MAX_DIMS> at{}, extent{};
-  std::copy(start.begin(), start.end(), at.begin());
-  std::copy(count.begin(), count.end(), extent.begin());
-  const std::span<const uint64_t> block_start(at.data(), axes), block_count(extent.data(), axes);
-  size_t whole = axes;  // axes [whole, axes) are never divided
-  uint64_t inner = 1;
-  while (whole > 0 && inner * count[whole - 1] <= most) inner *= count[--whole];
-  if (whole == 0) return visit(block_start, block_count, uint64_t{0});
-
-  const size_t divided = whole - 1;
-  const uint64_t step = std::max<uint64_t>(1, most / inner);
-  std::fill_n(extent.begin(), divided, 1);
-  uint64_t done = 0;
-  while (true) {
-    for (uint64_t offset = 0; offset < count[divided]; offset += step) {
-      at[divided] = start[divided] + offset;
-      extent[divided] = std::min(step, count[divided] - offset);
-      visit(block_start, block_count, done);
-      done += extent[divided] * inner;
-    }
-    size_t axis = divided;
-    while (axis > 0 && ++at[axis - 1] == start[axis - 1] + count[axis - 1]) {
-      --axis;
-      at[axis] = start[axis];
-    }
-    if (axis == 0) return;
+// Extents of at most `most` elements (or one) whose blocks follow each other in the box: whole trailing axes, a part of
+// one axis, one of each axis before it.
+Coordinates neighbours(std::span<const uint64_t> count, uint64_t most) {
+  Coordinates extents{};
+  for (size_t axis = count.size(); axis-- > 0;) {
+    extents[axis] = std::clamp<uint64_t>(most, 1, count[axis]);
+    most = extents[axis] == count[axis] ? most / count[axis] : 1;
   }
+  return extents;
 }
 
 [[noreturn]] void throw_bad_chunk(const std::string& reason) {
@@ -169,11 +146,14 @@ void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const
   thread_local ThreadBuffer buffer;
   if (std::byte* place = sink.as_it_is(0)) return read_block(start, count, place);
   const uint64_t most = std::max<uint64_t>(1, block_bytes / sink.record_bytes());
-  each_block(start, count, most, [&](auto block_start, auto block_count, uint64_t done) {
+  const Coordinates extents = neighbours(count, most);
+  uint64_t done = 0;
+  each_block(start, count, {extents.data(), count.size()}, [&](auto block_start, auto block_count) {
     const uint64_t elements = product(block_count);
     std::byte* records = buffer.take(elements * sink.record_bytes());
     read_block(block_start, block_count, records);
     sink.put(records, done, elements);
+    done += elements;
   });
 }
 

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-// Destroyed under Hdf5Lock. const members from any thread, without it.
+// const members from any thread.
 class Hdf5Array {
  public:
   // Without Hdf5Lock: libhdf5 looks at the file in a child (hdf5_child.hpp).

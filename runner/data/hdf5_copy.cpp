@@ -217,29 +217,4 @@ void copy_without_values(hid_t file, const std::string& path, const CopyRequest&
   if (H5Fflush(to.get(), H5F_SCOPE_LOCAL) < 0) throw_cannot_write(request.to, "flush");
 }
 
-void put(WireWriter& out, const CopyRequest& request) {
-  out.put_all(request.to);
-  out.put(uint64_t{request.layouts.size()});
-  for (const NewLayout& layout : request.layouts) {
-    out.put_all(layout.dataset);
-    out.put_all(layout.chunk);
-    out.put(layout.deflate);
-    out.put(layout.shuffle);
-  }
-}
-
-CopyRequest take_copy_request(WireReader& in) {
-  CopyRequest request;
-  request.to = in.take_all<std::string>();
-  const auto layouts = in.take<uint64_t>();
-  for (uint64_t i = 0; i < layouts; ++i) {
-    NewLayout& layout = request.layouts.emplace_back();
-    layout.dataset = in.take_all<std::string>();
-    layout.chunk = in.take_all<std::vector<uint64_t>>();
-    layout.deflate = in.take<int32_t>();
-    layout.shuffle = in.take<bool>();
-  }
-  return request;
-}
-
 }  // namespace headroom

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "data/hdf5.hpp"
-#include "data/wire.hpp"
 
 namespace headroom {
 
@@ -25,8 +24,5 @@ struct CopyRequest {
 // Groups, links, attributes, types and all other datasets are as in `file`, which stands at `path`; a block of the
 // user's before it is left empty. Under Hdf5Lock. Throws sdk::Error, CannotWrite where it is the copy's.
 void copy_without_values(hid_t file, const std::string& path, const CopyRequest& request);
-
-void put(WireWriter& out, const CopyRequest& request);
-CopyRequest take_copy_request(WireReader& in);
 
 }  // namespace headroom

@@ -140,6 +140,7 @@ std::shared_ptr<Hdf5File> Hdf5File::share(const std::string& path) {
 }
 
 Hdf5File::~Hdf5File() {
+  const Hdf5Lock lock;
   close();
   const auto known = pool().files.find({identity_.device, identity_.inode});
   if (known != pool().files.end() && known->second.expired()) pool().files.erase(known);

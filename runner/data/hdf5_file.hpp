@@ -14,7 +14,7 @@ namespace headroom {
 
 // One file on disk, whatever paths lead to it. It opens when it is first needed; when many files are open the one
 // unused for longest is closed and opens again by itself, after a check that it is still the same file. Everything here
-// under Hdf5Lock, the end too.
+// under Hdf5Lock; the end takes it.
 class Hdf5File {
  public:
   // The file behind `path`, opened. Throws sdk::Error: missing, unreadable, locked, empty, truncated, not HDF5.

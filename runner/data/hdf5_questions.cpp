@@ -6,77 +6,53 @@
 
 namespace headroom {
 
+auto wire_fields(WireForm<ArrayMember> auto& member) {
+  return std::tie(member.name, member.type_name, member.dtype, member.big_endian, member.shape, member.values,
+                  member.file_offset, member.offset);
+}
+
+// Without memory_type, which is of one process.
+auto wire_fields(WireForm<ArrayLayout> auto& layout) {
+  return std::tie(layout.shape, layout.chunk, layout.compound, layout.element, layout.members, layout.filtered,
+                  layout.element_bytes, layout.record_bytes, layout.as_in_file);
+}
+
+// Without id, which is of one process too.
+auto wire_fields(WireForm<ArrayPlan> auto& plan) {
+  return std::tie(plan.file, plan.layout, plan.lane, plan.why_library, plan.offset, plan.grid, plan.chunks,
+                  plan.filters, plan.fill);
+}
+
+auto wire_fields(WireForm<StoredFilter> auto& filter) { return std::tie(filter.id, filter.name, filter.available); }
+
+auto wire_fields(WireForm<SurveyedObject> auto& object) {
+  return std::tie(object.name, object.is_group, object.attributes, object.problem, object.shape, object.chunk,
+                  object.type, object.layout, object.filters, object.element_bytes, object.stored_bytes,
+                  object.raw_bytes, object.references);
+}
+
+auto wire_fields(WireForm<Survey> auto& survey) {
+  return std::tie(survey.objects, survey.user_block_bytes, survey.cut_off);
+}
+
+auto wire_fields(WireForm<NewLayout> auto& layout) {
+  return std::tie(layout.dataset, layout.chunk, layout.deflate, layout.shuffle);
+}
+
+auto wire_fields(WireForm<CopyRequest> auto& request) { return std::tie(request.to, request.layouts); }
+
+auto wire_fields(WireForm<Hdf5Name> auto& name) { return std::tie(name.name, name.is_group); }
+
+auto wire_fields(WireForm<Hdf5Question> auto& question) {
+  return std::tie(question.kind, question.path, question.object, question.attribute, question.copy, question.folder);
+}
+
+auto wire_fields(WireForm<Hdf5Answer> auto& answer) {
+  return std::tie(answer.status, answer.sentence, answer.cannot_write, answer.plan, answer.names, answer.strings,
+                  answer.survey, answer.attribute);
+}
+
 namespace {
-
-void put(WireWriter& out, const ArrayMember& member) {
-  out.put_all(member.name);
-  out.put_all(member.type_name);
-  out.put(member.dtype);
-  out.put(member.big_endian);
-  out.put_all(member.shape);
-  out.put(member.values);
-  out.put(member.file_offset);
-  out.put(member.offset);
-}
-
-ArrayMember take_member(WireReader& in) {
-  ArrayMember member;
-  member.name = in.take_all<std::string>();
-  member.type_name = in.take_all<std::string>();
-  member.dtype = in.take<DLDataType>();
-  member.big_endian = in.take<bool>();
-  member.shape = in.take_all<std::vector<uint64_t>>();
-  member.values = in.take<uint64_t>();
-  member.file_offset = in.take<uint64_t>();
-  member.offset = in.take<uint64_t>();
-  return member;
-}
-
-void put(WireWriter& out, const ArrayPlan& plan) {
-  const ArrayLayout& layout = plan.layout;
-  out.put(plan.file);
-  out.put_all(layout.shape);
-  out.put_all(layout.chunk);
-  out.put(layout.compound);
-  put(out, layout.element);
-  out.put(uint64_t{layout.members.size()});
-  for (const ArrayMember& member : layout.members) put(out, member);
-  out.put(layout.filtered);
-  out.put(layout.element_bytes);
-  out.put(layout.record_bytes);
-  out.put(layout.as_in_file);
-  out.put(plan.lane);
-  out.put_all(plan.why_library);
-  out.put(plan.offset);
-  out.put_all(plan.grid);
-  out.put_all(plan.chunks);
-  out.put_all(plan.filters);
-  out.put_all(plan.fill);
-}
-
-ArrayPlan take_plan(WireReader& in) {
-  ArrayPlan plan;
-  ArrayLayout& layout = plan.layout;
-  plan.file = in.take<FileIdentity>();
-  layout.shape = in.take_all<std::vector<uint64_t>>();
-  layout.chunk = in.take_all<std::vector<uint64_t>>();
-  layout.compound = in.take<bool>();
-  layout.element = take_member(in);
-  const auto members = in.take<uint64_t>();
-  for (uint64_t i = 0; i < members; ++i) layout.members.push_back(take_member(in));
-  layout.filtered = in.take<bool>();
-  layout.element_bytes = in.take<uint64_t>();
-  layout.record_bytes = in.take<uint64_t>();
-  layout.as_in_file = in.take<bool>();
-  plan.lane = in.take<Lane>();
-  plan.why_library = in.take_all<std::string>();
-  plan.offset = in.take<uint64_t>();
-  plan.grid = in.take_all<std::vector<uint64_t>>();
-  plan.chunks = in.take_all<std::vector<StoredChunk>>();
-  plan.filters = in.take_all<std::vector<ChunkFilter>>();
-  plan.fill = in.take_all<std::vector<std::byte>>();
-  return plan;
-}
 
 void answer(const Hdf5Question& question, bool may_print, Hdf5Answer& result) {
   const auto file = Hdf5File::share(question.path);
@@ -130,61 +106,26 @@ Hdf5Answer answer_here(const Hdf5Question& question, bool may_print) {
   return result;
 }
 
-std::string to_bytes(const Hdf5Question& question) {
+namespace {
+
+std::string bytes_of(const auto& message) {
   WireWriter out;
-  out.put(question.kind);
-  for (const std::string* text : {&question.folder, &question.path, &question.object, &question.attribute})
-    out.put_all(*text);
-  put(out, question.copy);
+  out.put(message);
   return out.bytes();
 }
 
-Hdf5Question question_from(std::span<const char> bytes) {
-  WireReader in(bytes);
-  Hdf5Question question;
-  question.kind = in.take<Hdf5Question::Kind>();
-  for (std::string* text : {&question.folder, &question.path, &question.object, &question.attribute})
-    *text = in.take_all<std::string>();
-  question.copy = take_copy_request(in);
-  return question;
+template <class Message>
+Message message_from(std::span<const char> bytes) {
+  Message message;
+  WireReader(bytes).take(message);
+  return message;
 }
 
-std::string to_bytes(const Hdf5Answer& answer) {
-  WireWriter out;
-  out.put(answer.status);
-  out.put_all(answer.sentence);
-  out.put(answer.cannot_write);
-  put(out, answer.plan);
-  out.put(uint64_t{answer.names.size()});
-  for (const Hdf5Name& name : answer.names) {
-    out.put_all(name.name);
-    out.put(name.is_group);
-  }
-  out.put(answer.attribute);
-  out.put(uint64_t{answer.strings.size()});
-  for (const std::string& text : answer.strings) out.put_all(text);
-  put(out, answer.survey);
-  return out.bytes();
-}
+}  // namespace
 
-Hdf5Answer answer_from(std::span<const char> bytes) {
-  WireReader in(bytes);
-  Hdf5Answer answer;
-  answer.status = in.take<hr_status>();
-  answer.sentence = in.take_all<std::string>();
-  answer.cannot_write = in.take<bool>();
-  answer.plan = take_plan(in);
-  const auto names = in.take<uint64_t>();
-  for (uint64_t i = 0; i < names; ++i) {
-    auto name = in.take_all<std::string>();
-    const auto is_group = in.take<bool>();
-    answer.names.push_back({std::move(name), is_group});
-  }
-  answer.attribute = in.take<hr_attribute>();
-  const auto strings = in.take<uint64_t>();
-  for (uint64_t i = 0; i < strings; ++i) answer.strings.push_back(in.take_all<std::string>());
-  answer.survey = take_survey(in);
-  return answer;
-}
+std::string to_bytes(const Hdf5Question& question) { return bytes_of(question); }
+std::string to_bytes(const Hdf5Answer& answer) { return bytes_of(answer); }
+Hdf5Question question_from(std::span<const char> bytes) { return message_from<Hdf5Question>(bytes); }
+Hdf5Answer answer_from(std::span<const char> bytes) { return message_from<Hdf5Answer>(bytes); }
 
 }  // namespace headroom

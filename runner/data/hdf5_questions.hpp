@@ -14,11 +14,11 @@ namespace headroom {
 struct Hdf5Question {
   enum class Kind : uint8_t { plan, list, attribute, strings, survey, copy };
   Kind kind{};
-  std::string folder;     // relative paths start here
-  std::string path;       // of the file
-  std::string object;     // dataset or group, absolute
-  std::string attribute;  // its name
-  CopyRequest copy;
+  std::string path = {};       // of the file
+  std::string object = {};     // dataset or group, absolute
+  std::string attribute = {};  // its name
+  CopyRequest copy = {};
+  std::string folder = {};  // relative paths start here; the asking side fills it in
 };
 
 struct Hdf5Answer {

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <memory>
 
 #include "data/descriptor.hpp"
 #include "data/hdf5_array.hpp"
@@ -19,19 +18,6 @@ constexpr uint64_t smallest_rewritten = 64u << 10;  // bytes; what is smaller is
 constexpr uint64_t block_bytes = 8u << 20;
 constexpr uint64_t largest_chunk = 64u << 20;
 constexpr uint64_t usual_chunk = 1u << 20;
-
-// A destructor under the lock, which libhdf5 needs.
-struct OpenArray {
-  explicit OpenArray(const std::string& path, const std::string& dataset)
-      : array(std::make_unique<Hdf5Array>(path, dataset)) {}
-  ~OpenArray() {
-    const Hdf5Lock lock;
-    array.reset();
-  }
-  OpenArray(const OpenArray&) = delete;
-  OpenArray& operator=(const OpenArray&) = delete;
-  std::unique_ptr<Hdf5Array> array;
-};
 
 std::vector<uint64_t> chunk_of(const SurveyedObject& object, const std::vector<uint64_t>& wanted) {
   std::vector<uint64_t> chunk = object.shape;
@@ -73,19 +59,6 @@ std::vector<uint64_t> block_of(const ArrayLayout& layout, const std::vector<uint
   return block;
 }
 
-// visit(start, count) for every block, in row-major order.
-template <class Visit>
-void each_block(const std::vector<uint64_t>& shape, const std::vector<uint64_t>& block, const Visit& visit) {
-  std::vector<uint64_t> start(shape.size(), 0), count(shape.size());
-  while (true) {
-    for (size_t axis = 0; axis < shape.size(); ++axis) count[axis] = std::min(block[axis], shape[axis] - start[axis]);
-    visit(start, count);
-    size_t axis = shape.size();
-    while (axis > 0 && (start[axis - 1] += block[axis - 1]) >= shape[axis - 1]) start[--axis] = 0;
-    if (axis == 0) return;
-  }
-}
-
 class Rewrite {
  public:
   Rewrite(const std::string& from, const std::string& to, const RewriteProgress& progress)
@@ -103,30 +76,14 @@ class Rewrite {
 
   void declare() {
     request_.to = to_;
-    Hdf5Question question;
-    question.kind = Hdf5Question::Kind::copy;
-    question.path = from_;
-    question.copy = request_;
-    ask_hdf5(std::move(question));
+    ask_hdf5({.kind = Hdf5Question::Kind::copy, .path = from_, .copy = request_});
   }
 
   void carry_over() {
-    Handle file;
-    {
-      const Hdf5Lock lock;
-      file = Handle(H5Fopen(to_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
-      if (!file) throw_cannot_write(to_, "open");
-    }
-    try {
-      for (const NewLayout& layout : request_.layouts) carry_over(file.get(), layout);
-      const Hdf5Lock lock;
-      if (H5Fflush(file.get(), H5F_SCOPE_LOCAL) < 0) throw_cannot_write(to_, "flush");
-      file = Handle();
-    } catch (...) {
-      const Hdf5Lock lock;
-      file = Handle();
-      throw;
-    }
+    const Handle file = open_copy();
+    for (const NewLayout& layout : request_.layouts) carry_over(file.get(), layout);
+    const Hdf5Lock lock;
+    if (H5Fflush(file.get(), H5F_SCOPE_LOCAL) < 0) throw_cannot_write(to_, "flush");
   }
 
   // Bytes before the HDF5 part, such as MATLAB's.
@@ -146,31 +103,36 @@ class Rewrite {
 
  private:
   void carry_over(hid_t file, const NewLayout& layout) {
-    const OpenArray source(from_, layout.dataset);
-    const ArrayLayout& old = source.array->layout();
+    const Hdf5Array source(from_, layout.dataset);
+    const ArrayLayout& old = source.layout();
+    const std::vector<uint64_t> origin(old.shape.size(), 0);
+    const Target target = target_of(file, layout.dataset);
+    each_block(origin, old.shape, block_of(old, layout.chunk.empty() ? old.chunk : layout.chunk),
+               [&](const auto& start, const auto& count) {
+                 const std::span<std::byte> block = read(source, start, count, first_);
+                 write(target, start, count, block.data());
+                 advance(block.size());
+               });
+  }
+
+  struct Target {
     Handle dataset, type, space;
-    {
-      const Hdf5Lock lock;
-      dataset = Handle(H5Dopen2(file, layout.dataset.c_str(), H5P_DEFAULT));
-      type = Handle(H5Dget_type(dataset.get()));
-      space = Handle(H5Dget_space(dataset.get()));
-    }
-    const auto close = [&] {
-      const Hdf5Lock lock;
-      dataset = Handle(), type = Handle(), space = Handle();
-    };
-    try {
-      each_block(old.shape, block_of(old, layout.chunk.empty() ? old.chunk : layout.chunk),
-                 [&](const auto& start, const auto& count) {
-                   const std::span<std::byte> block = read(*source.array, start, count, first_);
-                   write(dataset.get(), type.get(), space.get(), start, count, block.data());
-                   advance(block.size());
-                 });
-    } catch (...) {
-      close();
-      throw;
-    }
-    close();
+  };
+
+  Handle open_copy() const {
+    const Hdf5Lock lock;
+    Handle file(H5Fopen(to_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+    if (!file) throw_cannot_write(to_, "open");
+    return file;
+  }
+
+  Target target_of(hid_t file, const std::string& name) const {
+    const Hdf5Lock lock;
+    Target target{Handle(H5Dopen2(file, name.c_str(), H5P_DEFAULT)), {}, {}};
+    if (!target.dataset) throw_cannot_write(to_, "open " + name);
+    target.type = Handle(H5Dget_type(target.dataset.get()));
+    target.space = Handle(H5Dget_space(target.dataset.get()));
+    return target;
   }
 
   struct Check {
@@ -179,13 +141,14 @@ class Rewrite {
   };
 
   void compare(const Check& check) {
-    const OpenArray source(from_, check.dataset), copy(to_, check.dataset);
-    const ArrayLayout& old = source.array->layout();
-    if (copy.array->layout().shape != old.shape) throw_differs(check.dataset);
-    each_block(old.shape, block_of(old, check.unit.empty() ? old.chunk : check.unit),
+    const Hdf5Array source(from_, check.dataset), copy(to_, check.dataset);
+    const ArrayLayout& old = source.layout();
+    const std::vector<uint64_t> origin(old.shape.size(), 0);
+    if (copy.layout().shape != old.shape) throw_differs(check.dataset);
+    each_block(origin, old.shape, block_of(old, check.unit.empty() ? old.chunk : check.unit),
                [&](const auto& start, const auto& count) {
-                 const auto was = read(*source.array, start, count, first_);
-                 const auto is = read(*copy.array, start, count, second_);
+                 const auto was = read(source, start, count, first_);
+                 const auto is = read(copy, start, count, second_);
                  if (std::memcmp(was.data(), is.data(), was.size()) != 0) throw_differs(check.dataset);
                  advance(was.size());
                });
@@ -196,21 +159,22 @@ class Rewrite {
                                 " changed meanwhile; check the disk, and convert it again");
   }
 
-  static std::span<std::byte> read(const Hdf5Array& array, const std::vector<uint64_t>& start,
-                                   const std::vector<uint64_t>& count, std::vector<std::byte>& block) {
+  static std::span<std::byte> read(const Hdf5Array& array, std::span<const uint64_t> start,
+                                   std::span<const uint64_t> count, std::vector<std::byte>& block) {
     const uint64_t bytes = product(count) * array.layout().record_bytes;
     if (block.size() < bytes) block.resize(bytes);
     array.read_records(start, count, block.data());
     return {block.data(), bytes};
   }
 
-  void write(hid_t dataset, hid_t type, hid_t space, const std::vector<uint64_t>& start,
-             const std::vector<uint64_t>& count, const std::byte* block) const {
+  void write(const Target& target, std::span<const uint64_t> start, std::span<const uint64_t> count,
+             const std::byte* block) const {
     const Hdf5Lock lock;
     const std::vector<hsize_t> from(start.begin(), start.end()), extent(count.begin(), count.end());
     const Handle memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr));
-    H5Sselect_hyperslab(space, H5S_SELECT_SET, from.data(), nullptr, extent.data(), nullptr);
-    if (H5Dwrite(dataset, type, memory.get(), space, H5P_DEFAULT, block) < 0) throw_cannot_write(to_, "write values");
+    H5Sselect_hyperslab(target.space.get(), H5S_SELECT_SET, from.data(), nullptr, extent.data(), nullptr);
+    if (H5Dwrite(target.dataset.get(), target.type.get(), memory.get(), target.space.get(), H5P_DEFAULT, block) < 0)
+      throw_cannot_write(to_, "write values");
   }
 
   void advance(uint64_t bytes) {
@@ -245,10 +209,7 @@ std::optional<NewLayout> new_layout(const SurveyedObject& object, const RewriteO
 
 Rewritten rewrite_file(const std::string& from, const std::string& to, const RewriteOptions& options,
                        const RewriteProgress& progress) {
-  Hdf5Question question;
-  question.kind = Hdf5Question::Kind::survey;
-  question.path = from;
-  const Survey survey = ask_hdf5(std::move(question)).survey;
+  const Survey survey = ask_hdf5({.kind = Hdf5Question::Kind::survey, .path = from}).survey;
   if (survey.cut_off)
     throw sdk::Error(HR_UNSUPPORTED, in_quotes(from) + " holds more than 100,000 objects; rewrite it with h5repack");
   Rewrite rewrite(from, to, progress);
@@ -260,7 +221,7 @@ Rewritten rewrite_file(const std::string& from, const std::string& to, const Rew
       throw sdk::Error(HR_DATA_CORRUPT, dataset_of(object.name, from) + ": " + object.problem);
     if (object.references || object.raw_bytes == 0) continue;
     // Lists and the like have another form in memory than in the file.
-    if (!OpenArray(from, object.name).array->layout().as_in_file) continue;
+    if (!Hdf5Array(from, object.name).layout().as_in_file) continue;
     const auto layout = new_layout(object, options);
     if (layout) rewrite.add(*layout, object.raw_bytes);
     if (options.verify) rewrite.add_check(object.name, layout ? layout->chunk : object.chunk, object.raw_bytes);

@@ -20,9 +20,8 @@ constexpr uint64_t most_bytes = 64u << 20;
 std::vector<std::string> read_fixed(hid_t dataset, hid_t type, uint64_t count, const std::string& what) {
   const size_t bytes = H5Tget_size(type);
   if (count * bytes > most_bytes)
-    throw sdk::Error(HR_UNSUPPORTED, what + " holds " + std::to_string(count * bytes) +
-                                         " bytes of strings; at most 64 "
-                                         "MiB are read");
+    throw sdk::Error(HR_UNSUPPORTED, what + " holds " + std::to_string(count * bytes) + " bytes of strings; at most " +
+                                         std::to_string(most_bytes >> 20) + " MiB are read");
   std::string text(count * bytes, '\0');
   if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0) throw_unreadable(what);
   const bool spaces = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
@@ -66,7 +65,8 @@ std::vector<std::string> read_strings(hid_t file, const std::string& dataset, co
   if (count < 0) throw_unreadable(what);
   const auto strings = static_cast<uint64_t>(count);
   if (strings > most_strings)
-    throw sdk::Error(HR_UNSUPPORTED, what + " holds " + std::to_string(strings) + " strings; at most 1048576 are read");
+    throw sdk::Error(HR_UNSUPPORTED, what + " holds " + std::to_string(strings) + " strings; at most " +
+                                         std::to_string(most_strings) + " are read");
   if (strings == 0) return {};
   return H5Tis_variable_str(type.get()) > 0 ? read_variable(opened.get(), type.get(), space.get(), strings, what)
                                             : read_fixed(opened.get(), type.get(), strings, what);

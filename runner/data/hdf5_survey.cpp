@@ -91,51 +91,6 @@ herr_t take_object(hid_t /*root*/, const char* name, const H5O_info_t* info, voi
   return 0;
 }
 
-void put(WireWriter& out, const SurveyedObject& object) {
-  out.put_all(object.name);
-  out.put(object.is_group);
-  out.put(object.attributes);
-  out.put_all(object.problem);
-  out.put_all(object.shape);
-  out.put_all(object.chunk);
-  out.put_all(object.type);
-  out.put_all(object.layout);
-  out.put(uint64_t{object.filters.size()});
-  for (const StoredFilter& filter : object.filters) {
-    out.put(filter.id);
-    out.put_all(filter.name);
-    out.put(filter.available);
-  }
-  out.put(object.element_bytes);
-  out.put(object.stored_bytes);
-  out.put(object.raw_bytes);
-  out.put(object.references);
-}
-
-SurveyedObject take_object(WireReader& in) {
-  SurveyedObject object;
-  object.name = in.take_all<std::string>();
-  object.is_group = in.take<bool>();
-  object.attributes = in.take<uint64_t>();
-  object.problem = in.take_all<std::string>();
-  object.shape = in.take_all<std::vector<uint64_t>>();
-  object.chunk = in.take_all<std::vector<uint64_t>>();
-  object.type = in.take_all<std::string>();
-  object.layout = in.take_all<std::string>();
-  const auto filters = in.take<uint64_t>();
-  for (uint64_t i = 0; i < filters; ++i) {
-    StoredFilter& filter = object.filters.emplace_back();
-    filter.id = in.take<int32_t>();
-    filter.name = in.take_all<std::string>();
-    filter.available = in.take<bool>();
-  }
-  object.element_bytes = in.take<uint64_t>();
-  object.stored_bytes = in.take<uint64_t>();
-  object.raw_bytes = in.take<uint64_t>();
-  object.references = in.take<bool>();
-  return object;
-}
-
 }  // namespace
 
 std::string type_text(hid_t type) {
@@ -178,22 +133,6 @@ Survey survey_file(hid_t file, const std::string& path) {
   const Handle creation(H5Fget_create_plist(file));
   hsize_t user_block = 0;
   if (creation && H5Pget_userblock(creation.get(), &user_block) >= 0) survey.user_block_bytes = user_block;
-  return survey;
-}
-
-void put(WireWriter& out, const Survey& survey) {
-  out.put(uint64_t{survey.objects.size()});
-  for (const SurveyedObject& object : survey.objects) put(out, object);
-  out.put(survey.user_block_bytes);
-  out.put(survey.cut_off);
-}
-
-Survey take_survey(WireReader& in) {
-  Survey survey;
-  const auto objects = in.take<uint64_t>();
-  for (uint64_t i = 0; i < objects; ++i) survey.objects.push_back(take_object(in));
-  survey.user_block_bytes = in.take<uint64_t>();
-  survey.cut_off = in.take<bool>();
   return survey;
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "data/hdf5.hpp"
-#include "data/wire.hpp"
 
 namespace headroom {
 
@@ -41,8 +40,5 @@ Survey survey_file(hid_t file, const std::string& path);
 
 // "float64", "float32[16]", "{time float64, emg float32[16]}"
 std::string type_text(hid_t type);
-
-void put(WireWriter& out, const Survey& survey);
-Survey take_survey(WireReader& in);
 
 }  // namespace headroom

@@ -100,6 +100,7 @@ Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : path_(path) {
     throw sdk::Error(HR_IO, "cannot write " + in_quotes(path.string()) + ": folder " + in_quotes(folder.string()) +
                                 " does not exist; make it first");
   }
+  const Hdf5Lock lock;
   file_ = Handle(H5Fcreate(partial_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
   if (!file_) throw_cannot_write(path_, "create");
 }
@@ -129,6 +130,7 @@ void Hdf5Writer::create(Dataset& dataset, const hr_array_spec& spec, hid_t file_
 }
 
 uint32_t Hdf5Writer::dataset(const hr_array_spec& spec) {
+  const Hdf5Lock lock;
   Dataset dataset;
   dataset.name = absolute_name(spec.dataset != nullptr ? spec.dataset : "");
   const std::string what = in_quotes(dataset.name) + " of " + in_quotes(path_.string());
@@ -144,6 +146,7 @@ uint32_t Hdf5Writer::dataset(const hr_array_spec& spec) {
 }
 
 void Hdf5Writer::append(uint32_t id, const void* data, uint64_t rows) {
+  const Hdf5Lock lock;
   if (id >= datasets_.size())
     throw sdk::Error(HR_INVALID_ARGUMENT, in_quotes(path_.string()) + " has no dataset number " + std::to_string(id));
   Dataset& dataset = datasets_[id];
@@ -171,6 +174,7 @@ void Hdf5Writer::append(uint32_t id, const void* data, uint64_t rows) {
 }
 
 void Hdf5Writer::attribute(const std::string& object, const std::string& name, const hr_attribute& value) {
+  const Hdf5Lock lock;
   const std::string place = absolute_name(object);
   find_object(file_.get(), place, path_.string());
   Handle type, space(H5Screate(H5S_SCALAR));
@@ -201,6 +205,7 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
 }
 
 void Hdf5Writer::commit() {
+  const Hdf5Lock lock;
   for (const Dataset& dataset : datasets_) {
     if (dataset.rows_done == dataset.shape[0]) continue;
     throw sdk::Error(HR_INVALID_ARGUMENT, in_quotes(dataset.name) + " of " + in_quotes(path_.string()) +

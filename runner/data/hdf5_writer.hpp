@@ -11,8 +11,8 @@
 
 namespace headroom {
 
-// Every member under Hdf5Lock, the end too. Throws sdk::Error. The same calls give the same bytes: nothing of time or
-// machine goes in.
+// One thread at a time; takes Hdf5Lock itself. Throws sdk::Error. The same calls give the same bytes: nothing of time
+// or machine goes in.
 class Hdf5Writer {
  public:
   explicit Hdf5Writer(const std::filesystem::path& path);

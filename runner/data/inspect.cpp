@@ -64,11 +64,8 @@ void plan(const std::string& path, InspectedDataset& dataset) {
     return;
   }
   try {
-    Hdf5Question question;
-    question.kind = Hdf5Question::Kind::plan;
-    question.path = path;
-    question.object = dataset.object.name;
-    const ArrayPlan found = ask_hdf5(std::move(question)).plan;
+    const ArrayPlan found =
+        ask_hdf5({.kind = Hdf5Question::Kind::plan, .path = path, .object = dataset.object.name}).plan;
     dataset.lane = lane_name(found.lane);
     dataset.why = found.why_library;
     if (found.lane == Lane::chunk_calls) {
@@ -90,10 +87,7 @@ InspectedFile inspect_file(const std::filesystem::path& path, const InspectOptio
   if (unknown) file.size_bytes = 0;
   Survey survey;
   try {
-    Hdf5Question question;
-    question.kind = Hdf5Question::Kind::survey;
-    question.path = path;
-    survey = ask_hdf5(std::move(question)).survey;
+    survey = ask_hdf5({.kind = Hdf5Question::Kind::survey, .path = path}).survey;
   } catch (const sdk::Error& problem) {
     file.problem = problem.what();
     return file;

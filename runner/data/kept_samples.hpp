@@ -23,8 +23,6 @@ class KeptSamples {
   // Keeps it where there is room.
   void store(uint64_t index, std::span<const DLTensor> at) const;
 
-  uint64_t sample_bytes() const { return bytes_; }
-
  private:
   std::string key(uint64_t index) const;
 

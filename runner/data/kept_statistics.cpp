@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +9,7 @@
 #include "config/user_cache.hpp"
 #include "data/file_identity.hpp"
 #include "headroom/sdk/error.hpp"
+#include "memory/quantities.hpp"
 
 namespace headroom {
 
@@ -99,12 +99,6 @@ std::string samples_text(const StatisticsRequest& request) {
   return std::to_string(most) + " evenly spaced of " + std::to_string(all) + " training samples";
 }
 
-std::string seconds_text(std::chrono::steady_clock::duration time) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f s", std::chrono::duration<double>(time).count());
-  return text;
-}
-
 }  // namespace
 
 FoundStatistics find_statistics(const StatisticsRequest& request) {
@@ -124,9 +118,11 @@ FoundStatistics find_statistics(const StatisticsRequest& request) {
   if (found.normalizer.statistics().empty()) return found;
   if (!found.kept && !sidecar.empty())
     keep_in_cache(sidecar, contents(identity, found.normalizer, notes).dump() + "\n");
-  found.lines.push_back("normalisation: mean and deviation of " + samples_text(request) +
-                        (found.kept ? ", measured before on the same files"
-                                    : ", measured in " + seconds_text(std::chrono::steady_clock::now() - began)));
+  found.lines.push_back(
+      "normalisation: mean and deviation of " + samples_text(request) +
+      (found.kept ? ", measured before on the same files"
+                  : ", measured in " +
+                        time_text(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count())));
   for (const std::string& note : notes) found.lines.push_back("normalisation: " + note);
   return found;
 }

@@ -21,7 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t most_warnings = 10;  // sentences about skipped samples; the count goes on
-constexpr size_t io_width = 8;          // reads that wait for the disk at a time: what such a queue gains from
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -30,16 +29,10 @@ uint64_t epoch_length(const Split& split, const LoaderOptions& options) {
   return options.samples_per_epoch < 0 ? all : std::min(all, static_cast<uint64_t>(options.samples_per_epoch));
 }
 
-size_t batches_ahead(const LoaderOptions& options) {
-  return static_cast<size_t>(std::max(1, options.prefetch_factor)) *
-         static_cast<size_t>(std::max(1, options.num_workers));
-}
-
-// Threads beside num_workers.
-size_t stand_ins_for(const LoaderOptions& options) {
-  const auto workers = static_cast<size_t>(std::max(0, options.num_workers));
-  const size_t width = std::min(io_width, batches_ahead(options));
-  return workers == 0 || width <= workers ? 0 : width - workers;
+int64_t batch_bytes(const BatchPlan& plan) {
+  std::vector<int64_t> field_bytes;
+  for (const Field& field : plan.source->fields()) field_bytes.push_back(field.bytes());
+  return slot_bytes(field_bytes, plan.options.batch_size);
 }
 
 // The process's signals are for its main thread.
@@ -65,21 +58,6 @@ struct Job {
 
 }  // namespace
 
-LoaderTimes& LoaderTimes::operator+=(const LoaderTimes& other) {
-  disk += other.disk;
-  decode += other.decode;
-  normalize += other.normalize;
-  idle += other.idle;
-  stall += other.stall;
-  batches += other.batches;
-  return *this;
-}
-
-size_t slot_count(const LoaderOptions& options) {
-  const size_t lent_or_ready = options.num_workers <= 0 ? 1 : batches_ahead(options) + 1;
-  return lent_or_ready + static_cast<size_t>(std::max(0, options.extra_slots));
-}
-
 // Readers plan jobs in order under the mutex and fill them outside of it; next() takes them from the front of the
 // queue. Jobs and slots are never destroyed under the mutex: a slot takes it to return.
 struct Loader::State {
@@ -92,12 +70,13 @@ struct Loader::State {
    private:
     void begin_pause(PauseFor) override {
       began_ = Clock::now();
-      lent_ = state_.may_lend && state_.turns.lend();
-      if (lent_) state_.add_stand_in();
+      lent_ = state_.may_lend && state_.lend_turn();
     }
     void end_pause(PauseFor what) override {
       if (what == PauseFor::disk) disk_seconds_ += seconds_since(began_);
-      if (lent_) state_.turns.take_back();
+      if (!lent_) return;
+      std::unique_lock lock(state_.pool->mutex);
+      state_.turns.take_back(lock);
     }
 
     State& state_;
@@ -109,9 +88,11 @@ struct Loader::State {
   State(std::shared_ptr<const Source> source, Split split, Normalizer normalizer, LoaderOptions options)
       : plan{std::move(source), std::move(split), std::move(normalizer), options, 0, nullptr},
         inline_reader(plan),
-        pool(std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, slot_count(options))),
-        turns(pool->mutex, pool->changed, static_cast<size_t>(std::max(0, options.num_workers))),
-        most_stand_ins(stand_ins_for(options)),
+        read_ahead(batches_ahead(options, batch_bytes(plan))),
+        pool(std::make_shared<SlotPool>(plan.source->fields(), options.batch_size,
+                                        slot_count(options, batch_bytes(plan)))),
+        turns(static_cast<size_t>(std::max(0, options.num_workers))),
+        most_stand_ins(stand_ins(options, read_ahead)),
         may_lend(most_stand_ins > 0) {
     if (options.batch_size < 1)
       throw Error(Exit::bad_input, "data",
@@ -121,7 +102,6 @@ struct Loader::State {
       plan.kept = std::make_shared<KeptSamples>(SampleCache::shared(), plan.source->fields(), *options.keep_samples);
     }
     plan.options.num_workers = std::max(0, options.num_workers);
-    read_ahead = batches_ahead(options);
   }
   ~State() { stop_threads(); }
 
@@ -141,6 +121,22 @@ struct Loader::State {
     return queue.size() < read_ahead && pool->has_room() && !giving_back;
   }
 
+  // Comes holding the mutex, after a change, and leaves without it. Wakes one thread of each kind that may go on; one
+  // that goes on calls this too, so that another follows where there is work for it.
+  void let_go_on(std::unique_lock<std::mutex> lock) {
+    const bool can_plan = may_plan(), worker = can_plan && turns.is_free(false),
+               other = can_plan && turns.is_free(true);
+    const bool turn = turns.is_awaited(), batch = consumer_waits && front_is_ready();
+    lock.unlock();
+    if (worker) pool->slot_free.notify_one();
+    if (other) stand_in_wanted.notify_one();
+    if (turn) turns.wake();
+    if (batch) batch_ready.notify_one();
+  }
+
+  // [holding mutex]
+  bool front_is_ready() const { return failure != nullptr || (!queue.empty() && queue.front()->done); }
+
   // [holding mutex] Nothing has changed where it throws.
   std::shared_ptr<Job> plan_next(bool queued) {
     auto job = std::make_shared<Job>();
@@ -154,7 +150,7 @@ struct Loader::State {
   void fill(Job& job, std::unique_lock<std::mutex> lock, BatchReader& reader, Pauses& pauses) {
     try {
       auto reserved = pool->reserve();
-      lock.unlock();
+      let_go_on(std::move(lock));
       auto slot = pool->lend(std::move(reserved));
       const ListenToPauses listening(pauses);
       job.batch = reader.read(job.position.epoch, job.position.first, std::move(slot), job.skipped);
@@ -189,7 +185,9 @@ struct Loader::State {
     std::unique_lock lock(pool->mutex);
     while (true) {
       const auto began = Clock::now();
-      pool->changed.wait(lock, [&] { return stopping || (turns.is_free(stands_in) && may_plan()); });
+      (stands_in ? stand_in_wanted : pool->slot_free).wait(lock, [&] {
+        return stopping || (turns.is_free(stands_in) && may_plan());
+      });
       if (stopping) return;
       if (!stands_in) times.idle += seconds_since(began);
       std::shared_ptr<Job> job = try_to_plan();
@@ -201,10 +199,9 @@ struct Loader::State {
         count_times(reader.take_times(), pauses.take_disk_seconds());
         job->done = true;
       }
-      lock.unlock();
-      pool->changed.notify_all();
+      let_go_on(std::move(lock));
       job.reset();
-      lock.lock();
+      lock = std::unique_lock(pool->mutex);
     }
   }
 
@@ -228,21 +225,30 @@ struct Loader::State {
       const std::lock_guard lock(pool->mutex);
       stopping = true;
     }
-    pool->changed.notify_all();
+    pool->slot_free.notify_all();
+    stand_in_wanted.notify_all();
     for (std::thread& thread : threads) thread.join();
     threads.clear();
-    for (std::thread& thread : stand_ins) thread.join();  // no thread is left that adds one
-    stand_ins.clear();
+    for (std::thread& thread : stand_in_threads) thread.join();  // no thread is left that adds one
+    stand_in_threads.clear();
   }
 
-  // Called by a thread that pauses.
+  // Called by a thread that pauses. False: its turn stays with it.
+  bool lend_turn() {
+    std::unique_lock lock(pool->mutex);
+    if (!turns.lend()) return false;
+    add_stand_in();
+    let_go_on(std::move(lock));
+    return true;
+  }
+
+  // [holding mutex]
   void add_stand_in() {
-    const std::lock_guard lock(pool->mutex);
-    if (stopping || stand_ins.size() >= most_stand_ins) return;
+    if (stopping || stand_in_threads.size() >= most_stand_ins) return;
     try {
-      stand_ins.emplace_back([this] { work(true); });
+      stand_in_threads.emplace_back([this] { work(true); });
     } catch (const std::exception&) {  // no room for another: those that are there go on
-      most_stand_ins = stand_ins.size();
+      most_stand_ins = stand_in_threads.size();
     }
   }
 
@@ -259,15 +265,17 @@ struct Loader::State {
   std::shared_ptr<Job> take_from_threads() {
     start_threads();
     std::unique_lock lock(pool->mutex);
-    consumer_waits = true;
-    pool->changed.notify_all();
-    pool->changed.wait(lock, [&] { return failure != nullptr || (!queue.empty() && queue.front()->done); });
-    consumer_waits = false;
+    if (!front_is_ready()) {
+      consumer_waits = true;
+      let_go_on(std::move(lock));
+      lock = std::unique_lock(pool->mutex);
+      batch_ready.wait(lock, [&] { return front_is_ready(); });
+      consumer_waits = false;
+    }
     if (failure != nullptr) std::rethrow_exception(std::exchange(failure, nullptr));
     auto job = std::move(queue.front());
     queue.pop_front();
-    lock.unlock();
-    pool->changed.notify_all();
+    let_go_on(std::move(lock));
     return job;
   }
 
@@ -290,21 +298,18 @@ struct Loader::State {
     const int64_t returned = pool->drop_free(kept);
     lock.lock();
     giving_back = false;
-    lock.unlock();
-    pool->changed.notify_all();
+    let_go_on(std::move(lock));
     return returned;
   }
 
   // The epoch is over: its threads too, unless they stay.
   void end_epoch() {
     if (!plan.options.persistent_workers) stop_threads();
-    {
-      const std::lock_guard lock(pool->mutex);
-      at_rest = true;
-      if (!continuous) return;
-      delivered = {delivered.epoch + 1, 0};
-    }
-    pool->changed.notify_all();
+    std::unique_lock lock(pool->mutex);
+    at_rest = true;
+    if (!continuous) return;
+    delivered = {delivered.epoch + 1, 0};
+    let_go_on(std::move(lock));
   }
 
   void count_skipped(const Job& job) {
@@ -315,7 +320,7 @@ struct Loader::State {
 
   BatchPlan plan;
   BatchReader inline_reader;  // of num_workers = 0
-  size_t read_ahead = 0;
+  const size_t read_ahead;
   std::shared_ptr<SlotPool> pool;
 
   // Guarded by pool->mutex; next() and seek() alone write `delivered` and `continuous`.
@@ -327,9 +332,10 @@ struct Loader::State {
   std::exception_ptr failure;  // of a thread that could not even plan
 
   Turns turns;
+  std::condition_variable stand_in_wanted, batch_ready;
   LoaderTimes times;
   size_t most_stand_ins;
-  std::vector<std::thread> stand_ins;
+  std::vector<std::thread> stand_in_threads;
 
   const bool may_lend;
   std::vector<std::thread> threads;
@@ -365,10 +371,11 @@ void Loader::seek(uint64_t epoch, uint64_t position, bool continuous) {
     state.failure = nullptr;
   }
   dropped.clear();
-  if (!state.ended(state.delivered)) state.pool->make();
   state.positioned = true;
-  state.pool->changed.notify_all();
-  if (!state.ended(state.delivered)) state.start_threads();
+  if (state.ended(state.delivered)) return;
+  state.pool->make();
+  state.start_threads();
+  state.let_go_on(std::unique_lock(state.pool->mutex));
 }
 
 std::optional<Batch> Loader::next() {

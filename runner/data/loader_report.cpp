@@ -1,10 +1,10 @@
 #include "data/loader_report.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "data/chunk_cache.hpp"
+#include "memory/quantities.hpp"
 
 namespace headroom {
 
@@ -12,11 +12,7 @@ namespace {
 
 constexpr double kept_up = 0.05;  // of the time: less is not worth a setting
 
-std::string percent(double part) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f %%", part < 0.1 ? 1 : 0, 100 * part);
-  return text;
-}
+std::string percent(double part) { return percent_text(part, part < 0.1 ? 1 : 0); }
 
 std::string more_workers(const DataSection& data, int processors) {
   if (data.num_workers >= processors) return "";

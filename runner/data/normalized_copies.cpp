@@ -11,7 +11,7 @@
 #include "data/slots.hpp"
 #include "data/substitutes.hpp"
 #include "headroom/sdk/error.hpp"
-#include "memory/size_text.hpp"
+#include "memory/quantities.hpp"
 
 namespace headroom {
 
@@ -99,7 +99,7 @@ class Copies {
     if (made_ == 0) return std::to_string(files_) + " files as they were left by an earlier run";
     return std::to_string(made_) + " of " + std::to_string(files_) + " files written, " +
            size_text(static_cast<int64_t>(bytes_)) + " in " +
-           std::to_string(std::chrono::duration<double>(Clock::now() - began_).count()).substr(0, 4) + " s";
+           time_text(std::chrono::duration<double>(Clock::now() - began_).count());
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "data/hdf5_child.hpp"
 #include "data/hdf5_object.hpp"
 #include "data/hdf5_writer.hpp"
+#include "data/standardise.hpp"
 
 namespace headroom {
 
@@ -53,7 +54,6 @@ class Dataset {
       spec.members = members_.data();
       spec.record_bytes = record_bytes_;
     }
-    const Hdf5Lock lock;
     id_ = writer.dataset(spec);
   }
 
@@ -65,10 +65,7 @@ class Dataset {
       const uint64_t rows = std::min(step, layout_.shape[0] - first);
       read(first, rows, block.data());
       for (const Change& change : changes_) standardise(change, block.data(), rows * elements_of_row_);
-      {
-        const Hdf5Lock lock;
-        writer.append(id_, block.data(), rows);
-      }
+      writer.append(id_, block.data(), rows);
       progress(rows * row_bytes);
     }
   }
@@ -133,15 +130,17 @@ class Dataset {
   // As the normaliser does it to what the source delivers, which is Delivered.
   template <class Stored, class Delivered>
   void standardise(const Change& change, std::byte* block, uint64_t records) const {
-    const std::vector<double>&mean = change.statistics->mean, &deviation = change.statistics->std;
+    const std::vector<double>& mean = change.statistics->mean;
+    const std::vector<double> inverse_std = inverse(change.statistics->std);
     size_t channel = 0;
     for (uint64_t record = 0; record < records; ++record) {
       std::byte* at = block + record * record_bytes_ + change.offset;
       for (uint64_t i = 0; i < change.values; ++i, at += sizeof(Stored)) {
         Stored value{};
         std::memcpy(&value, at, sizeof value);
-        const auto delivered = static_cast<double>(static_cast<Delivered>(value));
-        value = static_cast<Stored>(static_cast<Delivered>(standardised(delivered, mean[channel], deviation[channel])));
+        auto delivered = static_cast<double>(static_cast<Delivered>(value));
+        standardise_values(delivered, mean[channel], inverse_std[channel]);
+        value = static_cast<Stored>(static_cast<Delivered>(delivered));
         std::memcpy(at, &value, sizeof value);
         if (++channel == mean.size()) channel = 0;
       }
@@ -165,25 +164,6 @@ hr_attribute text_attribute(const std::string& text) {
   return attribute;
 }
 
-// Ends under Hdf5Lock, as it must.
-class LockedWriter {
- public:
-  explicit LockedWriter(const std::filesystem::path& file) {
-    const Hdf5Lock lock;
-    writer_.emplace(file);
-  }
-  ~LockedWriter() {
-    const Hdf5Lock lock;
-    writer_.reset();
-  }
-  LockedWriter(const LockedWriter&) = delete;
-  LockedWriter& operator=(const LockedWriter&) = delete;
-  Hdf5Writer& operator*() { return *writer_; }
-
- private:
-  std::optional<Hdf5Writer> writer_;
-};
-
 }  // namespace
 
 CopyMark mark_of(const NormalizedCopy& copy) {
@@ -199,13 +179,10 @@ CopyMark mark_of(const NormalizedCopy& copy) {
 CopyMark mark_in(const std::filesystem::path& file) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(file, unknown)) return {};
-  Hdf5Question question;
-  question.kind = Hdf5Question::Kind::attribute;
-  question.path = file.string();
-  question.object = "/";
-  question.attribute = mark_name;
   try {
-    const hr_attribute found = ask_hdf5(std::move(question)).attribute;
+    const hr_attribute found =
+        ask_hdf5({.kind = Hdf5Question::Kind::attribute, .path = file.string(), .object = "/", .attribute = mark_name})
+            .attribute;
     const std::string text = found.type == HR_STRING ? found.string : "";
     const size_t space = text.find(' ');
     if (space == std::string::npos) return {};
@@ -220,16 +197,15 @@ void write_copy(const NormalizedCopy& copy, const std::filesystem::path& file,
   const CopyMark mark = mark_of(copy);
   std::set<std::string> names;
   for (const StandardisedMember& member : copy.members) names.insert(member.dataset);
-  LockedWriter writer(file);
+  Hdf5Writer writer(file);
   for (const std::string& name : names) {
     Dataset dataset(copy, name);
-    dataset.declare(*writer);
-    dataset.copy(*writer, progress);
+    dataset.declare(writer);
+    dataset.copy(writer, progress);
   }
   if (mark_of(copy) != mark) throw_changed(copy.original);
-  const Hdf5Lock lock;
-  (*writer).attribute("/", mark_name, text_attribute(mark.original + " " + mark.statistics));
-  (*writer).commit();
+  writer.attribute("/", mark_name, text_attribute(mark.original + " " + mark.statistics));
+  writer.commit();
 }
 
 }  // namespace headroom

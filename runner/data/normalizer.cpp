@@ -1,296 +1,20 @@
 #include "data/normalizer.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "data/slots.hpp"
-#include "headroom/random.h"
+#include "data/measurement.hpp"
+#include "data/standardise.hpp"
 
 namespace headroom {
-
-namespace {
-
-constexpr int64_t block_bytes = 8 << 20;
-
-bool is_f32(const Field& field) { return field.dtype.code == kDLFloat && field.dtype.bits == 32; }
-bool is_f64(const Field& field) { return field.dtype.code == kDLFloat && field.dtype.bits == 64; }
-
-// A batch of a field seen as [outer][channel][inner].
-struct View {
-  int64_t outer = 1, channels = 1, inner = 1;
-};
-
-View view_of(const Field& field, int64_t samples) {
-  View view{samples, 1, 1};
-  for (int axis = 0; axis < static_cast<int>(field.shape.size()); ++axis) {
-    const int64_t extent = field.shape[static_cast<size_t>(axis)];
-    (axis < field.channel_axis ? view.outer : axis == field.channel_axis ? view.channels : view.inner) *= extent;
-  }
-  return view;
-}
-
-// Running mean and squared deviations of one channel: Welford within a block, Chan, Golub and LeVeque between blocks.
-struct Moments {
-  double count = 0, mean = 0, squares = 0;
-  double smallest = std::numeric_limits<double>::infinity(), largest = -smallest;
-
-  void add(double value) {
-    count += 1;
-    const double away = value - mean;
-    mean += away / count;
-    squares += away * (value - mean);
-    smallest = std::min(smallest, value);
-    largest = std::max(largest, value);
-  }
-  void merge(const Moments& other) {
-    if (other.count == 0) return;
-    const double total = count + other.count, away = other.mean - mean;
-    squares += other.squares + away * away * count * other.count / total;
-    mean += away * other.count / total;
-    count = total;
-    smallest = std::min(smallest, other.smallest);
-    largest = std::max(largest, other.largest);
-  }
-  bool constant() const { return smallest == largest; }
-  double deviation() const { return constant() ? 1.0 : std::sqrt(squares / count); }
-};
-
-template <class T>
-void accumulate(const T* at, const View& view, std::vector<Moments>& channels) {
-  for (int64_t outer = 0; outer < view.outer; ++outer) {
-    for (int64_t channel = 0; channel < view.channels; ++channel) {
-      for (int64_t inner = 0; inner < view.inner; ++inner, ++at)
-        channels[static_cast<size_t>(channel)].add(static_cast<double>(*at));
-    }
-  }
-}
-
-// Where values stop being finite; `count` when they never do.
-template <class T>
-int64_t first_not_finite(const T* values, int64_t count) {
-  return std::find_if_not(values, values + count, [](T value) { return std::isfinite(value); }) - values;
-}
-
-// (x - mean) / std of `count` neighbours, in float64; mean and std of the next one stand `step` (0 or 1) further. Four
-// at a time, which the compiler makes instructions of: this runs over every value that is read.
-template <class T>
-[[gnu::always_inline]] inline void standardise_row(T* at, const double* mean, const double* inverse_std, int64_t count,
-                                                   int64_t step) {
-  constexpr int64_t lanes = 4;
-  typedef T Values __attribute__((vector_size(lanes * sizeof(T))));  // "using" takes no dependent type here
-  using Doubles = double __attribute__((vector_size(lanes * sizeof(double))));
-  Doubles means{}, factors{};
-  for (int64_t i = 0; i < lanes; ++i) means[i] = mean[0], factors[i] = inverse_std[0];
-  int64_t done = 0;
-  for (; done + lanes <= count; done += lanes) {
-    Values values;
-    std::memcpy(&values, at + done, sizeof values);
-    if (step > 0) std::memcpy(&means, mean + done, sizeof means);
-    if (step > 0) std::memcpy(&factors, inverse_std + done, sizeof factors);
-    values = __builtin_convertvector((__builtin_convertvector(values, Doubles) - means) * factors, Values);
-    std::memcpy(at + done, &values, sizeof values);
-  }
-  for (; done < count; ++done)
-    at[done] = static_cast<T>((static_cast<double>(at[done]) - mean[done * step]) * inverse_std[done * step]);
-}
-
-template <class T>
-[[gnu::always_inline]] inline void standardise_rows(T* at, const View& view, const double* mean,
-                                                    const double* inverse_std) {
-  for (int64_t outer = 0; outer < view.outer; ++outer) {
-    if (view.inner == 1) {
-      standardise_row(at, mean, inverse_std, view.channels, 1);
-      at += view.channels;
-      continue;
-    }
-    for (int64_t channel = 0; channel < view.channels; ++channel, at += view.inner)
-      standardise_row(at, mean + channel, inverse_std + channel, view.inner, 0);
-  }
-}
-
-// The same instructions on wider registers: the same values.
-#if defined(__x86_64__)
-template <class T>
-[[gnu::target("avx2")]] void standardise_wide(T* at, const View& view, const double* mean, const double* inverse_std) {
-  standardise_rows(at, view, mean, inverse_std);
-}
-
-bool has_wide_registers() {
-  static const bool found = __builtin_cpu_supports("avx2");
-  return found;
-}
-#endif
-
-template <class T>
-void standardise(T* at, const View& view, const FieldStatistics& statistics) {
-  std::vector<double> inverse_std;
-  for (const double std : statistics.std) inverse_std.push_back(1 / std);
-#if defined(__x86_64__)
-  if (has_wide_registers()) return standardise_wide(at, view, statistics.mean.data(), inverse_std.data());
-#endif
-  standardise_rows(at, view, statistics.mean.data(), inverse_std.data());
-}
-
-// Evenly spaced positions of a split of `length`: both ends, and each once.
-std::vector<uint64_t> positions(uint64_t length, const std::string& mode, int64_t most) {
-  const uint64_t count =
-      mode == "exact" ? length : std::min<uint64_t>(length, static_cast<uint64_t>(std::max<int64_t>(most, 1)));
-  std::vector<uint64_t> chosen(count);
-  for (uint64_t i = 0; i < count; ++i) {
-    chosen[i] = count < 2
-                    ? 0
-                    : static_cast<uint64_t>(std::llround(
-                          static_cast<double>(i) * (static_cast<double>(length - 1) / static_cast<double>(count - 1))));
-  }
-  return chosen;
-}
-
-// Gathers the moments of every field that asks for it.
-class Measurement {
- public:
-  Measurement(const Source& source, const Split& split)
-      : source_(source), split_(split), moments_(source.fields().size()), samples_(source.fields().size()) {
-    for (size_t i = 0; i < moments_.size(); ++i) {
-      const Field& field = source.fields()[i];
-      wanted_.push_back(field.normalize);
-      if (!field.normalize) continue;
-      if (!is_f32(field) && !is_f64(field)) {
-        throw Error(Exit::plugin, source.id(),
-                    "field '" + field.name + "' asks to be standardised and is " + dtype_name(field.dtype) +
-                        "; only float32 and float64 can be");
-      }
-      moments_[i].resize(static_cast<size_t>(view_of(field, 1).channels));
-      sample_bytes_ += field.bytes();
-    }
-  }
-
-  bool empty() const { return sample_bytes_ == 0; }
-
-  void read(std::span<const uint64_t> positions, bool skip_bad_samples) {
-    const auto step = static_cast<size_t>(
-        std::clamp<int64_t>(block_bytes / sample_bytes_, 1, static_cast<int64_t>(positions.size())));
-    Slot slot(source_.fields(), static_cast<int64_t>(step), wanted_);
-    Reader reader = source_.reader();
-    for (size_t done = 0; done < positions.size(); done += step) {
-      std::vector<uint64_t> index;
-      for (const uint64_t position : positions.subspan(done, std::min(step, positions.size() - done)))
-        index.push_back(split_.source_index(position));
-      try {
-        add(reader, slot, index);
-      } catch (const BadSample&) {
-        if (!skip_bad_samples) throw;
-        add_one_by_one(reader, slot, index);
-      }
-    }
-  }
-
-  std::vector<FieldStatistics> statistics() const {
-    std::vector<FieldStatistics> all;
-    for (size_t i = 0; i < moments_.size(); ++i) {
-      if (!wanted_[i]) continue;
-      all.push_back({source_.fields()[i].name, {}, {}, samples_[i]});
-      if (samples_[i] == 0) {
-        throw Error(Exit::data, source_.id(),
-                    "none of the samples measured of split '" + split_.name() + "' has finite values in field '" +
-                        all.back().field + "'; mend the data, or set data.normalize = \"off\"");
-      }
-      for (const Moments& channel : moments_[i]) {
-        all.back().mean.push_back(channel.mean);
-        all.back().std.push_back(channel.deviation());
-      }
-    }
-    return all;
-  }
-
-  MeasurementNotes notes() const {
-    MeasurementNotes notes;
-    if (!left_out_.empty()) {
-      notes.push_back(std::to_string(left_out_.size()) + (left_out_.size() == 1 ? " sample was" : " samples were") +
-                      " left out of the statistics; the first: " + first_left_out_);
-    }
-    for (size_t i = 0; i < moments_.size(); ++i) {
-      const auto constant = std::ranges::count_if(moments_[i], &Moments::constant);
-      if (constant == 0) continue;
-      notes.push_back("field '" + source_.fields()[i].name + "' is constant in " + std::to_string(constant) + " of " +
-                      std::to_string(moments_[i].size()) + " channels, which are centred and not scaled");
-    }
-    return notes;
-  }
-
- private:
-  void add(Reader& reader, Slot& slot, std::span<const uint64_t> index) {
-    std::vector<uint64_t> key;
-    for (const uint64_t sample : index) key.push_back(hr_sample_key(0, split_.source_split(), 0, sample));
-    const auto tensors = slot.tensors(0, static_cast<int64_t>(index.size()));
-    reader.read(split_.source_split(), index, key, false, tensors);
-    for (size_t i = 0; i < moments_.size(); ++i) {
-      if (!wanted_[i]) continue;
-      if (is_f32(source_.fields()[i])) add_field(i, static_cast<const float*>(tensors[i].data), index);
-      if (is_f64(source_.fields()[i])) add_field(i, static_cast<const double*>(tensors[i].data), index);
-    }
-  }
-
-  void add_one_by_one(Reader& reader, Slot& slot, std::span<const uint64_t> index) {
-    for (const uint64_t& sample : index) {
-      try {
-        add(reader, slot, {&sample, 1});
-      } catch (const BadSample& problem) {
-        leave_out(sample, problem.what());
-      }
-    }
-  }
-
-  template <class T>
-  void add_field(size_t i, const T* values, std::span<const uint64_t> index) {
-    const Field& field = source_.fields()[i];
-    const View view = view_of(field, 1);
-    std::vector<Moments> block(moments_[i].size());
-    for (const uint64_t sample : index) {
-      const int64_t bad = first_not_finite(values, field.elements());
-      if (bad == field.elements()) {
-        accumulate(values, view, block);
-        ++samples_[i];
-      } else {
-        leave_out(sample, "field '" + field.name + "' of sample " + std::to_string(sample) + " of split '" +
-                              split_.name() + "' holds " + (std::isnan(values[bad]) ? "NaN" : "an infinite value") +
-                              " in channel " + std::to_string(bad / view.inner % view.channels));
-      }
-      values += field.elements();
-    }
-    for (size_t channel = 0; channel < block.size(); ++channel) moments_[i][channel].merge(block[channel]);
-  }
-
-  void leave_out(uint64_t sample, const std::string& why) {
-    if (left_out_.empty()) first_left_out_ = why;
-    left_out_.insert(sample);
-  }
-
-  const Source& source_;
-  const Split& split_;
-  std::vector<bool> wanted_;
-  std::vector<std::vector<Moments>> moments_;  // [field][channel]
-  std::vector<uint64_t> samples_;              // [field]
-  int64_t sample_bytes_ = 0;
-  std::set<uint64_t> left_out_;
-  std::string first_left_out_;
-};
-
-}  // namespace
 
 Normalizer Normalizer::measure(const Source& source, const Split& train, const std::string& mode, int64_t max_samples,
                                bool skip_bad_samples, MeasurementNotes* notes) {
   Normalizer normalizer;
   if (mode == "off" || train.length() == 0) return normalizer;
-  Measurement measurement(source, train);
-  if (measurement.empty()) return normalizer;
-  const std::vector<uint64_t> chosen = positions(train.length(), mode, max_samples);
-  measurement.read(chosen, skip_bad_samples);
-  normalizer.statistics_ = measurement.statistics();
-  if (notes != nullptr) *notes = measurement.notes();
+  Measured measured = measure_fields(source, train, mode, max_samples, skip_bad_samples);
+  normalizer.statistics_ = std::move(measured.statistics);
+  if (notes != nullptr) *notes = std::move(measured.notes);
   return normalizer;
 }
 
@@ -301,14 +25,15 @@ void Normalizer::apply(std::span<const Field> fields, std::span<const DLTensor> 
     if (at == fields.end()) continue;
     const DLTensor& tensor = batch[static_cast<size_t>(at - fields.begin())];
     if (tensor.data == nullptr || tensor.shape[0] == 0) continue;
-    const View view = view_of(*at, tensor.shape[0]);
+    const FieldView view = view_of(*at, tensor.shape[0]);
     if (static_cast<size_t>(view.channels) != statistics.mean.size()) {
       throw Error(Exit::bad_input, "data",
                   "field '" + at->name + "' has " + std::to_string(view.channels) +
                       " channels; the normaliser was measured on " + std::to_string(statistics.mean.size()));
     }
-    if (is_f32(*at)) standardise(static_cast<float*>(tensor.data), view, statistics);
-    if (is_f64(*at)) standardise(static_cast<double*>(tensor.data), view, statistics);
+    const std::vector<double> inverse_std = inverse(statistics.std);
+    if (is_f32(*at)) standardise(static_cast<float*>(tensor.data), view, statistics.mean, inverse_std);
+    if (is_f64(*at)) standardise(static_cast<double*>(tensor.data), view, statistics.mean, inverse_std);
   }
 }
 

@@ -18,8 +18,6 @@ struct FieldStatistics {
   uint64_t samples = 0;           // that went in
 };
 
-inline double standardised(double value, double mean, double std) { return (value - mean) * (1 / std); }
-
 // What there is to say of a measurement: samples that were left out and why, channels that are constant.
 using MeasurementNotes = std::vector<std::string>;
 
@@ -32,8 +30,9 @@ class Normalizer {
   static Normalizer measure(const Source& source, const Split& train, const std::string& mode, int64_t max_samples,
                             bool skip_bad_samples = false, MeasurementNotes* notes = nullptr);
 
-  void apply(std::span<const Field> fields, std::span<const DLTensor> batch) const;  // [any] float32 fields, in place
-  Normalizer without(const std::vector<std::string>& fields) const;                  // leaves these as they are
+  void apply(std::span<const Field> fields,
+             std::span<const DLTensor> batch) const;                 // [any] float32 and float64, in place
+  Normalizer without(const std::vector<std::string>& fields) const;  // leaves these as they are
   const std::vector<FieldStatistics>& statistics() const { return statistics_; }
   nlohmann::json to_json() const;
   static Normalizer from_json(const nlohmann::json& json);

@@ -19,9 +19,10 @@ SampleCache::SampleCache(std::chrono::milliseconds calm) : calm_(calm) {
 }
 
 void SampleCache::set_limit(uint64_t bytes) {
+  Blocks ended;
   const std::lock_guard lock(mutex_);
   limit_ = bytes;
-  shrink_to(room());
+  shrink_to(room(), ended);
 }
 
 SampleCache::Block* SampleCache::find(const std::string& key) {
@@ -63,20 +64,22 @@ SampleCache::Block* SampleCache::reserve(const std::string& key, uint64_t bytes,
 SampleCache::Block* SampleCache::reserve_holding(std::unique_lock<std::mutex> lock, const std::string& key,
                                                  uint64_t bytes, CachePolicy policy) {
   Block block{key, {}, bytes, policy, std::this_thread::get_id()};
-  BlockMemory memory;
-  if (bytes > limit_ || !make_room(block.cost(), bytes, memory)) {
-    ++refused_;
-    return nullptr;
-  }
   Block* listed = nullptr;
+  BlockMemory memory;
+  Blocks ended;
   try {
-    listed = &writing_.emplace_back(std::move(block));
-  } catch (const std::bad_alloc&) {
+    if (bytes <= limit_ && make_room(block.cost(), bytes, memory, ended))
+      listed = &writing_.emplace_back(std::move(block));
+  } catch (const std::bad_alloc&) {  // no room either
+  }
+  if (listed == nullptr) {
     ++refused_;
+    lock.unlock();
     return nullptr;
   }
   used_ += listed->cost();
   lock.unlock();
+  ended.clear();
   if (!memory) memory = BlockMemory(bytes);
   lock.lock();
   if (memory) {
@@ -113,7 +116,7 @@ void SampleCache::release(Block* block) {
     const std::lock_guard lock(mutex_);
     if (--block->references > 0) return;
     if (block->published) {
-      shrink_to(room());
+      shrink_to(room(), ended);
       return;
     }
     used_ -= block->cost();
@@ -123,15 +126,14 @@ void SampleCache::release(Block* block) {
 }
 
 void SampleCache::drop(std::string_view prefix) {
+  Blocks ended;
   const std::lock_guard lock(mutex_);
   for (auto at = blocks_.begin(); at != blocks_.end();) {
     if (at->references > 0 || !at->key.starts_with(prefix)) {
       ++at;
       continue;
     }
-    used_ -= at->cost();
-    by_key_.erase(at->key);
-    at = blocks_.erase(at);
+    at = take_out(at, ended);
   }
 }
 
@@ -160,30 +162,36 @@ uint64_t SampleCache::room() {
 
 // Makes `bytes` more fit, as the blocks' policies allow. The memory of one that had `reusable_bytes` is kept: touching
 // new pages costs more than anything else here.
-bool SampleCache::make_room(uint64_t bytes, uint64_t reusable_bytes, BlockMemory& reusable) {
+bool SampleCache::make_room(uint64_t bytes, uint64_t reusable_bytes, BlockMemory& reusable, Blocks& ended) {
   const uint64_t most = room();
   if (bytes > most) return false;
   for (auto at = blocks_.end(); used_ + bytes > most && at != blocks_.begin();) {
     --at;
     if (at->references > 0 || at->policy == CachePolicy::planned) continue;
     if (at->bytes == reusable_bytes && !reusable) reusable = std::move(at->memory);
-    at = evict(at);
+    at = evict(at, ended);
   }
   return used_ + bytes <= most;
 }
 
-void SampleCache::shrink_to(uint64_t bytes) {
+void SampleCache::shrink_to(uint64_t bytes, Blocks& ended) {
   for (auto at = blocks_.end(); used_ > bytes && at != blocks_.begin();) {
     --at;
-    if (at->references == 0) at = evict(at);
+    if (at->references == 0) at = evict(at, ended);
   }
 }
 
-SampleCache::Blocks::iterator SampleCache::evict(Blocks::iterator block) {
-  used_ -= block->cost();
+SampleCache::Blocks::iterator SampleCache::evict(Blocks::iterator block, Blocks& ended) {
   ++evictions_;
+  return take_out(block, ended);
+}
+
+SampleCache::Blocks::iterator SampleCache::take_out(Blocks::iterator block, Blocks& ended) {
+  used_ -= block->cost();
   by_key_.erase(block->key);
-  return blocks_.erase(block);
+  const auto next = std::next(block);
+  ended.splice(ended.end(), blocks_, block);
+  return next;
 }
 
 void SampleCache::stop_growing() {
@@ -192,18 +200,20 @@ void SampleCache::stop_growing() {
 }
 
 int64_t SampleCache::give_back(int64_t wanted_bytes) {
+  Blocks ended;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || wanted_bytes <= 0) return 0;
   const uint64_t before = used_, wanted = static_cast<uint64_t>(wanted_bytes);
-  shrink_to(before > wanted ? before - wanted : 0);
+  shrink_to(before > wanted ? before - wanted : 0, ended);
   if (used_ < before) stop_growing();
   return static_cast<int64_t>(before - used_);
 }
 
 void SampleCache::tighten(int by) {
+  Blocks ended;
   const std::lock_guard lock(mutex_);
   tightened_ = std::clamp(tightened_ + by, 0, 32);
-  shrink_to(room());
+  shrink_to(room(), ended);
 }
 
 }  // namespace headroom

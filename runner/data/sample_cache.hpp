@@ -72,7 +72,7 @@ class SampleCache {
   Statistics statistics() const;
 
  private:
-  using Blocks = std::list<Block>;
+  using Blocks = std::list<Block>;  // `ended`: those whose memory the caller frees once it has let go of the mutex
   using Clock = std::chrono::steady_clock;
   static constexpr uint64_t no_ceiling = std::numeric_limits<uint64_t>::max();
 
@@ -82,9 +82,10 @@ class SampleCache {
   bool being_written(const std::string& key) const;
   bool writes_one(std::thread::id thread) const;
   uint64_t room();
-  bool make_room(uint64_t bytes, uint64_t reusable_bytes, BlockMemory& reusable);
-  void shrink_to(uint64_t bytes);
-  Blocks::iterator evict(Blocks::iterator block);
+  bool make_room(uint64_t bytes, uint64_t reusable_bytes, BlockMemory& reusable, Blocks& ended);
+  void shrink_to(uint64_t bytes, Blocks& ended);
+  Blocks::iterator evict(Blocks::iterator block, Blocks& ended);
+  Blocks::iterator take_out(Blocks::iterator block, Blocks& ended);
   void stop_growing();
   int64_t give_back(int64_t wanted_bytes);
   void tighten(int by);

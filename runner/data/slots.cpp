@@ -1,7 +1,6 @@
 #include "data/slots.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <sys/mman.h>
 
 #include "error.hpp"
@@ -41,9 +40,7 @@ std::byte* map(uint64_t bytes) {
     note_refusal(static_cast<int64_t>(bytes));
     throw std::bad_alloc();
   }
-  std::byte* memory = map_pages(bytes);
-  std::memset(memory, 0, bytes);
-  return memory;
+  return map_pages(bytes);
 }
 
 std::mutex page_lock_mutex;
@@ -126,29 +123,33 @@ void SlotPool::make() {
   }
   const std::lock_guard lock(mutex);
   made_ = slots.size();
-  free_ = std::move(slots);
+  free_.reserve(made_);
+  untouched_ = std::move(slots);
 }
 
 int64_t SlotPool::drop_free(size_t kept) {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) return 0;
   int64_t returned = 0;
-  while (!free_.empty() && made_ > kept) {
-    returned += static_cast<int64_t>(free_.back()->bytes());
-    free_.pop_back();
-    --made_;
+  for (auto* slots : {&untouched_, &free_}) {
+    while (!slots->empty() && made_ > kept) {
+      returned += static_cast<int64_t>(slots->back()->bytes());
+      slots->pop_back();
+      --made_;
+    }
   }
   return returned;
 }
 
 std::unique_ptr<Slot> SlotPool::reserve() {
-  if (free_.empty()) {
+  auto& slots = untouched_.empty() ? free_ : untouched_;
+  if (slots.empty()) {
     free_.reserve(made_ + 1);  // so that giving back allocates nothing
     ++made_;
     return nullptr;
   }
-  std::unique_ptr<Slot> slot = std::move(free_.back());
-  free_.pop_back();
+  std::unique_ptr<Slot> slot = std::move(slots.back());
+  slots.pop_back();
   return slot;
 }
 
@@ -168,7 +169,7 @@ std::shared_ptr<Slot> SlotPool::lend(std::unique_ptr<Slot> reserved) {
               const std::lock_guard lock(pool->mutex);
               pool->free_.push_back(std::move(back));
             }
-            pool->changed.notify_all();
+            pool->slot_free.notify_one();
           }};
 }
 

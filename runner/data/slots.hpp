@@ -1,5 +1,5 @@
 // Memory for batches: made once, touched once, used again and again. First-touched memory costs ten times what reused
-// memory does.
+// memory does: all slots are touched by the first batches, each by the thread that reads into it.
 #pragma once
 
 #include <condition_variable>
@@ -14,8 +14,8 @@
 
 namespace headroom {
 
-// Room for `samples` samples of every field, each field 64-byte aligned, all of it touched. One user at a time. Its
-// memory comes from the system and goes back there at once.
+// Room for `samples` samples of every field, each field 64-byte aligned; zero at first. One user at a time. Its memory
+// comes from the system and goes back there at once.
 class Slot {
  public:
   // std::bad_alloc where the memory limit leaves no room. `wanted` (empty: all) tells which fields get memory; the
@@ -60,31 +60,30 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // Error(does_not_fit) when that is not even one.
   void make();
 
-  // Guards the pool, and whatever else its users wait for together with a free slot.
+  // Guards the pool, and whatever else its user waits for together with a free slot. A slot that returns wakes one.
   std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable slot_free;
 
   // [any] Gives free slots back for good until `kept` are made, lent ones included; takes the mutex only when nobody
   // has it. Returns the bytes.
   int64_t drop_free(size_t kept);
 
   // [holding mutex] Whether a slot is free.
-  bool has_room() const { return !free_.empty(); }
+  bool has_room() const { return !untouched_.empty() || !free_.empty(); }
   size_t made() const { return made_; }
 
   // [holding mutex] A free slot, or NULL: lend() then makes one more. Whether to wait instead is for the caller to
   // decide, by has_room().
   std::unique_ptr<Slot> reserve();
 
-  // [not holding mutex] What reserve() gave, for use. It returns when the last copy goes, which takes the mutex and
-  // wakes `changed`.
+  // [not holding mutex] What reserve() gave, for use. It returns when the last copy goes, which takes the mutex.
   std::shared_ptr<Slot> lend(std::unique_ptr<Slot> reserved);
 
  private:
   std::vector<Field> fields_;
   int64_t samples_;
   size_t most_, made_ = 0;
-  std::vector<std::unique_ptr<Slot>> free_;
+  std::vector<std::unique_ptr<Slot>> untouched_, free_;
 };
 
 }  // namespace headroom

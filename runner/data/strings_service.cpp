@@ -11,11 +11,10 @@ namespace {
 hr_status read_all(const hr_host*, const char* path, const char* dataset, int32_t (*visit)(void*, const char*),
                    void* context, hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
-    Hdf5Question question;
-    question.kind = Hdf5Question::Kind::strings;
-    question.path = text(path, "path");
-    question.object = absolute_name(text(dataset, "dataset's name"));
-    const std::vector<std::string> strings = ask_hdf5(std::move(question)).strings;
+    const std::vector<std::string> strings = ask_hdf5({.kind = Hdf5Question::Kind::strings,
+                                                       .path = text(path, "path"),
+                                                       .object = absolute_name(text(dataset, "dataset's name"))})
+                                                 .strings;
     for (const std::string& one : strings) {  // the visitor may call the service again
       if (visit(context, one.c_str()) != 0) return;
     }

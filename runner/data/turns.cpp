@@ -5,22 +5,17 @@
 namespace headroom {
 
 bool Turns::lend() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!lends_) return false;
-    --working_;
-    ++pausing_;
-  }
-  changed_.notify_all();
+  if (!lends_) return false;
+  --working_;
+  ++pausing_;
   return true;
 }
 
-void Turns::take_back() {
+void Turns::take_back(std::unique_lock<std::mutex>& lock) {
   constexpr std::chrono::seconds patience(1);
-  std::unique_lock lock(mutex_);
   --pausing_;
   ++coming_back_;
-  if (!changed_.wait_for(lock, patience, [this] { return working_ < most_; })) lends_ = false;
+  if (!free_.wait_for(lock, patience, [this] { return working_ < most_; })) lends_ = false;
   --coming_back_;
   ++working_;
 }

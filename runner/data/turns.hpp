@@ -8,27 +8,28 @@
 
 namespace headroom {
 
-// Works under the mutex of its owner and wakes `changed`.
+// All members [holding the mutex of the owner].
 class Turns {
  public:
-  Turns(std::mutex& mutex, std::condition_variable& changed, size_t most)
-      : mutex_(mutex), changed_(changed), most_(most) {}
+  explicit Turns(size_t most) : most_(most) {}
 
-  // [holding mutex] Those that come back from a pause go first. `stands_in`: for a thread that only works while others
-  // pause.
+  // Those that come back from a pause go first. `stands_in`: for a thread that only works while others pause.
   bool is_free(bool stands_in) const { return working_ + coming_back_ < most_ && (!stands_in || pausing_ > 0); }
   void take() { ++working_; }
   void give_back() { --working_; }
 
-  // [not holding mutex] Lends this thread's turn; false where it is kept after all.
+  // Lends this thread's turn; false where it is kept after all.
   bool lend();
-  // [not holding mutex] Waits for a turn again. What the thread holds meanwhile may be what those that have one wait
-  // for, a lock of the plugin's for one: after a second it goes on without, and no turn is lent from then on.
-  void take_back();
+  // Waits for a turn again. What the thread holds meanwhile may be what those that have one wait for, a lock of the
+  // plugin's for one: after a second it goes on without, and no turn is lent from then on.
+  void take_back(std::unique_lock<std::mutex>& lock);
+
+  // Whether a thread that comes back could go on; then it is to be woken.
+  bool is_awaited() const { return coming_back_ > 0 && working_ < most_; }
+  void wake() { free_.notify_one(); }  // [not holding it]
 
  private:
-  std::mutex& mutex_;
-  std::condition_variable& changed_;
+  std::condition_variable free_;
   size_t most_, working_ = 0, pausing_ = 0, coming_back_ = 0;
   bool lends_ = true;
 };

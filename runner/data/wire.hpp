@@ -1,29 +1,55 @@
-// Values as bytes between a process and its child, which is the same program: plain copies with counts before them.
+// Values as bytes between a process and its child, which is the same program: plain ones as they are, strings and
+// vectors with their count before them, everything else field by field.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
-#include <vector>
 
 namespace headroom {
+
+// A type that is not a plain value has wire_fields(WireForm<Type> auto&), which ties its fields for both directions.
+template <class T, class Type>
+concept WireForm = std::same_as<std::remove_const_t<T>, Type>;
+
+template <class T>
+concept WirePlain = std::is_trivially_copyable_v<T>;
+
+template <class T>
+concept WireList = requires(T list) {
+  typename T::value_type;
+  list.resize(list.size());
+  list.data();
+};
 
 class WireWriter {
  public:
   template <class T>
-  void put(const T& value) requires std::is_trivially_copyable_v<T> {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  template <class T>
-  void put_all(const T& values) {  // a string or vector of plain values
-    put(uint64_t{values.size()});
-    bytes_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(*values.data()));
+  void put(const T& value) {
+    if constexpr (WirePlain<T>) {
+      append(&value, sizeof value);
+    } else if constexpr (WireList<T>) {
+      put(uint64_t{value.size()});
+      if constexpr (WirePlain<typename T::value_type>) {
+        append(value.data(), value.size() * sizeof(typename T::value_type));
+      } else {
+        for (const auto& one : value) put(one);
+      }
+    } else {
+      std::apply([this](const auto&... field) { (put(field), ...); }, wire_fields(value));
+    }
   }
   const std::string& bytes() const { return bytes_; }
 
  private:
+  void append(const void* data, size_t bytes) {
+    if (bytes > 0) bytes_.append(static_cast<const char*>(data), bytes);
+  }
   std::string bytes_;
 };
 
@@ -33,27 +59,35 @@ class WireReader {
   explicit WireReader(std::span<const char> bytes) : left_(bytes) {}
 
   template <class T>
-  T take() requires std::is_trivially_copyable_v<T> {
-    T value;
-    std::memcpy(&value, take_bytes(sizeof value), sizeof value);
-    return value;
-  }
-  template <class T>
-  T take_all() {
-    using Value = typename T::value_type;
-    const auto count = take<uint64_t>();
-    if (count > left_.size() / sizeof(Value)) throw std::runtime_error("a message is cut off");
-    T values(count, Value{});
-    if (count > 0) std::memcpy(values.data(), take_bytes(count * sizeof(Value)), count * sizeof(Value));
-    return values;
+  void take(T& value) {
+    if constexpr (WirePlain<T>) {
+      take_bytes(&value, sizeof value);
+    } else if constexpr (WireList<T>) {
+      take_list(value);
+    } else {
+      std::apply([this](auto&... field) { (take(field), ...); }, wire_fields(value));
+    }
   }
 
  private:
-  const char* take_bytes(size_t bytes) {
+  template <class List>
+  void take_list(List& list) {
+    using Value = typename List::value_type;
+    uint64_t count = 0;
+    take(count);
+    if constexpr (WirePlain<Value>) {
+      if (count > left_.size() / sizeof(Value)) throw std::runtime_error("a message is cut off");
+      list.resize(count);
+      take_bytes(list.data(), count * sizeof(Value));
+    } else {
+      for (uint64_t i = 0; i < count; ++i) take(list.emplace_back());
+    }
+  }
+
+  void take_bytes(void* to, size_t bytes) {
     if (bytes > left_.size()) throw std::runtime_error("a message is cut off");
-    const char* start = left_.data();
+    if (bytes > 0) std::memcpy(to, left_.data(), bytes);
     left_ = left_.subspan(bytes);
-    return start;
   }
   std::span<const char> left_;
 };

@@ -64,12 +64,15 @@ pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, options.signal_mask != nullptr ? options.signal_mask : &none);
   posix_spawnattr_setsigdefault(&attributes, &ignored_by_us);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int group = options.apart ? POSIX_SPAWN_SETPGROUP : 0;
+  posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  if (options.stdin_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.stdin_file, STDIN_FILENO);
   if (options.stdout_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.stdout_file, STDOUT_FILENO);
   if (options.stderr_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.stderr_file, STDERR_FILENO);
   if (options.kept_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.kept_file, options.kept_file);
+  if (options.apart) posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   pid_t child = -1;
   const auto spawn = options.search_path ? posix_spawnp : posix_spawn;
   auto argument_list = pointers(words), environment_list = pointers(environment);

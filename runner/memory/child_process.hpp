@@ -14,10 +14,12 @@ struct ChildOptions {
   bool search_path = false;                   // look a name without '/' up in PATH
   std::vector<std::string> environment = {};  // NAME=value, before ours
   const sigset_t* signal_mask = nullptr;      // nullptr: no signal is blocked
+  int stdin_file = -1;                        // -1: ours
   int stdout_file = -1;                       // -1: ours
   int stderr_file = -1;                       // -1: ours
   int kept_file = -1;                         // a descriptor that the child keeps, under its number; -1: none
   int64_t data_limit_bytes = 0;               // its RLIMIT_DATA (soft), where ours is larger; 0: ours
+  bool apart = false;  // in a process group of its own, without any descriptor of ours beyond the first three
 };
 
 // posix_spawn, never a bare fork: words[0] is the program. SIGPIPE and SIGXFSZ, which Headroom's programs ignore, do in

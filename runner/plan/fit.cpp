@@ -27,10 +27,12 @@ Line through(double x0, double y0, double x1, double y1) {
 }  // namespace
 
 Fit::Fit(Probe probe, const LoaderOptions& loader, bool full)
-    : probe_(std::move(probe)), slots_(slot_count(loader) * (probe_.val_samples > 0 ? 2 : 1)), full_(full) {}
+    : probe_(std::move(probe)), loader_(loader), full_(full) {}
 
 int64_t Fit::slots_at(int64_t batch_size) const {
-  return static_cast<int64_t>(slots_) * slot_bytes(probe_.field_bytes, batch_size);
+  const int64_t batch_bytes = slot_bytes(probe_.field_bytes, batch_size);
+  const int64_t loaders = probe_.val_samples > 0 ? 2 : 1;
+  return loaders * static_cast<int64_t>(slot_count(loader_, batch_bytes)) * batch_bytes;
 }
 
 int64_t Fit::held_at(size_t phase, int64_t micro_batch) const {

@@ -41,7 +41,7 @@ class Fit {
   int64_t slots_at(int64_t batch_size) const;
 
   Probe probe_;
-  size_t slots_ = 0;  // batches of all loaders
+  LoaderOptions loader_;
   bool full_;
 };
 

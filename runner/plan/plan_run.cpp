@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "memory/quantities.hpp"
 #include "memory/reservations.hpp"
-#include "memory/size_text.hpp"
 #include "memory/supervisor.hpp"
 #include "plan/plan_cache.hpp"
 #include "train/signals.hpp"
@@ -71,7 +71,7 @@ std::string start_line(const Plan& plan) {
   const Setting& setting = plan.as_written.setting;
   return "plan: a peak of " + size_text(plan.as_written.prediction.peak_bytes) +
          " is predicted with micro-batches of " + std::to_string(setting.micro_batch) + " (" +
-         (plan.cached ? "probed before" : "probed in " + std::to_string(plan.probe_seconds).substr(0, 4) + " s") + ")";
+         (plan.cached ? "probed before" : "probed in " + time_text(plan.probe_seconds)) + ")";
 }
 
 }  // namespace

@@ -120,12 +120,16 @@ class ProbeRun {
   int64_t expected_at(int64_t size) const {
     const ProbePoint& last = probe_.points.back();
     const int64_t growth = last.held_bytes.back() - probe_.base_bytes;
-    const int64_t slots = static_cast<int64_t>(slots_in_all()) * slot_bytes(probe_.field_bytes, size);
+    const int64_t slots = slots_bytes(size);
     return probe_.base_bytes + growth * size / last.micro_batch + slots;
   }
 
-  size_t slots_in_all() const {
-    return slot_count(setup_.loader_options(true)) + (val_.length() > 0 ? slot_count(setup_.loader_options(false)) : 0);
+  // Of all loaders, with batches of `size` samples.
+  int64_t slots_bytes(int64_t size) const {
+    const int64_t batch_bytes = slot_bytes(probe_.field_bytes, size);
+    const size_t slots = slot_count(setup_.loader_options(true), batch_bytes) +
+                         (val_.length() > 0 ? slot_count(setup_.loader_options(false), batch_bytes) : 0);
+    return static_cast<int64_t>(slots) * batch_bytes;
   }
 
   // False when memory ran out on the way: then there is no point for this size, nor for larger ones.
@@ -171,7 +175,7 @@ class ProbeRun {
     if (val_.length() > 0) val = std::make_unique<Loader>(setup_.source, val_, Normalizer(), options(false, size));
     train.seek(0, 0, /*continuous=*/true);
     if (val) val->seek(0);
-    const int64_t slots = static_cast<int64_t>(slots_in_all()) * slot_bytes(probe_.field_bytes, size);
+    const int64_t slots = slots_bytes(size);
     level_ = 0;
     const auto note = [&](size_t phase) {
       level_ = std::max(level_, held_bytes() - slots);

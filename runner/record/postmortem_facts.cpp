@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 
 #include "memory/growth.hpp"
+#include "record/json_file.hpp"
 #include "record/timestamps.hpp"
 
 namespace headroom {
@@ -68,12 +68,6 @@ void add_resume(Json& json, const fs::path& run) {
   json["run"] = fs::absolute(run, error).lexically_normal().string();
   json["advice"]["resume"] = "headroom run --resume " + run.string();
   json["advice"]["has_checkpoint"] = fs::exists(run / "checkpoints" / "last", error);
-}
-
-Json read_json_file(const fs::path& file) {
-  std::ifstream stream(file);
-  Json json = stream ? Json::parse(stream, nullptr, /*allow_exceptions=*/false) : Json();
-  return json.is_discarded() ? Json() : json;
 }
 
 Json summary_since(const fs::path& run, int64_t started_ms) {

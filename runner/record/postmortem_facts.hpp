@@ -22,9 +22,6 @@ void add_black_box(nlohmann::json& json, const BlackBoxReading& box, std::option
 // "run", and how to go on under "advice".
 void add_resume(nlohmann::json& json, const std::filesystem::path& run);
 
-// null when it is missing or no JSON.
-nlohmann::json read_json_file(const std::filesystem::path& file);
-
 // summary.json, null when it is that of an earlier life of the run: before `started_ms`, when this one's began.
 nlohmann::json summary_since(const std::filesystem::path& run, int64_t started_ms);
 

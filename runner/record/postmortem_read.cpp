@@ -1,6 +1,7 @@
 // What a run's folder tells where its supervisor wrote nothing.
 #include "error.hpp"
 #include "memory/proc_file.hpp"
+#include "record/json_file.hpp"
 #include "record/postmortem.hpp"
 #include "record/postmortem_facts.hpp"
 #include "record/run_folder.hpp"

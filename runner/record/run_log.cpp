@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "record/event_command.hpp"
 #include "record/numbers.hpp"
 #include "record/progress.hpp"
 #include "record/tensorboard.hpp"
@@ -40,7 +41,8 @@ std::string split_and_metric(const std::string& name) {
 
 struct RunLog::Sinks {
   Sinks(const std::filesystem::path& folder, int64_t log_every)
-      : events(folder / "events.jsonl"),
+      : folder(folder),
+        events(folder / "events.jsonl"),
         metrics(folder / "metrics.csv"),
         memory(folder / "memory.jsonl"),
         tensorboard(folder),
@@ -58,9 +60,11 @@ struct RunLog::Sinks {
   }
 
   std::mutex mutex;
+  std::filesystem::path folder;
   LogFile events, metrics, memory;
   TensorBoardFile tensorboard;
   Progress progress;
+  std::unique_ptr<EventCommand> command;
 };
 
 RunLog::RunLog(const RunFolder& folder, int64_t log_every)
@@ -68,12 +72,24 @@ RunLog::RunLog(const RunFolder& folder, int64_t log_every)
 
 RunLog::~RunLog() = default;
 
+void RunLog::send_events_to(const std::string& command) {
+  std::lock_guard lock(sinks_->mutex);
+  sinks_->command = std::make_unique<EventCommand>(
+      command, sinks_->folder, [sinks = sinks_.get()](const std::string& line) { sinks->progress.say(line); });
+}
+
+// REQUIRES: the mutex is held.
+void RunLog::event_line(const std::string& text) {
+  sinks_->events.line(text);
+  if (sinks_->command) sinks_->command->line(text);
+}
+
 void RunLog::event(const std::string& kind, nlohmann::json fields) {
   ordered_json line = stamped();
   line["kind"] = kind;
   append_members(line, fields);
   std::lock_guard lock(sinks_->mutex);
-  sinks_->events.line(text_of(line));
+  event_line(text_of(line));
 }
 
 void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
@@ -89,7 +105,7 @@ void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
             exact_number(value) + "\n";
   }
   std::lock_guard lock(sinks_->mutex);
-  sinks_->events.line(text_of(line));
+  event_line(text_of(line));
   sinks_->metrics.append(rows);
   sinks_->tensorboard.scalars(step, values);
 }

@@ -24,6 +24,9 @@ class RunLog {
   explicit RunLog(const RunFolder& folder, int64_t log_every = 50);
   ~RunLog();
 
+  // Every line of events.jsonl from here on also goes to a program of the user's (event_command.hpp).
+  void send_events_to(const std::string& command);
+
   void event(const std::string& kind, nlohmann::json fields);  // one line of events.jsonl, with time and kind
   // Events, metrics.csv rows, TensorBoard. `step`: optimizer steps taken; `epoch`: the one they were taken in, from 1.
   void scalars(int64_t step, int64_t epoch, const Scalars& values);
@@ -47,6 +50,7 @@ class RunLog {
 
  private:
   struct Sinks;
+  void event_line(const std::string& text);
   std::unique_ptr<Sinks> sinks_;
 };
 

@@ -1,9 +1,8 @@
 #include "report/comparison.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
-
-#include "report/rounding.hpp"
 
 namespace headroom {
 
@@ -27,25 +26,16 @@ bool differs(const ComparedValue& compared) {
 
 bool ended_well(const RunFacts& run) { return run.word("state") == "finished" || run.word("state") == "stopped_early"; }
 
-SameMathematics agreement(const std::vector<RunFacts>& runs, const std::string& identity, std::vector<size_t> same) {
-  SameMathematics found{.identity = identity, .runs = std::move(same), .metric = ""};
-  const RunFacts& first = runs[found.runs.front()];
-  for (const size_t number : found.runs)
-    found.tolerance = std::max(found.tolerance, rounding_tolerance(runs[number].word("precision")));
-  for (const std::string& metric : first.metrics()) {
-    bool all = true;
-    for (const size_t number : found.runs) {
-      const auto value = runs[number].numbers.find(metric);
-      if (value == runs[number].numbers.end()) {
-        all = false;
-        continue;
-      }
-      const double difference = relative_difference(first.numbers.at(metric), value->second);
-      if (difference > found.difference) found.difference = difference, found.metric = metric;
-    }
-    found.compared += all ? 1 : 0;
+SameMathematics same_mathematics(const std::vector<RunFacts>& runs, const std::string& identity,
+                                 std::vector<size_t> same) {
+  std::vector<Metrics> metrics;
+  double tolerance = 0;
+  for (const size_t number : same) {
+    Metrics& of_run = metrics.emplace_back();
+    for (const std::string& metric : runs[number].metrics()) of_run[metric] = runs[number].numbers.at(metric);
+    tolerance = std::max(tolerance, rounding_tolerance(runs[number].word("precision")));
   }
-  return found;
+  return {.identity = identity, .runs = std::move(same), .agreement = agreement_of(metrics, tolerance)};
 }
 
 }  // namespace
@@ -71,7 +61,7 @@ Comparison compare_runs(const std::vector<RunFacts>& runs) {
       by_identity[runs[i].word("identity") + " at step " + runs[i].text("steps")].push_back(i);
   }
   for (const auto& [identity, same] : by_identity) {
-    if (same.size() > 1) comparison.identities.push_back(agreement(runs, identity, same));
+    if (same.size() > 1) comparison.identities.push_back(same_mathematics(runs, identity, same));
   }
   return comparison;
 }
@@ -93,13 +83,8 @@ nlohmann::json Comparison::json(const std::vector<RunFacts>& runs) const {
     }
   }
   for (const SameMathematics& group : identities) {
-    same.push_back({{"identity", group.identity},
-                    {"runs", group.runs},
-                    {"metric", group.metric},
-                    {"largest_difference", group.difference},
-                    {"tolerance", group.tolerance},
-                    {"compared", group.compared},
-                    {"agree", group.agree()}});
+    Json& json = same.emplace_back(group.agreement.json());
+    json.update({{"identity", group.identity}, {"runs", group.runs}});
   }
   return {{"runs", folders},
           {"settings", table(settings)},

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/agreement.hpp"
 #include "report/run_facts.hpp"
 
 namespace headroom {
@@ -18,11 +19,7 @@ struct ComparedValue {
 struct SameMathematics {
   std::string identity;
   std::vector<size_t> runs;  // their numbers
-  std::string metric;        // the one that differs most, "" where all are equal
-  double difference = 0;     // its largest relative difference
-  double tolerance = 0;      // what rounding may make of it
-  int64_t compared = 0;      // metrics that all of them have
-  bool agree() const { return difference <= tolerance; }
+  Agreement agreement;
 };
 
 struct Comparison {

@@ -5,8 +5,8 @@
 
 #include "memory/black_box.hpp"
 #include "memory/growth.hpp"
+#include "record/json_file.hpp"
 #include "record/postmortem.hpp"
-#include "record/postmortem_facts.hpp"
 #include "record/timestamps.hpp"
 
 namespace headroom {

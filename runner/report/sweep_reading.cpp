@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "error.hpp"
-#include "record/postmortem_facts.hpp"
+#include "record/json_file.hpp"
 
 namespace headroom {
 
@@ -45,8 +45,10 @@ SweptTrial trial_of(const Json& json) {
   trial.predicted_peak_bytes = amount_at(json, "predicted_peak_bytes");
   trial.samples_per_second = amount_at(json, "samples_per_second");
   trial.train_seconds = amount_at(json, "train_seconds");
-  trial.micro_batch =
-      static_cast<int64_t>(amount_at(json, "retry_micro_batch").value_or(amount_at(json, "micro_batch").value_or(0)));
+  const auto retry = json.find("retry");
+  const Json& last = retry != json.end() && retry->is_object() ? *retry : json;
+  trial.micro_batch = static_cast<int64_t>(amount_at(last, "micro_batch").value_or(0));
+  trial.epochs = static_cast<int64_t>(amount_at(json, "epochs").value_or(0));
   return trial;
 }
 
@@ -54,15 +56,6 @@ std::optional<double> number_of(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-// results.json names the best but not the direction: whatever beats it tells.
-bool lower_wins(const std::vector<SweptTrial>& trials) {
-  const auto best = std::find_if(trials.begin(), trials.end(), [](const auto& trial) { return trial.is_best; });
-  if (best == trials.end() || !best->metric) return true;
-  return std::none_of(trials.begin(), trials.end(), [&](const SweptTrial& trial) {
-    return trial.state == "finished" && trial.metric && *trial.metric < *best->metric;
-  });
 }
 
 }  // namespace
@@ -114,7 +107,8 @@ SweepReading read_sweep(const fs::path& folder) {
     }
     sweep.trials.push_back(std::move(trial));
   }
-  sweep.lower_wins = lower_wins(sweep.trials);
+  sweep.lower_wins = word_at(results, "better") != "higher";
+  sweep.scheduling_ms = number_at(results, "scheduling_ms");
   return sweep;
 }
 

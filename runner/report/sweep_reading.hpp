@@ -15,7 +15,7 @@ struct SweptTrial {
   std::string run;                                            // its run's folder, below the sweep's; "": none
   std::vector<std::pair<std::string, std::string>> settings;  // key and value, by key
   std::optional<double> metric, peak_bytes, predicted_peak_bytes, samples_per_second, train_seconds;
-  int64_t micro_batch = 0;
+  int64_t micro_batch = 0, epochs = 0;  // 0: not known
   bool is_best = false;
 
   std::string setting(const std::string& key) const;  // "" where it has none
@@ -27,6 +27,7 @@ struct SweepReading {
   std::vector<std::string> keys;  // that were swept
   nlohmann::json counts, identities;
   bool lower_wins = true;
+  std::optional<double> scheduling_ms;  // a trial
 
   // The values a key took: numbers in rising order, others as they came.
   std::vector<std::string> values_of(const std::string& key) const;

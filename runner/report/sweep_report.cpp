@@ -28,6 +28,8 @@ std::string amount(const std::optional<double>& value, Quantity quantity) {
 // Why there is no figure: "infeasible, 1.2 GiB".
 std::string words_of(const SweptTrial& trial) {
   const bool tells_peak = trial.state == "infeasible" || trial.state == "pruned";
+  if ((trial.state == "dropped" || trial.state == "paused") && trial.epochs > 0)
+    return trial.state + ", epoch " + std::to_string(trial.epochs);
   return trial.state +
          (tells_peak && trial.predicted_peak_bytes ? ", " + amount(trial.predicted_peak_bytes, Quantity::bytes) : "");
 }
@@ -203,7 +205,9 @@ std::string heading(const SweepReading& sweep) {
   for (const auto& [state, count] : sweep.counts.items())
     counts += (counts.empty() ? "" : ", ") + text_of_json(state, count) + " " + state;
   std::string html = element("h1", "", escape_html(sweep.name)) + "\n<p>sweep of " +
-                     std::to_string(sweep.trials.size()) + " trials: " + escape_html(counts) + "</p>\n";
+                     std::to_string(sweep.trials.size()) + " trials: " + escape_html(counts);
+  if (sweep.scheduling_ms) html += "; scheduling took " + short_number(*sweep.scheduling_ms) + " ms a trial";
+  html += "</p>\n";
   std::string tiles;
   const SweptTrial *lightest = nullptr, *fastest = nullptr;
   for (const SweptTrial& trial : sweep.trials) {

@@ -26,7 +26,7 @@ bool is_one_of(std::string_view key, const std::array<std::string_view, Count>& 
 constexpr std::array beside_memory = std::to_array<std::string_view>(
     {"experiment.seed", "experiment.metric", "experiment.better", "train.epochs", "train.max_steps", "train.log_every",
      "train.optimizer.lr", "train.optimizer.weight_decay", "train.optimizer.betas", "train.optimizer.eps",
-     "train.schedule", "train.early_stop", "train.on_nonfinite", "eval", "checkpoint", "init", "memory.limit",
+     "train.schedule", "train.early_stop", "train.on_nonfinite", "eval", "checkpoint", "record", "init", "memory.limit",
      "memory.wait"});
 
 // A plan's table has a row for each; the accumulation alone costs nothing.

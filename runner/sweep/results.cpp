@@ -7,8 +7,8 @@
 
 #include "memory/size_text.hpp"
 #include "record/numbers.hpp"
-#include "report/rounding.hpp"
 #include "report/sweep_report.hpp"
+#include "report/text_table.hpp"
 
 namespace headroom {
 
@@ -16,19 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-// Every metric of every trial against the first one's.
-void compare(IdentityGroup& group, const std::vector<Json>& metrics) {
-  for (const auto& [name, value] : metrics.front().items()) {
-    for (const Json& other : metrics) {
-      if (!value.is_number() || !other.contains(name) || !other[name].is_number()) continue;
-      const double difference = relative_difference(value.get<double>(), other[name].get<double>());
-      if (difference < group.largest_difference || (difference == 0 && !group.metric.empty())) continue;
-      group.largest_difference = difference;
-      group.metric = name;
-    }
-  }
-}
 
 Json trial_json(const TrialResult& result) {
   Json set = Json::object();
@@ -55,18 +42,6 @@ Json trial_json(const TrialResult& result) {
   return json;
 }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? "\"\"" : std::string(1, c);
-  return result + "\"";
-}
-
-std::string padded(const std::string& text, size_t width, bool left) {
-  const std::string blanks(width > text.size() ? width - text.size() : 0, ' ');
-  return left ? text + blanks : blanks + text;
-}
-
 std::vector<std::string> cells_of(const TrialResult& result, bool best) {
   const TrialRun& run = result.run;
   const bool measured = !run.identity.empty();
@@ -74,6 +49,8 @@ std::vector<std::string> cells_of(const TrialResult& result, bool best) {
   std::string peak = measured ? size_text(run.peak_bytes) : "";
   if (!measured && predicted > 0) peak = "(" + size_text(predicted) + ")";
   std::string state(state_name(result.state));
+  if (result.state == TrialState::paused || result.state == TrialState::dropped)
+    state += ", epoch " + std::to_string(run.epochs);
   if (result.record.retry_micro_batch > 0) state += ", micro-batch " + std::to_string(result.record.retry_micro_batch);
   return {(best ? "* " : "  ") + result.trial->id, state, peak, measured ? short_number(run.samples_per_second) : "",
           run.metric ? short_number(*run.metric) : ""};
@@ -98,10 +75,10 @@ std::string identity_lines(const std::vector<IdentityGroup>& groups) {
   for (const IdentityGroup& group : groups) {
     text += std::to_string(group.trials.size()) + " trials of one identity, " + group.identity.substr(0, 8) + " (" +
             group.trials.front() + ", ...): ";
-    text += group.largest_difference == 0
-                ? std::string("equal metrics")
-                : group.metric + " differs by at most " + short_number(group.largest_difference);
-    text += group.agrees() ? "\n" : ", more than rounding explains (" + short_number(group.tolerance) + ")\n";
+    const Agreement& found = group.agreement;
+    text += found.metric.empty() ? std::string("equal metrics")
+                                 : found.metric + " differs by at most " + short_number(found.largest_difference);
+    text += found.agrees() ? "\n" : ", more than rounding explains (" + short_number(found.tolerance) + ")\n";
   }
   return text;
 }
@@ -135,21 +112,19 @@ std::vector<IdentityGroup> compare_identities(const fs::path& sweep, const std::
   std::vector<IdentityGroup> groups;
   for (const auto& [identity, members] : by_identity) {
     if (members.size() < 2) continue;
-    IdentityGroup group{.identity = identity, .trials = {}, .metric = {}};
-    group.tolerance = rounding_tolerance(members.front()->run.precision);
-    std::vector<Json> metrics;
+    IdentityGroup& group = groups.emplace_back(IdentityGroup{.identity = identity, .trials = {}, .agreement = {}});
+    std::vector<Metrics> metrics;
     for (const TrialResult* member : members) {
       group.trials.push_back(member->trial->id);
       metrics.push_back(TrialFolder(sweep, member->trial->id).metrics());
     }
-    compare(group, metrics);
-    groups.push_back(std::move(group));
+    group.agreement = agreement_of(metrics, rounding_tolerance(members.front()->run.precision));
   }
   return groups;
 }
 
 Json results_json(const SweepPlan& plan, const std::vector<TrialResult>& results,
-                  const std::vector<IdentityGroup>& groups) {
+                  const std::vector<IdentityGroup>& groups, std::optional<double> scheduling_ms) {
   Json json = {{"format", 1},
                {"name", plan.name},
                {"file", plan.file},
@@ -160,60 +135,55 @@ Json results_json(const SweepPlan& plan, const std::vector<TrialResult>& results
                {"best", nullptr},
                {"identities", Json::array()},
                {"counts", Json::object()}};
+  if (scheduling_ms) json["scheduling_ms"] = *scheduling_ms;
+  if (plan.halving.is_on()) json["rung_epochs"] = plan.halving.rung_epochs;
   for (const TrialResult& result : results) {
     json["trials"].push_back(trial_json(result));
     const std::string state(state_name(result.state));
     json["counts"][state] = json["counts"].value(state, 0) + 1;
   }
-  if (const TrialResult* best = best_of(results)) json["best"] = best->trial->id;
+  if (const TrialResult* best = best_of(results)) {
+    json["best"] = best->trial->id;
+    json["better"] = best->run.lower_wins ? "lower" : "higher";
+  }
   for (const IdentityGroup& group : groups) {
-    json["identities"].push_back({{"identity", group.identity},
-                                  {"trials", group.trials},
-                                  {"metric", group.metric},
-                                  {"largest_difference", group.largest_difference},
-                                  {"tolerance", group.tolerance},
-                                  {"agrees", group.agrees()}});
+    Json& entry = json["identities"].emplace_back(group.agreement.json());
+    entry.update({{"identity", group.identity}, {"trials", group.trials}});
   }
   return json;
 }
 
 std::string results_csv(const SweepPlan& plan, const std::vector<TrialResult>& results) {
   std::string text = "trial,state";
-  for (const auto& [key, value] : plan.trials.front().settings) text += "," + quoted(key);
-  text += "," + quoted(plan.metric) + ",peak_bytes,predicted_peak_bytes,limit_bytes,micro_batch,samples_per_second," +
+  for (const auto& [key, value] : plan.trials.front().settings) text += "," + csv_field(key);
+  text += "," + csv_field(plan.metric) +
+          ",peak_bytes,predicted_peak_bytes,limit_bytes,micro_batch,samples_per_second," +
           "train_seconds,epochs,steps,identity,why\n";
   const auto number = [](int64_t value) { return value > 0 ? std::to_string(value) : std::string(); };
   for (const TrialResult& result : results) {
     const TrialRun& run = result.run;
     const TrialRecord& record = result.record;
-    text += quoted(result.trial->id) + "," + std::string(state_name(result.state));
-    for (const auto& [key, value] : result.trial->settings) text += "," + quoted(value);
+    text += csv_field(result.trial->id) + "," + std::string(state_name(result.state));
+    for (const auto& [key, value] : result.trial->settings) text += "," + csv_field(value);
     text += "," + (run.metric ? exact_number(*run.metric) : "") + "," + number(run.peak_bytes) + "," +
             number(record.predicted_peak_bytes) + "," + number(record.limit_bytes) + "," +
             number(record.retry_micro_batch > 0 ? record.retry_micro_batch : record.micro_batch) + "," +
             (run.samples_per_second > 0 ? exact_number(run.samples_per_second) : "") + "," +
             (run.seconds > 0 ? exact_number(run.seconds) : "") + "," + number(run.epochs) + "," + number(run.steps) +
-            "," + run.identity + "," + quoted(record.why) + "\n";
+            "," + run.identity + "," + csv_field(record.why) + "\n";
   }
   return text;
 }
 
 std::string results_text(const SweepPlan& plan, const std::vector<TrialResult>& results,
-                         const std::vector<IdentityGroup>& groups) {
+                         const std::vector<IdentityGroup>& groups, std::optional<double> scheduling_ms) {
   const TrialResult* best = best_of(results);
-  std::vector<std::vector<std::string>> rows{{"  trial", "state", "peak", "samples/s", plan.metric}};
-  for (const TrialResult& result : results) rows.push_back(cells_of(result, &result == best));
-  std::vector<size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += (i > 0 ? "  " : "") + padded(row[i], widths[i], i < 2);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  text += "\n" + counts_text(results) + "\n";
+  TextTable table({"  trial", "state", "peak", "samples/s", plan.metric}, 2, /*free_end=*/false);
+  for (const TrialResult& result : results) table.add(cells_of(result, &result == best));
+  std::string text = table.text();
+  text += "\n" + counts_text(results);
+  if (scheduling_ms) text += "; scheduling took " + short_number(*scheduling_ms) + " ms a trial";
+  text += "\n";
   for (const TrialResult& result : results) {
     if (!result.record.why.empty())
       text += result.trial->id + " " + std::string(state_name(result.state)) + ": " + result.record.why + "\n";
@@ -225,12 +195,13 @@ std::string results_text(const SweepPlan& plan, const std::vector<TrialResult>& 
   return text;
 }
 
-std::string write_results(const fs::path& sweep, const SweepPlan& plan, const std::vector<TrialResult>& results) {
+std::string write_results(const fs::path& sweep, const SweepPlan& plan, const std::vector<TrialResult>& results,
+                          std::optional<double> scheduling_ms) {
   const auto groups = compare_identities(sweep, results);
-  write_file_atomically(sweep / "results.json", results_json(plan, results, groups).dump(2) + "\n");
+  write_file_atomically(sweep / "results.json", results_json(plan, results, groups, scheduling_ms).dump(2) + "\n");
   write_file_atomically(sweep / "results.csv", results_csv(plan, results));
   write_sweep_report(sweep);
-  return results_text(plan, results, groups);
+  return results_text(plan, results, groups, scheduling_ms);
 }
 
 }  // namespace headroom

@@ -3,9 +3,11 @@
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "report/agreement.hpp"
 #include "sweep/sweep_folder.hpp"
 
 namespace headroom {
@@ -24,27 +26,24 @@ TrialState state_on_disk(const TrialRecord& record, const TrialRun& run);
 // The best of those finished, by the experiment's metric; nullptr without any.
 const TrialResult* best_of(const std::vector<TrialResult>& results);
 
-// Runs of one identity have the same mathematics, so their metrics are equal up to rounding. `metrics_of` gives the
-// scalars of a trial.
+// Finished trials with the same mathematics, so that their metrics should be equal up to rounding.
 struct IdentityGroup {
   std::string identity;
   std::vector<std::string> trials;
-  std::string metric;             // the one that differs most
-  double largest_difference = 0;  // of it, relative
-  double tolerance = 0;           // that rounding explains
-  bool agrees() const { return largest_difference <= tolerance; }
+  Agreement agreement;
 };
 std::vector<IdentityGroup> compare_identities(const std::filesystem::path& sweep,
                                               const std::vector<TrialResult>& results);
 
+// `scheduling_ms`: what the sweep itself took for each trial it started, beside the start of the process.
 nlohmann::json results_json(const SweepPlan& plan, const std::vector<TrialResult>& results,
-                            const std::vector<IdentityGroup>& groups);
+                            const std::vector<IdentityGroup>& groups, std::optional<double> scheduling_ms = {});
 std::string results_csv(const SweepPlan& plan, const std::vector<TrialResult>& results);
 std::string results_text(const SweepPlan& plan, const std::vector<TrialResult>& results,
-                         const std::vector<IdentityGroup>& groups);
+                         const std::vector<IdentityGroup>& groups, std::optional<double> scheduling_ms = {});
 
 // Writes results.json, results.csv and report.html into the sweep's folder and returns the text.
 std::string write_results(const std::filesystem::path& sweep, const SweepPlan& plan,
-                          const std::vector<TrialResult>& results);
+                          const std::vector<TrialResult>& results, std::optional<double> scheduling_ms);
 
 }  // namespace headroom

@@ -2,11 +2,12 @@
 
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <fcntl.h>
-#include <fstream>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "record/json_file.hpp"
 #include "record/output_file.hpp"
 
 namespace headroom {
@@ -16,15 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::array state_names = std::to_array<std::string_view>(
-    {"waiting", "planning", "running", "stopping", "interrupted", "finished", "failed", "infeasible", "pruned"});
-
-Json read_json_file(const fs::path& path) {
-  std::ifstream file(path);
-  if (!file) return {};
-  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  return json.is_discarded() ? Json() : json;
-}
+constexpr std::array state_names =
+    std::to_array<std::string_view>({"waiting", "planning", "running", "stopping", "interrupted", "paused", "finished",
+                                     "dropped", "failed", "infeasible", "pruned"});
 
 TrialState state_of(const std::string& name) {
   for (size_t i = 0; i < state_names.size(); ++i) {
@@ -59,6 +54,12 @@ std::string_view state_name(TrialState state) { return state_names.at(static_cas
 
 bool is_end(TrialState state) { return state >= TrialState::finished; }
 
+bool is_active(TrialState state) {
+  return state == TrialState::planning || state == TrialState::running || state == TrialState::settling;
+}
+
+bool is_open(TrialState state) { return state == TrialState::waiting || state == TrialState::interrupted; }
+
 Json TrialRecord::json() const {
   Json json = {{"format", 1}};
   if (decided) json.update({{"state", state_name(*decided)}, {"why", why}, {"exit_code", exit_code}});
@@ -66,6 +67,7 @@ Json TrialRecord::json() const {
   if (limit_bytes > 0) json["limit_bytes"] = limit_bytes;
   if (micro_batch > 0) json["micro_batch"] = micro_batch;
   if (retry_micro_batch > 0) json["retry"] = {{"micro_batch", retry_micro_batch}, {"because", retry_because}};
+  if (!rung_metrics.empty()) json["rung_metrics"] = rung_metrics;
   return json;
 }
 
@@ -81,6 +83,8 @@ TrialRecord TrialRecord::from_json(const Json& json) {
     json["retry"].at("micro_batch").get_to(record.retry_micro_batch);
     json["retry"].at("because").get_to(record.retry_because);
   }
+  for (const Json& metric : json.value("rung_metrics", Json::array()))
+    record.rung_metrics.push_back(metric.is_null() ? NAN : metric.get<double>());
   return record;
 }
 
@@ -126,9 +130,15 @@ TrialRun TrialFolder::run() const {
   return run;
 }
 
-Json TrialFolder::metrics() const {
+Metrics TrialFolder::metrics() const {
   const Json summary = read_json_file(newest_run() / "summary.json");
-  return summary.is_object() && summary.contains("metrics") ? summary["metrics"] : Json::object();
+  Metrics metrics;
+  if (!summary.is_object()) return metrics;
+  const Json values = summary.value("metrics", Json::object());
+  for (const auto& [name, value] : values.items()) {
+    if (value.is_number()) metrics[name] = value;
+  }
+  return metrics;
 }
 
 int TrialFolder::try_lock() const {
@@ -151,9 +161,11 @@ Json SweepPlan::json() const {
   for (const fs::path& dir : plugin_dirs) dirs.push_back(dir.string());
   std::vector<std::string> keys;
   for (const auto& [key, value] : trials.empty() ? Settings() : trials.front().settings) keys.push_back(key);
-  return {{"format", 1},        {"name", name}, {"keys", keys},        {"file", file},
-          {"metric", metric},   {"set", set},   {"plugin_dirs", dirs}, {"jobs", jobs},
-          {"threads", threads}, {"plan", plan}, {"limit", limit},      {"trials", list}};
+  Json json = {{"format", 1},        {"name", name}, {"keys", keys},        {"file", file},
+               {"metric", metric},   {"set", set},   {"plugin_dirs", dirs}, {"jobs", jobs},
+               {"threads", threads}, {"plan", plan}, {"limit", limit},      {"trials", list}};
+  if (halving.is_on()) json["halving"] = {{"rung_epochs", halving.rung_epochs}, {"reduction", halving.reduction}};
+  return json;
 }
 
 SweepPlan SweepPlan::from_json(const Json& json) {
@@ -168,6 +180,10 @@ SweepPlan SweepPlan::from_json(const Json& json) {
   json.at("limit").get_to(plan.limit);
   for (const std::string& dir : json.at("plugin_dirs").get<std::vector<std::string>>())
     plan.plugin_dirs.emplace_back(dir);
+  if (json.contains("halving")) {
+    json["halving"].at("rung_epochs").get_to(plan.halving.rung_epochs);
+    json["halving"].at("reduction").get_to(plan.halving.reduction);
+  }
   for (const Json& entry : json.at("trials")) {
     Trial trial{.id = entry.at("id"), .settings = {}, .choices = {}};
     for (const auto& key : json.at("keys"))

@@ -11,13 +11,29 @@
 #include <vector>
 
 #include "record/run_folder.hpp"
+#include "report/agreement.hpp"
+#include "sweep/halving.hpp"
 #include "sweep/trials.hpp"
 
 namespace headroom {
 
-enum class TrialState { waiting, planning, running, settling, interrupted, finished, failed, infeasible, pruned };
+enum class TrialState {
+  waiting,
+  planning,
+  running,
+  settling,
+  interrupted,
+  paused,  // at the end of a rung
+  finished,
+  dropped,  // at the end of a rung, where others went on
+  failed,
+  infeasible,
+  pruned,
+};
 std::string_view state_name(TrialState state);
-bool is_end(TrialState state);
+bool is_end(TrialState state);     // nothing more comes of it
+bool is_active(TrialState state);  // a process works on it
+bool is_open(TrialState state);    // it is to be started
 
 // What the sweep itself knows of a trial.
 struct TrialRecord {
@@ -28,6 +44,7 @@ struct TrialRecord {
   int64_t micro_batch = 0;                            // planned; 0: not known
   int64_t retry_micro_batch = 0;                      // it ran out of memory once and goes on with this; 0: it did not
   std::string retry_because;
+  std::vector<double> rung_metrics;  // the best experiment.metric at the end of each rung reached; NaN: none
 
   nlohmann::json json() const;
   static TrialRecord from_json(const nlohmann::json& json);  // nlohmann::json::exception
@@ -61,8 +78,7 @@ class TrialFolder {
   // The run that was begun or gone on with last.
   std::filesystem::path newest_run() const;
   TrialRun run() const;
-  // Scalars of its summary's metrics: ("val/loss", 0.1).
-  nlohmann::json metrics() const;
+  Metrics metrics() const;  // of its summary: ("val/loss", 0.1)
 
   // Held until whoever has it, and all its children that inherited it, are gone. -1: somebody holds it.
   int try_lock() const;
@@ -79,7 +95,8 @@ struct SweepPlan {
   int jobs = 1, threads = 1;                       // trials at once, and compute threads of each
   bool plan = true;                                // predict memory first
   std::string limit;                               // memory.limit of the experiment
-  std::vector<Trial> trials;                       // without choices
+  Halving halving;
+  std::vector<Trial> trials;  // without choices
 
   nlohmann::json json() const;
   static SweepPlan from_json(const nlohmann::json& json);  // nlohmann::json::exception

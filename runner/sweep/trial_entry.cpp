@@ -1,5 +1,6 @@
 #include "sweep/trial_entry.hpp"
 
+#include <algorithm>
 #include <unistd.h>
 #include <utility>
 
@@ -75,6 +76,11 @@ RunningRow TrialEntry::row() {
     row.speed = short_number(static_cast<double>((box->step - seen_step) * shape.window()) / seconds) + " samples/s";
   row.held = size_text(box->records.back().held_bytes);
   return row;
+}
+
+size_t count(const std::vector<TrialEntry>& entries, bool (*is_such)(TrialState)) {
+  return static_cast<size_t>(
+      std::ranges::count_if(entries, [&](const TrialEntry& entry) { return is_such(entry.result.state); }));
 }
 
 }  // namespace headroom

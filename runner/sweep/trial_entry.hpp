@@ -25,6 +25,7 @@ struct TrialEntry {
   std::chrono::steady_clock::time_point seen_at = {};
   int64_t seen_step = -1;  // of the black box, when it was first looked at
   int restarts = 0, plans = 0;
+  size_t rung = 0;         // that it may go to
   std::string checkpoint;  // that the last attempt left
 
   const std::string& id() const { return result.trial->id; }
@@ -41,5 +42,7 @@ struct TrialEntry {
   bool has_begun() const;
   RunningRow row();
 };
+
+size_t count(const std::vector<TrialEntry>& entries, bool (*is_such)(TrialState));
 
 }  // namespace headroom

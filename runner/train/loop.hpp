@@ -24,7 +24,8 @@ class TrainingLoop {
   TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, RunMemory& memory, Normalizer normalizer);
 
   void resume(const LoadedCheckpoint& checkpoint);
-  void begin_with(const PlannedStart& planned);  // a new run, with the micro-batch of its plan
+  void stop_after(int64_t epochs) { until_epoch_ = epochs; }  // run() returns resumable then; 0: never
+  void begin_with(const PlannedStart& planned);               // a new run, with the micro-batch of its plan
   Exit run();
 
   const Position& position() const { return position_; }
@@ -43,10 +44,7 @@ class TrainingLoop {
   Gradients accumulate(uint64_t end);                          // of the window up to `end`, divided and clipped
   bool try_to_accumulate(uint64_t end, Gradients& gradients);  // false: memory ran out, begin again
   void not_finite(double loss, double norm);
-  void report_step(double loss, double lr, double norm);
   void register_rungs();
-  void report_memory();
-  void report_shortage(const Shortage& shortage, const std::string& action);
   bool evaluate_epoch();  // false: stopped by a signal
   bool judge();           // is this the best so far?
   void finish_epoch();
@@ -54,6 +52,12 @@ class TrainingLoop {
   void save_when_due();
   bool done() const;
   int64_t windows_done() const;  // of the current epoch
+
+  // loop_reports.cpp
+  void report_step(double loss, double lr, double norm);
+  void report_epoch();
+  void report_memory();
+  void report_shortage(const Shortage& shortage, const std::string& action);
 
   Setup& setup_;
   const Experiment& experiment_;
@@ -70,6 +74,7 @@ class TrainingLoop {
   LeakWatch leaks_;
   RungRegistration smaller_batches_, stop_;  // of the pressure ladder
   bool must_stop_ = false;
+  int64_t until_epoch_ = 0;
   Schedule schedule_;
   StepSums epoch_sums_, interval_sums_;
   MetricSample sample_;  // of the epoch's batches

@@ -1,5 +1,7 @@
 #include "train/shortage.hpp"
 
+#include <c10/util/Exception.h>
+#include <new>
 #include <vector>
 
 #include "memory/budget.hpp"
@@ -83,6 +85,19 @@ std::string Advice::warning(const LedgerReading& ledger) const {
   if (owner == Owner::parameters || owner == Owner::gradients || owner == Owner::optimizer) knob = "model.options";
   return "memory is above 90 %: of this run's share the " + std::string(owner_name(owner)) + " hold most, " +
          size_text(ledger.live_bytes[largest]) + "; the knob for them is " + knob;
+}
+
+std::function<void()> within_memory(std::function<void()> action) {
+  return [action = std::move(action)] {
+    try {
+      return action();
+    } catch (const c10::OutOfMemoryError&) {
+    } catch (const std::bad_alloc&) {
+    }
+    const Shortage shortage = Shortage::now("setting up", 0);
+    throw Error(Exit::does_not_fit, "memory",
+                shortage.text() + ": " + shortage.figures() + "`headroom limits` shows what there is");
+  };
 }
 
 void Advice::give_up(const Shortage& shortage) const {

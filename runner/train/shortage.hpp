@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "config/experiment.hpp"
@@ -23,6 +24,9 @@ struct Shortage {
   std::string text() const;     // "no memory for forward with a micro-batch of 1"
   std::string figures() const;  // "2.0 MiB more were asked for under the limit ...; held: ..."
 };
+
+// `action`, with Error(does_not_fit) for memory that ran out where nothing can be repeated and no experiment is known.
+std::function<void()> within_memory(std::function<void()> action);
 
 // Knows the experiment's knobs, and which of them would help.
 class Advice {

@@ -189,6 +189,7 @@ Exit train(const TrainRequest& request) {
   write_file_atomically(folder.path() / "experiment.toml", setup.resolved_toml());
 
   RunLog log(folder, experiment.train.log_every);
+  if (!experiment.record.events_to.empty()) log.send_events_to(experiment.record.events_to);
   announce(setup, log);
   log.say(memory.line());
   if (planned) log.say(planned->line);
@@ -227,6 +228,7 @@ Exit train(const TrainRequest& request) {
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
                  [&] { made.emplace(setup, folder, log, memory, normalizer); });
   TrainingLoop& loop = *made;
+  loop.stop_after(request.until_epoch);
   if (checkpoint) {
     loop.resume(*checkpoint);
     checkpoint.reset();

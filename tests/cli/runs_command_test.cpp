@@ -63,7 +63,7 @@ TEST_F(RunsCommand, ShowsComparesAndExportsByTheEndOfAName) {
   EXPECT_THAT(compared.out,
               HasSubstr("val/loss differs by 0.03846 of itself, BEYOND the 0.001 that rounding may make"));
   EXPECT_FALSE(
-      Json::parse(headroom({"runs", "compare", a, b, "--json"}).out).at("identities")[0].at("agree").get<bool>());
+      Json::parse(headroom({"runs", "compare", a, b, "--json"}).out).at("identities")[0].at("agrees").get<bool>());
   EXPECT_THAT(headroom({"runs", "export", a, "--csv"}).out, HasSubstr("\n20,1,0.05,0.001,0.5,0.3\n"));
   EXPECT_THAT(headroom({"runs", "export", b, "--jsonl"}).out, HasSubstr("\"val/loss\":0.31"));
   EXPECT_EQ(headroom({"runs", "export", b}).exit_code, 2);

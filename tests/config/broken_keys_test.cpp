@@ -86,7 +86,7 @@ const BrokenFile cases[] = {
      "[config] FILE: a key has more than 64 dotted parts; experiment files need at most four"},
     {"NothingLikeIt", required_keys + "[zzzzzzzzzz]\nx = true\n",
      "[config] FILE:4:2: unknown key zzzzzzzzzz; a file may hold experiment, model, data, train, eval, checkpoint, "
-     "metrics, memory, init, rescue or sweep"},
+     "metrics, memory, record, init, rescue or sweep"},
 };
 
 class BrokenKeys : public testing::TestWithParam<BrokenFile> {};

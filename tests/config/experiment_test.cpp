@@ -35,6 +35,7 @@ stages = [{ a = 1, b = [1.5, 2.0] }, { a = 2 }]
 source = "s"
 num_workers = 5
 prefetch_factor = 7
+prefetch_size = "3 MiB"
 persistent_workers = false
 pin_memory = true
 normalize = "sampled"
@@ -94,6 +95,9 @@ empty_cache_every_eval = 4
 gc_every = 25
 log_every = 9
 
+[record]
+events_to = "cat > /dev/null"
+
 [init]
 from = "/weights"
 map = { "old." = "new.", "" = "x" }
@@ -144,6 +148,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.data.source, "s");
   EXPECT_EQ(e.data.num_workers, 5);
   EXPECT_EQ(e.data.prefetch_factor, 7);
+  EXPECT_EQ(e.data.prefetch_size_bytes, 3 << 20);
   EXPECT_FALSE(e.data.persistent_workers);
   EXPECT_TRUE(e.data.pin_memory);
   EXPECT_EQ(e.data.normalize, "sampled");
@@ -201,6 +206,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.memory.empty_cache_every_eval, 4);
   EXPECT_EQ(e.memory.gc_every, "25");
   EXPECT_EQ(e.memory.log_every, 9);
+  EXPECT_EQ(e.record.events_to, "cat > /dev/null");
   EXPECT_EQ(e.init.from, "/weights");
   const StringsByName map = {{"", "x"}, {"old.", "new."}};
   EXPECT_EQ(e.init.map, map);
@@ -310,9 +316,9 @@ TEST(Write, EveryKeyIsWritten) {
 
 TEST(Write, KeysStandInTheOrderOfTheirTable) {
   const std::string text = written(loaded(everything));
-  const char* order[] = {"[experiment]", "[model]", "[model.options]", "[data]",       "[data.options]",
-                         "[data.synth]", "[train]", "[eval]",          "[checkpoint]", "[metrics]",
-                         "[memory]",     "[init]",  "[rescue]",        "[sweep]"};
+  const char* order[] = {"[experiment]", "[model]",  "[model.options]", "[data]",       "[data.options]",
+                         "[data.synth]", "[train]",  "[eval]",          "[checkpoint]", "[metrics]",
+                         "[memory]",     "[record]", "[init]",          "[rescue]",     "[sweep]"};
   size_t last = 0;
   for (const char* header : order) {
     const size_t at = text.find(std::string("\n") + header + "\n");

@@ -58,8 +58,8 @@ TEST(Keys, SectionsAreKnownByTheirKeys) {
   EXPECT_TRUE(is_section("train.optimizer"));
   EXPECT_FALSE(is_section("train.epochs"));
   EXPECT_FALSE(is_section("trai"));
-  const std::vector<std::string> sections = {"experiment", "model",  "data", "train",  "eval", "checkpoint",
-                                             "metrics",    "memory", "init", "rescue", "sweep"};
+  const std::vector<std::string> sections = {"experiment", "model",  "data",   "train", "eval",   "checkpoint",
+                                             "metrics",    "memory", "record", "init",  "rescue", "sweep"};
   EXPECT_EQ(names_under(""), sections);
   const std::vector<std::string> splits = {"train", "val", "test", "seed"};
   EXPECT_EQ(names_under("data.split"), splits);

@@ -400,7 +400,7 @@ TEST(Loader, InTheMiddleOfAnEpochItKeepsOneSlot) {
   for (const int workers : {0, 2}) {
     Loader loader(source, train(*source), {}, options(workers));
     loader.seek(0);
-    const int64_t slot = read_ledger().live(Owner::batches) / static_cast<int64_t>(slot_count(options(workers)));
+    const int64_t slot = read_ledger().live(Owner::batches) / static_cast<int64_t>(slot_count(options(workers), 1));
     auto batch = loader.next();
     EXPECT_EQ(left_after_relief(slot), slot) << "the one in use";
     const std::string before = content(*batch);

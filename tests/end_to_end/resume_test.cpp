@@ -113,6 +113,21 @@ INSTANTIATE_TEST_SUITE_P(Signals, ResumeAfter,
                                          Stop{"KillInEvaluation", SIGKILL, true, "eval:30", 137}),
                          [](const auto& stop) { return stop.param.name; });
 
+TEST_F(Resume, AfterTheEndOfAnEpochItWasToStopAt) {
+  std::vector<std::string> words = run_words(kCheckpoints);
+  words.insert(words.end(), {"--until-epoch", "1"});
+  EXPECT_EQ(headroom(words).exit_code, 75);
+  const nlohmann::json first = read_json(run_folder() / "summary.json");
+  EXPECT_EQ(first.at("state"), "resumable");
+  EXPECT_EQ(first.at("epochs"), 1);
+  const Finished again = headroom(
+      {"run", "--resume", run_folder().string(), "--until-epoch", "1", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
+  EXPECT_EQ(again.exit_code, 75) << again.err;
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), first.at("steps")) << "there is nothing to do";
+  ASSERT_EQ(resume().exit_code, 0);
+  expect_as_undisturbed();
+}
+
 TEST_F(Resume, TwiceIsAsGoodAsOnce) {
   for (const std::string pause : {"train:6", "train:23"}) {
     const fs::path waiting = folder_ / "waiting";

@@ -62,28 +62,39 @@ class SweepKills : public TrialRun {
                          {"state", trial.at("state")},
                          {"identity", trial.value("identity", "")},
                          {"metric", trial.value("metric", Json())},
+                         {"epochs", trial.value("epochs", Json())},
+                         {"rung_metrics", trial.value("rung_metrics", Json())},
                          {"metrics", fs::exists(run) ? read_json(run / "summary.json").at("metrics") : Json()}});
     }
     return outcome;
   }
+
+  // Sweeps again and again, until so many kills have been survived.
+  void expect_nothing_changes(const std::string& sweep) const {
+    write_text(folder_ / "trial.toml",
+               read_text(folder_ / "trial.toml") + "\n[checkpoint]\nevery_steps = 5\n\n[sweep]\n" + sweep);
+    const Finished undisturbed = headroom(words("undisturbed"));
+    ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+    std::mt19937 draw(HEADROOM_SWEEP_KILLS);
+    int kills = 0;
+    for (int round = 0; kills < HEADROOM_SWEEP_KILLS; ++round) {
+      const std::string out = "killed" + std::to_string(round);
+      kills += sweep_with_kills(out, HEADROOM_SWEEP_KILLS - kills, draw);
+      EXPECT_EQ(outcome(out), outcome("undisturbed")) << "round " << round << ", " << kills << " kills";
+      ASSERT_LT(round, 50) << "sweeps end before anything can be killed";
+    }
+    std::printf("%d kills\n", kills);
+  }
 };
 
 TEST_F(SweepKills, ComesToTheSameResults) {
-  write_text(folder_ / "trial.toml", read_text(folder_ / "trial.toml") +
-                                         "\n[checkpoint]\nevery_steps = 5\n\n[sweep]\n\"experiment.seed\" = "
-                                         "[1, 2, 3]\n\"train.batch_size\" = [2, 4]\n");
-  const Finished undisturbed = headroom(words("undisturbed"));
-  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+  expect_nothing_changes("\"experiment.seed\" = [1, 2, 3]\n\"train.batch_size\" = [2, 4]\n");
+}
 
-  std::mt19937 draw(HEADROOM_SWEEP_KILLS);
-  int kills = 0;
-  for (int round = 0; kills < HEADROOM_SWEEP_KILLS; ++round) {
-    const std::string out = "killed" + std::to_string(round);
-    kills += sweep_with_kills(out, HEADROOM_SWEEP_KILLS - kills, draw);
-    EXPECT_EQ(outcome(out), outcome("undisturbed")) << "round " << round << ", " << kills << " kills";
-    ASSERT_LT(round, 50) << "sweeps end before anything can be killed";
-  }
-  std::printf("%d kills\n", kills);
+TEST_F(SweepKills, ComesToTheSamePromotions) {
+  expect_nothing_changes(
+      "strategy = \"asha\"\nreduction = 2\n\"experiment.seed\" = [1, 2, 3]\n"
+      "\"train.optimizer.lr\" = [0.5, 0.01, 0.0001]\n");
 }
 
 }  // namespace

@@ -124,6 +124,40 @@ TEST_F(Sweep, StopsWhenItIsToldAndGoesOn) {
   EXPECT_NE(read_text(sweep_folder() / "trials/001_seed=1/log.txt").find("resumed at step"), std::string::npos);
 }
 
+const std::string six_rates = "strategy = \"asha\"\n\"train.optimizer.lr\" = [0.5, 0.03, 0.0001, 0.02, 0.001, 0.01]\n";
+
+TEST_F(Sweep, TheBestOfARungGoOnFromTheirCheckpoints) {
+  add_sweep(six_rates);
+  const Finished finished = headroom(sweep_words({"--no-plan", "--jobs", "2"}));
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const Json json = results();
+  EXPECT_EQ(json.at("rung_epochs"), Json({1, 3}));
+  EXPECT_GT(json.at("scheduling_ms"), 0);
+  size_t done = 0;
+  for (const Json& trial : json.at("trials")) {
+    const fs::path run = sweep_folder() / trial.at("run").get<std::string>();
+    if (trial.at("state") == "dropped") {
+      EXPECT_EQ(trial.at("epochs"), 1);
+      EXPECT_EQ(trial.at("rung_metrics").size(), 1u);
+      continue;
+    }
+    ++done;
+    EXPECT_EQ(trial.at("state"), "finished") << finished.out;
+    EXPECT_EQ(trial.at("epochs"), 3);
+    EXPECT_EQ(trial.at("rung_metrics").at(1), trial.at("metric"));
+    const std::string log = read_text(sweep_folder() / "trials" / trial.at("id").get<std::string>() / "log.txt");
+    EXPECT_NE(log.find("resumed at step 15, bit-equal"), std::string::npos) << log;
+    const std::string out = "alone" + std::to_string(done);
+    ASSERT_EQ(
+        this->run({"train.optimizer.lr=" + trial.at("set").at("train.optimizer.lr").get<std::string>()}, out).exit_code,
+        0);
+    EXPECT_EQ(metrics_without_times(run), metrics_without_times(run_folder(out))) << "as if it had run alone";
+  }
+  EXPECT_GE(done, 2u);
+  EXPECT_LT(done, 6u);
+  EXPECT_NE(finished.out.find("dropped, epoch 1"), std::string::npos) << finished.out;
+}
+
 TEST_F(Sweep, RefusesWhatItCannotDo) {
   const Finished none = headroom(sweep_words());
   EXPECT_EQ(none.exit_code, 2);

@@ -252,7 +252,8 @@ TEST(PrintableTest, StrangersTextIsMadeHarmless) {
 }
 
 TEST(QuantitiesTest, AreReadable) {
-  EXPECT_EQ(time_text(0.42), "0.4 s");
+  EXPECT_EQ(time_text(0.42), "0.42 s");
+  EXPECT_EQ(time_text(12.5), "12.5 s");
   EXPECT_EQ(time_text(59.8), "1 min 0 s");
   EXPECT_EQ(time_text(130), "2 min 10 s");
   EXPECT_EQ(time_text(11130), "3 h 5 min");

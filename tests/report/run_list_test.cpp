@@ -150,20 +150,20 @@ TEST_F(RunList, ComparesSettingsAndEqualMathematics) {
   EXPECT_THAT(comparison.settings[1].values, ElementsAre("8", "8", "9"));
   ASSERT_EQ(comparison.identities.size(), 1u);
   EXPECT_THAT(comparison.identities[0].runs, ElementsAre(0, 1));
-  EXPECT_EQ(comparison.identities[0].metric, "val/loss");
-  EXPECT_EQ(comparison.identities[0].compared, 2);
-  EXPECT_TRUE(comparison.identities[0].agree());
+  EXPECT_EQ(comparison.identities[0].agreement.metric, "val/loss");
+  EXPECT_EQ(comparison.identities[0].agreement.compared, 2);
+  EXPECT_TRUE(comparison.identities[0].agreement.agrees());
 }
 
 TEST_F(RunList, FlagsADifferenceThatRoundingDoesNotExplain) {
   std::vector<RunFacts> runs;
   for (const double loss : {0.25, 0.26})
     runs.push_back(read_run_facts(write_run(runs_(), {.name = "a", .val_loss = loss})));
-  EXPECT_FALSE(compare_runs(runs).identities.at(0).agree());
+  EXPECT_FALSE(compare_runs(runs).identities.at(0).agreement.agrees());
   runs.clear();
   for (const double loss : {0.25, 0.250001})
     runs.push_back(read_run_facts(write_run(runs_(), {.name = "d", .precision = "fp64", .val_loss = loss})));
-  EXPECT_FALSE(compare_runs(runs).identities.at(0).agree());
+  EXPECT_FALSE(compare_runs(runs).identities.at(0).agreement.agrees());
 }
 
 TEST_F(RunList, ExportsARowAStep) {

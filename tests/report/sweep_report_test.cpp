@@ -90,7 +90,7 @@ TEST_F(SweepReport, FindsTheDirectionOfTheMetric) {
   Json low = trial("low", 8, 1), high = trial("high", 16, 1);
   low["metric"] = 0.1;
   high["metric"] = 0.9;
-  write({low, high}, {{"best", "high"}});
+  write({low, high}, {{"best", "high"}, {"better", "higher"}});
   EXPECT_FALSE(read_sweep(folder_).lower_wins);
   write({low, high}, {{"best", "low"}});
   EXPECT_TRUE(read_sweep(folder_).lower_wins);

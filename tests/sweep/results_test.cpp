@@ -39,22 +39,22 @@ TEST_F(Results, EqualIdentitiesAreCompared) {
   const auto groups = compare_identities(sweep_.path(), equal);
   ASSERT_EQ(groups.size(), 1u);
   EXPECT_EQ(groups[0].trials, (std::vector<std::string>{"001", "002"}));
-  EXPECT_TRUE(groups[0].agrees());
-  EXPECT_NEAR(groups[0].largest_difference, 1e-12, 1e-15);
+  EXPECT_TRUE(groups[0].agreement.agrees());
+  EXPECT_NEAR(groups[0].agreement.largest_difference, 1e-12, 1e-15);
 }
 
 TEST_F(Results, MoreThanRoundingIsFlagged) {
   const std::vector<TrialResult> differ = {finished(0, "a", 1.0), finished(1, "a", 1.0 + 1e-6)};
   const auto groups = compare_identities(sweep_.path(), differ);
   ASSERT_EQ(groups.size(), 1u);
-  EXPECT_FALSE(groups[0].agrees());
-  EXPECT_EQ(groups[0].metric, "val/loss");
+  EXPECT_FALSE(groups[0].agreement.agrees());
+  EXPECT_EQ(groups[0].agreement.metric, "val/loss");
   EXPECT_NE(results_text(plan_, differ, groups).find("val/loss differs by at most 1e-06, more than rounding explains"),
             std::string::npos)
       << results_text(plan_, differ, groups);
   EXPECT_EQ(results_json(plan_, differ, groups).at("identities").at(0).at("agrees"), false);
   const std::vector<TrialResult> single = {finished(0, "a", 1.0, "fp32"), finished(1, "a", 1.0 + 1e-6, "fp32")};
-  EXPECT_TRUE(compare_identities(sweep_.path(), single).at(0).agrees()) << "fp32 rounds more";
+  EXPECT_TRUE(compare_identities(sweep_.path(), single).at(0).agreement.agrees()) << "fp32 rounds more";
 }
 
 TEST_F(Results, TheBestIsMarked) {

@@ -1,0 +1,30 @@
+#include "data/loader_options.hpp"
+
+#include <algorithm>
+
+namespace headroom {
+
+namespace {
+
+constexpr size_t io_width = 8;  // reads that wait for the disk at a time: what such a queue gains from
+
+}  // namespace
+
+size_t batches_ahead(const LoaderOptions& options, int64_t batch_bytes) {
+  if (options.num_workers <= 0) return 0;
+  const int64_t batches = int64_t{std::max(1, options.prefetch_factor)} * options.num_workers;
+  const int64_t fitting = options.prefetch_bytes / std::max<int64_t>(1, batch_bytes);
+  return static_cast<size_t>(std::clamp<int64_t>(fitting, 1, batches));
+}
+
+size_t slot_count(const LoaderOptions& options, int64_t batch_bytes) {
+  return batches_ahead(options, batch_bytes) + 1 + static_cast<size_t>(std::max(0, options.extra_slots));
+}
+
+size_t stand_ins(const LoaderOptions& options, size_t batches_ahead) {
+  const auto workers = static_cast<size_t>(std::max(0, options.num_workers));
+  const size_t width = std::min(io_width, batches_ahead);
+  return workers == 0 || width <= workers ? 0 : width - workers;
+}
+
+}  // namespace headroom

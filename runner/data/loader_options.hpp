@@ -1,0 +1,43 @@
+// How a loader reads, and how far ahead.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "data/order.hpp"
+#include "data/sample_cache.hpp"
+
+namespace headroom {
+
+struct LoaderOptions {
+  uint64_t seed = 0;
+  int64_t batch_size = 1;
+  int64_t samples_per_epoch = -1;  // -1: the whole split; less drops the tail (drop_last)
+  Shuffle shuffle = Shuffle::sequential;
+  Grouping grouping = {};   // of the grouped order
+  bool augment = false;     // training
+  int num_workers = 0;      // threads that decode at a time; while they wait for the disk, others (up to 8 in
+                            // all, never more than batches are read ahead) read on. 0: read in next()
+  int prefetch_factor = 2;  // batches per worker that are read ahead,
+  int64_t prefetch_bytes = 512 << 20;  // as far as they fit in this; always one
+  int extra_slots = 0;                 // batches the consumer holds beside the one it was given last
+  bool persistent_workers = true;  // threads and their readers live on between epochs; else they end with the epoch,
+                                   // and nothing is read ahead across it
+  // on_bad_sample = "skip": a sample that cannot be read is left out, and its batch is shorter; a batch that lost all
+  // of them comes with count() 0, so that positions stay arithmetic.
+  bool skip_bad_samples = false;
+  // Samples go through the sample cache, under this policy. Only where a read does not depend on the sample's key.
+  std::optional<CachePolicy> keep_samples = std::nullopt;
+};
+
+// Batches of `batch_bytes` each that are ready or being read beside the one next() gave last.
+size_t batches_ahead(const LoaderOptions& options, int64_t batch_bytes);
+
+// How many batches' memory a loader with these options makes.
+size_t slot_count(const LoaderOptions& options, int64_t batch_bytes);
+
+// Threads beside num_workers, which read on while others wait for the disk.
+size_t stand_ins(const LoaderOptions& options, size_t batches_ahead);
+
+}  // namespace headroom

@@ -1,0 +1,115 @@
+#include "record/event_command.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <poll.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+
+#include "memory/child_process.hpp"
+
+namespace headroom {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr size_t most_pending_bytes = size_t{1} << 20;
+
+// The trainer's own bound on its data is none of the program's.
+std::string without_data_limit(const std::string& command) { return "ulimit -S -d \"$(ulimit -H -d)\"\n" + command; }
+
+bool wait_until_writable(int file, Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+  pollfd ready{.fd = file, .events = POLLOUT, .revents = 0};
+  return left.count() > 0 && poll(&ready, 1, static_cast<int>(left.count())) > 0;
+}
+
+}  // namespace
+
+EventCommand::EventCommand(const std::string& command, const std::filesystem::path& run, Say say)
+    : say_(std::move(say)) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return give_up(std::system_category().message(errno));
+  const Descriptor output(ends[0]);
+  input_ = Descriptor(ends[1]);
+  fcntl(input_.number(), F_SETFL, O_NONBLOCK);
+  try {
+    child_ = start_child({"/bin/sh", "-c", without_data_limit(command)},
+                         {.environment = {"HEADROOM_RUN_FOLDER=" + std::filesystem::absolute(run).string()},
+                          .stdin_file = output.number(),
+                          .stdout_file = STDERR_FILENO,
+                          .apart = true});
+  } catch (const std::system_error& problem) {
+    give_up(problem.what());
+  }
+}
+
+EventCommand::~EventCommand() {
+  if (child_ < 0) return;
+  const auto deadline = Clock::now() + patience;
+  while (!pending_.empty() && wait_until_writable(input_.number(), deadline) && flush()) {
+  }
+  if (child_ < 0) return;
+  input_ = Descriptor();
+  if (!ends_by(deadline)) {
+    kill(-child_, SIGTERM);
+    say_("record.events_to: the command did not end within " + std::to_string(patience.count()) +
+         " ms of the run's end, and was stopped");
+    if (!ends_by(Clock::now() + std::chrono::seconds(1))) kill(-child_, SIGKILL);
+  }
+  wait_for(child_);
+  if (left_out_ > 0) {
+    say_("record.events_to: the command read too slowly: " + std::to_string(left_out_) +
+         " events were left out; events.jsonl has them all");
+  }
+}
+
+void EventCommand::line(std::string_view text) {
+  if (child_ < 0) return;
+  if (pending_.size() + text.size() < most_pending_bytes) {
+    pending_.append(text).append("\n");
+  } else {
+    ++left_out_;
+  }
+  flush();
+}
+
+bool EventCommand::flush() {
+  while (!pending_.empty()) {
+    const ssize_t written = ::write(input_.number(), pending_.data(), pending_.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) return true;
+    if (written < 0) {
+      give_up("");
+      return false;
+    }
+    pending_.erase(0, static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// It closed its input, or was never there.
+void EventCommand::give_up(const std::string& why) {
+  std::string end = why;
+  if (child_ > 0) {
+    if (!ends_by(Clock::now() + milliseconds(100))) kill(-child_, SIGKILL);
+    end = "it ended with exit code " + std::to_string(wait_for(child_).exit_code());
+  }
+  child_ = -1;
+  input_ = Descriptor();
+  pending_.clear();
+  say_("record.events_to: the command gets no more events: " + end + "; the run goes on");
+}
+
+bool EventCommand::ends_by(Clock::time_point deadline) const {
+  while (!ended_by(child_)) {
+    if (Clock::now() > deadline) return false;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return true;
+}
+
+}  // namespace headroom

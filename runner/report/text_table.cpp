@@ -1,0 +1,28 @@
+#include "report/text_table.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace headroom {
+
+std::string TextTable::text() const {
+  const size_t padded = rows_.front().size() - (free_end_ ? 1 : 0);
+  std::vector<size_t> widths(rows_.front().size(), 0);
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < padded; ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string blanks(i < padded ? widths[i] - row[i].size() : 0, ' ');
+      line += (i > 0 ? "  " : "") + (i < left_ ? row[i] + blanks : blanks + row[i]);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+void TextTable::print() const { std::fputs(text().c_str(), stdout); }
+
+}  // namespace headroom

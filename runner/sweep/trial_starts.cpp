@@ -1,0 +1,160 @@
+#include "sweep/trial_starts.hpp"
+
+#include "memory/size_text.hpp"
+#include "record/json_file.hpp"
+#include "sweep/trial_cgroup.hpp"
+#include "sweep/trial_process.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int most_plans = 3;  // attempts to plan one trial
+
+}  // namespace
+
+void TrialStarts::start_what_fits() {
+  admission_.begin_round();
+  for (size_t rung = std::max<size_t>(plan_.halving.rung_epochs.size(), 1); rung-- > 0;) {
+    for (TrialEntry& entry : entries_) {
+      if (count(entries_, is_active) >= static_cast<size_t>(plan_.jobs)) return;
+      if (entry.rung == rung && is_open(entry.state()) && may_start(entry)) start(entry);
+    }
+  }
+}
+
+bool TrialStarts::may_start(TrialEntry& entry) {
+  entry.look_at();
+  const bool alone = count(entries_, is_active) == 0;
+  const bool is_new = entry.result.run.folder.empty() && entry.allowed_bytes() == 0;
+  if (plan_.plan && is_new && entry.plans < most_plans && !fits(entry, alone)) return false;
+  const int64_t needed = entry.allowed_bytes();
+  if (alone) return true;
+  if (needed == 0) return !plan_.plan;  // without a plan it may take all there is
+  return admission_.has_room(needed, [this] { return expected_bytes(); });
+}
+
+// By its plan; asks for one, or ends the trial, where it does not.
+bool TrialStarts::fits(TrialEntry& entry, bool alone) {
+  const Admission::Judgement found =
+      admission_.judge(*entry.result.trial, entry.shape, entry.limit, alone, entry.result.record);
+  switch (found.answer) {
+    case Admission::Answer::fits:
+      entry.folder.write(entry.result.record);
+      return true;
+    case Admission::Answer::no_plan:
+      ask_for_plan(entry);
+      return false;
+    case Admission::Answer::infeasible:
+      decide(entry, TrialState::infeasible, found.why);
+      return false;
+    case Admission::Answer::pruned:
+      decide(entry, TrialState::pruned, found.why);
+      return false;
+    case Admission::Answer::later:
+      break;
+  }
+  return false;
+}
+
+// One plan serves every trial of the group whose row is in its table: that of the largest window has most of them.
+void TrialStarts::ask_for_plan(TrialEntry& entry) {
+  if (count(entries_, [](TrialState state) { return state == TrialState::planning; }) > 0) return;
+  TrialEntry* largest = &entry;
+  for (TrialEntry& other : entries_) {
+    if (admission_.has_plan(entry.shape)) break;
+    if (other.state() != TrialState::waiting) continue;
+    other.look_at();
+    if (other.shape.group == entry.shape.group && other.shape.window() > largest->shape.window()) largest = &other;
+  }
+  ++largest->plans;
+  std::vector<std::string> words{"plan", largest->folder.experiment().string(), "--json"};
+  add_plugin_dirs(words);
+  start_child(*largest, words, largest->folder.path() / "plan.json", {}, TrialState::planning);
+}
+
+std::optional<TrialEnd> TrialStarts::take_plan(TrialEntry& entry, bool is_stopping) {
+  entry.state() = TrialState::waiting;
+  const auto json = read_json_file(entry.folder.path() / "plan.json");
+  const auto exit = static_cast<Exit>(entry.exit_code);
+  if (json.is_object() && (exit == Exit::ok || exit == Exit::does_not_fit)) {
+    admission_.add_plan(entry.shape, json);
+    return std::nullopt;
+  }
+  if (is_stopping || entry.exit_code >= static_cast<int>(Exit::bug)) return std::nullopt;  // killed: again, a few times
+  TrialEnd end = read_trial_end(entry.folder, entry.result.record, entry.exit_code, entry.began);
+  if (exit != Exit::does_not_fit) return end;
+  decide(entry, TrialState::infeasible, end.sentence, entry.exit_code);
+  return std::nullopt;
+}
+
+void TrialStarts::decide(TrialEntry& entry, TrialState state, const std::string& why, int exit_code) {
+  entry.decide(state, why, exit_code);
+  if (state == TrialState::infeasible) add_infeasible(*entry.result.trial);
+  view_.say(entry.id() + ": " + std::string(state_name(state)) + ": " + why);
+}
+
+void TrialStarts::start(TrialEntry& entry) {
+  const int64_t limit = entry.allowed_bytes();
+  const fs::path cgroup = limit > 0 ? make_trial_cgroup(entry.cgroup, limit) : fs::path();
+  if (!start_child(entry, words_of(entry), {}, cgroup, TrialState::running)) return;
+  ++started_;
+  admission_.take(limit);
+  const int64_t until = rungs_.until_epoch(entry);
+  view_.say(entry.id() + (entry.result.run.folder.empty() ? ": started" : ": goes on") +
+            (until > 0 ? " to epoch " + std::to_string(until) : "") +
+            (limit > 0 ? ", memory.limit " + size_text(limit) : ""));
+}
+
+std::vector<std::string> TrialStarts::words_of(const TrialEntry& entry) const {
+  const TrialRecord& record = entry.result.record;
+  const fs::path& run = entry.result.run.folder;
+  std::vector<std::string> words{"run"};
+  if (run.empty()) {
+    words.insert(words.end(), {entry.folder.experiment().string(), "--out", entry.folder.path().string()});
+    if (!plan_.plan) words.emplace_back("--no-plan");
+  } else {
+    words.insert(words.end(), {"--resume", run.string()});
+  }
+  if (const int64_t until = rungs_.until_epoch(entry); until > 0)
+    words.insert(words.end(), {"--until-epoch", std::to_string(until)});
+  const auto set = [&](const char* key, int64_t value) {
+    if (value > 0) words.insert(words.end(), {"--set", key + std::string("=") + std::to_string(value)});
+  };
+  set("memory.limit", record.limit_bytes);
+  set("train.micro_batch", record.retry_micro_batch);
+  add_plugin_dirs(words);
+  return words;
+}
+
+void TrialStarts::add_plugin_dirs(std::vector<std::string>& words) const {
+  for (const fs::path& dir : plan_.plugin_dirs) words.insert(words.end(), {"--plugin-dir", dir.string()});
+}
+
+// False: what is left of an attempt before still holds the trial.
+bool TrialStarts::start_child(TrialEntry& entry, const std::vector<std::string>& words, const fs::path& answer,
+                              const fs::path& cgroup, TrialState state) {
+  const int lock = entry.folder.try_lock();
+  entry.began = {};
+  entry.state() = lock < 0 ? TrialState::settling : state;
+  if (lock < 0) return false;
+  entry.began = fs::file_time_type::clock::now();
+  entry.seen_step = -1;
+  const auto before = std::chrono::steady_clock::now();
+  entry.child = start_trial_process(program_, words, entry.folder, lock, answer, cgroup);
+  starting_ += std::chrono::steady_clock::now() - before;
+  return true;
+}
+
+// Limits of those that have just started and have no reservation yet.
+int64_t TrialStarts::expected_bytes() const {
+  int64_t bytes = 0;
+  for (const TrialEntry& entry : entries_) {
+    if (entry.result.state == TrialState::running && !entry.has_begun()) bytes += entry.allowed_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace headroom

@@ -1,0 +1,57 @@
+// Which trials start, and when: by their plans, by what is free, by how many may run at once.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sweep/admission.hpp"
+#include "sweep/sweep_rungs.hpp"
+#include "sweep/trial_end.hpp"
+#include "sweep/trial_entry.hpp"
+
+namespace headroom {
+
+class TrialStarts {
+ public:
+  TrialStarts(std::filesystem::path program, const SweepPlan& plan, std::vector<TrialEntry>& entries,
+              const SweepRungs& rungs, SweepView& view)
+      : program_(std::move(program)), plan_(plan), entries_(entries), rungs_(rungs), view_(view) {}
+
+  // One after the other, the highest rung first.
+  void start_what_fits();
+  // Of an entry whose planning has ended: what it failed with, where that is no question of memory. `is_stopping`:
+  // nothing is to be made of it any more.
+  std::optional<TrialEnd> take_plan(TrialEntry& entry, bool is_stopping);
+  // Writes down and says what becomes of a trial.
+  void decide(TrialEntry& entry, TrialState state, const std::string& why, int exit_code = 0);
+  // That it was found not to fit in an earlier life of this sweep.
+  void add_infeasible(const Trial& trial) { admission_.add_infeasible(trial); }
+
+  size_t started() const { return started_; }  // processes of trials
+  std::chrono::steady_clock::duration starting_them() const { return starting_; }
+
+ private:
+  bool may_start(TrialEntry& entry);
+  bool fits(TrialEntry& entry, bool alone);
+  void ask_for_plan(TrialEntry& entry);
+  void start(TrialEntry& entry);
+  std::vector<std::string> words_of(const TrialEntry& entry) const;
+  void add_plugin_dirs(std::vector<std::string>& words) const;
+  bool start_child(TrialEntry& entry, const std::vector<std::string>& words, const std::filesystem::path& answer,
+                   const std::filesystem::path& cgroup, TrialState state);
+  int64_t expected_bytes() const;
+
+  std::filesystem::path program_;
+  const SweepPlan& plan_;
+  std::vector<TrialEntry>& entries_;
+  const SweepRungs& rungs_;
+  SweepView& view_;
+  Admission admission_;
+  size_t started_ = 0;
+  std::chrono::steady_clock::duration starting_ = {};
+};
+
+}  // namespace headroom

@@ -1,0 +1,103 @@
+// What the training loop tells: log lines, scalars, events, the memory part of the summary.
+
+#include <algorithm>
+
+#include "memory/process_memory.hpp"
+#include "train/loop.hpp"
+
+namespace headroom {
+
+namespace {
+
+// What one line has room for: the losses, the model's first metric, and the metric that decides.
+Scalars headline(const Scalars& values, const std::vector<MetricInfo>& metrics, const std::string& deciding) {
+  Scalars chosen;
+  for (const auto& value : values) {
+    const std::string name = value.first.substr(value.first.find('/') + 1);
+    const bool first = !metrics.empty() && name == metrics.front().name;
+    if (name == "loss" || first || value.first == deciding) chosen.push_back(value);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+void TrainingLoop::report_step(double loss, double lr, double norm) {
+  log_.progress(windows_done(), {{"loss", loss}, {"lr", lr}});
+  if (position_.step % experiment_.train.log_every == 0) {
+    const std::chrono::duration<double> interval = std::chrono::steady_clock::now() - interval_started_;
+    Scalars values = {
+        {"train/loss_step", interval_sums_.loss()},
+        {"train/lr", lr},
+        {"train/gradient_norm", norm},
+        {"train/samples_per_second", static_cast<double>(interval_samples_) / std::max(interval.count(), 1e-9)}};
+    log_.scalars(position_.step, position_.epoch + 1, values);
+    interval_sums_.zero();
+    interval_samples_ = 0;
+    interval_started_ = std::chrono::steady_clock::now();
+  }
+  if (experiment_.memory.log_every > 0 && position_.step % experiment_.memory.log_every == 0) report_memory();
+}
+
+void TrainingLoop::report_shortage(const Shortage& shortage, const std::string& action) {
+  log_.say("out of memory in " + std::string(shortage.doing) + " at step " + std::to_string(position_.step) +
+           ", micro-batch " + std::to_string(shortage.micro_batch) + ": " + action);
+  log_.event("out_of_memory", {{"step", position_.step},
+                               {"doing", shortage.doing},
+                               {"micro_batch", shortage.micro_batch},
+                               {"requested_bytes", shortage.requested_bytes},
+                               {"held_bytes", shortage.ledger.held_bytes},
+                               {"action", action}});
+}
+
+std::string TrainingLoop::memory_summary() const {
+  const RetryCounts &train = retry_.counts(), &eval = eval_retry_.counts();
+  return memory_.summary() + "; " + gc_points_.summary() +
+         "; out of memory: " + std::to_string(train.repeated + eval.repeated) + " repeated, " +
+         std::to_string(train.halved + eval.halved) + " halved, micro-batch " + std::to_string(retry_.size());
+}
+
+nlohmann::json TrainingLoop::memory_json() const {
+  const auto counts = [](const Retry& retry) {
+    const RetryCounts& c = retry.counts();
+    return nlohmann::json{
+        {"micro_batch", retry.size()}, {"repeated", c.repeated}, {"halved", c.halved}, {"grown", c.grown}};
+  };
+  nlohmann::json json = memory_.json();
+  if (predicted_peak_bytes_) json["predicted_peak_bytes"] = *predicted_peak_bytes_;
+  json.update({{"retries", {{"train", counts(retry_)}, {"eval", counts(eval_retry_)}}},
+               {"gc_points", gc_points_.json()},
+               {"step", step_meter_.json()}});
+  return json;
+}
+
+void TrainingLoop::report_memory() {
+  memory_.settle();
+  const MemoryUsage usage = read_memory_usage();
+  const LedgerReading ledger = read_ledger();
+  nlohmann::json fields = {{"process_bytes", usage.process_bytes},
+                           {"system_used_bytes", usage.system_used_bytes},
+                           {"system_total_bytes", usage.system_total_bytes},
+                           {"held_bytes", ledger.held_bytes},
+                           {"slack_bytes", ledger.slack_bytes},
+                           {"other_bytes", ledger.other_bytes}};
+  for (size_t i = 0; i < owner_count; ++i) {
+    fields[std::string(owner_name(static_cast<Owner>(i))) + "_bytes"] = ledger.live_bytes[i];
+  }
+  const std::string label = "Step " + std::to_string(position_.step);
+  log_.memory(position_.step, fields, memory_line(label, usage));
+  log_.say("[" + label + "] Held - " + ledger_line(ledger));
+  if (usage.system_used_bytes > usage.system_total_bytes / 10 * 9) log_.say(setup_.advice().warning(ledger));
+}
+
+void TrainingLoop::report_epoch() {
+  const auto& [values, channels] = position_.measured;
+  log_.scalars(position_.step, position_.epoch + 1, values);
+  if (!channels.empty()) {
+    log_.event("channels", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"values", channels}});
+  }
+  log_.end_epoch(headline(values, setup_.model->metrics(), metric_));
+  if (experiment_.data.cache_size_bytes > 0) log_.say(cache_line(SampleCache::shared().statistics()));
+}
+
+}  // namespace headroom

@@ -1,0 +1,48 @@
+#include "data/loader_options.hpp"
+
+#include <gtest/gtest.h>
+
+namespace headroom {
+namespace {
+
+constexpr int64_t mib = 1 << 20;
+
+LoaderOptions reading(int num_workers, int prefetch_factor, int64_t prefetch_bytes) {
+  LoaderOptions options;
+  options.num_workers = num_workers;
+  options.prefetch_factor = prefetch_factor;
+  options.prefetch_bytes = prefetch_bytes;
+  return options;
+}
+
+TEST(ReadAhead, IsBoundedInBatches) {
+  EXPECT_EQ(batches_ahead(reading(2, 3, 512 * mib), mib), 6u);
+  EXPECT_EQ(batches_ahead(reading(0, 3, 512 * mib), mib), 0u) << "nothing is read before it is asked for";
+}
+
+TEST(ReadAhead, IsBoundedInBytes) {
+  EXPECT_EQ(batches_ahead(reading(2, 2, 512 * mib), 128 * mib), 4u);
+  EXPECT_EQ(batches_ahead(reading(2, 2, 512 * mib), 129 * mib), 3u);
+  EXPECT_EQ(batches_ahead(reading(8, 4, 512 * mib), 129 * mib), 3u);
+  EXPECT_EQ(batches_ahead(reading(2, 2, 512 * mib), 600 * mib), 1u) << "one is always read";
+  EXPECT_EQ(batches_ahead(reading(2, 2, 0), mib), 1u);
+}
+
+TEST(ReadAhead, ASlotForEachAndForTheBatchesInUse) {
+  LoaderOptions options = reading(2, 2, 512 * mib);
+  EXPECT_EQ(slot_count(options, mib), 5u);
+  EXPECT_EQ(slot_count(options, 300 * mib), 2u);
+  options.extra_slots = 1;
+  EXPECT_EQ(slot_count(options, mib), 6u);
+  EXPECT_EQ(slot_count(reading(0, 2, 512 * mib), mib), 1u);
+}
+
+TEST(ReadAhead, ReadsThatWaitAreNoMoreThanBatchesAhead) {
+  EXPECT_EQ(stand_ins(reading(2, 2, 512 * mib), 4), 2u);
+  EXPECT_EQ(stand_ins(reading(2, 16, 512 * mib), 32), 6u);
+  EXPECT_EQ(stand_ins(reading(2, 2, 512 * mib), 1), 0u);
+  EXPECT_EQ(stand_ins(reading(0, 2, 512 * mib), 0), 0u);
+}
+
+}  // namespace
+}  // namespace headroom
