@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "joints.hpp"
 #include "split.hpp"
 
 namespace dual_arm_hdf5 {
@@ -168,9 +169,6 @@ void DualArmSource::measure() {
 std::vector<sdk::Field> DualArmSource::fields() const {
   const auto joints = static_cast<int64_t>(selection_.joints), actions = static_cast<int64_t>(selection_.actions),
              steps = static_cast<int64_t>(selection_.longest);
-  const auto of_joints = [](const char* name, int64_t count) {
-    return sdk::Field{.name = name, .shape = {count}, .axes = {"joint"}};
-  };
   std::vector<sdk::Field> fields(4);
   fields[kImageField] = {
       .name = "image",
@@ -178,11 +176,13 @@ std::vector<sdk::Field> DualArmSource::fields() const {
       .shape = {static_cast<int64_t>(selection_.cameras.size()), 3, static_cast<int64_t>(selection_.frame.height),
                 static_cast<int64_t>(selection_.frame.width)},
       .axes = {"camera", "colour", "row", "column"}};
-  fields[kQposField] = of_joints("qpos", joints);
-  fields[kActionField] = {.name = "action", .shape = {steps, actions}, .axes = {"time", "joint"}};
+  fields[kQposField] = {.name = "qpos", .shape = {joints}, .axes = {"joint"}, .unit = "rad", .channel_axis = 0};
+  fields[kActionField] = {
+      .name = "action", .shape = {steps, actions}, .axes = {"time", "joint"}, .unit = "rad", .channel_axis = 1};
   fields[kIsPadField] = {.name = "is_pad", .dtype = sdk::u8, .shape = {steps}, .axes = {"time"}};
-  for (const char* name : {"qpos_mean", "qpos_std"}) fields.push_back(of_joints(name, joints));
-  for (const char* name : {"action_mean", "action_std"}) fields.push_back(of_joints(name, actions));
+  const std::filesystem::path& first = selection_.episodes.front().file;
+  fields[kQposField].channels = joint_channels(host_, first, selection_.qpos_statistics);
+  fields[kActionField].channels = joint_channels(host_, first, selection_.action_statistics);
   return fields;
 }
 

@@ -60,13 +60,6 @@ void Reader::read_sample(const sdk::ReadRequest& request, uint64_t i) {
     standardise(qpos, selection.qpos_statistics);
   }
   read_actions(request, i, number, start);
-  const auto copy = [&](uint32_t field, const std::vector<float>& values) {
-    if (const auto slot = request.slot<float>(field, i); !slot.empty()) std::ranges::copy(values, slot.begin());
-  };
-  copy(kQposMeanField, selection.qpos_statistics.mean);
-  copy(kQposStdField, selection.qpos_statistics.std);
-  copy(kActionMeanField, selection.action_statistics.mean);
-  copy(kActionStdField, selection.action_statistics.std);
 }
 
 // Real recordings lag: what led to the observation at t is the action at t - 1.

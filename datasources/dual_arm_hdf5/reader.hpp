@@ -12,8 +12,7 @@
 namespace dual_arm_hdf5 {
 
 // Field numbers, in the order of DualArmSource::fields().
-inline constexpr uint32_t kImageField = 0, kQposField = 1, kActionField = 2, kIsPadField = 3, kQposMeanField = 4,
-                          kQposStdField = 5, kActionMeanField = 6, kActionStdField = 7;
+inline constexpr uint32_t kImageField = 0, kQposField = 1, kActionField = 2, kIsPadField = 3;
 
 // What a source offers, resolved: fixed once the source is open, shared by its readers.
 struct Selection {

@@ -42,7 +42,7 @@ inline std::shared_ptr<const Source> open_episodes(const std::filesystem::path& 
 
 struct DualArmSample {
   std::vector<uint8_t> image, is_pad;
-  std::vector<float> qpos, action, qpos_mean, qpos_std, action_mean, action_std;
+  std::vector<float> qpos, action;
   bool operator==(const DualArmSample&) const = default;
 };
 
@@ -81,10 +81,6 @@ inline std::vector<DualArmSample> read_samples(const Source& source, uint32_t sp
     part(1, i, sample.qpos);
     part(2, i, sample.action);
     part(3, i, sample.is_pad);
-    part(4, i, sample.qpos_mean);
-    part(5, i, sample.qpos_std);
-    part(6, i, sample.action_mean);
-    part(7, i, sample.action_std);
   }
   return samples;
 }
@@ -92,6 +88,18 @@ inline std::vector<DualArmSample> read_samples(const Source& source, uint32_t sp
 inline DualArmSample read_sample(const Source& source, uint64_t index, uint64_t key = 0, bool augment = false,
                                  uint32_t split = 0) {
   return read_samples(source, split, {index}, {key}, augment)[0];
+}
+
+// Of a standardised field, as the source tells it.
+inline std::vector<float> means_of(const Source& source, std::size_t field) {
+  std::vector<float> means;
+  for (const Channel& channel : source.fields()[field].channels) means.push_back(static_cast<float>(channel.mean));
+  return means;
+}
+inline std::vector<float> deviations_of(const Source& source, std::size_t field) {
+  std::vector<float> deviations;
+  for (const Channel& channel : source.fields()[field].channels) deviations.push_back(static_cast<float>(channel.std));
+  return deviations;
 }
 
 // A key whose draw starts a training sample at `step` of `steps`.

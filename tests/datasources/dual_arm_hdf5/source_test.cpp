@@ -1,3 +1,4 @@
+#include <cmath>
 #include <set>
 
 #include "dual_arm_source.hpp"
@@ -8,19 +9,20 @@ namespace {
 class DualArm : public EpisodeFolder {
  protected:
   // Values as the source gives them, brought back to what was written.
-  static double action_at(const DualArmSample& sample, uint64_t step, uint64_t joint) {
-    const std::size_t joints = sample.action_mean.size();
-    return double{sample.action[step * joints + joint]} * sample.action_std[joint] + sample.action_mean[joint];
+  static double action_at(const Source& source, const DualArmSample& sample, uint64_t step, uint64_t joint) {
+    const auto& channels = source.fields()[2].channels;
+    return double{sample.action[step * channels.size() + joint]} * channels[joint].std + channels[joint].mean;
   }
-  static double qpos_at(const DualArmSample& sample, uint64_t joint) {
-    return double{sample.qpos[joint]} * sample.qpos_std[joint] + sample.qpos_mean[joint];
+  static double qpos_at(const Source& source, const DualArmSample& sample, uint64_t joint) {
+    const Channel& channel = source.fields()[1].channels[joint];
+    return double{sample.qpos[joint]} * channel.std + channel.mean;
   }
 };
 
 TEST_F(DualArm, FieldsTellShapes) {
   for (uint64_t n = 0; n < 3; ++n) write_episode(folder_, {.number = n, .steps = 10 + n, .joints = 6});
   const auto source = open_episodes(folder_);
-  ASSERT_EQ(source->fields().size(), 8u);
+  ASSERT_EQ(source->fields().size(), 4u);
   const auto shape = [&](std::size_t field) { return source->fields()[field].shape; };
   EXPECT_EQ(shape(0), (std::vector<int64_t>{2, 3, 6, 8}));
   EXPECT_EQ(shape(1), (std::vector<int64_t>{6}));
@@ -32,6 +34,24 @@ TEST_F(DualArm, FieldsTellShapes) {
   EXPECT_EQ(source->groups(0)[1].name, "episode_2");  // numpy's permutation of 3 from seed 1 begins with 0, 2
 }
 
+TEST_F(DualArm, ChannelsTellNamesAndUnits) {
+  write_episode(folder_, {});
+  const auto source = open_episodes(folder_, "train_ratio = 1.0");
+  for (const std::size_t field : {1u, 2u}) {
+    const auto& channels = source->fields()[field].channels;
+    ASSERT_EQ(channels.size(), 14u);
+    EXPECT_EQ(channels[0].name, "left_waist");
+    EXPECT_EQ(channels[0].unit, "rad");
+    EXPECT_EQ(channels[13].name, "right_gripper");
+    EXPECT_EQ(channels[13].unit, "opening");
+    EXPECT_NEAR(channels[13].mean, 5.63 + (field == 2 ? 0.5 : 0.0), 1e-5);
+    EXPECT_NEAR(channels[13].std, std::sqrt(13.0), 1e-5);  // of 0 to 11, unbiased
+  }
+  std::filesystem::create_directory(folder_ / "six");
+  write_episode(folder_ / "six", {.joints = 6});
+  EXPECT_EQ(open_episodes(folder_ / "six", "train_ratio = 1.0")->fields()[1].channels[0].name, "");
+}
+
 // A sample that starts at step 4 of an episode of 9 among episodes of up to 12.
 TEST_F(DualArm, SimulatedActionsStartAtTheObservation) {
   write_episode(folder_, {.number = 0, .steps = 9});
@@ -40,10 +60,11 @@ TEST_F(DualArm, SimulatedActionsStartAtTheObservation) {
   ASSERT_EQ(source->length(0), 21u);
   const DualArmSample sample = read_sample(*source, 4);
   for (uint64_t j = 0; j < 14; ++j) {
-    EXPECT_NEAR(qpos_at(sample, j), 4.0 + 0.01 * double(j), 1e-5);
-    for (uint64_t t = 0; t < 5; ++t) EXPECT_NEAR(action_at(sample, t, j), 4.5 + double(t) + 0.01 * double(j), 1e-5);
+    EXPECT_NEAR(qpos_at(*source, sample, j), 4.0 + 0.01 * double(j), 1e-5);
+    for (uint64_t t = 0; t < 5; ++t)
+      EXPECT_NEAR(action_at(*source, sample, t, j), 4.5 + double(t) + 0.01 * double(j), 1e-5);
     for (uint64_t t = 5; t < 12; ++t)
-      EXPECT_EQ(sample.action[t * 14 + j], -sample.action_mean[j] / sample.action_std[j]);
+      EXPECT_EQ(sample.action[t * 14 + j], -means_of(*source, 2)[j] / deviations_of(*source, 2)[j]);
   }
   EXPECT_EQ(sample.is_pad, (std::vector<uint8_t>{0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1}));
   for (uint64_t camera = 0; camera < 2; ++camera) {
@@ -59,9 +80,9 @@ TEST_F(DualArm, RealActionsStartAStepEarlier) {
   for (const uint64_t episode : {uint64_t{0}, uint64_t{1}}) {
     const double first = 10.0 * double(source->groups(0)[episode].name == "episode_1") + 0.5;
     const DualArmSample at_start = read_sample(*source, 12 * episode), later = read_sample(*source, 12 * episode + 5);
-    EXPECT_NEAR(action_at(at_start, 0, 0), first, 1e-5);
+    EXPECT_NEAR(action_at(*source, at_start, 0, 0), first, 1e-5);
     EXPECT_EQ(std::ranges::count(at_start.is_pad, 1), 0);
-    EXPECT_NEAR(action_at(later, 0, 0), first + 4.0, 1e-5);
+    EXPECT_NEAR(action_at(*source, later, 0, 0), first + 4.0, 1e-5);
     EXPECT_EQ(std::ranges::count(later.is_pad, 1), 4);
   }
 }
@@ -128,8 +149,8 @@ TEST_F(DualArm, OnlyTheFirstEpisodesCount) {
   EXPECT_EQ(all->length(0), 4u);
   EXPECT_EQ(three->length(0), 2u);
   EXPECT_EQ(three->length(1), 1u);
-  EXPECT_NEAR(read_sample(*three, 0).qpos_mean[0], 15.5, 1e-5);
-  EXPECT_NEAR(read_sample(*all, 0).qpos_mean[0], 25.5, 1e-5);
+  EXPECT_NEAR(means_of(*three, 1)[0], 15.5, 1e-5);
+  EXPECT_NEAR(means_of(*all, 1)[0], 25.5, 1e-5);
   EXPECT_NE(open_episodes(folder_, "split_seed = 2")->groups(1)[0].name, all->groups(1)[0].name);
 }
 
@@ -153,7 +174,7 @@ TEST_F(DualArm, ManyEpisodesTakeTurns) {
   for (std::size_t i = 0; i < index.size(); ++i) {
     const std::string name = source->groups(0)[index[i] / 2].name;
     const uint64_t number = std::stoull(name.substr(8));
-    ASSERT_NEAR(qpos_at(samples[i], 0), double(10 * number + index[i] % 2), 1e-3);
+    ASSERT_NEAR(qpos_at(*source, samples[i], 0), double(10 * number + index[i] % 2), 1e-3);
     ASSERT_EQ(samples[i].image[0], level_of({.number = number}, 0, index[i] % 2, 0));
   }
 }

@@ -65,13 +65,14 @@ TEST_F(SynthEpisodes, TheFirstFrameTellsWhereTheArmReaches) {
   const auto source = open_episodes(make("a", "episodes = 40\nsteps = 21\nheight = 60\nwidth = 80\ncameras = 1"),
                                     "train_ratio = 1.0\nsamples_per_episode = 0");
   constexpr std::size_t grasp = 5, joints = 14, width = 80, pixels = 60 * width;
+  const Channel first = source->fields()[2].channels[0];
   double most_qpos = 0.0, worst = 0.0, spread = 0.0;
   for (std::size_t episode = 0; episode < 40; ++episode) {
     const DualArmSample sample = read_sample(*source, episode * 21);
     const auto [across, down] = block_in(sample, width, pixels);
     // The camera from above: 80 pixels for 1.2 m around x = 0, y = 0.3; the left arm stands at x = -0.5, y = 0.3.
     const double metre = 80.0 / 1.2, x = (across - 39.5) / metre + 0.5, y = (29.5 - down) / metre;
-    const double waist = double{sample.action[grasp * joints]} * sample.action_std[0] + sample.action_mean[0];
+    const double waist = double{sample.action[grasp * joints]} * first.std + first.mean;
     worst = std::max(worst, std::abs(waist - std::atan2(y, x)));
     spread = std::max(spread, std::abs(waist));
     most_qpos = std::max(most_qpos, std::abs(double{sample.qpos[0] - read_sample(*source, 0).qpos[0]}));
