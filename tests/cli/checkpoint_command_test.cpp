@@ -1,8 +1,10 @@
 // headroom checkpoint import, as a user meets it.
+#include <algorithm>
 #include <gmock/gmock.h>
 
 #include "end_to_end/program.hpp"
 #include "record/safetensors.hpp"
+#include "record/temporary_folder.hpp"
 
 namespace headroom {
 namespace {
