@@ -15,7 +15,7 @@ class Dropout {
   Dropout at(uint64_t part) const { return {*call_, p_, sdk::site(site_, part)}; }
 
   // The leading axis of x is the batch.
-  at::Tensor operator()(const at::Tensor& x) const { return sdk::dropout(*call_, site_, x, p_); }
+  at::Tensor operator()(const at::Tensor& x) const { return active() ? sdk::dropout(*call_, site_, x, p_) : x; }
   // ReLU and dropout in one, in place of x [batch * rows, features]. Backward needs the result alone: no mask is kept.
   at::Tensor after_relu_(at::Tensor x) const;
 

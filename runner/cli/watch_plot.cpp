@@ -1,10 +1,9 @@
-// The SVG is written by hand: one page of shapes, styled by a few classes whose colours know light and dark.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdarg>
 #include <cstdio>
 
+#include "cli/svg_page.hpp"
 #include "cli/watch_report.hpp"
 #include "memory/printable.hpp"
 #include "memory/quantities.hpp"
@@ -18,63 +17,6 @@ constexpr double left = 70, right = 690, top = 100, bottom = 400;  // memory
 constexpr double pressure_top = 432, pressure_bottom = 480;
 constexpr double legend = 712;
 constexpr size_t kept_apart = 6;  // colours that stay apart for every eye; the rest is grey
-
-// Plain rules, no variables: not every program that shows an SVG knows those.
-constexpr const char* style = R"(<style>
-svg { font: 13px system-ui, "DejaVu Sans", sans-serif }
-.page { fill: #ffffff } text { fill: #1c1f23 } .soft { fill: #5d6670 } .small { font-size: 11.5px }
-.title { font-size: 16px; font-weight: 600 } .grid { stroke: #d9dde2; stroke-width: 1px }
-.limit { stroke: #1c1f23; stroke-width: 1.5px; stroke-dasharray: 6 4; fill: none }
-.used { stroke: #5d6670; stroke-width: 1.5px; fill: none } .pressure { fill: #5d6670; opacity: .75 }
-.kill { stroke: #c62828; stroke-width: 2px } .verdict { fill: #c62828 }
-.killed { fill: #c62828; font-weight: 600 }
-.halo { paint-order: stroke; stroke: #ffffff; stroke-width: 4px; stroke-linejoin: round }
-.area { stroke: #ffffff; stroke-width: .75px }
-.a0 { fill: #0072b2 } .a1 { fill: #e69f00 } .a2 { fill: #009e73 } .a3 { fill: #cc79a7 } .a4 { fill: #56b4e9 }
-.a5 { fill: #7a5fb0 } .a6 { fill: #9aa1a9 }
-@media (prefers-color-scheme: dark) {
-.page { fill: #16191d } text { fill: #e6e9ec } .soft { fill: #9aa4ae } .grid { stroke: #343a41 }
-.limit { stroke: #e6e9ec } .used { stroke: #9aa4ae } .pressure { fill: #9aa4ae }
-.kill { stroke: #ff6b5e } .killed, .verdict { fill: #ff6b5e } .halo, .area { stroke: #16191d }
-.a0 { fill: #3d9bd9 } .a1 { fill: #f0b032 } .a2 { fill: #2bbf92 } .a3 { fill: #dc90bd } .a4 { fill: #86cdf5 }
-.a5 { fill: #9d83d6 } .a6 { fill: #6d757d }
-}
-</style>
-)";
-
-class Page {
- public:
-  [[gnu::format(printf, 2, 3)]] void add(const char* form, ...) {
-    std::array<char, 512> text;
-    va_list values;
-    va_start(values, form);
-    std::vsnprintf(text.data(), text.size(), form, values);
-    va_end(values);
-    svg_ += text.data();
-  }
-  void raw(const std::string& text) { svg_ += text; }
-  void text(double x, double y, const char* classes, const std::string& words, const char* anchor = "start") {
-    add("<text x=\"%.1f\" y=\"%.1f\" class=\"%s\" text-anchor=\"%s\">", x, y, classes, anchor);
-    for (const char c : words) {
-      if (c == '&')
-        svg_ += "&amp;";
-      else if (c == '<')
-        svg_ += "&lt;";
-      else if (c == '>')
-        svg_ += "&gt;";
-      else
-        svg_ += c;
-    }
-    svg_ += "</text>\n";
-  }
-  void line(double x1, double y1, double x2, double y2, const char* classes) {
-    add("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", x1, y1, x2, y2, classes);
-  }
-  std::string take() { return std::move(svg_); }
-
- private:
-  std::string svg_;
-};
 
 // The smallest of 1, 2, 5 times a power of ten that makes at most `count` steps of `span`.
 double nice_step(double span, int count) {
@@ -130,10 +72,6 @@ class Plot {
   }
 
   std::string svg() {
-    page_.add("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\">\n",
-              width, height, width, height);
-    page_.raw(style);
-    page_.add("<rect class=\"page\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
     headline();
     axes();
     areas();
@@ -142,7 +80,6 @@ class Plot {
     pressure();
     kills();
     names();
-    page_.raw("</svg>\n");
     return page_.take();
   }
 
@@ -329,7 +266,7 @@ class Plot {
   std::vector<const TimelineSample*> samples_;
   double seconds_ = 1, ceiling_ = 1;
   bool shows_limit_ = false;
-  Page page_;
+  SvgPage page_{width, height};
 };
 
 }  // namespace

@@ -133,8 +133,8 @@ class Interview {
     if (!HR_HAS(&field, channel_count) || field.channels == nullptr) return;
     const int64_t extent = field.channel_axis < 0 ? 0 : field.shape[field.channel_axis];
     if (field.channel_count != static_cast<uint64_t>(extent) || !HR_HAS(field.channels, std)) {
-      refuse("field '" + name + "' describes " + std::to_string(field.channel_count) + " channels; its channel axis has " +
-             std::to_string(extent));
+      refuse("field '" + name + "' describes " + std::to_string(field.channel_count) +
+             " channels; its channel axis has " + std::to_string(extent));
     }
     for (const Channel& channel : Field::from(field).channels) {
       if (!std::isfinite(channel.mean) || !std::isfinite(channel.std) || channel.std <= 0.0)

@@ -32,7 +32,10 @@ bool wait_until_writable(int file, Clock::time_point deadline) {
 EventCommand::EventCommand(const std::string& command, const std::filesystem::path& run, Say say)
     : say_(std::move(say)) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return give_up(std::system_category().message(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    give_up(std::system_category().message(errno));
+    return;
+  }
   const Descriptor output(ends[0]);
   input_ = Descriptor(ends[1]);
   fcntl(input_.number(), F_SETFL, O_NONBLOCK);

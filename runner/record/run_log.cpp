@@ -40,12 +40,12 @@ std::string split_and_metric(const std::string& name) {
 }  // namespace
 
 struct RunLog::Sinks {
-  Sinks(const std::filesystem::path& folder, int64_t log_every)
-      : folder(folder),
-        events(folder / "events.jsonl"),
-        metrics(folder / "metrics.csv"),
-        memory(folder / "memory.jsonl"),
-        tensorboard(folder),
+  Sinks(const std::filesystem::path& run, int64_t log_every)
+      : folder(run),
+        events(run / "events.jsonl"),
+        metrics(run / "metrics.csv"),
+        memory(run / "memory.jsonl"),
+        tensorboard(run),
         progress(terminal_of(2), log_every) {
     begin_metrics();
   }

@@ -64,8 +64,10 @@ Halving halving_of(const SweepSection& sweep, const Experiment& base) {
                  "; set min_epochs to eval.every_epochs or more");
   }
   Halving halving{.rung_epochs = {}, .reduction = sweep.reduction};
-  for (int64_t end = sweep.min_epochs; end<epochs; end = end> epochs / sweep.reduction ? epochs : end * sweep.reduction)
+  for (int64_t end = sweep.min_epochs; end < epochs; end *= sweep.reduction) {
     halving.rung_epochs.push_back(end);
+    if (end > epochs / sweep.reduction) break;
+  }
   halving.rung_epochs.push_back(epochs);
   return halving;
 }

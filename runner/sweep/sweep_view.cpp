@@ -1,19 +1,60 @@
 #include "sweep/sweep_view.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 namespace headroom {
 
 namespace {
 
-constexpr size_t most_rows = 20;
+constexpr size_t most_rows = 20, least_name = 16, gap = 2;
 
-std::string cut(const std::string& text, size_t width) {
-  return text + std::string(width > text.size() ? width - text.size() : 0, ' ');
+using Cells = std::array<std::string, 5>;
+constexpr std::array<size_t, 3> first_to_go = {3, 1, 4};  // speed, state, memory
+
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
+
+size_t width_of(const std::string& text) { return static_cast<size_t>(std::ranges::count_if(text, begins_character)); }
+
+// Exactly `width` characters wide.
+std::string fitted(std::string text, size_t width) {
+  const size_t is = width_of(text);
+  if (is <= width) return text + std::string(width - is, ' ');
+  const std::string ending = width > 6 ? "..." : "";
+  size_t characters = 0, end = 0;
+  while (end < text.size() && (characters < width - ending.size() || !begins_character(text[end])))
+    characters += begins_character(text[end++]) ? 1 : 0;
+  return text.substr(0, end) + ending;
 }
 
 }  // namespace
+
+std::vector<std::string> running_table(const std::vector<RunningRow>& rows, size_t columns) {
+  std::vector<Cells> table{{"trial", "state", "progress", "samples/s", "memory"}};
+  for (const RunningRow& row : rows) table.push_back({row.id, row.state, row.position, row.speed, row.held});
+  std::array<size_t, 5> widths{};
+  for (const Cells& row : table) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  const auto beside_name = [&] {
+    size_t sum = 0;
+    for (size_t i = 1; i < widths.size(); ++i) sum += widths[i] > 0 ? widths[i] + gap : 0;
+    return sum;
+  };
+  for (const size_t column : first_to_go) {
+    if (beside_name() + std::min(widths[0], least_name) > columns) widths[column] = 0;
+  }
+  widths[0] = std::min(widths[0], columns - std::min(columns, beside_name()));
+  std::vector<std::string> lines;
+  for (const Cells& row : table) {
+    std::string line = fitted(row[0], widths[0]);
+    for (size_t i = 1; i < row.size(); ++i)
+      line += widths[i] > 0 ? std::string(gap, ' ') + fitted(row[i], widths[i]) : "";
+    lines.push_back(fitted(line, std::min(width_of(line.substr(0, line.find_last_not_of(' ') + 1)), columns)));
+  }
+  return lines;
+}
 
 void SweepView::clear() {
   for (; drawn_ > 0; --drawn_) std::fputs("\033[1A\033[2K", stderr);
@@ -35,18 +76,13 @@ void SweepView::show(const std::vector<RunningRow>& rows, const std::string& sum
   shown_at_ = std::chrono::steady_clock::now();
   if (rows.empty() && summary.empty()) return;
   const auto columns = static_cast<size_t>(std::max(20, terminal_.columns() - 1));
-  size_t widest = 0;
-  for (const RunningRow& row : rows) widest = std::max(widest, row.id.size());
-  const auto put = [&](const std::string& line) {
-    std::fprintf(stderr, "%s\n", line.substr(0, columns).c_str());
-    ++drawn_;
-  };
-  for (size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
-    const RunningRow& row = rows[i];
-    put("  " + cut(row.id, widest) + "  " + cut(row.state, 11) + "  " + cut(row.position, 20) + "  " +
-        cut(row.speed, 16) + "  " + row.held);
-  }
-  put(summary);
+  std::vector<std::string> lines;
+  if (!rows.empty())
+    lines = running_table({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), most_rows))},
+                          columns);
+  lines.push_back(fitted(summary, std::min(width_of(summary), columns)));
+  for (const std::string& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
+  drawn_ = lines.size();
   std::fflush(stderr);
 }
 

@@ -13,6 +13,10 @@ struct RunningRow {
   std::string id, state, position, speed, held;
 };
 
+// Lines of at most `columns` characters, a heading first: where it is narrow, columns go, the least telling first, then
+// names are cut.
+std::vector<std::string> running_table(const std::vector<RunningRow>& rows, size_t columns);
+
 class SweepView {
  public:
   explicit SweepView(Terminal terminal) : terminal_(terminal) {}

@@ -72,8 +72,7 @@ RunningRow TrialEntry::row() {
   if (seen_step < 0) seen_step = box->step, seen_at = now;
   const double seconds = std::chrono::duration<double>(now - seen_at).count();
   row.position = "epoch " + std::to_string(box->epoch) + ", step " + std::to_string(box->step);
-  if (seconds > 1)
-    row.speed = short_number(static_cast<double>((box->step - seen_step) * shape.window()) / seconds) + " samples/s";
+  if (seconds > 1) row.speed = short_number(static_cast<double>((box->step - seen_step) * shape.window()) / seconds);
   row.held = size_text(box->records.back().held_bytes);
   return row;
 }

@@ -50,8 +50,9 @@ TEST(ActPolicy, OnlyWhatMattersIsTrained) {
     const Parameter& each = model->parameters()[i];
     EXPECT_EQ(each.inert, each.name.starts_with("transformer.decoder.layers.1.")) << each.name;
     EXPECT_FALSE(last->parameters()[i].inert) << each.name;
-    if (each.kind == HR_PARAMETER && !each.inert)
+    if (each.kind == HR_PARAMETER && !each.inert) {
       EXPECT_EQ(each.trains(), !each.name.starts_with("is_pad_head.")) << each.name;
+    }
   }
 }
 
@@ -64,7 +65,9 @@ TEST(ActPolicy, TheBackboneHasALearningRateOfItsOwn) {
     const bool backbone = each.kind == HR_PARAMETER && each.name.starts_with("backbones.");
     EXPECT_EQ(each.lr, backbone ? 3e-6 : 0.0) << each.name;
     EXPECT_EQ(each.group, backbone ? "backbone" : "") << each.name;
-    if (backbone) EXPECT_FALSE(frozen->parameters()[i].trains()) << each.name;
+    if (backbone) {
+      EXPECT_FALSE(frozen->parameters()[i].trains()) << each.name;
+    }
     tensors += backbone ? 1 : 0;
   }
   EXPECT_EQ(tensors, 20);
@@ -156,7 +159,9 @@ TEST(ActPolicy, FrozenNormsStayAsTheyAre) {
   step(*model, demonstrations(), kRobot).loss_sum.backward();
   std::size_t i = 0;
   for (const Parameter& each : model->parameters())
-    if (each.kind == HR_BUFFER) EXPECT_TRUE(each.tensor->equal(before[i++])) << each.name;
+    if (each.kind == HR_BUFFER) {
+      EXPECT_TRUE(each.tensor->equal(before[i++])) << each.name;
+    }
   EXPECT_EQ(i, 81u);
 }
 

@@ -67,7 +67,11 @@ class EveryType {
     host.info("opened");
   }
   std::vector<Field> fields() const {
-    return {{.name = "text", .dtype = u8, .shape = {static_cast<int64_t>(said_.size())}}};
+    Field text{.name = "text", .dtype = u8, .shape = {static_cast<int64_t>(said_.size())}, .channel_axis = 0};
+    for (std::size_t i = 0; i < said_.size(); ++i)
+      text.channels.push_back(
+          {.name = "letter " + std::to_string(i), .unit = i == 0 ? "rad" : "", .mean = 0.5, .std = 2.0});
+    return {text};
   }
   std::vector<std::string> splits() const { return {"train", "val"}; }
   uint64_t length(uint32_t split) const { return split == 0 ? 6 : 2; }

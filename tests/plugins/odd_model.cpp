@@ -26,6 +26,7 @@ class Odd : public torch::nn::Module {
     if (parameter.name == "table") parameter.kind = HR_DERIVED, parameter.inert = true;
     if (how_ == "twins") parameter.name = "same";
     if (how_ == "scale") parameter.lr_scale = -1.0;
+    if (how_ == "own_lr" && parameter.name == "weight") parameter.lr = 1e-5;
   }
   std::vector<Output> outputs() const {
     return {{.name = "prediction", .unit = "m"}, {.name = "truth", .role = HR_TARGET}};

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "error.hpp"
+#include "headroom/sdk/fields.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/source.hpp"
 
@@ -84,6 +85,23 @@ TEST(SourceOfTheSdk, DescribesItself) {
   EXPECT_EQ(source->groups(0)[1].first, 4u);
   EXPECT_EQ(source->cost(0, 3), 4.0);
   EXPECT_EQ(source->files(), (std::vector<std::filesystem::path>{"one.h5", "two.h5"}));
+}
+
+// From the source's object over the C table to the host, and from there to a model.
+TEST(SourceOfTheSdk, ChannelsAreToldOn) {
+  const auto source = Source::open(library(), values(""));
+  const Field& text = source->fields().front();
+  ASSERT_EQ(text.channels.size(), static_cast<size_t>(text.shape[0]));
+  std::vector<hr_channel> native_channels;
+  const hr_field native = text.native(native_channels);
+  const sdk::Fields given(&native, 1);
+  ASSERT_EQ(given.at("text").channels.size(), text.channels.size());
+  const sdk::Channel &first = given.at("text").channels[0], &second = given.at("text").channels[1];
+  EXPECT_EQ(first.name, "letter 0");
+  EXPECT_EQ(first.unit, "rad");
+  EXPECT_EQ(second.unit, "");
+  EXPECT_EQ(second.mean, 0.5);
+  EXPECT_EQ(second.std, 2.0);
 }
 
 TEST(SourceOfTheSdk, BadSampleIsOne) {

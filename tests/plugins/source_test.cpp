@@ -121,6 +121,20 @@ TEST_F(Contradiction, Fields) {
   EXPECT_EQ(refusal(), inconsistent("it declares 0 fields; 1 to 1024 are allowed"));
 }
 
+TEST_F(Contradiction, Channels) {
+  hr_channel channels[2] = {{sizeof(hr_channel), 0, "a", nullptr, 0.0, 1.0},
+                            {sizeof(hr_channel), 0, "b", "rad", 0.5, 2.0}};
+  claims.fields[0].channels = channels;
+  claims.fields[0].channel_count = 3;
+  EXPECT_EQ(refusal(), inconsistent("field 'x' describes 3 channels; its channel axis has 2"));
+  claims.fields[0].channel_count = 2;
+  channels[1].std = 0.0;
+  EXPECT_EQ(refusal(), inconsistent("a channel of field 'x' has no usable mean and std"));
+  // A source built before there were channels: the members lie behind what it filled.
+  claims.fields[0].struct_size = offsetof(hr_field, channels);
+  EXPECT_TRUE(Field::from(claims.fields[0]).channels.empty());
+}
+
 TEST_F(Contradiction, Splits) {
   claims.splits = {};
   EXPECT_EQ(refusal(), inconsistent("it declares 0 splits; 1 to 64 are allowed"));

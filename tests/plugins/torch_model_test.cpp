@@ -54,6 +54,8 @@ TEST(TorchModel, DescribesItself) {
   EXPECT_EQ(weight.lr_scale, 0.5);
   EXPECT_EQ(weight.weight_decay_scale, 1.0);
   EXPECT_EQ(weight.frozen_until_step, 3);
+  EXPECT_EQ(weight.lr, 0.0);
+  EXPECT_EQ(odd_model("own_lr")->parameters()[0].lr, 1e-5);
   EXPECT_EQ(model->parameters()[1].kind, HR_BUFFER);
   EXPECT_EQ(model->parameters()[2].kind, HR_DERIVED);
   EXPECT_TRUE(model->parameters()[2].inert);

@@ -100,6 +100,25 @@ TEST(Optimizer, ScalesLearningRateAndWeightDecayByParameter) {
   }
 }
 
+// The schedule halves the rate from the third step on: of every parameter.
+TEST(Optimizer, AParameterMayHaveALearningRateOfItsOwn) {
+  Twins twins;
+  twins.parameters[1].lr = 0.002;
+  twins.parameters[1].lr_scale = 7.0;  // of no effect beside it
+  Optimizer optimizer({.name = "adamw", .lr = 0.05, .weight_decay = 0.2}, 0.0, twins.parameters);
+  AdamW own({twins.theirs[1]}, AdamWOptions(0.002).weight_decay(0.2)),
+      plain({twins.theirs[0], twins.theirs[2]}, AdamWOptions(0.05).weight_decay(0.2));
+  const auto set_lr = [](AdamW& of, double lr) { static_cast<AdamWOptions&>(of.param_groups()[0].options()).lr(lr); };
+  for (int64_t step = 0; step < 5; ++step) {
+    const double bend = step < 2 ? 1.0 : 0.5;
+    set_lr(own, 0.002 * bend), set_lr(plain, 0.05 * bend);
+    twins.give_gradients();
+    optimizer.step(0.05 * bend, step);
+    own.step(), plain.step();
+    EXPECT_LT(twins.difference(), 1e-6) << "after step " << step;
+  }
+}
+
 TEST(Optimizer, LeavesFrozenParametersAloneUntilTheirStep) {
   Twins twins;
   twins.parameters[0].frozen_until_step = 3;
@@ -118,6 +137,8 @@ TEST(Optimizer, LeavesFrozenParametersAloneUntilTheirStep) {
     }
     EXPECT_TRUE(twins.ours[1].equal(never));
   }
+  for (const NamedTensor& named : optimizer.state())
+    EXPECT_FALSE(named.name.ends_with("/p1")) << "what is never trained has no state: " << named.name;
 }
 
 TEST(Optimizer, LeavesBuffersDerivedAndInertTensorsAlone) {

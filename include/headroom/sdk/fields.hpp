@@ -46,10 +46,10 @@ struct Field {
   std::vector<int64_t> shape = {};     // of one sample, without the batch axis; {}: a scalar
   std::vector<std::string> axes = {};  // as many as shape, or fewer: the rest is unnamed
   std::string unit = {};
-  double sample_rate_hz = 0.0;  // of the time axis; 0: none
-  int channel_axis = -1;        // kept apart by normalisation; -1: one statistic for all
-  bool normalize = false;       // the host may standardise it
-  bool optional = false;        // of a model's field: it works without
+  double sample_rate_hz = 0.0;         // of the time axis; 0: none
+  int channel_axis = -1;               // kept apart by normalisation; -1: one statistic for all
+  bool normalize = false;              // the host may standardise it
+  bool optional = false;               // of a model's field: it works without
   std::vector<Channel> channels = {};  // along channel_axis; {}: not told
 
   int64_t elements() const {
@@ -99,8 +99,8 @@ struct Field {
     const char* bytes = reinterpret_cast<const char*>(native.channels);
     for (uint64_t i = 0; i < native.channel_count; ++i) {
       const auto& channel = *reinterpret_cast<const hr_channel*>(bytes + i * native.channels->struct_size);
-      field.channels.push_back({channel.name != nullptr ? channel.name : "", channel.unit != nullptr ? channel.unit : "",
-                                channel.mean, channel.std});
+      field.channels.push_back({channel.name != nullptr ? channel.name : "",
+                                channel.unit != nullptr ? channel.unit : "", channel.mean, channel.std});
     }
     return field;
   }
