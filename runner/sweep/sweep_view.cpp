@@ -51,7 +51,8 @@ std::vector<std::string> running_table(const std::vector<RunningRow>& rows, size
     std::string line = fitted(row[0], widths[0]);
     for (size_t i = 1; i < row.size(); ++i)
       line += widths[i] > 0 ? std::string(gap, ' ') + fitted(row[i], widths[i]) : "";
-    lines.push_back(fitted(line, std::min(width_of(line.substr(0, line.find_last_not_of(' ') + 1)), columns)));
+    line.resize(line.find_last_not_of(' ') + 1);
+    lines.push_back(fitted(line, std::min(width_of(line), columns)));
   }
   return lines;
 }

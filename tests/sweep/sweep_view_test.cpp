@@ -20,11 +20,11 @@ TEST(SweepView, AWideTableShowsEverything) {
 }
 
 TEST(SweepView, ANarrowOneLeavesOutTheLeastTelling) {
-  EXPECT_THAT(running_table(rows, 59), ElementsAre("trial                state     progress          memory",
-                                                   "001_batch_size=8...  running   epoch 1, step 12  98.1 MiB",
-                                                   "002_\u00e4\u00e4\u00e4              planning"));
+  EXPECT_THAT(running_table(rows, 59), ElementsAre("trial                  state     progress          memory",
+                                                   "001_batch_size=8_a...  running   epoch 1, step 12  98.1 MiB",
+                                                   "002_\u00e4\u00e4\u00e4                planning"));
   EXPECT_THAT(running_table(rows, 36), ElementsAre("trial               progress",
-                                                   "001_batch_size=8_a  epoch 1, step 12", "002_\u00e4\u00e4\u00e4"));
+                                                   "001_batch_size=...  epoch 1, step 12", "002_\u00e4\u00e4\u00e4"));
 }
 
 TEST(SweepView, NoLineIsWiderThanTheTerminal) {
