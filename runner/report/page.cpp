@@ -58,6 +58,7 @@ th:first-child, td:first-child { text-align: left } thead th { color: var(--soft
 a { color: var(--c0) } .sortable thead th { cursor: pointer; text-decoration: underline dotted } .best td, .best th { font-weight: 600 }
 details { margin: 4px 0; font-size: 14px } summary { cursor: pointer; color: var(--soft); font-size: 13px }
 pre { white-space: pre-wrap; background: var(--card); border-radius: 8px; padding: 12px; font-size: 12.5px; overflow-wrap: anywhere }
+.pictures { display: flex; flex-wrap: wrap; gap: 12px; margin: 8px 0 } .picture { padding: 8px } .picture img { display: block; max-width: 100%; image-rendering: pixelated; min-width: 96px }
 @media (max-width: 560px) { body { padding: 10px } figure { padding: 10px 8px } .plot, .lane { margin-left: 56px; margin-right: 14px }
   .plot .x:nth-of-type(even) { visibility: visible } th, td { padding-right: 8px } }
 @media print { .tip, .cross { display: none } figure { break-inside: avoid } }

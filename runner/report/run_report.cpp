@@ -5,6 +5,7 @@
 
 #include "record/run_folder.hpp"
 #include "report/curves.hpp"
+#include "report/examples.hpp"
 #include "report/html.hpp"
 #include "report/json_text.hpp"
 #include "report/memory_chart.hpp"
@@ -231,6 +232,7 @@ std::string run_report(const fs::path& folder) {
   const Json& summary = run.summary;
   std::string body = "<header>\n" + heading(run) + tiles(run) + "</header>\n<main>\n";
   body += section("Curves", curves(run));
+  body += section("Examples", examples_html(folder));
   body += section("Memory",
                   memory_chart(run) + plan_and_fact(run) + folded("peaks, gc points, retries", memory_numbers(run)));
   body += section("Metrics at the end", metrics_table(run));

@@ -12,6 +12,7 @@
 #include "report/plot_frame.hpp"
 #include "report/run_report.hpp"
 #include "report/sweep_reading.hpp"
+#include "report/trade_off.hpp"
 
 namespace headroom {
 
@@ -229,6 +230,7 @@ std::string sweep_report(const fs::path& folder) {
   const SweepReading sweep = read_sweep(folder);
   std::string body = "<header>\n" + heading(sweep) + "</header>\n<main>\n";
   body += section("Heat maps", heat_maps(sweep));
+  body += section("Memory against speed", trade_off(sweep));
   body += section("Pareto fronts", fronts(sweep));
   body += section("Trials", trials_table(sweep));
   body += section("Equal mathematics", identities(sweep));

@@ -65,6 +65,25 @@ TEST_F(SweepReport, ShowsHeatMapsFrontsAndEveryTrial) {
   EXPECT_LT(html.find("<th scope=\"row\">16</th>"), html.find("<th scope=\"row\">128</th>"));
 }
 
+TEST_F(SweepReport, ShowsWhatSmallerBatchesCostAndSave) {
+  Json whole = trial("a", 64, 1), quarter = trial("b", 16, 4), other = trial("c", 32, 1);
+  whole["samples_per_second"] = 200.0;
+  quarter["samples_per_second"] = 150.0;
+  other["identity"] = "else";
+  write({quarter, whole, other});
+  const std::string html = sweep_report(folder_);
+  EXPECT_THAT(html, HasSubstr("Memory against speed"));
+  EXPECT_THAT(html, HasSubstr("of 64 x 1"));
+  const size_t row = html.find("16 x 4</");
+  ASSERT_NE(row, std::string::npos);
+  const std::string cells = html.substr(row, html.find("</tr>", row) - row);
+  for (const char* text : {"128.0 MiB", "25 %", "150", "75 %", "25 % memory, 85 % speed"})
+    EXPECT_THAT(cells, HasSubstr(text));
+  EXPECT_EQ(html.find("32 x 1</td>"), std::string::npos) << "nothing to compare it with";
+  write(Json::array({trial("a", 64, 1)}));
+  EXPECT_THAT(sweep_report(folder_), Not(HasSubstr("Memory against speed")));
+}
+
 TEST_F(SweepReport, EscapesWhatStrangersNamed) {
   const std::string hostile = "<img src=x onerror=alert(1)>\"'&";
   Json bad = trial(hostile, 8, 1);
