@@ -33,7 +33,7 @@ class CheckpointCommand : public TemporaryFolder {
 TEST_F(CheckpointCommand, WritesSafetensorsBesideTheFile) {
   const Finished done = import({"policy.ckpt", "--key", "model"});
   EXPECT_EQ(done.exit_code, 0) << done.err;
-  EXPECT_EQ(done.out, "wrote policy.safetensors: 13 tensors, 309 B\n");
+  EXPECT_EQ(done.out, "wrote policy.safetensors: 13 tensors, 224 B\n");
   EXPECT_EQ(SafetensorsFile(folder_ / "policy.safetensors").tensors().size(), 13u);
   EXPECT_EQ(files(), (std::vector<std::string>{"policy.ckpt", "policy.safetensors"}));
 }
