@@ -28,7 +28,7 @@ OptionValues options(const OptionTable& table, const std::string& toml) {
 }
 
 std::vector<Field> fields_x() {
-  return {{.name = "x", .unit = "", .dtype = {kDLFloat, 32, 1}, .shape = {3}, .axes = {""}}};
+  return {{.name = "x", .unit = "", .dtype = {kDLFloat, 32, 1}, .shape = {3}, .axes = {""}, .channels = {}}};
 }
 
 std::unique_ptr<Model> odd_model(const std::string& how = "well", uint64_t seed = 1) {
