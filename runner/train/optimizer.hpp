@@ -19,8 +19,8 @@ class Optimizer {
  public:
   Optimizer(const OptimizerSection& section, double ema_decay, std::vector<Parameter>& parameters);
 
-  // One update with learning rate `lr` (before each parameter's lr_scale or lr); parameters frozen at `step` stay as they
-  // are.
+  // One update with learning rate `lr` (before each parameter's lr_scale or lr); parameters frozen at `step` stay as
+  // they are.
   void step(double lr, int64_t step);
 
   // "exp_avg/<parameter>", "step/<parameter>", "momentum/<parameter>", "ema/<parameter>": the tensors themselves.
