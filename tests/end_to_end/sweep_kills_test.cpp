@@ -60,6 +60,7 @@ class SweepKills : public TrialRun {
       const fs::path run = run_folder(out) / trial.value("run", "none");
       outcome.push_back({{"id", trial.at("id")},
                          {"state", trial.at("state")},
+                         {"why", trial.value("why", "")},
                          {"identity", trial.value("identity", "")},
                          {"metric", trial.value("metric", Json())},
                          {"epochs", trial.value("epochs", Json())},
