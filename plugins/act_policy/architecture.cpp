@@ -24,7 +24,7 @@ const Field& field_of(const Fields& fields, const char* name, std::size_t axes, 
 std::vector<Joint> read_joints(const Field& action) {
   std::vector<Joint> joints;
   for (int64_t i = 0; i < action.shape[1]; ++i) {
-    Joint joint{std::to_string(i), action.unit, 1.0};
+    Joint joint{std::to_string(i), action.normalize ? "" : action.unit, 1.0};  // what the host standardises has none
     if (action.channel_axis == 1 && static_cast<int64_t>(action.channels.size()) == action.shape[1]) {
       const Channel& channel = action.channels[static_cast<std::size_t>(i)];
       if (!channel.name.empty()) joint.name = channel.name;

@@ -78,7 +78,7 @@ TEST_P(GoldenPolicy, DoublePrecision) {
   GOLDEN_OR_SKIP(golden, GetParam());
   Case policy(golden, kNarrow, at::kDouble);
   const StepResult result = policy.run();
-  // The reference divided its images by 255 in float32 before it cast them up.
+  // README: inputs were cast up. Images may have been divided by 255 before that, in float32.
   expect_close(output(*policy.model, result, "prediction"), golden.at("out64.a_hat"), "a_hat", 1e-6, 0.0);
   expect_close(output(*policy.model, result, "mu"), golden.at("out64.mu"), "mu", 1e-12, 0.0);
   expect_close(output(*policy.model, result, "logvar"), golden.at("out64.logvar"), "logvar", 1e-12, 0.0);
