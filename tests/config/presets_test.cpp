@@ -105,7 +105,7 @@ TEST(ActPresets, HaveTheirUsersValues) {
     EXPECT_EQ(e.train.optimizer.lr, 1e-5);
     EXPECT_EQ(e.train.optimizer.weight_decay, 1e-4);
     EXPECT_EQ(e.train.batch_size, 2);
-    EXPECT_EQ(e.seed, 0u);
+    EXPECT_EQ(e.experiment.seed, 0u);
     EXPECT_EQ(e.memory.empty_cache_every, 100);
     EXPECT_EQ(e.memory.empty_cache_every_eval, 50);
   }
