@@ -1,11 +1,9 @@
 #include "record/torch_pickle.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <optional>
 
-#include "memory/printable.hpp"
+#include "record/torch_makers.hpp"
 
 namespace headroom {
 
@@ -15,34 +13,6 @@ using Kind = Pickle::Kind;
 using Node = Pickle::Node;
 
 constexpr std::size_t most_bytes = 16 << 20;  // of a pickle: names and shapes of 100,000 tensors
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw BadTorchFile(what + "; only dictionaries of tensors are read: save the model's state_dict()");
-}
-[[noreturn]] void malformed() { throw BadTorchFile("is damaged: its pickle does not hold together"); }
-
-std::string shown(const std::string& text) { return "'" + printable(text, 100) + "'"; }
-
-struct StorageType {
-  const char* name;
-  DLDataType dtype;
-};
-constexpr StorageType storage_types[] = {
-    {"torch.DoubleStorage", {kDLFloat, 64, 1}}, {"torch.FloatStorage", {kDLFloat, 32, 1}},
-    {"torch.HalfStorage", {kDLFloat, 16, 1}},   {"torch.BFloat16Storage", {kDLBfloat, 16, 1}},
-    {"torch.LongStorage", {kDLInt, 64, 1}},     {"torch.IntStorage", {kDLInt, 32, 1}},
-    {"torch.ShortStorage", {kDLInt, 16, 1}},    {"torch.CharStorage", {kDLInt, 8, 1}},
-    {"torch.ByteStorage", {kDLUInt, 8, 1}},     {"torch.BoolStorage", {kDLBool, 8, 1}},
-};
-constexpr const char *ordered = "collections.OrderedDict", *tensor_v2 = "torch._utils._rebuild_tensor_v2",
-                     *parameter = "torch._utils._rebuild_parameter";
-
-std::optional<DLDataType> storage_dtype(const std::string& name) {
-  for (const StorageType& type : storage_types) {
-    if (name == type.name) return type.dtype;
-  }
-  return std::nullopt;
-}
 
 class Machine {
  public:
@@ -56,7 +26,7 @@ class Machine {
  private:
   // --- the bytes ---
   std::span<const std::byte> take_bytes(uint64_t count) {
-    if (count > bytes_.size() - at_) malformed();
+    if (count > bytes_.size() - at_) malformed_pickle();
     const auto part = bytes_.subspan(at_, count);
     at_ += count;
     return part;
@@ -74,14 +44,14 @@ class Machine {
   std::string take_line() {
     const auto rest = bytes_.subspan(at_);
     const auto end = std::ranges::find(rest, std::byte{'\n'});
-    if (end == rest.end()) malformed();
+    if (end == rest.end()) malformed_pickle();
     std::string line = take_text(static_cast<uint64_t>(end - rest.begin()));
     ++at_;
     return line;
   }
   int64_t take_long() {
     const uint64_t count = take<uint8_t>();
-    if (count > 8) refuse("holds a whole number of more than 64 bits");
+    if (count > 8) refuse_pickle("holds a whole number of more than 64 bits");
     const auto part = take_bytes(count);
     uint64_t value = count > 0 && (std::to_integer<int>(part.back()) & 0x80) != 0 ? ~uint64_t{0} : 0;
     std::memcpy(&value, part.data(), count);
@@ -90,26 +60,22 @@ class Machine {
 
   // --- the stack ---
   void push(uint32_t number) { stack_.push_back(number); }
-  uint32_t make(Node node) {
-    pickle_.nodes.push_back(std::move(node));
-    return static_cast<uint32_t>(pickle_.nodes.size() - 1);
-  }
   void push_new(Kind kind, int64_t integer = 0, std::string text = {}) {
-    push(make({.kind = kind, .integer = integer, .text = std::move(text)}));
+    push(pickle_.add({.kind = kind, .integer = integer, .text = std::move(text)}));
   }
   uint32_t pop() {
-    if (stack_.size() <= floor()) malformed();
+    if (stack_.size() <= floor()) malformed_pickle();
     const uint32_t top = stack_.back();
     stack_.pop_back();
     return top;
   }
   uint32_t top() const {
-    if (stack_.size() <= floor()) malformed();
+    if (stack_.size() <= floor()) malformed_pickle();
     return stack_.back();
   }
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   std::vector<uint32_t> pop_to_mark() {
-    if (marks_.empty()) malformed();
+    if (marks_.empty()) malformed_pickle();
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
     std::vector<uint32_t> items(begin, stack_.end());
     stack_.erase(begin, stack_.end());
@@ -119,102 +85,59 @@ class Machine {
   void push_tuple(std::size_t count) {
     Node tuple{.kind = Kind::tuple, .items = std::vector<uint32_t>(count)};
     for (std::size_t i = count; i-- > 0;) tuple.items[i] = pop();
-    push(make(std::move(tuple)));
+    push(pickle_.add(std::move(tuple)));
   }
   void add_to(Kind kind, const std::vector<uint32_t>& items) {
     Node& node = pickle_.nodes[top()];
-    if (node.kind != kind || (kind == Kind::dictionary && items.size() % 2 != 0)) malformed();
+    if (node.kind != kind || (kind == Kind::dictionary && items.size() % 2 != 0)) malformed_pickle();
     node.items.insert(node.items.end(), items.begin(), items.end());
   }
   void remember(uint64_t place) {
-    if (place > bytes_.size()) malformed();
+    if (place > bytes_.size()) malformed_pickle();
     if (place >= memo_.size()) memo_.resize(place + 1, nothing);
     memo_[place] = top();
     remembered_ = std::max(remembered_, place + 1);
   }
   void recall(uint64_t place) {
-    if (place >= memo_.size() || memo_[place] == nothing) malformed();
+    if (place >= memo_.size() || memo_[place] == nothing) malformed_pickle();
     push(memo_[place]);
   }
 
   // --- what is made ---
-  const Node& at(const Node& tuple, std::size_t i, Kind kind) const {
-    if (i >= tuple.items.size()) malformed();
-    const Node& item = pickle_[tuple.items[i]];
-    if (item.kind != kind) malformed();
-    return item;
-  }
   void push_function(const std::string& name) {
-    const bool known = name == ordered || name == tensor_v2 || name == parameter || storage_dtype(name);
-    if (!known) refuse("asks Python for " + shown(name));
+    if (!TorchMakers::knows(name)) refuse_pickle("asks Python for " + shown_name(name));
     push_new(Kind::function, 0, name);
   }
   void push_storage() {
     const uint32_t id = pop();
-    const Node& told = pickle_[id];
-    if (told.kind != Kind::tuple || at(told, 0, Kind::string).text != "storage") malformed();
-    const auto dtype = storage_dtype(at(told, 1, Kind::function).text);
-    const int64_t elements = at(told, 4, Kind::integer).integer;
-    if (!dtype || elements < 0) malformed();
-    push(make({.kind = Kind::storage, .integer = elements, .text = at(told, 2, Kind::string).text, .dtype = *dtype}));
-  }
-  std::vector<int64_t> numbers(const Node& tuple) const {
-    std::vector<int64_t> values;
-    for (std::size_t i = 0; i < tuple.items.size(); ++i) {
-      values.push_back(at(tuple, i, Kind::integer).integer);
-      if (values.back() < 0) malformed();
-    }
-    return values;
-  }
-  void push_tensor(const Node& arguments) {
-    const Node& storage = at(arguments, 0, Kind::storage);
-    PickledTensor tensor{storage.text, storage.dtype, static_cast<uint64_t>(storage.integer)};
-    const int64_t offset = at(arguments, 1, Kind::integer).integer;
-    tensor.shape = numbers(at(arguments, 2, Kind::tuple));
-    tensor.stride = numbers(at(arguments, 3, Kind::tuple));
-    if (offset < 0 || tensor.shape.size() != tensor.stride.size()) malformed();
-    tensor.offset = static_cast<uint64_t>(offset);
-    pickle_.tensors.push_back(std::move(tensor));
-    push(make({.kind = Kind::tensor, .tensor = static_cast<uint32_t>(pickle_.tensors.size() - 1)}));
+    push(TorchMakers(pickle_).storage(id));
   }
   void call() {
     const uint32_t arguments = pop(), function = pop();
-    if (pickle_[arguments].kind != Kind::tuple || pickle_[function].kind != Kind::function) malformed();
-    const Node told = pickle_[arguments];
-    const std::string name = pickle_[function].text;
-    if (name == ordered && told.items.empty()) {
-      push_new(Kind::dictionary);
-    } else if (name == tensor_v2) {
-      push_tensor(told);
-    } else if (name == parameter) {
-      at(told, 0, Kind::tensor);
-      push(told.items[0]);
-    } else {
-      refuse("calls " + shown(name) + " in a way that makes no tensor");
-    }
+    push(TorchMakers(pickle_).call(function, arguments));
   }
   // torch hangs versions of modules on its dictionaries; they say nothing of the tensors.
   void set_state() {
     pop();
-    if (pickle_[top()].kind != Kind::dictionary) refuse("sets the state of an object");
+    if (pickle_[top()].kind != Kind::dictionary) refuse_pickle("sets the state of an object");
   }
   void stop() {
     pickle_.root = pop();
     stopped_ = true;
   }
   void check_protocol(int protocol) {
-    if (protocol < 2 || protocol > 5) refuse("is of pickle protocol " + std::to_string(protocol));
+    if (protocol < 2 || protocol > 5) refuse_pickle("is of pickle protocol " + std::to_string(protocol));
   }
   void push_global_of_stack() {
     const uint32_t name = pop(), module = pop();
-    if (pickle_[name].kind != Kind::string || pickle_[module].kind != Kind::string) malformed();
+    if (pickle_[name].kind != Kind::string || pickle_[module].kind != Kind::string) malformed_pickle();
     push_function(pickle_[module].text + "." + pickle_[name].text);
   }
 
   void step(uint8_t code) {
     if (!container(code) && !value(code)) {
       constexpr char digits[] = "0123456789abcdef";
-      refuse(std::string("uses the pickle operation 0x") + digits[code >> 4] + digits[code & 15]);
+      refuse_pickle(std::string("uses the pickle operation 0x") + digits[code >> 4] + digits[code & 15]);
     }
   }
   bool value(uint8_t code) {
@@ -304,7 +227,7 @@ class Machine {
         push_tuple(3);
         return true;
       case 't':
-        push(make({.kind = Kind::tuple, .items = pop_to_mark()}));
+        push(pickle_.add({.kind = Kind::tuple, .items = pop_to_mark()}));
         return true;
       case ']':
         push_new(Kind::list);
@@ -369,7 +292,7 @@ class Machine {
 }  // namespace
 
 Pickle read_pickle(std::span<const std::byte> bytes) {
-  if (bytes.size() > most_bytes) refuse("has a pickle of more than 16 MiB");
+  if (bytes.size() > most_bytes) refuse_pickle("has a pickle of more than 16 MiB");
   return Machine(bytes).run();
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headroom/dlpack.h"
@@ -17,7 +18,6 @@ namespace headroom {
 struct PickledTensor {
   std::string storage;  // the entry's name below data/
   DLDataType dtype{};
-  uint64_t storage_elements = 0;
   uint64_t offset = 0;  // in elements, as the strides
   std::vector<int64_t> shape = {}, stride = {};
 };
@@ -27,17 +27,21 @@ struct Pickle {
   enum class Kind { none, boolean, integer, real, string, tuple, list, dictionary, tensor, storage, function };
   struct Node {
     Kind kind = Kind::none;
-    int64_t integer = 0;
+    int64_t integer = 0;               // of a whole number or truth value
     std::string text = {};             // of a string; a function's name; a storage's entry
     std::vector<uint32_t> items = {};  // a dictionary's: key, value, key, value, ...
     uint32_t tensor = 0;               // its number in tensors
-    DLDataType dtype{};                // of a storage
+    DLDataType dtype = {};             // of a storage
   };
   std::vector<Node> nodes;
   std::vector<PickledTensor> tensors;
   uint32_t root = 0;
 
   const Node& operator[](uint32_t number) const { return nodes[number]; }
+  uint32_t add(Node node) {
+    nodes.push_back(std::move(node));
+    return static_cast<uint32_t>(nodes.size() - 1);
+  }
 };
 
 // BadTorchFile naming what the pickle asks for that is no part of a state dictionary.
