@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr int most_restarts = 20;  // of one trial in a row, without a new checkpoint
+constexpr int most_setups = 2;     // of these where it runs out of memory before it trains
 
 class Supervisor {
  public:
@@ -129,7 +130,8 @@ class Supervisor {
 
   void go_on(TrialEntry& entry, const TrialEnd& end, bool got_further) {
     entry.restarts = got_further ? 0 : entry.restarts + 1;
-    if (entry.restarts > most_restarts) {
+    if (entry.restarts >
+        (end.in_setup && end.exit_code == static_cast<int>(Exit::does_not_fit) ? most_setups : most_restarts)) {
       starts_.decide(
           entry, TrialState::failed,
           "it was stopped " + std::to_string(entry.restarts) + " times without getting further: " + end.sentence,

@@ -66,6 +66,9 @@ TrialEnd read_trial_end(const TrialFolder& folder, const TrialRecord& record, in
   const std::string tail = tail_of(folder.log());
   TrialEnd end{.exit_code = exit_code, .micro_batch = record.micro_batch, .sentence = last_sentence(tail)};
   end.oom_kill = kernel_killed(run, tail, began);
+  std::error_code none;
+  const auto noted = fs::last_write_time(run / black_box_file, none);  // made anew by each attempt that trains
+  end.in_setup = none || noted < began;
   if (const auto box = read_black_box(run / black_box_file); box && box->micro_batch > 0)
     end.micro_batch = box->micro_batch;
   return end;
@@ -75,6 +78,7 @@ Verdict judge(const TrialEnd& end, const TrialRun& run, const TrialRecord& recor
   if (run.finished) return Verdict::finished;
   const auto exit = static_cast<Exit>(end.exit_code);
   const bool out_of_memory = exit == Exit::does_not_fit || (exit == Exit::killed && end.oom_kill);
+  if (out_of_memory && end.in_setup) return Verdict::go_on;
   if (out_of_memory)
     return record.retry_micro_batch == 0 && end.micro_batch > 1 ? Verdict::retry_smaller : Verdict::failed;
   constexpr std::array stopped{Exit::resumable, Exit::interrupted, Exit::killed};

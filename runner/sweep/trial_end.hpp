@@ -15,6 +15,7 @@ namespace headroom {
 struct TrialEnd {
   int exit_code = 0;        // 128 + signal where one ended the supervisor itself
   bool oom_kill = false;    // the kernel killed it for lack of memory
+  bool in_setup = false;    // before its first batch
   int64_t micro_batch = 0;  // that it worked with last
   std::string sentence;     // what it said last
 };
@@ -25,7 +26,8 @@ TrialEnd read_trial_end(const TrialFolder& folder, const TrialRecord& record, in
 
 enum class Verdict { finished, go_on, retry_smaller, failed };
 
-// Exit 5 and a kernel's kill are retried once at a smaller micro-batch; whatever was stopped or killed goes on.
+// Exit 5 and a kernel's kill are retried once at a smaller micro-batch; whatever was stopped or killed goes on, and so
+// does what ran out of memory before its first batch: no batch was too large for it.
 Verdict judge(const TrialEnd& end, const TrialRun& run, const TrialRecord& record);
 
 // Many trials that fail alike are one mistake.
