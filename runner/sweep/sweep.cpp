@@ -130,8 +130,7 @@ class Supervisor {
 
   void go_on(TrialEntry& entry, const TrialEnd& end, bool got_further) {
     entry.restarts = got_further ? 0 : entry.restarts + 1;
-    if (entry.restarts >
-        (end.in_setup && end.exit_code == static_cast<int>(Exit::does_not_fit) ? most_setups : most_restarts)) {
+    if (entry.restarts > (end.ran_out() && end.in_setup ? most_setups : most_restarts)) {
       starts_.decide(
           entry, TrialState::failed,
           "it was stopped " + std::to_string(entry.restarts) + " times without getting further: " + end.sentence,

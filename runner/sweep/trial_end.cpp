@@ -74,12 +74,15 @@ TrialEnd read_trial_end(const TrialFolder& folder, const TrialRecord& record, in
   return end;
 }
 
+bool TrialEnd::ran_out() const {
+  return exit_code == static_cast<int>(Exit::does_not_fit) || (exit_code == static_cast<int>(Exit::killed) && oom_kill);
+}
+
 Verdict judge(const TrialEnd& end, const TrialRun& run, const TrialRecord& record) {
   if (run.finished) return Verdict::finished;
   const auto exit = static_cast<Exit>(end.exit_code);
-  const bool out_of_memory = exit == Exit::does_not_fit || (exit == Exit::killed && end.oom_kill);
-  if (out_of_memory && end.in_setup) return Verdict::go_on;
-  if (out_of_memory)
+  if (end.ran_out() && end.in_setup) return Verdict::go_on;
+  if (end.ran_out())
     return record.retry_micro_batch == 0 && end.micro_batch > 1 ? Verdict::retry_smaller : Verdict::failed;
   constexpr std::array stopped{Exit::resumable, Exit::interrupted, Exit::killed};
   for (const Exit code : stopped) {

@@ -18,6 +18,7 @@ struct TrialEnd {
   bool in_setup = false;    // before its first batch
   int64_t micro_batch = 0;  // that it worked with last
   std::string sentence;     // what it said last
+  bool ran_out() const;     // of memory
 };
 
 // What `folder` and its log tell of the attempt that ended with `exit_code` and began at `began`.

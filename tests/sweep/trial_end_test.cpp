@@ -25,6 +25,14 @@ TEST(TrialEnds, WhatRanOutOfMemoryIsRetriedOnce) {
   EXPECT_EQ(judge(ended(Exit::killed, true), {}, record), Verdict::failed);
 }
 
+TEST(TrialEnds, WhatRanOutBeforeItsFirstBatchGoesOnAsItIs) {
+  for (const bool oom_kill : {false, true}) {
+    TrialEnd end = ended(oom_kill ? Exit::killed : Exit::does_not_fit, oom_kill);
+    end.in_setup = true;
+    EXPECT_EQ(judge(end, {}, {}), Verdict::go_on) << oom_kill;
+  }
+}
+
 TEST(TrialEnds, WhatWasStoppedOrKilledGoesOn) {
   const TrialRecord record;
   for (const Exit exit : {Exit::resumable, Exit::interrupted, Exit::killed})
