@@ -1,4 +1,5 @@
 // A sweep whose processes are killed at random, again and again, comes to the results of one that is left alone.
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <memory>
@@ -32,8 +33,10 @@ class SweepKills : public TrialRun {
   int sweep_with_kills(const std::string& out, int most, std::mt19937& draw) const {
     int kills = 0;
     auto program = std::make_unique<Program>(words(out), here());
-    const auto has_plan = [&] {
-      return fs::exists(folder_ / out / "trial") && fs::exists(run_folder(out) / "sweep.json");
+    const auto has_plan = [runs = folder_ / out / "trial"] {
+      return fs::exists(runs) && std::ranges::any_of(fs::directory_iterator(runs), [](const auto& run) {
+               return fs::exists(run.path() / "sweep.json");
+             });
     };
     EXPECT_TRUE(eventually([&] { return has_plan() || program->ended(); }));
     while (kills < most) {
