@@ -86,6 +86,34 @@ TEST(RescuePreset, IsTheUsersLadder) {
   EXPECT_EQ(e.train.batch_size * e.train.gradient_accumulation_steps, 64);
 }
 
+// ACT as its users run it; 50 samples of an episode an epoch stand for 50 epochs of the original.
+TEST(ActPresets, HaveTheirUsersValues) {
+  const auto load = [](const std::string& name) {
+    return load_experiment(HEADROOM_SOURCE_DIR "/experiments/act_dual_arm/" + name + ".toml");
+  };
+  for (const char* name : {"minimal", "train_reduced", "ladder"}) {
+    const Experiment e = load(name);
+    EXPECT_EQ(e.model_options["chunk_size"].value<int64_t>(), 20);
+    EXPECT_EQ(e.model_options["kl_weight"].value<double>(), 10.0);
+    EXPECT_EQ(e.model_options["hidden_dim"].value<int64_t>(), 512);
+    EXPECT_EQ(e.model_options["dim_feedforward"].value<int64_t>(), 3200);
+    EXPECT_EQ(e.model_options["lr_backbone"].value<double>(), 1e-5);
+    EXPECT_EQ(e.data_options["train_ratio"].value<double>(), 0.9);
+    EXPECT_EQ(e.data.num_workers, 0);
+    EXPECT_FALSE(e.data.pin_memory);
+    EXPECT_EQ(e.train.optimizer.name, "adamw");
+    EXPECT_EQ(e.train.optimizer.lr, 1e-5);
+    EXPECT_EQ(e.train.optimizer.weight_decay, 1e-4);
+    EXPECT_EQ(e.train.batch_size, 2);
+    EXPECT_EQ(e.seed, 0u);
+    EXPECT_EQ(e.memory.empty_cache_every, 100);
+    EXPECT_EQ(e.memory.empty_cache_every_eval, 50);
+  }
+  const Experiment reduced = load("train_reduced");
+  EXPECT_EQ(reduced.train.gradient_accumulation_steps, 4);
+  EXPECT_EQ(reduced.train.epochs * *reduced.data_options["samples_per_episode"].value<int64_t>(), 2000);
+}
+
 // common.toml is what the presets extend: it has no name.
 TEST(Experiments, AllLoad) {
   size_t loaded = 0;
