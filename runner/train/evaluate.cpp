@@ -9,8 +9,8 @@ namespace headroom {
 
 namespace {
 
-void add_batch(Setup& setup, const Batch& batch, int64_t step, bool want_outputs, Retry& retry, StepSums& staged,
-               StepSums& sums) {
+void add_batch(Setup& setup, const Batch& batch, int64_t step, bool want_outputs, Examples* examples, Retry& retry,
+               StepSums& staged, StepSums& sums) {
   const auto total = static_cast<int64_t>(batch.count());
   for (int64_t first = 0; first < total;) {
     const int64_t count = std::min(retry.size(), total - first);
@@ -18,7 +18,11 @@ void add_batch(Setup& setup, const Batch& batch, int64_t step, bool want_outputs
     Shortage shortage;
     const bool fits = attempt_within_memory(shortage, doing, count, [&] {
       const MicroBatchTensors tensors(batch, first, count, setup.device, setup.dtype);
-      const StepResult result = setup.model->step(HR_EVAL, step, tensors.keys, tensors.fields, want_outputs);
+      const uint64_t position = batch.first + static_cast<uint64_t>(first);
+      const bool shown = examples != nullptr && examples->wants(position, static_cast<uint64_t>(count));
+      StepResult result = setup.model->step(HR_EVAL, step, tensors.keys, tensors.fields, want_outputs || shown);
+      if (shown) examples->take(position, tensors.fields, result.outputs);
+      if (!want_outputs) result.outputs.clear();
       staged.zero();
       staged.add(result);
       const EssentialAllocations essential;  // the sums take all of a micro-batch or nothing
@@ -49,7 +53,7 @@ std::optional<Batch> next_batch(Loader& loader, int64_t done, Retry& retry) {
 }  // namespace
 
 std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Retry& retry,
-                                 const std::function<bool(int64_t done)>& stop) {
+                                 const std::function<bool(int64_t done)>& stop, Examples* examples) {
   at::NoGradGuard no_grad;
   std::optional<StepSums> sums, staged;
   with_one_retry("the sums of an evaluation", Owner::metrics, setup.device, setup.advice(), [&] {
@@ -62,7 +66,7 @@ std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Ret
   while (const auto batch = next_batch(loader, done, retry)) {
     const bool want_outputs = sample.contains(static_cast<uint64_t>(done));
     if (stop(++done)) return std::nullopt;
-    add_batch(setup, *batch, step, want_outputs, retry, *staged, *sums);
+    add_batch(setup, *batch, step, want_outputs, examples, retry, *staged, *sums);
   }
   return sums;
 }

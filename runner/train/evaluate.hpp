@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "train/examples.hpp"
 #include "train/metrics.hpp"
 #include "train/retry.hpp"
 #include "train/setup.hpp"
@@ -11,8 +12,8 @@
 namespace headroom {
 
 // Runs the micro-batches of `retry`; what runs out of memory is repeated. nullopt when `stop` answered true between two
-// batches.
+// batches. `examples`, where there are any, take the samples they want.
 std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Retry& retry,
-                                 const std::function<bool(int64_t done)>& stop);
+                                 const std::function<bool(int64_t done)>& stop, Examples* examples = nullptr);
 
 }  // namespace headroom

@@ -49,6 +49,8 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
   if (setup.splits.val.length() > 0) {
     val_loader_ = std::make_unique<Loader>(setup.source, setup.splits.val, setup.left_to_apply(normalizer_),
                                            setup.loader_options(false));
+    examples_.emplace(folder.path(), setup.output_pairs, setup.model->outputs(), setup.model->fields(),
+                      setup.splits.val.length());
   } else if (metric_.starts_with("val/")) {
     metric_ = "train/" + metric_.substr(4);
     log_.say("no validation split: experiment.metric is " + metric_);
@@ -242,12 +244,14 @@ bool TrainingLoop::evaluate_epoch() {
                    static_cast<int64_t>(val_loader_->batches_per_epoch()));
   memory_.note(Phase::evaluating);
   const Optimizer::Averaged averaged(optimizer_);
-  const auto sums = evaluate(setup_, *val_loader_, position_.step, eval_retry_, [&](int64_t batches) {
+  const auto stop = [&](int64_t batches) {
     log_.progress(batches, {});
     gc_points_.eval_batch_done();
     return stop_requested() != Exit::ok;
-  });
+  };
+  const auto sums = evaluate(setup_, *val_loader_, position_.step, eval_retry_, stop, &*examples_);
   if (!sums) return false;
+  examples_->write(position_.step, position_.epoch + 1);
   Measured of_val;
   measure(of_val, *sums, "val");
   measured.append(of_val);

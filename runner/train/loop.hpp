@@ -66,6 +66,7 @@ class TrainingLoop {
   Normalizer normalizer_;
   Loader train_loader_;
   std::unique_ptr<Loader> val_loader_;
+  std::optional<Examples> examples_;  // where there is a val_loader_
   Retry retry_, eval_retry_;
   Window window_;
   Optimizer optimizer_;

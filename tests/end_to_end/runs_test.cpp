@@ -97,6 +97,15 @@ TEST_F(Runs, ASampleCacheChangesNothingAndSaysWhatItDid) {
   EXPECT_EQ(cache.at("limit_bytes"), 1 << 20);
 }
 
+TEST_F(Runs, ACommandGetsItsEventsAndCannotHarmIt) {
+  ASSERT_EQ(run({"record.events_to=cat > told.jsonl"}).exit_code, 0);
+  EXPECT_EQ(read_text(folder_ / "told.jsonl"), read_text(run_folder() / "events.jsonl"));
+  const Finished left_alone = run({"record.events_to=exit 3"}, "left");
+  EXPECT_EQ(left_alone.exit_code, 0);
+  EXPECT_NE(left_alone.err.find("it ended with exit code 3; the run goes on"), std::string::npos) << left_alone.err;
+  EXPECT_EQ(metrics_without_times(run_folder("left")), metrics_without_times(run_folder()));
+}
+
 TEST_F(Runs, AnotherSeedIsAnotherRun) {
   ASSERT_EQ(run({"train.epochs=1"}, "a").exit_code, 0);
   ASSERT_EQ(run({"train.epochs=1", "experiment.seed=4"}, "b").exit_code, 0);
