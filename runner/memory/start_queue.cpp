@@ -42,30 +42,31 @@ class Outlook {
  public:
   Outlook(const MemoryRequest& request, const std::vector<OtherRun>& ahead, const std::string& root)
       : request_(request), rooms_(read_rooms(root)) {
+    needed_bytes_ = std::max(request.needed_bytes, rooms_.held_bytes);
     set_aside(rooms_, ahead);
     limit_ = decide_limit(request.limit, rooms_);
     others_ = describe(ahead, /*waiting=*/false) + describe(ahead, /*waiting=*/true);
   }
 
   const MemoryLimit& limit() const { return limit_; }
-  bool fits() const { return !limit_.bytes || request_.needed_bytes <= available(); }
-  int64_t reservation() const { return request_.needed_bytes > 0 ? request_.needed_bytes : limit_.bytes.value_or(0); }
+  bool fits() const { return !limit_.bytes || needed_bytes_ <= available(); }
+  // Claiming more than is known to be needed would leave nothing to a run that starts beside this one.
+  int64_t reservation() const { return needed_bytes_; }
 
   // The most this limit could ever give, were nobody else here.
   bool never_fits() const {
     if (fits()) return false;
-    if (request_.limit != "auto") return request_.needed_bytes > *limit_.bytes;
+    if (request_.limit != "auto") return needed_bytes_ > *limit_.bytes;
     const Room* bound = rooms_.smallest_bound();
-    return bound != nullptr && request_.needed_bytes > bound->bound_bytes - bound->bound_bytes / 10;
+    return bound != nullptr && needed_bytes_ > bound->bound_bytes - bound->bound_bytes / 10;
   }
 
   std::string waiting_line() const {
-    return "waiting for memory: needs " + size_text(request_.needed_bytes) + ", " + size_text(available()) + " free" +
-           others_;
+    return "waiting for memory: needs " + size_text(needed_bytes_) + ", " + size_text(available()) + " free" + others_;
   }
 
   [[noreturn]] void give_up() const {
-    std::string sentence = "the run needs " + size_text(request_.needed_bytes) + ", and memory.limit gives it " +
+    std::string sentence = "the run needs " + size_text(needed_bytes_) + ", and memory.limit gives it " +
                            size_text(*limit_.bytes) + " (" + limit_.rule + ")" + others_;
     if (!never_fits()) {
       sentence += request_.wait_seconds > 0 ? ": memory.wait is over: let it wait longer, free some memory"
@@ -91,6 +92,7 @@ class Outlook {
 
   const MemoryRequest& request_;
   Rooms rooms_;
+  int64_t needed_bytes_ = 0;
   MemoryLimit limit_;
   std::string others_;
 };

@@ -14,7 +14,7 @@ namespace headroom {
 struct MemoryRequest {
   std::string name;                             // of the run, as others see it
   std::string limit = "auto";                   // memory.limit, as decide_limit() takes it
-  int64_t needed_bytes = 0;                     // the largest U that is planned; 0: unknown, the run takes what it gets
+  int64_t needed_bytes = 0;                     // the largest U that is planned; 0: unknown, at least what it holds now
   double wait_seconds = 0;                      // memory.wait
   std::function<void(const std::string&)> say;  // a line for the log: at once, then once a minute
   std::function<bool()> cancelled;              // asked every tenth of a second
@@ -22,7 +22,7 @@ struct MemoryRequest {
 
 struct MemoryGrant {
   MemoryLimit limit;
-  Reservation reservation;  // of needed_bytes, or of the whole limit where that is unknown
+  Reservation reservation;  // of needed_bytes, or of what it holds now where that is unknown
 };
 
 // What time is, for tests.

@@ -34,7 +34,6 @@ RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes) {
                             .say = [](const std::string& line) { spdlog::info("[memory] {}", line); },
                             .cancelled = [] { return stop_requested() != Exit::ok; }});
   if (!grant_) return;
-  if (needed_bytes == 0) grant_->reservation.update(held_bytes());  // as it grows, settle() reserves more
   limit_bytes_ = grant_->limit.bytes.value_or(0);
   hold_within_cgroup();
   set_memory_limit(limit_bytes_);
