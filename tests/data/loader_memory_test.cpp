@@ -1,0 +1,191 @@
+// Loader: slots are reused, page-locked, given back when memory is short, and never written over while in use.
+#include <atomic>
+#include <gtest/gtest.h>
+#include <limits>
+#include <set>
+#include <sys/resource.h>
+
+#include "data/slots.hpp"
+#include "loader_trial.hpp"
+#include "memory/budget.hpp"
+#include "memory/ledger.hpp"
+#include "memory/relief.hpp"
+
+namespace headroom {
+namespace {
+
+TEST(Loader, ReusesItsSlots) {
+  FakeData data;
+  const auto source = open_fake(data);
+  LoaderOptions all = options(2);
+  all.prefetch_factor = 2;
+  Loader loader(source, train(*source), {}, all);
+  loader.seek(0, 0, true);
+  std::set<const void*> slots;
+  for (int i = 0; i < 60; ++i) {
+    if (const auto batch = loader.next()) slots.insert(batch->fields[0].data);
+  }
+  EXPECT_LE(slots.size(), 5u) << "prefetch_factor * num_workers, and the one in use";
+}
+
+TEST(Loader, LargeSlotsBeginAtAHugePage) {
+  FakeData data;
+  data.channels = 100'000;
+  const auto source = open_fake(data);
+  for (const int64_t batch : {1, 2, 3}) {
+    Loader loader(source, train(*source), {}, options(2, batch));
+    const auto first = loader.next();
+    const uint64_t bytes = static_cast<uint64_t>(batch) * 100'000 * fake_times * sizeof(float);
+    if (bytes < 2 << 20) continue;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(first->fields[0].data) % (2 << 20), 0u);
+  }
+}
+
+std::atomic<int64_t> page_locked_bytes{0};
+std::atomic<int> page_locks{0};
+
+TEST(Loader, SlotsArePageLockedByWhoHasADevice) {
+  FakeData data;
+  const auto source = open_fake(data);
+  set_page_lock({[](void* memory, size_t bytes) {
+                   page_locked_bytes += static_cast<int64_t>(bytes);
+                   return memory != nullptr && ++page_locks % 2 == 0;  // every other one fails
+                 },
+                 [](void*) { --page_locks; }});
+  {
+    Loader loader(source, train(*source), {}, options(2));
+    loader.seek(0);
+    EXPECT_EQ(page_locked_bytes, read_ledger().live(Owner::batches));
+    EXPECT_EQ(page_locks, 5);
+    EXPECT_EQ(epoch_of(loader).size(), 12u);
+  }
+  EXPECT_EQ(page_locks, 3) << "the two that were locked were unlocked";
+  set_page_lock({});
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;  // whose allocators and shadows fault when they please
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+long minor_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+TEST(Loader, TouchesNoNewMemoryOnceItRuns) {
+  if (is_sanitized) GTEST_SKIP() << "a sanitizer touches memory of its own";
+  FakeData data;
+  data.channels = 4'000;
+  data.delay_us = 50;
+  const auto source = open_fake(data);
+  const Normalizer normalizer = Normalizer::measure(*source, train(*source), "sampled", 10);
+  for (const int workers : {0, 1, 3}) {
+    Loader loader(source, train(*source), normalizer, options(workers));
+    loader.seek(0, 0, /*continuous=*/true);
+    for (int i = 0; i < 40; ++i) loader.next();
+    const long before = minor_faults();
+    for (int i = 0; i < 120; ++i) loader.next();
+    const long faults = minor_faults() - before;
+    // 110 batches are 12,000 pages; the stack of a thread that comes late, or malloc's arena, may grow by a few.
+    EXPECT_LE(faults, 30) << "with " << workers << " threads";
+  }
+}
+
+// What the relief rung "batches read ahead" leaves of the loaders' memory. A batch that is being read goes the next
+// time.
+int64_t left_after_relief(int64_t expected = 0) {
+  for (int i = 0; i < 2000; ++i) {
+    give_back_memory(std::numeric_limits<int64_t>::max());
+    if (read_ledger().live(Owner::batches) <= expected) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return read_ledger().live(Owner::batches);
+}
+
+TEST(Loader, AtRestItGivesBackItsLastSlot) {
+  FakeData data;
+  const auto source = open_fake(data);
+  for (const int workers : {0, 1, 3}) {
+    Loader loader(source, train(*source), {}, options(workers));
+    loader.seek(0);
+    EXPECT_GT(read_ledger().live(Owner::batches), 0);
+    EXPECT_EQ(left_after_relief(), 0) << "nothing was asked for yet";
+    const auto first = epoch_of(loader);
+    ASSERT_EQ(first.size(), 12u) << "with " << workers << " threads";
+    EXPECT_GT(read_ledger().live(Owner::batches), 0);
+    EXPECT_EQ(left_after_relief(), 0) << "the epoch is over";
+    loader.seek(0);
+    EXPECT_EQ(epoch_of(loader), first);
+
+    loader.seek(4, 0, /*continuous=*/true);
+    epoch_of(loader);
+    EXPECT_EQ(left_after_relief(), 0) << "what was read ahead of the next epoch is read again";
+    const auto next_epoch = epoch_of(loader);
+    loader.seek(5);
+    EXPECT_TRUE(epoch_of(loader) == next_epoch) << "with " << workers << " threads";
+  }
+}
+
+TEST(Loader, InTheMiddleOfAnEpochItKeepsOneSlot) {
+  FakeData data;
+  const auto source = open_fake(data);
+  for (const int workers : {0, 2}) {
+    Loader loader(source, train(*source), {}, options(workers));
+    loader.seek(0);
+    const int64_t slot = read_ledger().live(Owner::batches) / static_cast<int64_t>(slot_count(options(workers), 1));
+    auto batch = loader.next();
+    EXPECT_EQ(left_after_relief(slot), slot) << "the one in use";
+    const std::string before = content(*batch);
+    give_back_memory(std::numeric_limits<int64_t>::max());
+    EXPECT_EQ(content(*batch), before);
+    batch.reset();
+    give_back_memory(std::numeric_limits<int64_t>::max());
+    EXPECT_EQ(read_ledger().live(Owner::batches), slot) << "the next one goes there";
+    EXPECT_EQ(epoch_of(loader).size(), 11u);
+  }
+}
+
+// A batch that finds no room fails in its place; sought again once there is some, it comes.
+TEST(Loader, GoesOnAfterItRanOutOfMemory) {
+  FakeData data;
+  const auto source = open_fake(data);
+  for (const int workers : {0, 2}) {
+    Loader loader(source, train(*source), {}, options(workers));
+    loader.seek(2);
+    const auto all = epoch_of(loader);
+    loader.seek(2);
+    std::vector<std::string> batches = {content(*loader.next()), content(*loader.next())};
+    loader.seek(2, 14);
+    EXPECT_EQ(left_after_relief(), 0);
+    set_memory_limit(1);
+    EXPECT_THROW(loader.next(), std::bad_alloc);
+    EXPECT_GT(take_refusal().bytes, 0) << "how much it was is known";
+    set_memory_limit(0);
+    loader.seek(2, 14);
+    for (std::string& batch : epoch_of(loader)) batches.push_back(std::move(batch));
+    EXPECT_TRUE(batches == all);
+  }
+}
+
+TEST(Loader, AConsumerThatHoldsManyBatchesGetsMoreMemoryRatherThanADeadlock) {
+  FakeData data;
+  const auto source = open_fake(data);
+  for (const int workers : {0, 1, 3}) {
+    Loader loader(source, train(*source), {}, options(workers));
+    std::vector<Batch> held;
+    std::vector<std::string> as_delivered;
+    while (auto batch = loader.next()) {
+      as_delivered.push_back(content(*batch));
+      held.push_back(std::move(*batch));
+    }
+    ASSERT_EQ(held.size(), 12u);
+    for (size_t i = 0; i < held.size(); ++i)
+      EXPECT_EQ(content(held[i]), as_delivered[i]) << "a batch in use was written over";
+  }
+}
+
+}  // namespace
+}  // namespace headroom
