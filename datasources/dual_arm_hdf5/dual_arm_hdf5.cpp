@@ -96,12 +96,12 @@ DualArmSource::DualArmSource(const sdk::Host& host, const sdk::Options& options)
   }
   measure();
 
-  const double train_ratio = options.f64("train_ratio");
-  EpisodeSplit split = divide_episodes(files.size(), train_ratio, static_cast<uint32_t>(options.i64("split_seed")));
   if (is_file) {
     add_split("all", {0});
     return;
   }
+  const double train_ratio = options.f64("train_ratio");
+  EpisodeSplit split = divide_episodes(files.size(), train_ratio, static_cast<uint32_t>(options.i64("split_seed")));
   if (split.train.empty()) {
     std::ostringstream ratio;
     ratio << train_ratio;
@@ -180,9 +180,9 @@ std::vector<sdk::Field> DualArmSource::fields() const {
   fields[kActionField] = {
       .name = "action", .shape = {steps, actions}, .axes = {"time", "joint"}, .unit = "rad", .channel_axis = 1};
   fields[kIsPadField] = {.name = "is_pad", .dtype = sdk::u8, .shape = {steps}, .axes = {"time"}};
-  const std::filesystem::path& first = selection_.episodes.front().file;
-  fields[kQposField].channels = joint_channels(host_, first, selection_.qpos_statistics);
-  fields[kActionField].channels = joint_channels(host_, first, selection_.action_statistics);
+  const std::vector<std::string> names = joint_names(host_, selection_.episodes.front().file);
+  fields[kQposField].channels = joint_channels(names, selection_.qpos_statistics);
+  fields[kActionField].channels = joint_channels(names, selection_.action_statistics);
   return fields;
 }
 

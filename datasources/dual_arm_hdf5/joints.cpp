@@ -1,7 +1,5 @@
 #include "joints.hpp"
 
-#include <string>
-
 namespace dual_arm_hdf5 {
 
 namespace {
@@ -28,11 +26,13 @@ std::vector<std::string> aloha_names() {
 
 }  // namespace
 
-std::vector<sdk::Channel> joint_channels(const sdk::Host& host, const std::filesystem::path& file,
-                                         const Statistics& statistics) {
-  const std::size_t count = statistics.mean.size();
+std::vector<std::string> joint_names(const sdk::Host& host, const std::filesystem::path& file) {
   const auto told = host.attribute(file, "/", "joint_names");
-  std::vector<std::string> names = told && told->type == HR_STRING ? quoted_words(told->string) : aloha_names();
+  return told && told->type == HR_STRING ? quoted_words(told->string) : aloha_names();
+}
+
+std::vector<sdk::Channel> joint_channels(std::vector<std::string> names, const Statistics& statistics) {
+  const std::size_t count = statistics.mean.size();
   if (names.size() != count) names.assign(count, "");
   std::vector<sdk::Channel> channels(count);
   for (std::size_t j = 0; j < count; ++j) {

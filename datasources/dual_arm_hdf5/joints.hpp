@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "headroom/datasource.hpp"
@@ -12,9 +13,11 @@ namespace dual_arm_hdf5 {
 
 namespace sdk = headroom::sdk;
 
-// A channel for each joint, with the statistics its values are standardised with. Names are those of the attribute
-// `joint_names` (["a", "b", ...]) of the file's root, else ALOHA's where there are 14, else none.
-std::vector<sdk::Channel> joint_channels(const sdk::Host& host, const std::filesystem::path& file,
-                                         const Statistics& statistics);
+// Those of the attribute `joint_names` (["a", "b", ...]) of the file's root, else ALOHA's 14.
+std::vector<std::string> joint_names(const sdk::Host& host, const std::filesystem::path& file);
+
+// A channel for each joint, with the statistics its values are standardised with; without a name where there are not as
+// many names.
+std::vector<sdk::Channel> joint_channels(std::vector<std::string> names, const Statistics& statistics);
 
 }  // namespace dual_arm_hdf5

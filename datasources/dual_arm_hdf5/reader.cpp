@@ -9,8 +9,6 @@ namespace {
 
 using namespace sdk::literals;
 
-constexpr std::size_t kOpenEpisodes = 64;
-
 // Rows of float32 as the original standardises them.
 void standardise(std::span<float> rows, const Statistics& statistics) {
   const std::size_t columns = statistics.mean.size();
@@ -77,13 +75,7 @@ void Reader::read_actions(const sdk::ReadRequest& request, uint64_t i, uint64_t 
   }
 }
 
-const Episode& Reader::open(uint64_t number) {
-  ++uses_;
-  for (Open& entry : open_) {
-    if (entry.number != number) continue;
-    entry.last_use = uses_;
-    return entry.episode;
-  }
+Episode Reader::opened(uint64_t number) const {
   const Selection& selection = *selection_;
   const Selection::EpisodeFacts& facts = selection.episodes[number];
   Episode episode(host_, facts.file, selection.cameras);
@@ -94,10 +86,7 @@ const Episode& Reader::open(uint64_t number) {
     throw sdk::Error(HR_DATA_CORRUPT,
                      facts.file.string() + " has changed since this run opened it; start the run again");
   }
-  if (open_.size() < kOpenEpisodes) return open_.emplace_back(Open{number, uses_, std::move(episode)}).episode;
-  Open& oldest = *std::ranges::min_element(open_, {}, &Open::last_use);
-  oldest = Open{number, uses_, std::move(episode)};
-  return oldest.episode;
+  return episode;
 }
 
 }  // namespace dual_arm_hdf5

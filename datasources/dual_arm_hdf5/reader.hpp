@@ -7,6 +7,7 @@
 
 #include "episode.hpp"
 #include "headroom/datasource.hpp"
+#include "headroom/sdk/kept_open.hpp"
 #include "statistics.hpp"
 
 namespace dual_arm_hdf5 {
@@ -43,26 +44,23 @@ struct Selection {
 // The step that a sample starts at. Drawn from the key where `draw`; else the same each time, spread over the episode.
 uint64_t start_of(const Selection& selection, uint64_t episode, uint64_t sample, uint64_t key, bool draw);
 
-// One a thread. Keeps the episodes it read last open, at most 64.
+// One a thread. Keeps the episodes it read last open.
 class Reader {
  public:
   Reader(const sdk::Host& host, const Selection& selection) : host_(host), selection_(&selection) {}
   void read(const sdk::ReadRequest& request);
 
  private:
-  struct Open {
-    uint64_t number;
-    uint64_t last_use;
-    Episode episode;
-  };
-  const Episode& open(uint64_t number);
+  const Episode& open(uint64_t number) {
+    return open_.get(number, [&] { return opened(number); });
+  }
+  Episode opened(uint64_t number) const;
   void read_sample(const sdk::ReadRequest& request, uint64_t i);
   void read_actions(const sdk::ReadRequest& request, uint64_t i, uint64_t number, uint64_t start);
 
   sdk::Host host_;
   const Selection* selection_;
-  std::vector<Open> open_;
-  uint64_t uses_ = 0;
+  sdk::KeptOpen<Episode> open_;
   FrameReader frames_;
 };
 

@@ -10,8 +10,6 @@ namespace {
 
 using namespace sdk::literals;
 
-constexpr std::size_t kOpenRecordings = 64;
-
 // The part of a slot that records fill; what lies before and after is context that does not exist: zero.
 template <class T>
 std::span<T> fill_around(std::span<T> slot, const Slice& slice, uint64_t width) {
@@ -79,7 +77,7 @@ void Reader::read_sample(const sdk::ReadRequest& request, uint64_t i) {
   const bool need_angles = !angles.empty() || !valid.empty();
   if (emg.empty() && !need_angles) return;
 
-  const TimeSeries& series = open(window.recording);
+  const TimeSeries& series = open_.get(window.recording, [&] { return opened(window.recording); });
   std::vector<hr_array_target> targets;
   if (!emg.empty()) targets.push_back(sdk::target(emg.data(), series.emg));
   const std::size_t angle_count = (slice.end - slice.begin) * joints;
@@ -109,23 +107,14 @@ void Reader::read_sample(const sdk::ReadRequest& request, uint64_t i) {
   }
 }
 
-const TimeSeries& Reader::open(uint32_t recording) {
-  ++uses_;
-  for (Open& entry : open_) {
-    if (entry.recording != recording) continue;
-    entry.last_use = uses_;
-    return entry.series;
-  }
+TimeSeries Reader::opened(uint32_t recording) const {
   TimeSeries series(host_, selection_->recordings[recording].file);
   if (series.channels != selection_->layout.channels || series.joints != selection_->layout.joints ||
       series.records() != selection_->recordings[recording].records) {
     throw sdk::Error(HR_DATA_CORRUPT, selection_->recordings[recording].file.string() +
                                           " has changed since this run opened it; start the run again");
   }
-  if (open_.size() < kOpenRecordings) return open_.emplace_back(Open{recording, uses_, std::move(series)}).series;
-  Open& oldest = *std::ranges::min_element(open_, {}, &Open::last_use);
-  oldest = Open{recording, uses_, std::move(series)};
-  return oldest.series;
+  return series;
 }
 
 }  // namespace emg_hdf5

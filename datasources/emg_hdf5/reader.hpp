@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headroom/datasource.hpp"
+#include "headroom/sdk/kept_open.hpp"
 #include "recording.hpp"
 #include "windows.hpp"
 
@@ -29,25 +30,19 @@ struct Selection {
   std::vector<Split> splits;
 };
 
-// One a thread. Keeps the recordings it read last open, at most 64.
+// One a thread. Keeps the recordings it read last open.
 class Reader {
  public:
   Reader(const sdk::Host& host, const Selection& selection) : host_(host), selection_(&selection) {}
   void read(const sdk::ReadRequest& request);
 
  private:
-  struct Open {
-    uint32_t recording;
-    uint64_t last_use;
-    TimeSeries series;
-  };
-  const TimeSeries& open(uint32_t recording);
+  TimeSeries opened(uint32_t recording) const;
   void read_sample(const sdk::ReadRequest& request, uint64_t i);
 
   sdk::Host host_;
   const Selection* selection_;
-  std::vector<Open> open_;
-  uint64_t uses_ = 0;
+  sdk::KeptOpen<TimeSeries> open_;
   std::vector<float> angles_;
   std::vector<double> wide_angles_;
 };

@@ -13,7 +13,6 @@ namespace {
 
 using namespace sdk::literals;
 
-constexpr std::size_t kOpenSequences = 64;
 constexpr uint64_t kPieceBytes = 256 << 10;
 
 template <class Real>
@@ -114,12 +113,12 @@ void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, co
   const bool whole = !first.rows_along || box.slice.end - box.slice.begin == first.settings.length;
   staged_.resize(contents_->fields.size());
   std::vector<Target> targets;
-  const Open* opened = nullptr;
+  const Arrays* arrays = nullptr;
   for (const uint32_t f : fields) {
     if (!request.wanted(f)) continue;
-    if (opened == nullptr) opened = &open(place.sequence);
+    if (arrays == nullptr) arrays = &open_.get(place.sequence, [&] { return opened(place.sequence); });
     const FieldLayout& field = contents_->fields[f];
-    const sdk::Array& array = opened->arrays[field.dataset];
+    const sdk::Array& array = (*arrays)[field.dataset];
     std::byte* slot = request.bytes(f, place.i).data();
     Target target{&field, field.settings.member.empty() ? HR_WHOLE : array.member(field.settings.member), slot,
                   slot + box.slice.position * field.inner_bytes, !field.in_order || (!whole && field.outer > 1)};
@@ -129,8 +128,8 @@ void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, co
     }
     targets.push_back(target);
   }
-  if (opened == nullptr) return;
-  if (box.elements() > 0) read_pieces(opened->arrays[first.dataset], box, targets, place);
+  if (arrays == nullptr) return;
+  if (box.elements() > 0) read_pieces((*arrays)[first.dataset], box, targets, place);
   for (const Target& target : targets) {
     const FieldLayout& field = *target.field;
     if (target.staged) {
@@ -214,20 +213,14 @@ void Reader::require_finite(const Target& target, const std::byte* values, uint6
                                         where + " is NaN or infinite; mend the data, or set check_finite = false");
 }
 
-const Reader::Open& Reader::open(uint32_t number) {
-  ++uses_;
-  for (Open& entry : open_) {
-    if (entry.sequence != number) continue;
-    entry.last_use = uses_;
-    return entry;
-  }
+Reader::Arrays Reader::opened(uint32_t number) const {
   const Sequence& sequence = contents_->sequences[number];
-  Open entry{number, uses_, {}};
+  Arrays arrays;
   for (const std::string& dataset : contents_->datasets)
-    entry.arrays.emplace_back(host_, sequence.file, sequence.object(dataset));
+    arrays.emplace_back(host_, sequence.file, sequence.object(dataset));
   for (const FieldLayout& field : contents_->fields) {
     if (field.is_attribute()) continue;
-    auto shape = entry.arrays[field.dataset].info().shape;
+    auto shape = arrays[field.dataset].info().shape;
     auto expected = field.finding.shape;
     const bool enough =
         !field.rows_along || (shape.size() == expected.size() && shape[*field.rows_along] >= sequence.rows);
@@ -236,10 +229,7 @@ const Reader::Open& Reader::open(uint32_t number) {
     throw sdk::Error(HR_DATA_CORRUPT,
                      sequence.file.string() + " has changed since this run opened it; start the run again");
   }
-  if (open_.size() < kOpenSequences) return open_.emplace_back(std::move(entry));
-  Open& oldest = *std::ranges::min_element(open_, {}, &Open::last_use);
-  oldest = std::move(entry);
-  return oldest;
+  return arrays;
 }
 
 }  // namespace hdf5_source

@@ -8,6 +8,7 @@
 
 #include "field.hpp"
 #include "headroom/datasource.hpp"
+#include "headroom/sdk/kept_open.hpp"
 #include "sampling.hpp"
 #include "sequence.hpp"
 
@@ -30,19 +31,15 @@ struct Contents {
   std::vector<Split> splits;
 };
 
-// One a thread. Keeps the sequences it read last open, at most 64.
+// One a thread. Keeps the sequences it read last open.
 class Reader {
  public:
   Reader(const sdk::Host& host, const Contents& contents) : host_(host), contents_(&contents) {}
   void read(const sdk::ReadRequest& request);
 
  private:
-  struct Open {
-    uint32_t sequence;
-    uint64_t last_use;
-    std::vector<sdk::Array> arrays;  // by dataset
-  };
-  struct Place {  // where one sample comes from
+  using Arrays = std::vector<sdk::Array>;  // of a sequence, by dataset
+  struct Place {                           // where one sample comes from
     uint64_t i = 0;
     uint32_t sequence = 0;
     uint64_t start = 0;
@@ -69,7 +66,7 @@ class Reader {
   };
 
   Place place_of(const sdk::ReadRequest& request, uint64_t i) const;
-  const Open& open(uint32_t sequence);
+  Arrays opened(uint32_t sequence) const;
   Box box_of(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const;
   void read_pieces(const sdk::Array& array, const Box& box, std::span<const Target> targets, const Place& place) const;
   void read_fields(const sdk::ReadRequest& request, const Place& place, const std::vector<uint32_t>& fields);
@@ -81,8 +78,7 @@ class Reader {
 
   sdk::Host host_;
   const Contents* contents_;
-  std::vector<Open> open_;
-  uint64_t uses_ = 0;
+  sdk::KeptOpen<Arrays> open_;
   std::vector<std::vector<std::byte>> staged_;  // boxes whose elements go to scattered places, by field
 };
 

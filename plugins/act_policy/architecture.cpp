@@ -59,7 +59,8 @@ void read_fields(const Fields& fields, Architecture& to) {
   }
   const Field* eps = fields.find("eps");
   if (eps != nullptr && eps->shape != std::vector<int64_t>{Architecture::latent_dim}) {
-    invalid("the field 'eps' must be [32], the draw of the latent variable, not " + times(eps->shape));
+    invalid("the field 'eps' must be " + times({Architecture::latent_dim}) + ", the draw of the latent variable, not " +
+            times(eps->shape));
   }
 }
 

@@ -26,13 +26,7 @@ Field Field::from(const hr_field& native) {
   field.sample_rate_hz = native.sample_rate_hz;
   field.channel_axis = native.channel_axis;
   field.normalize = (native.flags & HR_FIELD_NORMALIZE) != 0;
-  if (!HR_HAS(&native, channel_count) || native.channels == nullptr) return field;
-  const char* bytes = reinterpret_cast<const char*>(native.channels);
-  for (uint64_t i = 0; i < native.channel_count; ++i) {
-    const auto& channel = *reinterpret_cast<const hr_channel*>(bytes + i * native.channels->struct_size);
-    field.channels.push_back({channel.name != nullptr ? channel.name : "", channel.unit != nullptr ? channel.unit : "",
-                              channel.mean, channel.std});
-  }
+  field.channels = sdk::channels_of(native);
   return field;
 }
 
@@ -50,13 +44,7 @@ hr_field Field::native(std::vector<hr_channel>& native_channels) const {
   result.unit = unit.empty() ? nullptr : unit.c_str();
   result.sample_rate_hz = sample_rate_hz;
   result.channel_axis = channel_axis;
-  native_channels.clear();
-  for (const Channel& channel : channels) {
-    native_channels.push_back({sizeof(hr_channel), 0, channel.name.c_str(),
-                               channel.unit.empty() ? nullptr : channel.unit.c_str(), channel.mean, channel.std});
-  }
-  result.channels = native_channels.empty() ? nullptr : native_channels.data();
-  result.channel_count = native_channels.size();
+  sdk::put_channels(channels, native_channels, result);
   return result;
 }
 

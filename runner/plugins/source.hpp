@@ -10,15 +10,12 @@
 #include "config/options.hpp"
 #include "error.hpp"
 #include "headroom/abi.h"
+#include "headroom/sdk/fields.hpp"
 #include "plugins/library.hpp"
 
 namespace headroom {
 
-// The C hr_channel in owned form: value = (measured - mean) / std.
-struct Channel {
-  std::string name, unit;  // unit "": the field's
-  double mean = 0.0, std = 1.0;
-};
+using sdk::Channel;
 
 // One named array of a sample. The C hr_field in owned form.
 struct Field {

@@ -292,7 +292,8 @@ class Machine {
 }  // namespace
 
 Pickle read_pickle(std::span<const std::byte> bytes) {
-  if (bytes.size() > most_bytes) refuse_pickle("has a pickle of more than 16 MiB");
+  if (bytes.size() > most_bytes)
+    refuse_pickle("has a pickle of more than " + std::to_string(most_bytes >> 20) + " MiB");
   return Machine(bytes).run();
 }
 

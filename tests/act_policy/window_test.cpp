@@ -1,7 +1,6 @@
 // One window of 64 demonstrations gives one gradient, in any batches and after running out of memory, with dropout on.
-#include <ATen/DLConvertor.h>
-
 #include "../train/gradients.hpp"
+#include "../train/loader_batch.hpp"
 #include "../train/retry_of.hpp"
 #include "memory/tensor_allocator.hpp"
 #include "plugin_under_test.hpp"
@@ -17,35 +16,6 @@ Robot without_eps() {
   return robot;
 }
 const Robot kRobot = without_eps();
-
-Batch loader_batch(const Demonstrations& samples, int64_t first) {
-  struct Held {
-    std::vector<at::Tensor> tensors;
-    std::vector<std::vector<int64_t>> shapes;
-  };
-  auto held = std::make_shared<Held>();
-  for (const at::Tensor& field : samples.fields(kRobot)) {
-    held->tensors.push_back(field.contiguous());
-    held->shapes.push_back(field.sizes().vec());
-  }
-  Batch batch;
-  for (size_t i = 0; i < held->tensors.size(); ++i) {
-    const at::Tensor& tensor = held->tensors[i];
-    batch.fields.push_back({.data = tensor.data_ptr(),
-                            .device = {kDLCPU, 0},
-                            .ndim = static_cast<int32_t>(tensor.dim()),
-                            .dtype = at::getDLDataType(tensor),
-                            .shape = held->shapes[i].data(),
-                            .strides = nullptr,
-                            .byte_offset = 0});
-  }
-  for (int64_t i = 0; i < samples.image.size(0); ++i) {
-    batch.index.push_back(static_cast<uint64_t>(first + i));
-    batch.key.push_back(hr_sample_key(1, 0, 0, static_cast<uint64_t>(first + i)));
-  }
-  batch.hold = held;
-  return batch;
-}
 
 class ActPolicyWindow : public testing::Test {
  protected:
@@ -65,7 +35,7 @@ class ActPolicyWindow : public testing::Test {
     const Demonstrations all = Demonstrations::random(kSamples, kRobot);
     std::vector<Batch> batches;
     for (int64_t first = 0; first < kSamples; first += batch_size)
-      batches.push_back(loader_batch(all.part(first, batch_size), first));
+      batches.push_back(loader_batch(all.part(first, batch_size).fields(kRobot), first));
     window.begin();
     const int64_t before = tensor_allocations();
     fail_tensor_allocation(fail_at);

@@ -1,9 +1,7 @@
 // As trial_window_test.cpp, on the network people train: 64x1, 16x4, 8x8 and a window that the epoch's end cuts agree.
-#include <ATen/DLConvertor.h>
-#include <array>
-
 #include "../tds_lstm/plugin_under_test.hpp"
 #include "gradients.hpp"
+#include "loader_batch.hpp"
 #include "retry_of.hpp"
 
 namespace headroom {
@@ -27,31 +25,8 @@ EmgBatch ragged(int64_t samples) {
   return batch;
 }
 
-Batch loader_batch(const EmgBatch& samples, int64_t first) {
-  struct Held {
-    std::array<at::Tensor, 3> tensors;
-    std::array<std::vector<int64_t>, 3> shapes;
-  };
-  auto held = std::make_shared<Held>();
-  held->tensors = {samples.emg.contiguous(), samples.angles.contiguous(), samples.valid.contiguous()};
-  Batch batch;
-  for (size_t i = 0; i < held->tensors.size(); ++i) {
-    const at::Tensor& tensor = held->tensors[i];
-    held->shapes[i] = tensor.sizes().vec();
-    batch.fields.push_back({.data = tensor.data_ptr(),
-                            .device = {kDLCPU, 0},
-                            .ndim = static_cast<int32_t>(tensor.dim()),
-                            .dtype = at::getDLDataType(tensor),
-                            .shape = held->shapes[i].data(),
-                            .strides = nullptr,
-                            .byte_offset = 0});
-  }
-  for (int64_t i = 0; i < samples.emg.size(0); ++i) {
-    batch.index.push_back(static_cast<uint64_t>(first + i));
-    batch.key.push_back(hr_sample_key(1, 0, 0, static_cast<uint64_t>(first + i)));
-  }
-  batch.hold = held;
-  return batch;
+Batch batch_of(const EmgBatch& samples, int64_t first) {
+  return loader_batch({samples.emg, samples.angles, samples.valid}, first);
 }
 
 // One window of `samples` samples in batches of `batch_size`, the last one as long as what is left.
@@ -64,7 +39,7 @@ WindowResult window_of(int64_t samples, int64_t batch_size, int64_t micro_batch,
   const EmgBatch all = ragged(samples);
   window.begin();
   for (int64_t first = 0; first < samples; first += batch_size) {
-    EXPECT_TRUE(window.add(loader_batch(all.part(first, std::min(batch_size, samples - first)), first), 0));
+    EXPECT_TRUE(window.add(batch_of(all.part(first, std::min(batch_size, samples - first)), first), 0));
   }
   return take(window);
 }
@@ -100,7 +75,7 @@ TEST(TdsLstmWindowMistake, DividingPerBatchShowsWhereTheMaskIsRagged) {
     Retry retry = retry_of({16, /*adapts=*/false});
     Window window(*model, at::kCPU, at::kDouble, retry);
     window.begin();
-    EXPECT_TRUE(window.add(loader_batch(all.part(first, 16), first), 0));
+    EXPECT_TRUE(window.add(batch_of(all.part(first, 16), first), 0));
     const WindowResult part = take(window);
     for (size_t i = 0; i < part.gradients.size(); ++i) {
       if (first == 0) mistake.gradients.push_back(at::zeros_like(part.gradients[i]));

@@ -36,6 +36,29 @@ struct Channel {
   double mean = 0.0, std = 1.0;
 };
 
+inline std::vector<Channel> channels_of(const hr_field& native) {
+  std::vector<Channel> channels;
+  if (!HR_HAS(&native, channel_count) || native.channels == nullptr) return channels;
+  const char* bytes = reinterpret_cast<const char*>(native.channels);
+  for (uint64_t i = 0; i < native.channel_count; ++i) {
+    const auto& channel = *reinterpret_cast<const hr_channel*>(bytes + i * native.channels->struct_size);
+    channels.push_back({channel.name != nullptr ? channel.name : "", channel.unit != nullptr ? channel.unit : "",
+                        channel.mean, channel.std});
+  }
+  return channels;
+}
+
+// In `field`, which borrows from `channels` and from `native`, which is filled.
+inline void put_channels(const std::vector<Channel>& channels, std::vector<hr_channel>& native, hr_field& field) {
+  native.clear();
+  for (const Channel& channel : channels) {
+    native.push_back({sizeof(hr_channel), 0, channel.name.c_str(),
+                      channel.unit.empty() ? nullptr : channel.unit.c_str(), channel.mean, channel.std});
+  }
+  field.channels = native.empty() ? nullptr : native.data();
+  field.channel_count = native.size();
+}
+
 // Written with designated initialisers:
 //   Field{.name = "emg", .dtype = f32, .shape = {500, 16}, .axes = {"time", "channel"}, .unit = "V", .sample_rate_hz =
 //   2000.0,
@@ -74,13 +97,7 @@ struct Field {
     field.unit = unit.empty() ? nullptr : unit.c_str();
     field.sample_rate_hz = sample_rate_hz;
     field.channel_axis = channel_axis;
-    native_channels.clear();
-    for (const Channel& channel : channels) {
-      native_channels.push_back({sizeof(hr_channel), 0, channel.name.c_str(),
-                                 channel.unit.empty() ? nullptr : channel.unit.c_str(), channel.mean, channel.std});
-    }
-    field.channels = native_channels.empty() ? nullptr : native_channels.data();
-    field.channel_count = native_channels.size();
+    put_channels(channels, native_channels, field);
     return field;
   }
 
@@ -95,13 +112,7 @@ struct Field {
     field.channel_axis = native.channel_axis;
     field.normalize = (native.flags & HR_FIELD_NORMALIZE) != 0;
     field.optional = (native.flags & HR_FIELD_OPTIONAL) != 0;
-    if (!HR_HAS(&native, channel_count) || native.channels == nullptr) return field;
-    const char* bytes = reinterpret_cast<const char*>(native.channels);
-    for (uint64_t i = 0; i < native.channel_count; ++i) {
-      const auto& channel = *reinterpret_cast<const hr_channel*>(bytes + i * native.channels->struct_size);
-      field.channels.push_back({channel.name != nullptr ? channel.name : "",
-                                channel.unit != nullptr ? channel.unit : "", channel.mean, channel.std});
-    }
+    field.channels = channels_of(native);
     return field;
   }
 };

@@ -7,7 +7,7 @@
 namespace headroom {
 namespace {
 
-class BadEpisode : public EpisodeFolder {
+class BadEpisode : public TemporaryFolder {
  protected:
   // What opening, and reading all of the first split, says; "DIR" for the folder.
   std::string sentence(Exit code, const std::string& options = "train_ratio = 1.0\nsamples_per_episode = 0") const {

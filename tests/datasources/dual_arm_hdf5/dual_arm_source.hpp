@@ -1,43 +1,27 @@
-// The datasource through the plugin's own boundary: opened with TOML options, samples read into vectors, small episodes
-// written.
+// The datasource dual_arm_hdf5 through its own boundary, and small episodes written.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
-#include <stdlib.h>
 #include <string>
 #include <vector>
 
-#include "config/options.hpp"
-#include "data/arrays.hpp"
-#include "error.hpp"
+#include "../plugin_source.hpp"
 #include "headroom/datasource.hpp"
 #include "jpeg_writer.hpp"
 #include "plugins/host.hpp"
-#include "plugins/library.hpp"
-#include "plugins/source.hpp"
 
 namespace headroom {
 
 inline const Library& dual_arm_plugin() {
-  static const Library library = [] {
-    register_data_services();
-    return Library::load(std::filesystem::path(HEADROOM_PLUGIN_DIR) / "dual_arm_hdf5.so");
-  }();
+  static const Library library = load_plugin("dual_arm_hdf5");
   return library;
 }
 
-// `options`: further keys, as TOML.
 inline std::shared_ptr<const Source> open_episodes(const std::filesystem::path& path, const std::string& options = "") {
-  toml::table table = toml::parse(options);
-  table.insert("path", path.string());
-  const hr_options* native = dual_arm_plugin().datasource()->options;
-  return Source::open(dual_arm_plugin(),
-                      check_options(to_option_table(native), &table, "data.options", "data source 'dual_arm_hdf5'"));
+  return open_source(dual_arm_plugin(), path, options);
 }
 
 struct DualArmSample {
@@ -46,41 +30,13 @@ struct DualArmSample {
   bool operator==(const DualArmSample&) const = default;
 };
 
-// Slots start out dirty, so that what read() leaves unwritten shows.
 inline std::vector<DualArmSample> read_samples(const Source& source, uint32_t split, const std::vector<uint64_t>& index,
                                                const std::vector<uint64_t>& key, bool augment) {
-  const auto& fields = source.fields();
-  const std::size_t n = index.size();
-  std::vector<std::vector<std::byte>> data;
-  std::vector<std::vector<int64_t>> shapes;
-  for (const Field& field : fields) {
-    data.emplace_back(n * field.elements() * field.dtype.bits / 8u, std::byte{0x77});
-    shapes.push_back(field.shape);
-    shapes.back().insert(shapes.back().begin(), static_cast<int64_t>(n));
-  }
-  std::vector<DLTensor> slots;
-  for (std::size_t f = 0; f < fields.size(); ++f) {
-    slots.push_back({data[f].data(),
-                     {kDLCPU, 0},
-                     static_cast<int32_t>(shapes[f].size()),
-                     fields[f].dtype,
-                     shapes[f].data(),
-                     nullptr,
-                     0});
-  }
-  source.reader().read(split, index, key, augment, slots);
-  std::vector<DualArmSample> samples(n);
-  const auto part = [&]<class T>(std::size_t field, std::size_t i, std::vector<T>& to) {
-    const std::size_t each = data[field].size() / n / sizeof(T);
-    const T* values = reinterpret_cast<const T*>(data[field].data());
-    to.assign(values + i * each, values + (i + 1) * each);
-  };
-  for (std::size_t i = 0; i < n; ++i) {
-    DualArmSample& sample = samples[i];
-    part(0, i, sample.image);
-    part(1, i, sample.qpos);
-    part(2, i, sample.action);
-    part(3, i, sample.is_pad);
+  Reader reader = source.reader();
+  std::vector<DualArmSample> samples;
+  for (const Sample& sample : read_fields(reader, source, split, index, key, augment)) {
+    samples.push_back({values<uint8_t>(sample, "image"), values<uint8_t>(sample, "is_pad"),
+                       values<float>(sample, "qpos"), values<float>(sample, "action")});
   }
   return samples;
 }
@@ -195,21 +151,5 @@ inline std::filesystem::path write_episode(const std::filesystem::path& folder, 
   writer.commit();
   return file;
 }
-
-// A folder of its own for each test.
-class EpisodeFolder : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "headroom-arms-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override {
-    std::error_code error;
-    std::filesystem::remove_all(folder_, error);
-  }
-
-  std::filesystem::path folder_;
-};
 
 }  // namespace headroom

@@ -16,15 +16,6 @@ std::filesystem::path golden(const std::string& name) {
 
 constexpr const char* kNotThere = "there is no ../shared beside the source tree";
 
-template <class T>
-std::vector<T> values(const SafetensorsFile& file, const std::string& name) {
-  const TensorBytes* tensor = file.find(name);
-  if (tensor == nullptr) throw std::runtime_error("no tensor " + name);
-  std::vector<T> result(tensor->data.size() / sizeof(T));
-  std::memcpy(result.data(), tensor->data.data(), tensor->data.size());
-  return result;
-}
-
 class GoldenEpisodes : public testing::TestWithParam<std::string> {};
 
 TEST_P(GoldenEpisodes, SamplesAreTheOriginals) {

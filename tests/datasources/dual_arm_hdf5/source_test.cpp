@@ -6,7 +6,7 @@
 namespace headroom {
 namespace {
 
-class DualArm : public EpisodeFolder {
+class DualArm : public TemporaryFolder {
  protected:
   // Values as the source gives them, brought back to what was written.
   static double action_at(const Source& source, const DualArmSample& sample, uint64_t step, uint64_t joint) {

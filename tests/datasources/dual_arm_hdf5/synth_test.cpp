@@ -6,7 +6,7 @@
 namespace headroom {
 namespace {
 
-class SynthEpisodes : public EpisodeFolder {
+class SynthEpisodes : public TemporaryFolder {
  protected:
   std::filesystem::path make(const std::string& name, const std::string& options) const {
     std::filesystem::create_directory(folder_ / name);

@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-class BadRecording : public EmgFolder {
+class BadRecording : public TemporaryFolder {
  protected:
   std::string sentence(Exit code, const std::string& options = "") const {
     return sentence_of(folder_, code, [&] { open_emg(folder_, "window_size = 20\n" + options); });
@@ -34,7 +34,7 @@ class BadRecording : public EmgFolder {
 };
 
 TEST_F(BadRecording, FolderWithoutRecordings) {
-  write("notes.txt", "");
+  write_text(folder_ / "notes.txt", "");
   EXPECT_EQ(sentence(Exit::data), "[emg_hdf5] no recording (*.hdf5, *.h5) lies in DIR");
 }
 

@@ -1,43 +1,26 @@
-// The datasource through the plugin's own boundary: opened with TOML options, samples read into vectors, small
-// recordings written.
+// The datasource emg_hdf5 through its own boundary, and small recordings written.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
-#include <stdlib.h>
 #include <string>
 #include <vector>
 
-#include "config/options.hpp"
-#include "data/arrays.hpp"
-#include "error.hpp"
+#include "../plugin_source.hpp"
 #include "headroom/datasource.hpp"
 #include "plugins/host.hpp"
-#include "plugins/library.hpp"
-#include "plugins/source.hpp"
 
 namespace headroom {
 
 inline const Library& emg_plugin() {
-  static const Library library = [] {
-    register_data_services();
-    return Library::load(std::filesystem::path(HEADROOM_PLUGIN_DIR) / "emg_hdf5.so");
-  }();
+  static const Library library = load_plugin("emg_hdf5");
   return library;
 }
 
-// `options`: further keys, as TOML.
 inline std::shared_ptr<const Source> open_emg(const std::filesystem::path& path, const std::string& options = "") {
-  toml::table table = toml::parse(options);
-  table.insert("path", path.string());
-  const hr_options* native = emg_plugin().datasource()->options;
-  return Source::open(emg_plugin(),
-                      check_options(to_option_table(native), &table, "data.options", "data source 'emg_hdf5'"));
+  return open_source(emg_plugin(), path, options);
 }
 
 struct EmgSample {
@@ -45,32 +28,14 @@ struct EmgSample {
   std::vector<uint8_t> valid;
 };
 
-// Slots start out dirty, so that what read() leaves unwritten shows.
 inline std::vector<EmgSample> read_samples(const Source& source, uint32_t split, const std::vector<uint64_t>& index,
                                            const std::vector<uint64_t>& key, bool augment = false) {
-  const auto& fields = source.fields();
-  const std::size_t n = index.size();
-  std::vector<float> emg(n * fields[0].elements(), -77.0f), angles(n * fields[1].elements(), -77.0f);
-  std::vector<uint8_t> valid(n * fields[2].elements(), 77);
-  std::vector<std::vector<int64_t>> shapes;
-  for (const Field& field : fields) {
-    shapes.push_back(field.shape);
-    shapes.back().insert(shapes.back().begin(), static_cast<int64_t>(n));
+  Reader reader = source.reader();
+  std::vector<EmgSample> samples;
+  for (const Sample& sample : read_fields(reader, source, split, index, key, augment)) {
+    samples.push_back(
+        {values<float>(sample, "emg"), values<float>(sample, "joint_angles"), values<uint8_t>(sample, "valid")});
   }
-  void* data[] = {emg.data(), angles.data(), valid.data()};
-  std::vector<DLTensor> slots;
-  for (std::size_t f = 0; f < fields.size(); ++f) {
-    slots.push_back(
-        {data[f], {kDLCPU, 0}, static_cast<int32_t>(shapes[f].size()), fields[f].dtype, shapes[f].data(), nullptr, 0});
-  }
-  source.reader().read(split, index, key, augment, slots);
-  std::vector<EmgSample> samples(n);
-  const auto part = [n](const auto& all, std::size_t i) {
-    const std::size_t each = all.size() / n;
-    return std::vector(all.begin() + static_cast<std::ptrdiff_t>(i * each),
-                       all.begin() + static_cast<std::ptrdiff_t>((i + 1) * each));
-  };
-  for (std::size_t i = 0; i < n; ++i) samples[i] = {part(emg, i), part(angles, i), part(valid, i)};
   return samples;
 }
 
@@ -121,39 +86,6 @@ inline void write_recording(const std::filesystem::path& file, const RecordingSp
   if (spec.sample_rate_hz > 0.0) writer.attribute("/emg2pose", "sample_rate", sdk::Attribute::of(spec.sample_rate_hz));
   writer.attribute("/emg2pose", "joint_units", sdk::Attribute::of(spec.angle_unit));
   writer.commit();
-}
-
-// A folder of its own for each test.
-class EmgFolder : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "headroom-emg-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override {
-    std::error_code error;
-    std::filesystem::remove_all(folder_, error);
-  }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-
-  std::filesystem::path folder_;
-};
-
-// What opening or reading says, with "DIR" for `folder`; "" when nothing is thrown.
-inline std::string sentence_of(const std::filesystem::path& folder, Exit expected, const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit_code(), expected) << error.what();
-    std::string text = error.what();
-    for (std::size_t at; (at = text.find(folder.string())) != std::string::npos;)
-      text.replace(at, folder.string().size(), "DIR");
-    return text;
-  }
-  return "";
 }
 
 }  // namespace headroom

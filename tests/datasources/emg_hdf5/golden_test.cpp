@@ -21,15 +21,6 @@ bool is_there(const std::string& angles) { return std::filesystem::exists(golden
 
 constexpr const char* kNotThere = "this case is not in tests/golden, and there is no ../shared beside the source tree";
 
-template <class T>
-std::vector<T> values(const SafetensorsFile& file, const std::string& name) {
-  const TensorBytes* tensor = file.find(name);
-  if (tensor == nullptr) throw std::runtime_error("no tensor " + name);
-  std::vector<T> result(tensor->data.size() / sizeof(T));
-  std::memcpy(result.data(), tensor->data.data(), tensor->data.size());
-  return result;
-}
-
 struct Case {
   std::string name, options;
   emg_hdf5::WindowShape shape;

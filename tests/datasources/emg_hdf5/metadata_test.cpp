@@ -3,10 +3,10 @@
 namespace headroom {
 namespace {
 
-class EmgMetadata : public EmgFolder {
+class EmgMetadata : public TemporaryFolder {
  protected:
   void SetUp() override {
-    EmgFolder::SetUp();
+    TemporaryFolder::SetUp();
     for (const char* name : {"a", "b", "c", "d"})
       write_recording(folder_ / (std::string(name) + ".hdf5"), {.records = 22});
   }
@@ -24,7 +24,7 @@ class EmgMetadata : public EmgFolder {
 };
 
 TEST_F(EmgMetadata, DividesTheRecordings) {
-  write("metadata.csv", "split,user,filename\nval,u,c\ntrain,u,d\ntrain,\"u, v\",a.hdf5\n");
+  write_text(folder_ / "metadata.csv", "split,user,filename\nval,u,c\ntrain,u,d\ntrain,\"u, v\",a.hdf5\n");
   const auto source = open();
   EXPECT_EQ(source->splits(), (std::vector<std::string>{"train", "val"}));
   EXPECT_EQ(group_names(*source, 0), (std::vector<std::string>{"a", "d"}));
@@ -34,13 +34,13 @@ TEST_F(EmgMetadata, DividesTheRecordings) {
 }
 
 TEST_F(EmgMetadata, IsLeftAloneOnDemandAndForOneFile) {
-  write("metadata.csv", "filename,split\na,train\n");
+  write_text(folder_ / "metadata.csv", "filename,split\na,train\n");
   EXPECT_EQ(open("splits = \"none\"")->splits(), (std::vector<std::string>{"all"}));
   EXPECT_EQ(open_emg(folder_ / "a.hdf5", "window_size = 20")->splits(), (std::vector<std::string>{"all"}));
 }
 
 TEST_F(EmgMetadata, WithoutASplitColumnIsNoDivision) {
-  write("metadata.csv", "filename,user\na,u\n");
+  write_text(folder_ / "metadata.csv", "filename,user\na,u\n");
   EXPECT_EQ(open()->splits(), (std::vector<std::string>{"all"}));
   EXPECT_EQ(sentence("splits = \"metadata\""),
             "[emg_hdf5] DIR/metadata.csv:1: there is no column 'split'; set splits = \"none\" to do without");
@@ -48,13 +48,13 @@ TEST_F(EmgMetadata, WithoutASplitColumnIsNoDivision) {
 
 TEST_F(EmgMetadata, MayLieElsewhere) {
   std::filesystem::create_directory(folder_ / "tables");
-  write("tables/mine.csv", "filename,split\na,train\nb,test\n");
+  write_text(folder_ / "tables/mine.csv", "filename,split\na,train\nb,test\n");
   EXPECT_EQ(open("metadata = '" + (folder_ / "tables/mine.csv").string() + "'")->splits(),
             (std::vector<std::string>{"train", "test"}));
 }
 
 TEST_F(EmgMetadata, NamesRecordingsThatAreMissing) {
-  write("metadata.csv", "filename,split\na,train\nx,train\nb,val\ny,test\n");
+  write_text(folder_ / "metadata.csv", "filename,split\na,train\nx,train\nb,val\ny,test\n");
   EXPECT_EQ(sentence(),
             "[emg_hdf5] DIR/metadata.csv names 2 of the 4 recordings that are not in DIR, first 'x'; add them, take "
             "out their "
@@ -63,38 +63,38 @@ TEST_F(EmgMetadata, NamesRecordingsThatAreMissing) {
 }
 
 TEST_F(EmgMetadata, OfOtherDataIsAnErrorAlsoWhenFilesMayBeMissing) {
-  write("metadata.csv", "filename,split\nx,train\n");
+  write_text(folder_ / "metadata.csv", "filename,split\nx,train\n");
   EXPECT_THAT(sentence("skip_missing_files = true"),
               testing::HasSubstr("names 1 of the 1 recordings that are not in DIR, first 'x'"));
 }
 
 TEST_F(EmgMetadata, WithoutRowsIsAnError) {
-  write("metadata.csv", "filename,split\n");
+  write_text(folder_ / "metadata.csv", "filename,split\n");
   EXPECT_EQ(sentence(), "[emg_hdf5] DIR/metadata.csv names no recording; add rows, or set splits = \"none\"");
 }
 
 TEST_F(EmgMetadata, WithABadHeaderNamesWhatIsThere) {
-  write("metadata.csv", "file,split\na,train\n");
+  write_text(folder_ / "metadata.csv", "file,split\na,train\n");
   EXPECT_EQ(sentence(), "[emg_hdf5] DIR/metadata.csv:1: there is no column 'filename'; found file and split");
 }
 
 TEST_F(EmgMetadata, WithAnUnknownSplitNamesTheLine) {
-  write("metadata.csv", "filename,split\na,train\n\nb,valid\n");
+  write_text(folder_ / "metadata.csv", "filename,split\na,train\n\nb,valid\n");
   EXPECT_EQ(sentence(), "[emg_hdf5] DIR/metadata.csv:4: split 'valid' of 'b'; allowed are train, val and test");
 }
 
 TEST_F(EmgMetadata, WithARaggedRowNamesTheLine) {
-  write("metadata.csv", "filename,split\na\n");
+  write_text(folder_ / "metadata.csv", "filename,split\na\n");
   EXPECT_EQ(sentence(), "[emg_hdf5] DIR/metadata.csv:2: 1 fields where the header has 2");
 }
 
 TEST_F(EmgMetadata, WithAnOpenQuoteNamesTheLine) {
-  write("metadata.csv", "filename,split\na,train\n\"b,val\n");
+  write_text(folder_ / "metadata.csv", "filename,split\na,train\n\"b,val\n");
   EXPECT_EQ(sentence(), "[emg_hdf5] DIR/metadata.csv: line 3 opens a quote that never ends");
 }
 
 TEST_F(EmgMetadata, NamesNoRecordingTwice) {
-  write("metadata.csv", "filename,split\na,train\na,val\n");
+  write_text(folder_ / "metadata.csv", "filename,split\na,train\na,val\n");
   EXPECT_EQ(sentence(), "[emg_hdf5] DIR/metadata.csv:3: 'a' is named a second time");
 }
 
@@ -107,7 +107,7 @@ TEST_F(EmgMetadata, AskedForMustBeThere) {
 }
 
 TEST_F(EmgMetadata, RefusesTwoRecordingsOfOneName) {
-  write("a.h5", "");
+  write_text(folder_ / "a.h5", "");
   EXPECT_EQ(sentence(), "[emg_hdf5] DIR/a.h5 and DIR/a.hdf5 are one recording by name; keep one of them");
 }
 

@@ -16,10 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class NormalizedCopiesTest : public EmgFolder {
+class NormalizedCopiesTest : public TemporaryFolder {
  protected:
   void SetUp() override {
-    EmgFolder::SetUp();
+    TemporaryFolder::SetUp();
     emg_plugin();
     if (const char* cache = std::getenv("XDG_CACHE_HOME")) before_ = cache;
     setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
@@ -34,7 +34,7 @@ class NormalizedCopiesTest : public EmgFolder {
       setenv("XDG_CACHE_HOME", before_.c_str(), 1);
     }
     fs::permissions(data_, fs::perms::owner_all);
-    EmgFolder::TearDown();
+    TemporaryFolder::TearDown();
   }
 
   static RecordingSpec wavy(uint64_t records, std::vector<uint64_t> chunk = {}) {

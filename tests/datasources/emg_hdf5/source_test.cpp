@@ -6,7 +6,7 @@
 namespace headroom {
 namespace {
 
-using EmgSourceTest = EmgFolder;
+using EmgSourceTest = TemporaryFolder;
 
 // The record a window begins with, told from its first EMG value.
 uint64_t first_record(const EmgSample& sample) { return static_cast<uint64_t>(sample.emg[0]) / 100; }

@@ -5,7 +5,7 @@
 namespace headroom {
 namespace {
 
-class Synth : public EmgFolder {
+class Synth : public TemporaryFolder {
  protected:
   void make(const std::filesystem::path& folder, const std::string& options) const {
     std::filesystem::create_directory(folder);

@@ -366,11 +366,11 @@ TEST_F(Shapes, ASampleIsTheSameInAnyBatchAndReader) {
     key.push_back(100 + i * 7 % n);
   }
   Reader together = source->reader();
-  const auto samples = read_samples(together, *source, 0, index, key, true);
+  const auto samples = read_fields(together, *source, 0, index, key, true);
   for (size_t i = 0; i < index.size(); ++i) ASSERT_EQ(samples[i], read_sample(*source, index[i], key[i], true)) << i;
   for (const std::string only : {"emg", "wide", "rate"}) {
     const auto part =
-        read_samples(together, *source, 0, index, key, true, [&](const std::string& name) { return name == only; });
+        read_fields(together, *source, 0, index, key, true, [&](const std::string& name) { return name == only; });
     for (size_t i = 0; i < index.size(); ++i) ASSERT_EQ(part[i].at(only), samples[i].at(only));
   }
 }
@@ -385,7 +385,7 @@ TEST_F(Shapes, ReadsMoreFilesThanItKeepsOpen) {
   Reader reader = source->reader();
   std::vector<uint64_t> index, key(140, 0);
   for (uint64_t i = 0; i < 140; ++i) index.push_back(i * 37 % 70);
-  const auto samples = read_samples(reader, *source, 0, index, key, false);
+  const auto samples = read_fields(reader, *source, 0, index, key, false);
   for (size_t i = 0; i < index.size(); ++i) ASSERT_EQ(values<float>(samples[i], "x")[0], static_cast<float>(index[i]));
 }
 

@@ -1,0 +1,44 @@
+// What a reader keeps open between samples: the files it used last.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace headroom::sdk {
+
+// At most `most` values by their numbers; the one unused for longest goes for a new one. One thread.
+template <class Value>
+class KeptOpen {
+ public:
+  explicit KeptOpen(std::size_t most = 64) : most_(most) {}
+
+  // The value of that number, which `open()` gives where it is not kept. Stays until the next call with another number.
+  template <class Open>
+  const Value& get(uint64_t number, Open&& open) {
+    ++uses_;
+    const auto kept = std::ranges::find(entries_, number, &Entry::number);
+    if (kept != entries_.end()) {
+      kept->last_use = uses_;
+      return kept->value;
+    }
+    Entry opened{number, uses_, open()};
+    if (entries_.size() < most_) return entries_.emplace_back(std::move(opened)).value;
+    Entry& oldest = *std::ranges::min_element(entries_, {}, &Entry::last_use);
+    oldest = std::move(opened);
+    return oldest.value;
+  }
+
+ private:
+  struct Entry {
+    uint64_t number = 0, last_use = 0;
+    Value value;
+  };
+  std::size_t most_;
+  uint64_t uses_ = 0;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace headroom::sdk
