@@ -75,7 +75,7 @@ std::string tiles(const RunReading& run) {
   html += tile("steps", amount_at(summary, {"steps"}, Quantity::count),
                "epochs done: " + amount_at(summary, {"epochs"}, Quantity::count));
   html += tile("training", amount_at(summary, {"train_seconds"}, Quantity::seconds),
-               "waited for data: " + amount_at(summary, {"loader_wait_seconds"}, Quantity::seconds));
+               "waited for data: " + amount_at(summary, {"data", "loader", "stall_seconds"}, Quantity::seconds));
   if (const MetricCurve* speed = run.metric("train/samples_per_second"); speed != nullptr && !speed->points.empty())
     html += tile("samples/s", amount_text(speed->points.entries().back().cell.last, Quantity::number), "at the end");
   const std::string limit = run.limit_bytes > 0

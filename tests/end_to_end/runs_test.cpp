@@ -1,4 +1,6 @@
 // What a run leaves, and that it repeats.
+#include <cctype>
+
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -29,6 +31,10 @@ TEST_F(Runs, LeavesEverythingALaterReaderNeeds) {
   EXPECT_EQ(summary.at("samples"), (nlohmann::json{{"train", 120}, {"val", 40}, {"test", 0}}));
   EXPECT_EQ(summary.at("window_samples"), 8);
   EXPECT_GT(summary.at("peak_resident_bytes"), 50 << 20);
+  const std::string page = read_text(folder / "report.html"), waited = "waited for data: ";
+  const size_t told = page.find(waited);
+  ASSERT_NE(told, std::string::npos);
+  EXPECT_TRUE(std::isdigit(static_cast<unsigned char>(page.at(told + waited.size())))) << page.substr(told, 60);
   for (const char* metric : {"train/loss", "train/mae", "val/loss", "val/mae", "val/rmse", "val/closeness"}) {
     EXPECT_TRUE(summary.at("metrics").contains(metric)) << metric;
   }
