@@ -22,6 +22,7 @@ from headroom_runs import MIB, mib, print_table  # noqa: E402
 
 EXPERIMENT = os.path.join(ROOT, "experiments", "sweeps", "batch_x_accumulation.toml")
 TRIALS = 16
+PROGRAMS = ["headroom", "optuna", "smac"]
 
 
 class Tally:
@@ -74,7 +75,10 @@ def headroom(folder, data, options):
 
 
 def can_import(python, *names):
-    return subprocess.run([python, "-c", "import " + ", ".join(names)], capture_output=True).returncode == 0
+    can = subprocess.run([python, "-c", "import " + ", ".join(names)], capture_output=True).returncode == 0
+    if not can:
+        print(f"{python} cannot import {', '.join(names)}: what needs them is left out")
+    return can
 
 
 def main():
@@ -82,7 +86,9 @@ def main():
     parser.add_argument("--python", default=sys.executable, help="a Python with the peers' packages")
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--limit", type=int, default=640, metavar="MIB", help="of each program's cgroup")
-    parser.add_argument("--trial-limit", type=int, metavar="MIB", help="of a trial under pynisher; without it the cgroup's")
+    parser.add_argument("--trial-limit", type=int, default=2048, metavar="MIB",
+                        help="of address space, under pynisher, beside the cgroup's own size")
+    parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS)
     parser.add_argument("--timeout", type=int, default=1800, metavar="S", help="of one start of a program")
     options = parser.parse_args()
     rows, began = [], time.monotonic()
@@ -90,18 +96,15 @@ def main():
         data = os.path.join(folder, "data")
         subprocess.run([os.path.join(ROOT, options.build, "bin", "headroom"), "data", "synth", EXPERIMENT, "--set",
                         f"data.options.path={data}"], check=True, stdout=subprocess.DEVNULL)
-        rows.append(headroom(folder, data, options).row("Headroom"))
-        if can_import(options.python, "torch", "h5py", "optuna"):
+        if "headroom" in options.programs:
+            rows.append(headroom(folder, data, options).row("Headroom"))
+        if "optuna" in options.programs and can_import(options.python, "torch", "h5py", "optuna"):
             words = [os.path.join(HERE, "optuna_sweep.py"), data, os.path.join(folder, "study.db")]
             rows.append(peer(words, options).row("Optuna + PyTorch"))
-        else:
-            print(f"{options.python} has no torch, h5py and optuna: Optuna is left out")
-        if can_import(options.python, "torch", "h5py", "smac", "pynisher"):
-            words = [os.path.join(HERE, "smac_sweep.py"), data, os.path.join(folder, "smac"),
-                     str(options.trial_limit or options.limit)]
-            rows.append(peer(words, options).row("SMAC + pynisher"))
-        else:
-            print(f"{options.python} has no torch, h5py, smac and pynisher: SMAC is left out")
+        if "smac" in options.programs and can_import(options.python, "torch", "h5py", "smac", "pynisher"):
+            for limit in dict.fromkeys([options.limit, options.trial_limit]):
+                words = [os.path.join(HERE, "smac_sweep.py"), data, os.path.join(folder, f"smac-{limit}"), str(limit)]
+                rows.append(peer(words, options).row(f"SMAC + pynisher, trials of {limit} MiB"))
     print_table([f"in {options.limit} MiB", "completed", "not", "killed", "starts", "wall s", "peak MiB", ""], rows)
     print(f"\n{time.monotonic() - began:.0f} s in all")
 

@@ -29,12 +29,13 @@ def objective(config, seed=0, folder=""):
 
 
 def main(folder, out, limit_mib):
+    """`limit_mib` of address space; SMAC documents megabytes and hands the number to pynisher, which takes bytes."""
     os.makedirs(out, exist_ok=True)
     results = os.environ["SMAC_SWEEP_RESULTS"] = os.path.join(out, "results.jsonl")
     space = ConfigurationSpace({"batch": Categorical("batch", trial.BATCH_SIZES, ordered=True),
                                 "accumulation": Categorical("accumulation", trial.ACCUMULATIONS, ordered=True)})
     points = [Configuration(space, {"batch": batch, "accumulation": steps}) for batch, steps in trial.POINTS]
-    scenario = Scenario(space, deterministic=True, n_trials=len(points), trial_memory_limit=int(limit_mib),
+    scenario = Scenario(space, deterministic=True, n_trials=len(points), trial_memory_limit=int(limit_mib) << 20,
                         output_directory=out, seed=0)
     design = BlackBoxFacade.get_initial_design(scenario, n_configs=0, additional_configs=points)
     smac = BlackBoxFacade(scenario, functools.partial(objective, folder=folder), initial_design=design,

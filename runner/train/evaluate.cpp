@@ -31,6 +31,7 @@ void add_batch(Setup& setup, const Batch& batch, int64_t step, bool want_outputs
     if (fits) {
       first += count;
     } else {
+      examples = nullptr;  // a picture on a page is worth no memory a run is short of
       retry.after(shortage);
     }
   }
