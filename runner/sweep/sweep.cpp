@@ -54,8 +54,8 @@ class Supervisor {
       for (TrialEntry& entry : entries_) look_after(entry);
       rungs_.promote();
       if (!is_stopping()) starts_.start_what_fits();
-      show();
       busy_ += Clock::now() - before;
+      show();
       if (count(entries_, is_active) == 0 && (is_stopping() || count(entries_, is_open) == 0)) return conclude();
       const bool settling = count(entries_, [](TrialState state) { return state == TrialState::settling; }) > 0;
       pollfd ready{.fd = signals.file(), .events = POLLIN, .revents = 0};
