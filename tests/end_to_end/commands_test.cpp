@@ -21,7 +21,8 @@ class Commands : public TrialRun {
 TEST_F(Commands, HelpAndVersionNeedNothing) {
   const Finished help = headroom({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb : {"run", "plan", "validate", "evaluate", "predict", "plugins", "data", "limits", "schema", "parity"})
+  for (const char* verb :
+       {"run", "plan", "validate", "evaluate", "predict", "plugins", "data", "limits", "schema", "parity"})
     EXPECT_NE(help.out.find(verb), std::string::npos) << verb;
   EXPECT_EQ(headroom({"--version"}).exit_code, 0);
   for (const char* verb : {"run", "plan", "validate", "evaluate", "predict", "limits", "schema", "parity"}) {
