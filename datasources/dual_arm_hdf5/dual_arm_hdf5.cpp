@@ -125,23 +125,38 @@ void DualArmSource::add_episode(const std::filesystem::path& file) {
     selection_.joints = episode.joints();
     selection_.actions = episode.actions();
   }
+  selection_.episodes.push_back(require_alike(episode, "; keep episodes of one robot in a folder",
+                                              "; all cameras must have one size, so choose some with cameras = [...]"));
+  selection_.longest = std::max(selection_.longest, episode.steps());
+}
+
+Selection::EpisodeFacts DualArmSource::require_alike(const Episode& episode, const std::string& joints_remedy,
+                                                     const std::string& frames_remedy) const {
+  const std::filesystem::path& file = episode.file;
   const auto require_same = [&](const char* dataset, uint64_t expected, uint64_t found) {
     if (found == expected) return;
     throw sdk::Error(HR_DATA_CORRUPT, file.string() + ": " + dataset + " has " + std::to_string(found) + " joints, " +
                                           std::to_string(expected) + " in " +
-                                          selection_.episodes.front().file.string() +
-                                          "; keep episodes of one robot in a folder");
+                                          selection_.episodes.front().file.string() + joints_remedy);
   };
   require_same(kQpos, selection_.joints, episode.joints());
   require_same(kAction, selection_.actions, episode.actions());
   for (const Camera& camera : episode.cameras) {
     if (camera.is_jpeg() || camera.pixels == selection_.frame) continue;
     throw sdk::Error(HR_DATA_CORRUPT, file.string() + ": " + camera.dataset + " has frames of " + shown(camera.pixels) +
-                                          ", others have " + shown(selection_.frame) +
-                                          "; all cameras must have one size, so choose some with cameras = [...]");
+                                          ", others have " + shown(selection_.frame) + frames_remedy);
   }
-  selection_.episodes.push_back({file, file.stem().string(), episode.steps(), is_simulated(host_, file)});
-  selection_.longest = std::max(selection_.longest, episode.steps());
+  return {file, file.stem().string(), episode.steps(), is_simulated(host_, file)};
+}
+
+RecordedEpisode DualArmSource::open_recording(const std::filesystem::path& file) const {
+  const Episode episode(host_, file, selection_.cameras);
+  auto selection = std::make_unique<Selection>(selection_);
+  selection->episodes = {require_alike(episode, "; it must be of the robot that the others are of",
+                                       "; it must have frames of their size")};
+  selection->splits = {{"all", {0}, {0, episode.steps()}}};
+  selection->samples_per_episode = 0;
+  return RecordedEpisode(host_, std::move(selection));
 }
 
 void DualArmSource::add_split(const std::string& name, std::vector<uint64_t> episodes) {

@@ -27,12 +27,16 @@ class DualArmSource {
   bool augments() const { return selection_.samples_per_episode > 0; }
 
   Reader make_reader() const { return Reader(host_, selection_); }
+  // One further episode, of the same robot; every step is a sample.
+  RecordedEpisode open_recording(const std::filesystem::path& file) const;
 
   static sdk::OptionList synth_options();
   static void synthesise(const sdk::Host& host, const sdk::Options& options, const std::filesystem::path& folder);
 
  private:
   void add_episode(const std::filesystem::path& file);
+  Selection::EpisodeFacts require_alike(const Episode& episode, const std::string& joints_remedy,
+                                        const std::string& frames_remedy) const;
   void add_split(const std::string& name, std::vector<uint64_t> episodes);
   void measure();
 

@@ -1,5 +1,13 @@
 #include "dual_arm_hdf5.hpp"
+#include "headroom/sdk/predict_source.hpp"
+
+namespace {
+
+using namespace headroom::sdk;
+using dual_arm_hdf5::DualArmSource;
+
+}  // namespace
 
 HEADROOM_PLUGIN(.id = "dual_arm_hdf5", .version = "1.0",
                 .summary = "Dual-arm demonstrations with cameras, episodes in the ALOHA HDF5 layout",
-                .interfaces = {headroom::sdk::datasource<dual_arm_hdf5::DualArmSource>()});
+                .interfaces = {datasource<DualArmSource>(), predict<SourceSide<DualArmSource>>()});

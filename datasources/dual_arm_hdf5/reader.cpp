@@ -63,7 +63,8 @@ void Reader::read_sample(const sdk::ReadRequest& request, uint64_t i) {
 // Real recordings lag: what led to the observation at t is the action at t - 1.
 void Reader::read_actions(const sdk::ReadRequest& request, uint64_t i, uint64_t number, uint64_t start) {
   const Selection::EpisodeFacts& facts = selection_->episodes[number];
-  const uint64_t first = facts.simulated || start == 0 ? start : start - 1, there = facts.steps - first;
+  const uint64_t first = facts.simulated || start == 0 ? start : start - 1;
+  const uint64_t there = std::min(facts.steps - first, selection_->longest);  // a recording may be longer
   if (const auto action = request.slot<float>(kActionField, i); !action.empty()) {
     read_rows(open(number).action, first, there, action.data());
     std::ranges::fill(action.subspan(there * selection_->actions), 0.0f);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,20 @@ class Reader {
   const Selection* selection_;
   sdk::KeptOpen<Episode> open_;
   FrameReader frames_;
+};
+
+// One episode, all of whose steps are samples. Move-only.
+class RecordedEpisode {
+ public:
+  // `selection` has this episode alone, whose every step is a sample.
+  RecordedEpisode(const sdk::Host& host, std::unique_ptr<const Selection> selection)
+      : selection_(std::move(selection)), reader_(host, *selection_) {}
+  uint64_t steps() const { return selection_->episodes.front().steps; }
+  void read(const sdk::ReadRequest& request) { reader_.read(request); }
+
+ private:
+  std::unique_ptr<const Selection> selection_;
+  Reader reader_;
 };
 
 }  // namespace dual_arm_hdf5

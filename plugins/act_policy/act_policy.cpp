@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "headroom/model.hpp"
+#include "headroom/sdk/predict_model.hpp"
 #include "policy.hpp"
 #include "score.hpp"
 
@@ -13,6 +14,8 @@ using namespace sdk::literals;
 class ActPolicy {
  public:
   static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_RNG_KEYED;
+  static constexpr const char* target_field = "action";
+  static constexpr double ensemble_decay = 0.01;  // the original's --temporal_agg
   static sdk::OptionList options() { return Architecture::options(); }
 
   ActPolicy(const sdk::Options& options, const sdk::Fields& fields)
@@ -41,6 +44,12 @@ class ActPolicy {
     const Demonstration shown = demonstration(call, batch);
     const Prediction prediction = policy_->forward(call, {batch.at("image"), batch.at("qpos")}, shown);
     return shown.actions.defined() ? scored(call, prediction, shown) : unscored(call, prediction);
+  }
+
+  // The latent variable is its prior's mean, as when the original acts.
+  std::vector<at::Tensor> predict(const sdk::Call& call, const sdk::Batch& batch) {
+    const Prediction prediction = policy_->forward(call, {batch.at("image"), batch.at("qpos")}, {});
+    return {prediction.actions, {}, {}, prediction.is_pad, {}, {}};
   }
 
  private:
@@ -97,4 +106,6 @@ class ActPolicy {
 
 HEADROOM_PLUGIN(.id = "act_policy", .version = "1.0.0",
                 .summary = "ACT: camera images and joint positions to the next chunk of actions of two arms",
-                .interfaces = {headroom::sdk::model<headroom::ActPolicy>()}, .min_host_minor = 2);
+                .interfaces = {headroom::sdk::model<headroom::ActPolicy>(),
+                               headroom::sdk::predict<headroom::sdk::ModelSide<headroom::ActPolicy>>()},
+                .min_host_minor = 2);

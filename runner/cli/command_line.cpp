@@ -93,6 +93,20 @@ CLI::App* define_evaluate(CLI::App& app, CommandLine& line, EvaluateWords& words
   return command;
 }
 
+CLI::App* define_predict(CLI::App& app, CommandLine& line, PredictWords& words) {
+  auto* command = app.add_subcommand("predict", "What a run's model does on one recording, step by step");
+  command->footer(
+      "Example: headroom predict runs/act_quick_demo/20261121-063011-3fa2 --input data/act_quick_demo/episode_7.hdf5");
+  command->add_option("run", words.run, "Run folder")->required();
+  command->add_option("--input", words.input, "Recording in the layout of the run's datasource")->required();
+  command->add_option("--checkpoint", words.checkpoint, "best, last, or a checkpoint folder")->capture_default_str();
+  command->add_option("--out", words.out, "Folder for what is written; default: RUN/predictions/<name of the input>");
+  command->add_option("--set", words.set, "Override a key of the run's experiment")->allow_extra_args(false);
+  command->add_flag("--json", words.json, "Print JSON");
+  add_plugin_dirs(*command, line);
+  return command;
+}
+
 CLI::App* define_parity(CLI::App& app, CommandLine& line, ParityWords& words) {
   auto* command = app.add_subcommand("parity", "Compare a model plugin with another implementation, tensor by tensor");
   command->footer(

@@ -52,6 +52,13 @@ struct EvaluateWords {
 };
 CLI::App* define_evaluate(CLI::App& app, CommandLine& line, EvaluateWords& words);
 
+struct PredictWords {
+  std::string run, input, checkpoint = "best", out;
+  std::vector<std::string> set;
+  bool json = false;
+};
+CLI::App* define_predict(CLI::App& app, CommandLine& line, PredictWords& words);
+
 struct ParityWords {
   std::string model, options, out, mode = "eval";
   std::vector<std::string> weights, fields, transposes;

@@ -19,6 +19,8 @@ int main(int argc, char** argv) {
   define_plan(app, line, plan)->callback(hand_over);
   EvaluateWords evaluate;
   define_evaluate(app, line, evaluate)->callback(hand_over);
+  PredictWords predict;
+  define_predict(app, line, predict)->callback(hand_over);
   add_validate(app, line);
   add_plugins(app, line);
   add_data(app, line);

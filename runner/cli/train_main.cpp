@@ -30,6 +30,8 @@ int run(int argc, char** argv) {
   define_evaluate(app, line, evaluate)->callback(within_memory([&] {
     line.exit_code = evaluate_action(evaluate, line);
   }));
+  PredictWords predict;
+  define_predict(app, line, predict)->callback(within_memory([&] { line.exit_code = predict_action(predict, line); }));
   ParityWords parity;
   define_parity(app, line, parity)->callback(within_memory([&] { line.exit_code = parity_action(parity, line); }));
   add_plugin_check(*app.add_subcommand("plugins")->require_subcommand(1), line, /*in_trainer=*/true);

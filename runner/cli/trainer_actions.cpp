@@ -9,6 +9,7 @@
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
 #include "train/parity.hpp"
+#include "train/predict.hpp"
 #include "train/shortage.hpp"
 #include "train/train.hpp"
 
@@ -77,6 +78,17 @@ int evaluate_action(const EvaluateWords& words, const CommandLine& line) {
                                         .overrides = experiment.overrides(),
                                         .plugin_dirs = line.plugin_dirs,
                                         .json = words.json}));
+}
+
+int predict_action(const PredictWords& words, const CommandLine& line) {
+  const ExperimentWords experiment{.file = "", .set = words.set};
+  return static_cast<int>(predict_run({.run = words.run,
+                                       .input = words.input,
+                                       .checkpoint = words.checkpoint,
+                                       .out = words.out,
+                                       .overrides = experiment.overrides(),
+                                       .plugin_dirs = line.plugin_dirs,
+                                       .json = words.json}));
 }
 
 int parity_action(const ParityWords& words, const CommandLine& line) {

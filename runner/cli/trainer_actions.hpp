@@ -8,6 +8,7 @@ namespace headroom {
 int run_action(const RunWords& words, const CommandLine& line);
 int plan_action(const PlanWords& words, const CommandLine& line);
 int evaluate_action(const EvaluateWords& words, const CommandLine& line);
+int predict_action(const PredictWords& words, const CommandLine& line);
 int parity_action(const ParityWords& words, const CommandLine& line);
 
 // `describe LIBRARY`, `check FILE` and `probe FILE`: what the torch-free program asks for.

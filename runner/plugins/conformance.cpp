@@ -137,7 +137,7 @@ class Examination {
     if (call(plugin.id, "get_interface", plugin.get_interface, "headroom.unknown/999") != nullptr) {
       refuse("get_interface returns a table for an id it cannot know: it must return NULL");
     }
-    for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_STATE, HR_GC}) {
+    for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_STATE, HR_GC, HR_PREDICT}) {
       if (call(plugin.id, "get_interface", plugin.get_interface, id) !=
           call(plugin.id, "get_interface", plugin.get_interface, id)) {
         refuse(std::string("get_interface returns another table for ") + id + " each time: tables live for ever");
@@ -145,6 +145,7 @@ class Examination {
     }
     library_->state();
     library_->gc();
+    library_->predict();
     if (library_->model_torch() == nullptr && library_->datasource() == nullptr)
       refuse("it is neither a model nor a datasource");
   }

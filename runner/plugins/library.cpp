@@ -158,4 +158,13 @@ const hr_state* Library::state() const {
 
 const hr_gc* Library::gc() const { return interface_table<hr_gc>(*plugin_, HR_GC); }
 
+const hr_predict* Library::predict() const {
+  const auto* table = interface_table<hr_predict>(*plugin_, HR_PREDICT);
+  if (table == nullptr) return nullptr;
+  if (table->open != nullptr || table->read != nullptr)
+    require_slots(*plugin_, HR_PREDICT, {SLOT(open), SLOT(close), SLOT(read)});
+  if (table->predict != nullptr) require_slots(*plugin_, HR_PREDICT, {SLOT(target_field)});
+  return table;
+}
+
 }  // namespace headroom

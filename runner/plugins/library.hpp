@@ -13,6 +13,7 @@
 #include "config/options.hpp"
 #include "error.hpp"
 #include "headroom/abi.h"
+#include "headroom/predict.h"
 
 namespace headroom {
 
@@ -36,6 +37,7 @@ class Library {
   const hr_model_torch* model_torch() const;
   const hr_state* state() const;
   const hr_gc* gc() const;
+  const hr_predict* predict() const;  // each of its sides whole or NULL
 
  private:
   const hr_plugin* plugin_ = nullptr;

@@ -81,6 +81,7 @@ class Source : public std::enable_shared_from_this<Source> {
 
  private:
   friend class Reader;
+  friend class Recording;
   Source() = default;
   std::string id_;
   const hr_datasource* api_ = nullptr;

@@ -1,5 +1,6 @@
 #include "plugins/torch_model.hpp"
 
+#include <algorithm>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <cmath>
 #include <cstring>
@@ -172,8 +173,10 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
       api_(library.model_torch()),
       state_(library.state()),
       gc_(library.gc()),
+      predictor_(library.predict()),
       fields_(std::move(fields)) {
   if (api_ == nullptr) throw Error(Exit::bad_input, id_, "this plugin is not a model: it offers no " HR_MODEL_TORCH);
+  if (predictor_ != nullptr && predictor_->predict == nullptr) predictor_ = nullptr;
   capabilities_ = api_->capabilities;
   const NativeOptions native(to_option_table(api_->options, id_), options);
   std::vector<hr_field> native_fields;
@@ -205,9 +208,7 @@ void Model::to(at::Device device, at::ScalarType dtype) {
   }
 }
 
-StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys,
-                       std::span<const at::Tensor> batch, bool want_outputs) {
-  if (batch.size() != fields_.size()) throw Error(Exit::bug, id_, "a step needs one tensor a field");
+hr_call Model::call_of(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys) const {
   const at::Device device = parameters_.empty() ? at::Device(at::kCPU) : parameters_.front().tensor->device();
   hr_call native{sizeof(hr_call), mode, step, sample_keys.size(), sample_keys.data(), kDLCPU, 0, nullptr};
   if (device.is_cuda()) {
@@ -215,6 +216,13 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
     native.device_id = device.index();
     native.stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
   }
+  return native;
+}
+
+StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys,
+                       std::span<const at::Tensor> batch, bool want_outputs) {
+  if (batch.size() != fields_.size()) throw Error(Exit::bug, id_, "a step needs one tensor a field");
+  const hr_call native = call_of(mode, step, sample_keys);
   const Inputs inputs(batch);
   StepResult result;
   if (want_outputs) result.outputs.resize(outputs_.size());
@@ -225,15 +233,42 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
       call(id_, "step", api_->step, handle_, &native, inputs.handles(), handle_of(result.loss_sum),
            handle_of(result.weight), want_outputs ? outputs.data() : nullptr, handle_of(result.metrics), &error);
   check_memory_or(status, error, id_, "a step");
-  require_contract(inputs.written(), result);
+  require_read_only(inputs.written());
+  require_contract(result);
   return result;
 }
 
-void Model::require_contract(int64_t written_input, const StepResult& result) const {
-  if (written_input >= 0) {
-    refuse_result(id_, "it wrote to its input '" + fields_[static_cast<std::size_t>(written_input)].name +
-                           "': inputs are read-only");
+std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> sample_keys,
+                                       std::span<const at::Tensor> batch) {
+  if (batch.size() != fields_.size()) throw Error(Exit::bug, id_, "a prediction needs one tensor a field");
+  const hr_call native = call_of(HR_EVAL, step, sample_keys);
+  const Inputs inputs(batch);
+  std::vector<at::Tensor> outputs(outputs_.size());
+  std::vector<hr_tensor> handles;
+  for (const at::Tensor& output : outputs) handles.push_back(handle_of(output));
+  hr_error error = no_error();
+  const hr_status status =
+      call(id_, "predict", predictor_->predict, handle_, &native, inputs.handles(), handles.data(), &error);
+  check_memory_or(status, error, id_, "a prediction");
+  require_read_only(inputs.written());
+  const auto found = std::ranges::find(outputs_, HR_PREDICTION, &OutputInfo::role);
+  if (found == outputs_.end())
+    refuse_result(id_, "it offers " HR_PREDICT " and has no output with the role prediction");
+  const at::Tensor& prediction = outputs[static_cast<std::size_t>(found - outputs_.begin())];
+  if (!prediction.defined() || prediction.dim() != 3 || prediction.size(1) < 1 ||
+      prediction.size(0) != static_cast<int64_t>(sample_keys.size())) {
+    refuse_result(id_, "the output '" + found->name + "' of a prediction is not [samples, steps, channels]");
   }
+  return outputs;
+}
+
+void Model::require_read_only(int64_t written_input) const {
+  if (written_input < 0) return;
+  refuse_result(id_, "it wrote to its input '" + fields_[static_cast<std::size_t>(written_input)].name +
+                         "': inputs are read-only");
+}
+
+void Model::require_contract(const StepResult& result) const {
   require_zero_dim(id_, "loss_sum", result.loss_sum);
   require_zero_dim(id_, "weight", result.weight);
   if (!result.loss_sum.is_floating_point()) refuse_result(id_, "loss_sum is not a floating-point number");

@@ -71,6 +71,13 @@ class Model {
   StepResult step(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys, std::span<const at::Tensor> batch,
                   bool want_outputs = false);
 
+  // headroom.predict/1. NULL: the plugin has no such side, and predict() may not be called.
+  const hr_predict* predictor() const { return predictor_; }
+  // Outputs from inputs alone, undefined where they need a target; the first prediction is [samples, K, channels].
+  // Error(plugin) otherwise, and as step().
+  std::vector<at::Tensor> predict(int64_t step, std::span<const uint64_t> sample_keys,
+                                  std::span<const at::Tensor> batch);
+
   // headroom.gc/1: the plugin gives back what it can do without; the bytes it says. 0 without the interface.
   int64_t trim(int level);
 
@@ -79,12 +86,15 @@ class Model {
   void load_state(std::string_view bytes);
 
  private:
-  void require_contract(int64_t written_input, const StepResult& result) const;
+  hr_call call_of(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys) const;
+  void require_read_only(int64_t written_input) const;
+  void require_contract(const StepResult& result) const;
 
   std::string id_;
   const hr_model_torch* api_ = nullptr;
   const hr_state* state_ = nullptr;
   const hr_gc* gc_ = nullptr;
+  const hr_predict* predictor_ = nullptr;
   hr_model* handle_ = nullptr;
   uint32_t capabilities_ = 0;
   std::vector<Field> fields_;

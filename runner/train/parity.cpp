@@ -12,6 +12,7 @@
 #include "headroom/random.h"
 #include "plugins/torch_model.hpp"
 #include "record/safetensors.hpp"
+#include "train/tensor_file.hpp"
 
 namespace headroom {
 namespace {
@@ -225,35 +226,7 @@ void load_weights(const std::vector<TensorSelection>& selections, Model& model, 
   }
 }
 
-// Named tensors on their way into the file.
-class Results {
- public:
-  void add(const std::string& name, const at::Tensor& tensor) {
-    const at::Tensor& kept = tensors_.emplace_back(name, tensor.detach().cpu().contiguous()).second;
-    const auto* data = static_cast<const std::byte*>(kept.const_data_ptr());
-    bytes_.push_back({name, at::getDLDataType(kept), kept.sizes().vec(), {data, kept.nbytes()}});
-  }
-  std::size_t size() const { return bytes_.size(); }
-
-  // The file appears whole or not at all.
-  void write(const std::filesystem::path& path) const {
-    std::filesystem::path partial = path;
-    partial += ".partial";
-    write_safetensors(partial, bytes_);
-    std::error_code error;
-    std::filesystem::rename(partial, path, error);
-    if (!error) return;
-    std::error_code ignored;
-    std::filesystem::remove(partial, ignored);
-    throw Error(Exit::cannot_write, "parity", path.string() + " cannot be written: " + error.message());
-  }
-
- private:
-  std::vector<std::pair<std::string, at::Tensor>> tensors_;
-  std::vector<TensorBytes> bytes_;
-};
-
-void add_metrics(Results& results, const Model& model, const at::Tensor& metrics) {
+void add_metrics(TensorFile& results, const Model& model, const at::Tensor& metrics) {
   const at::Tensor means = metrics.select(1, 0) / metrics.select(1, 1);
   for (std::size_t i = 0; i < model.metrics().size(); ++i) {
     const MetricInfo& metric = model.metrics()[i];
@@ -263,7 +236,7 @@ void add_metrics(Results& results, const Model& model, const at::Tensor& metrics
 }
 
 // Zeros where the loss does not depend on a parameter; all zeros when nothing counted.
-void add_gradients(Results& results, Model& model, const StepResult& step) {
+void add_gradients(TensorFile& results, Model& model, const StepResult& step) {
   if (step.weight.item<double>() > 0.0 && step.loss_sum.requires_grad()) (step.loss_sum / step.weight).backward();
   for (const Parameter& parameter : model.parameters()) {
     if (parameter.kind != HR_PARAMETER || parameter.inert) continue;
@@ -325,7 +298,7 @@ ParityResult run_parity(const ParityRequest& request) {
   problems.throw_if_any();
 
   const StepResult step = one_step(*model, request, tensors);
-  Results results;
+  TensorFile results;
   results.add("loss_sum", step.loss_sum);
   results.add("weight", step.weight);
   for (std::size_t i = 0; i < step.outputs.size(); ++i) {

@@ -10,6 +10,7 @@
 #include "memory/limits.hpp"
 #include "memory/supervised.hpp"
 #include "record/postmortem.hpp"
+#include "train/chosen_checkpoint.hpp"
 #include "train/loop.hpp"
 #include "train/rescue_record.hpp"
 #include "train/signals.hpp"
@@ -256,17 +257,6 @@ Exit train(const TrainRequest& request) {
 
 namespace {
 
-std::filesystem::path checkpoint_folder(const EvaluateRequest& request) {
-  if (request.checkpoint != "best" && request.checkpoint != "last") return request.checkpoint;
-  const Checkpoints checkpoints(request.run / "checkpoints");
-  const auto found = request.checkpoint == "best" ? checkpoints.best() : checkpoints.last();
-  if (!found) {
-    throw Error(Exit::bad_input, "evaluate",
-                request.run.string() + " has no '" + request.checkpoint + "' checkpoint yet");
-  }
-  return *found;
-}
-
 const Split& pick_split(const Setup& setup, const std::string& name) {
   const Split* split = setup.splits.find(name);
   if (split == nullptr || split->length() == 0) {
@@ -284,7 +274,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
   const RunMemory memory(experiment, /*needed_bytes=*/0);
   if (memory.cancelled()) return stop_requested();
   Setup setup = prepare(experiment, request.plugin_dirs);
-  const LoadedCheckpoint checkpoint = load_checkpoint(checkpoint_folder(request));
+  const LoadedCheckpoint checkpoint = load_checkpoint(chosen_checkpoint(request.run, request.checkpoint, "evaluate"));
   restore_model(checkpoint, *setup.model, /*use_average=*/true);
   LoaderOptions options = setup.loader_options(false);
   options.keep_samples.reset();  // each is read once

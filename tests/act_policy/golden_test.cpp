@@ -74,6 +74,21 @@ TEST_P(GoldenPolicy, WithoutActionsTheLatentIsZero) {
   EXPECT_EQ(result.weight.item<double>(), 0.0);
 }
 
+TEST_P(GoldenPolicy, PredictsFromInputsAlone) {
+  GOLDEN_OR_SKIP(golden, GetParam());
+  Case policy(golden);
+  const std::vector<uint64_t> keys(static_cast<std::size_t>(policy.batch.image.size(0)), 0);
+  for (const bool shown : {true, false}) {
+    if (!shown) policy.batch.action = policy.batch.is_pad = at::Tensor();
+    const std::vector<at::Tensor> outputs = policy.model->predict(0, keys, policy.batch.fields(policy.robot));
+    expect_close(outputs[0], golden.at("eval.a_hat"), "a_hat");
+    expect_close(outputs[3], golden.at("eval.is_pad_hat"), "is_pad_hat");
+    for (const std::size_t needs_target : {1, 2, 4, 5}) EXPECT_FALSE(outputs[needs_target].defined());
+  }
+  EXPECT_EQ(policy.model->predictor()->target_field, std::string("action"));
+  EXPECT_EQ(policy.model->predictor()->ensemble_decay, 0.01);
+}
+
 TEST_P(GoldenPolicy, DoublePrecision) {
   GOLDEN_OR_SKIP(golden, GetParam());
   Case policy(golden, kNarrow, at::kDouble);

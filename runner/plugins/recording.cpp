@@ -1,0 +1,39 @@
+#include "plugins/recording.hpp"
+
+#include "plugins/call.hpp"
+
+namespace headroom {
+
+std::unique_ptr<Recording> Recording::open(const Library& library, std::shared_ptr<const Source> source,
+                                           const std::filesystem::path& path) {
+  const hr_predict* api = library.predict();
+  if (api == nullptr || api->open == nullptr) return nullptr;
+  std::unique_ptr<Recording> recording(new Recording(*api, std::move(source)));
+  const std::string& id = recording->source_->id_;
+  hr_error error{sizeof(hr_error), HR_OK, {}};
+  check(call(id, "open", api->open, recording->source_->handle_, path.c_str(), &recording->handle_, &recording->steps_,
+             &error),
+        error, id, "opening a recording");
+  if (recording->handle_ == nullptr || recording->steps_ == 0)
+    throw Error(Exit::plugin, id, "opening a recording gave neither a recording with steps nor an error");
+  return recording;
+}
+
+Recording::~Recording() {
+  if (handle_ != nullptr) call_quietly(source_->id_, "close", api_->close, handle_);
+}
+
+void Recording::read(std::span<const uint64_t> steps, std::span<const DLTensor> fields) {
+  if (fields.size() != source_->fields_.size()) throw Error(Exit::bug, source_->id_, "a read needs one slot a field");
+  const std::vector<uint64_t> keys(steps.size(), 0);
+  const hr_read request{sizeof(hr_read), 0u,           /*split=*/0, static_cast<uint32_t>(fields.size()),
+                        steps.size(),    steps.data(), keys.data(), fields.data()};
+  hr_error error{sizeof(hr_error), HR_OK, {}};
+  const hr_status status = [&] {
+    const std::shared_lock reading(source_->reads_);
+    return call(source_->id_, "read", api_->read, handle_, &request, &error);
+  }();
+  check(status, error, source_->id_, "reading a recording");
+}
+
+}  // namespace headroom

@@ -1,0 +1,34 @@
+// The source's side of headroom.predict/1 as C++: one recording opened beside those of a source.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include "plugins/source.hpp"
+
+namespace headroom {
+
+// Keeps its Source alive; closes itself.
+class Recording {
+ public:
+  // [control] NULL where the plugin has no such side. Error(data) with the plugin's sentence when the recording does
+  // not suit the source or cannot be read.
+  static std::unique_ptr<Recording> open(const Library& library, std::shared_ptr<const Source> source,
+                                         const std::filesystem::path& path);
+  Recording(const Recording&) = delete;
+  ~Recording();
+
+  uint64_t steps() const { return steps_; }
+  // [worker] Fills `fields` (as Reader::read) with samples that begin at these steps. Error(data).
+  void read(std::span<const uint64_t> steps, std::span<const DLTensor> fields);
+
+ private:
+  Recording(const hr_predict& api, std::shared_ptr<const Source> source) : api_(&api), source_(std::move(source)) {}
+  const hr_predict* api_;
+  std::shared_ptr<const Source> source_;
+  hr_recording* handle_ = nullptr;
+  uint64_t steps_ = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,48 @@
+#include "train/chunks.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headroom {
+
+std::vector<double> open_loop(const Chunks& chunks) {
+  const uint64_t steps = chunks.steps(), chunk = chunks.horizon * chunks.channels;
+  std::vector<double> actions;
+  actions.reserve(steps * chunks.channels);
+  for (uint64_t asked = 0; asked < steps; asked += chunks.horizon) {
+    const uint64_t executed = std::min(chunks.horizon, steps - asked);
+    const auto answer = std::span(chunks.values).subspan(asked * chunk, executed * chunks.channels);
+    actions.insert(actions.end(), answer.begin(), answer.end());
+  }
+  return actions;
+}
+
+std::vector<double> ensembled(const Chunks& chunks, double decay) {
+  const uint64_t steps = chunks.steps(), channels = chunks.channels;
+  std::vector<double> actions(steps * channels, 0.0);
+  for (uint64_t step = 0; step < steps; ++step) {
+    const uint64_t oldest = step + 1 - std::min(chunks.horizon, step + 1), made = step + 1 - oldest;
+    double total = 0.0;
+    for (uint64_t i = 0; i < made; ++i) total += std::exp(-decay * static_cast<double>(i));
+    for (uint64_t i = 0; i < made; ++i) {
+      const double weight = std::exp(-decay * static_cast<double>(i)) / total;
+      const uint64_t asked = oldest + i, row = asked * chunks.horizon + (step - asked);
+      for (uint64_t c = 0; c < channels; ++c)
+        actions[step * channels + c] += weight * chunks.values[row * channels + c];
+    }
+  }
+  return actions;
+}
+
+std::vector<double> held_position(std::span<const double> recorded, uint64_t horizon, uint64_t channels) {
+  std::vector<double> held;
+  held.reserve(recorded.size());
+  for (uint64_t step = 0; step < recorded.size() / channels; ++step) {
+    const uint64_t asked = step / horizon * horizon;
+    const auto before = recorded.subspan((asked == 0 ? 0 : asked - 1) * channels, channels);
+    held.insert(held.end(), before.begin(), before.end());
+  }
+  return held;
+}
+
+}  // namespace headroom

@@ -1,0 +1,131 @@
+#include "train/predict.hpp"
+
+#include <cstdio>
+#include <spdlog/spdlog.h>
+
+#include "record/run_folder.hpp"
+#include "train/chosen_checkpoint.hpp"
+#include "train/predict_pass.hpp"
+#include "train/predict_steps.hpp"
+#include "train/run_memory.hpp"
+#include "train/signals.hpp"
+#include "train/state.hpp"
+#include "train/tensor_file.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+void write_actions(const fs::path& file, const PredictedRecording& told) {
+  TensorFile tensors;
+  const auto add = [&](const char* name, const std::vector<double>& values) {
+    const auto channels = static_cast<int64_t>(told.channels.size());
+    tensors.add(name, torch::tensor(values, at::kDouble).view({-1, channels}));
+  };
+  add("open_loop", told.open_loop);
+  add("ensembled", told.ensembled);
+  add("recorded", told.recorded);
+  tensors.write(file);
+}
+
+void tell(const PredictRequest& request, const nlohmann::json& json, const std::string& text, const fs::path& file) {
+  if (!request.json) return static_cast<void>(std::printf("%s%s\n", text.c_str(), file.c_str()));
+  nlohmann::json told = json;
+  told["out"] = file.string();
+  std::printf("%s\n", told.dump(2).c_str());
+}
+
+Exit tell_steps(const PredictRequest& request, const Setup& setup, PredictInput& input, const Normalizer& normalizer,
+                const fs::path& checkpoint, int64_t step) {
+  auto told = predict_steps(setup, input, normalizer, step);
+  if (!told) return stop_requested();
+  told->run = request.run.string();
+  told->input = request.input.string();
+  told->checkpoint = checkpoint.string();
+  write_actions(request.out / "predictions.safetensors", *told);
+  write_file_atomically(request.out / "prediction.html", told->page());
+  tell(request, told->json(), told->table(), request.out / "prediction.html");
+  return Exit::ok;
+}
+
+// Where nobody can say what a step of the recording is: the outputs of all samples, a row a sample.
+Exit tell_samples(const PredictRequest& request, const Setup& setup, PredictInput& input, int64_t step) {
+  std::vector<Outputs> rows(setup.model->outputs().size());
+  const bool done = run_pass(
+      setup, input,
+      {.ask =
+           [&](const MicroBatchTensors& tensors) {
+             return setup.model->step(HR_EVAL, step, tensors.keys, tensors.fields, /*want_outputs=*/true).outputs;
+           },
+       .take =
+           [&](const Batch&, int64_t, int64_t, const Outputs& outputs) {
+             for (size_t i = 0; i < outputs.size(); ++i) rows[i].push_back(outputs[i]);
+           }});
+  if (!done) return stop_requested();
+  TensorFile tensors;
+  nlohmann::json json = {
+      {"run", request.run.string()}, {"input", request.input.string()}, {"samples", input.samples()}};
+  std::string text = std::to_string(input.samples()) + " samples, a row each:\n";
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].empty()) continue;
+    const OutputInfo& output = setup.model->outputs()[i];
+    const at::Tensor all = at::cat(rows[i]);
+    rows[i].clear();
+    tensors.add(output.name, all);
+    json["outputs"].push_back({{"name", output.name}, {"shape", all.sizes().vec()}, {"unit", output.unit}});
+    std::string shape;
+    for (const int64_t extent : all.sizes()) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+    text += "  " + output.name + " [" + shape + "]" + (output.unit.empty() ? "" : " " + output.unit) + "\n";
+  }
+  tensors.write(request.out / "predictions.safetensors");
+  tell(request, json, text, request.out / "predictions.safetensors");
+  return Exit::ok;
+}
+
+// "run/predictions/episode_7", made.
+fs::path folder_for(const PredictRequest& request) {
+  const fs::path input = request.input.lexically_normal();
+  const fs::path name = input.has_filename() ? input.stem() : input.parent_path().filename();
+  const fs::path folder = request.out.empty() ? request.run / "predictions" / name : request.out;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw Error(Exit::cannot_write, "predict", folder.string() + " cannot be made: " + error.message());
+  return folder;
+}
+
+}  // namespace
+
+Exit predict_run(const PredictRequest& asked) {
+  PredictRequest request = asked;
+  if (!fs::exists(request.input))
+    throw Error(Exit::bad_input, "predict", "--input " + request.input.string() + ": there is no such file or folder");
+  request.input = fs::absolute(request.input);
+  if (!fs::exists(request.run / "experiment.toml")) {
+    throw Error(Exit::bad_input, "predict",
+                request.run.string() + ": no experiment.toml there: give a run's own folder, runs/<name>/<time>-<id>");
+  }
+  const Experiment experiment = load_experiment(request.run / "experiment.toml", request.overrides);
+  const fs::path chosen = chosen_checkpoint(request.run, request.checkpoint, "predict");
+  install_stop_signals();
+  const RunMemory memory(experiment, /*needed_bytes=*/0);
+  if (memory.cancelled()) return stop_requested();
+  Setup setup = prepare(experiment, request.plugin_dirs);
+  const LoadedCheckpoint checkpoint = load_checkpoint(chosen);
+  restore_model(checkpoint, *setup.model, /*use_average=*/true);
+  const auto normalizer = Normalizer::from_json(checkpoint.json.at("normalizer"));
+  const int64_t step = checkpoint.json.at("step");
+  std::unique_ptr<Recording> recording = Recording::open(*setup.source_library, setup.source, request.input);
+  const bool told_by_step = recording != nullptr && setup.model->predictor() != nullptr;
+  const auto input = recording != nullptr ? recorded_steps(setup, std::move(recording), normalizer)
+                                          : samples_at(setup, request.input, normalizer);
+  request.out = folder_for(request);
+  if (told_by_step) return tell_steps(request, setup, *input, normalizer, chosen, step);
+  spdlog::info("[predict] {} and {} do not both offer " HR_PREDICT
+               ": the outputs of every sample are written as they "
+               "are, not put together",
+               setup.model->id(), setup.source->id());
+  return tell_samples(request, setup, *input, step);
+}
+
+}  // namespace headroom

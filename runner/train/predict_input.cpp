@@ -1,0 +1,130 @@
+#include "train/predict_input.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "data/slots.hpp"
+#include "headroom/random.h"
+
+namespace headroom {
+
+namespace {
+
+class RecordedSteps : public PredictInput {
+ public:
+  RecordedSteps(const Setup& setup, std::unique_ptr<Recording> recording, const Normalizer& normalizer)
+      : seed_(setup.experiment->experiment.seed),
+        batch_size_(static_cast<uint64_t>(setup.experiment->train.batch_size)),
+        fields_(setup.source->fields()),
+        recording_(std::move(recording)),
+        normalizer_(normalizer) {}
+
+  uint64_t samples() const override { return recording_->steps(); }
+
+  std::optional<Batch> read(uint64_t first) override {
+    const uint64_t count = std::min(batch_size_, samples() - std::min(first, samples()));
+    if (count == 0) return std::nullopt;
+    if (slot_ == nullptr)
+      slot_ = std::make_shared<Slot>(fields_, static_cast<int64_t>(std::min(batch_size_, samples())));
+    Batch batch;
+    batch.first = first;
+    batch.index.resize(count);
+    std::iota(batch.index.begin(), batch.index.end(), first);
+    for (const uint64_t step : batch.index) batch.key.push_back(hr_sample_key(seed_, 0, 0, step));
+    const auto fields = slot_->tensors(0, static_cast<int64_t>(count));
+    recording_->read(batch.index, fields);
+    normalizer_.apply(fields_, fields);
+    batch.fields.assign(fields.begin(), fields.end());
+    batch.hold = slot_;
+    return batch;
+  }
+
+ private:
+  uint64_t seed_, batch_size_;
+  const std::vector<Field>& fields_;  // of the source, which the recording keeps
+  std::unique_ptr<Recording> recording_;
+  Normalizer normalizer_;
+  std::shared_ptr<Slot> slot_;
+};
+
+class SplitSamples : public PredictInput {
+ public:
+  SplitSamples(const Setup& setup, std::shared_ptr<const Source> source, const Normalizer& normalizer) {
+    LoaderOptions options = setup.loader_options(/*training=*/false);
+    options.keep_samples.reset();      // each is read once
+    options.skip_bad_samples = false;  // a row is a sample
+    batch_size_ = static_cast<uint64_t>(options.batch_size);
+    for (uint32_t split = 0; split < source->splits().size(); ++split) {
+      if (source->length(split) == 0) continue;
+      const Split whole(source->splits()[split], split, source->groups(split));
+      parts_.push_back({samples_, std::make_unique<Loader>(source, whole, normalizer, options)});
+      // Every split begins a batch of its own.
+      samples_ += (whole.length() + batch_size_ - 1) / batch_size_ * batch_size_;
+      real_ += whole.length();
+    }
+  }
+
+  uint64_t samples() const override { return real_; }
+
+  std::optional<Batch> read(uint64_t first) override {
+    if (first >= samples_) return std::nullopt;
+    const auto after = std::ranges::upper_bound(parts_, first, {}, &Part::first);
+    const Part& part = *(after - 1);
+    if (next_ != first || part.first == first) part.loader->seek(0, first - part.first);
+    next_.reset();
+    std::optional<Batch> batch = part.loader->next();
+    next_ = first + batch_size_;
+    return batch;
+  }
+
+ private:
+  struct Part {
+    uint64_t first;
+    std::unique_ptr<Loader> loader;
+  };
+  std::vector<Part> parts_;
+  uint64_t batch_size_ = 1, samples_ = 0, real_ = 0;
+  std::optional<uint64_t> next_;  // what the loader would give without seek()
+};
+
+void require_same_fields(const Source& run, const Source& input, const std::filesystem::path& path) {
+  const auto text = [](const Field& field) {
+    std::string shape;
+    for (const int64_t extent : field.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+    return dtype_name(field.dtype) + " [" + shape + "]";
+  };
+  for (const Field& field : run.fields()) {
+    const auto found = std::ranges::find(input.fields(), field.name, &Field::name);
+    const std::string there = found == input.fields().end() ? "not there" : text(*found);
+    if (there == text(field) && found - input.fields().begin() == &field - run.fields().data()) continue;
+    throw Error(Exit::data, "predict",
+                path.string() + ": field '" + field.name + "' is " + there + "; the run was trained with " +
+                    text(field) + ", so give a recording of the same kind");
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<PredictInput> recorded_steps(const Setup& setup, std::unique_ptr<Recording> recording,
+                                             const Normalizer& normalizer) {
+  return std::make_unique<RecordedSteps>(setup, std::move(recording), normalizer);
+}
+
+std::unique_ptr<PredictInput> samples_at(const Setup& setup, const std::filesystem::path& path,
+                                         const Normalizer& normalizer) {
+  const OptionTable& table = setup.data_table;
+  const auto option = std::ranges::find_if(
+      table, [](const OptionSpec& spec) { return spec.name == "path" && spec.type == OptionType::path; });
+  if (option == table.end()) {
+    throw Error(Exit::bad_input, "predict",
+                "datasource '" + setup.source->id() +
+                    "' has no option 'path' and offers no " HR_PREDICT ": no other recording can be given to it");
+  }
+  OptionValues values = setup.data_options;
+  values[static_cast<size_t>(option - table.begin())].value = path.string();
+  const auto source = Source::open(*setup.source_library, values);
+  require_same_fields(*setup.source, *source, path);
+  return std::make_unique<SplitSamples>(setup, source, normalizer);
+}
+
+}  // namespace headroom

@@ -1,0 +1,59 @@
+#include "train/predict_pass.hpp"
+
+#include <algorithm>
+#include <spdlog/spdlog.h>
+
+#include "train/retry.hpp"
+#include "train/signals.hpp"
+
+namespace headroom {
+
+namespace {
+
+std::optional<Batch> read_batch(PredictInput& input, uint64_t first, Retry& retry) {
+  const char* doing = "reading a batch";
+  Shortage shortage;
+  std::optional<Batch> batch;
+  while (!attempt_within_memory(shortage, doing, 0, [&] { batch = input.read(first); })) retry.after(shortage);
+  return batch;
+}
+
+void pass_batch(const Setup& setup, const Batch& batch, Retry& retry, const PredictPass& pass) {
+  for (int64_t first = 0; first < static_cast<int64_t>(batch.count());) {
+    const int64_t count = std::min(retry.size(), static_cast<int64_t>(batch.count()) - first);
+    const char* doing = "a prediction";
+    Shortage shortage;
+    Outputs outputs;
+    const bool fits = attempt_within_memory(shortage, doing, count, [&] {
+      outputs = pass.ask(MicroBatchTensors(batch, first, count, setup.device, setup.dtype));
+      for (at::Tensor& output : outputs) output = output.defined() ? output.to(at::kCPU).contiguous() : output;
+    });
+    if (!fits) {
+      outputs.clear();
+      retry.after(shortage);
+      continue;
+    }
+    pass.take(batch, first, count, outputs);
+    first += count;
+  }
+  retry.succeeded();
+}
+
+}  // namespace
+
+bool run_pass(const Setup& setup, PredictInput& input, const PredictPass& pass) {
+  const at::NoGradGuard no_grad;
+  Retry retry(setup.micro_batch(), setup.device, setup.advice(),
+              [](const Shortage& shortage, const std::string& action) {
+                spdlog::warn("out of memory in {}, micro-batch {}: {}", shortage.doing, shortage.micro_batch, action);
+              });
+  const auto batch_size = static_cast<uint64_t>(setup.experiment->train.batch_size);
+  for (uint64_t first = 0;; first += batch_size) {
+    if (stop_requested() != Exit::ok) return false;
+    const auto batch = read_batch(input, first, retry);
+    if (!batch) return true;
+    pass_batch(setup, *batch, retry, pass);
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,16 @@
+// A model asked at every step of a recording through headroom.predict/1.
+#pragma once
+
+#include <optional>
+
+#include "report/prediction.hpp"
+#include "train/predict_input.hpp"
+
+namespace headroom {
+
+// REQUIRES that the model has the interface; `input` has the recording's steps. Everything of the answer but where it
+// came from. nullopt: stopped by a signal. Error(plugin) where the model's predictions do not suit the source's fields.
+std::optional<PredictedRecording> predict_steps(const Setup& setup, PredictInput& input, const Normalizer& normalizer,
+                                                int64_t trained_steps);
+
+}  // namespace headroom

@@ -1,0 +1,240 @@
+// `headroom predict`: step by step on a made episode, sample by sample where nobody offers headroom.predict/1.
+#include <cmath>
+
+#include "record/safetensors.hpp"
+#include "trial_run.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kPolicy = R"(
+[experiment]
+name = "trial"
+device = "cpu"
+threads = 1
+[model]
+plugin = "act_policy"
+[model.options]
+chunk_size = 5
+hidden_dim = 16
+dim_feedforward = 24
+nheads = 4
+enc_layers = 1
+dec_layers = 1
+backbone_widths = [4, 6, 8, 10]
+[data]
+source = "dual_arm_hdf5"
+num_workers = 0
+[data.options]
+path = "made"
+samples_per_episode = 4
+[data.synth]
+episodes = 3
+steps = 17
+cameras = 2
+height = 24
+width = 32
+[train]
+epochs = 1
+batch_size = 4
+)";
+
+constexpr const char* kEmg = R"(
+[experiment]
+name = "trial"
+device = "cpu"
+threads = 1
+[model]
+plugin = "tds_lstm"
+[model.options]
+tds_stages = [{ in_conv_kernel_width = 5, in_conv_stride = 2, num_blocks = 1, channels = 4, feature_width = 4, kernel_width = 5 }]
+decoder_hidden_size = 16
+decoder_num_layers = 1
+[data]
+source = "emg_hdf5"
+num_workers = 0
+max_samples_for_normalize = 20
+split = { train = 0.75, val = 0.25, test = 0.0 }
+[data.options]
+path = "made"
+window_size = 200
+stride = 100
+splits = "none"
+[data.synth]
+sessions = 4
+seconds = 1.0
+[train]
+max_steps = 2
+batch_size = 4
+)";
+
+std::vector<double> values_of(const SafetensorsFile& file, const std::string& name) {
+  const TensorBytes* tensor = file.find(name);
+  if (tensor == nullptr || tensor->dtype.bits != 64) return {};
+  const auto* first = reinterpret_cast<const double*>(tensor->data.data());
+  return {first, first + tensor->data.size() / sizeof(double)};
+}
+
+double mean_error(const std::vector<double>& values, const std::vector<double>& recorded, size_t channel) {
+  double sum = 0.0;
+  for (size_t i = channel; i < values.size(); i += 14) sum += std::abs(values[i] - recorded[i]);
+  return sum / static_cast<double>(values.size() / 14);
+}
+
+class Predict : public TrialRun {
+ protected:
+  void train(const std::string& text) {
+    write_text(folder_ / "here.toml", text);
+    const Finished finished = headroom({"run", "here.toml", "--no-plan", "--out", "runs"});
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  }
+  Finished predict(const std::string& input, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"predict", run_folder().string(), "--input", input});
+    return headroom(std::move(more));
+  }
+  std::string refusal(const std::string& input, int exit_code, std::vector<std::string> more = {}) const {
+    const Finished finished = predict(input, std::move(more));
+    EXPECT_EQ(finished.exit_code, exit_code) << finished.err;
+    return finished.err;
+  }
+};
+
+TEST_F(Predict, EveryStepOfAnEpisode) {
+  train(kPolicy);
+  const Finished finished = predict("made/episode_1.hdf5", {"--json"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const json told = json::parse(finished.out);
+  EXPECT_EQ(told.at("steps"), 17);
+  EXPECT_EQ(told.at("horizon"), 5);
+  EXPECT_EQ(told.at("mean_absolute_error").size(), 14u);
+  EXPECT_EQ(told.at("mean_absolute_error")[13].at("name"), "right_gripper");
+  EXPECT_EQ(told.at("mean_absolute_error")[13].at("unit"), "opening");
+
+  const fs::path out = run_folder() / "predictions/episode_1";
+  EXPECT_EQ(told.at("out"), fs::absolute(out / "prediction.html").string());
+  const SafetensorsFile file(out / "predictions.safetensors");
+  const auto recorded = values_of(file, "recorded"), open_loop = values_of(file, "open_loop"),
+             ensembled = values_of(file, "ensembled");
+  ASSERT_EQ(recorded.size(), 17u * 14u);
+  ASSERT_EQ(file.find("recorded")->shape, (std::vector<int64_t>{17, 14}));
+  for (const size_t joint : {0, 6, 13}) {
+    EXPECT_NEAR(told.at("mean_absolute_error")[joint].at("open_loop").get<double>(),
+                mean_error(open_loop, recorded, joint), 1e-12);
+    EXPECT_NEAR(told.at("mean_absolute_error")[joint].at("ensembled").get<double>(),
+                mean_error(ensembled, recorded, joint), 1e-12);
+    EXPECT_EQ(open_loop[joint], ensembled[joint]) << "one prediction is made for the first step";
+  }
+  EXPECT_NE(open_loop, ensembled);
+  const std::string page = read_text(out / "prediction.html");
+  for (const char* text : {"right_gripper", "hold last", "ensembled", "prefers-color-scheme: dark", "viewport"})
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+
+  // Batches and micro-batches change rounding at most.
+  const Finished smaller = predict("made/episode_1.hdf5", {"--json", "--out", "again", "--set", "train.batch_size=3",
+                                                           "--set", "train.micro_batch=2"});
+  ASSERT_EQ(smaller.exit_code, 0) << smaller.err;
+  const SafetensorsFile again(folder_ / "again/predictions.safetensors");
+  EXPECT_EQ(values_of(again, "recorded"), recorded);
+  const auto same = values_of(again, "ensembled");
+  ASSERT_EQ(same.size(), ensembled.size());
+  for (size_t i = 0; i < same.size(); ++i) EXPECT_NEAR(same[i], ensembled[i], 1e-5);
+
+  const Finished table = predict("made/episode_1.hdf5", {"--checkpoint", "last"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_NE(table.out.find("mean absolute error"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("standard deviations"), std::string::npos) << table.out;
+}
+
+TEST_F(Predict, WhatItCannotPredictIsSaidInASentence) {
+  train(kPolicy);
+  EXPECT_NE(refusal("nowhere.hdf5", 2).find("[predict] --input nowhere.hdf5: there is no such file"),
+            std::string::npos);
+  ASSERT_EQ(
+      headroom({"data", "synth", "here.toml", "--set", "data.options.path=one_camera", "--set", "data.synth.cameras=1"})
+          .exit_code,
+      0);
+  EXPECT_NE(refusal("one_camera/episode_0.hdf5", 4).find("has no camera"), std::string::npos);
+  EXPECT_NE(refusal("made", 4).find("made"), std::string::npos);
+  EXPECT_NE(refusal("made/episode_0.hdf5", 2, {"--checkpoint", "nowhere"}).find("nowhere"), std::string::npos);
+  EXPECT_EQ(predict("made/episode_0.hdf5", {"--splat"}).exit_code, 2);
+  const Finished no_run = headroom({"predict", "made", "--input", "made/episode_0.hdf5"});
+  EXPECT_EQ(no_run.exit_code, 2);
+  EXPECT_NE(no_run.err.find("[predict] made: no experiment.toml there"), std::string::npos) << no_run.err;
+  fs::remove_all(run_folder() / "checkpoints");
+  EXPECT_NE(refusal("made/episode_0.hdf5", 2).find("has no 'best' checkpoint yet"), std::string::npos);
+  EXPECT_FALSE(fs::exists(run_folder() / "predictions"));
+}
+
+TEST_F(Predict, EverySampleOfARecordingWhereNobodyKnowsSteps) {
+  train(kEmg);
+  fs::path recording;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "made"))
+    if (entry.path().extension() == ".hdf5") recording = entry.path();
+  const Finished finished = predict(recording.string(), {"--json"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_NE(finished.err.find("tds_lstm and emg_hdf5 do not both offer headroom.predict/1"), std::string::npos)
+      << finished.err;
+  const json told = json::parse(finished.out);
+  const SafetensorsFile file(run_folder() / "predictions" / recording.stem() / "predictions.safetensors");
+  EXPECT_GT(told.at("samples").get<int64_t>(), 4) << "more than one batch";
+  EXPECT_EQ(file.tensors().size(), told.at("outputs").size());
+  for (const json& output : told.at("outputs")) {
+    const TensorBytes* tensor = file.find(output.at("name"));
+    ASSERT_NE(tensor, nullptr) << output;
+    EXPECT_EQ(json(tensor->shape), output.at("shape"));
+    EXPECT_EQ(tensor->shape[0], told.at("samples").get<int64_t>());
+  }
+}
+
+// The trial source has a folder as its path; what it says decides the numbers.
+TEST_F(Predict, RowsFollowTheInputAndTheOrder) {
+  for (const auto& [name, seed] : {std::pair{"one", "1"}, std::pair{"two", "2"}}) {
+    fs::create_directory(folder_ / name);
+    write_text(folder_ / name / "seed.txt", seed);
+  }
+  ASSERT_EQ(run({"data.options.path=one", "train.epochs=1"}).exit_code, 0);
+  std::map<std::string, std::string> rows;
+  for (const std::string input : {"one", "two"}) {
+    const Finished finished = predict(input, {"--plugin-dir", HEADROOM_TEST_PLUGIN_DIR, "--out", "out" + input});
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+    const SafetensorsFile file(folder_ / ("out" + input) / "predictions.safetensors");
+    for (const char* name : {"prediction", "target", "mask"}) {
+      const TensorBytes* tensor = file.find(name);
+      ASSERT_NE(tensor, nullptr) << name;
+      EXPECT_EQ(tensor->shape, (std::vector<int64_t>{160, 6})) << name;
+      rows[input + name] = std::string(reinterpret_cast<const char*>(tensor->data.data()), tensor->data.size());
+    }
+  }
+  EXPECT_NE(rows["onetarget"], rows["twotarget"]);
+  EXPECT_NE(rows["oneprediction"], rows["twoprediction"]);
+  // Evaluation reads the same first sample again.
+  const Finished again = predict("two", {"--plugin-dir", HEADROOM_TEST_PLUGIN_DIR, "--set", "train.batch_size=7"});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  const SafetensorsFile file(run_folder() / "predictions/two/predictions.safetensors");
+  const TensorBytes* target = file.find("target");
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(target->data.data()), target->data.size()), rows["twotarget"]);
+}
+
+TEST_F(Predict, ASourceWithoutAPathSaysSo) {
+  write_text(folder_ / "toy.toml", R"(
+[experiment]
+name = "trial"
+device = "cpu"
+[model]
+plugin = "linear_model"
+[data]
+source = "toy_source"
+[train]
+max_steps = 1
+)");
+  const std::string examples = HEADROOM_BUILD_DIR "/examples";
+  ASSERT_EQ(headroom({"run", "toy.toml", "--no-plan", "--plugin-dir", examples}).exit_code, 0);
+  EXPECT_NE(refusal("toy.toml", 2, {"--plugin-dir", examples}).find("datasource 'toy_source' has no option 'path'"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace headroom
