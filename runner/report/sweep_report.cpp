@@ -67,11 +67,24 @@ std::string heat_map(const SweepReading& sweep, const std::string& row_key, cons
   return any || !map.rows.empty() ? heat_map_html(map) : "";
 }
 
+// Without those that have the value of an earlier one in every trial, as a constraint may want it.
+std::vector<std::string> own_keys(const SweepReading& sweep) {
+  std::vector<std::string> keys;
+  for (const std::string& key : sweep.keys) {
+    const bool repeats = std::ranges::any_of(keys, [&](const std::string& earlier) {
+      return std::ranges::all_of(sweep.trials,
+                                 [&](const SweptTrial& trial) { return trial.setting(key) == trial.setting(earlier); });
+    });
+    if (!repeats) keys.push_back(key);
+  }
+  return keys;
+}
+
 // The keys with most values first: those are what the sweep is about.
 std::vector<std::pair<std::string, std::string>> pairs_of(const SweepReading& sweep) {
   constexpr size_t most_values = 40, most_pairs = 3;
   std::vector<std::string> keys;
-  for (const std::string& key : sweep.keys) {
+  for (const std::string& key : own_keys(sweep)) {
     const size_t count = sweep.values_of(key).size();
     if (count > 1 && count <= most_values) keys.push_back(key);
   }
@@ -98,7 +111,7 @@ std::string heat_maps(const SweepReading& sweep) {
   }
   if (html.empty()) return "";
   html = element("div", "class=\"charts\"", "\n" + html) + "\n";
-  if (sweep.keys.size() > 2)
+  if (own_keys(sweep).size() > 2)
     html +=
         "<p class=\"soft\">More than two keys were swept: a cell shows the trial with the best metric of those that "
         "share it.</p>\n";

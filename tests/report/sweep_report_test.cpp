@@ -65,6 +65,19 @@ TEST_F(SweepReport, ShowsHeatMapsFrontsAndEveryTrial) {
   EXPECT_LT(html.find("<th scope=\"row\">16</th>"), html.find("<th scope=\"row\">128</th>"));
 }
 
+TEST_F(SweepReport, AKeyThatRepeatsAnotherHasNoHeatMaps) {
+  Json trials = {trial("000_a", 8, 1), trial("001_b", 16, 1), trial("002_c", 8, 2)};
+  for (Json& one : trials) one["set"]["train.micro_batch"] = one["set"]["train.batch_size"];
+  write(trials);
+  const std::string html = sweep_report(folder_);
+  EXPECT_THAT(html, HasSubstr("<caption>peak memory<small>down: train.batch_size"));
+  EXPECT_THAT(html, Not(HasSubstr("across: train.micro_batch")));
+  EXPECT_THAT(html, Not(HasSubstr("More than two keys")));
+  trials[0]["set"]["train.micro_batch"] = "4";
+  write(trials);
+  EXPECT_THAT(sweep_report(folder_), HasSubstr("across: train.micro_batch"));
+}
+
 TEST_F(SweepReport, ShowsWhatSmallerBatchesCostAndSave) {
   Json whole = trial("a", 64, 1), quarter = trial("b", 16, 4), other = trial("c", 32, 1);
   whole["samples_per_second"] = 200.0;
