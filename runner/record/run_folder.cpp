@@ -106,16 +106,7 @@ RunFolder RunFolder::create(const fs::path& out, const std::string& name) {
 }
 
 RunFolder RunFolder::open(const fs::path& folder) {
-  std::error_code error;
-  fs::path path = folder.lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  if (path.filename() == "." || path.filename() == "..") path = fs::canonical(folder, error);
-  const std::string given = folder.string();
-  if (!fs::is_directory(path, error)) throw Error(Exit::bad_input, "record", given + ": there is no such folder");
-  if (!is_run(path)) {
-    throw Error(Exit::bad_input, "record",
-                given + " is not a run's folder: it holds no experiment.toml" + newest_run_in(path));
-  }
+  fs::path path = run_path(folder);
   const int lock = take_lock(path);
   return RunFolder(std::move(path), lock);
 }
@@ -131,6 +122,18 @@ RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0) ::close(lock_);
+}
+
+fs::path run_path(const fs::path& folder) {
+  std::error_code error;
+  fs::path path = folder.lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (path.filename() == "." || path.filename() == "..") path = fs::canonical(folder, error);
+  const std::string given = folder.string();
+  if (!fs::is_directory(path, error)) throw Error(Exit::bad_input, "record", given + ": there is no such folder");
+  if (is_run(path)) return path;
+  throw Error(Exit::bad_input, "record",
+              given + " is not a run's folder: it holds no experiment.toml" + newest_run_in(path));
 }
 
 bool is_being_written(const fs::path& folder) {

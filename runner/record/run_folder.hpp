@@ -33,6 +33,9 @@ class RunFolder {
   int lock_ = -1;
 };
 
+// The path of an existing run's folder, normal. Error(bad_input) where `folder` is none, with the newest run in it.
+std::filesystem::path run_path(const std::filesystem::path& folder);
+
 // Whether a process holds the folder's lock now.
 bool is_being_written(const std::filesystem::path& folder);
 

@@ -17,6 +17,7 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
+
 void write_actions(const fs::path& file, const PredictedRecording& told) {
   TensorFile tensors;
   const auto add = [&](const char* name, const std::vector<double>& values) {
@@ -101,10 +102,7 @@ Exit predict_run(const PredictRequest& asked) {
   if (!fs::exists(request.input))
     throw Error(Exit::bad_input, "predict", "--input " + request.input.string() + ": there is no such file or folder");
   request.input = fs::absolute(request.input);
-  if (!fs::exists(request.run / "experiment.toml")) {
-    throw Error(Exit::bad_input, "predict",
-                request.run.string() + ": no experiment.toml there: give a run's own folder, runs/<name>/<time>-<id>");
-  }
+  request.run = run_path(request.run);
   const Experiment experiment = load_experiment(request.run / "experiment.toml", request.overrides);
   const fs::path chosen = chosen_checkpoint(request.run, request.checkpoint, "predict");
   install_stop_signals();

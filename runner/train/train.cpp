@@ -269,7 +269,7 @@ const Split& pick_split(const Setup& setup, const std::string& name) {
 }  // namespace
 
 Exit evaluate_run(const EvaluateRequest& request) {
-  const Experiment experiment = load_experiment(request.run / "experiment.toml", request.overrides);
+  const Experiment experiment = load_experiment(run_path(request.run) / "experiment.toml", request.overrides);
   install_stop_signals();
   const RunMemory memory(experiment, /*needed_bytes=*/0);
   if (memory.cancelled()) return stop_requested();

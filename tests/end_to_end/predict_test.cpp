@@ -162,7 +162,8 @@ TEST_F(Predict, WhatItCannotPredictIsSaidInASentence) {
   EXPECT_EQ(predict("made/episode_0.hdf5", {"--splat"}).exit_code, 2);
   const Finished no_run = headroom({"predict", "made", "--input", "made/episode_0.hdf5"});
   EXPECT_EQ(no_run.exit_code, 2);
-  EXPECT_NE(no_run.err.find("[predict] made: no experiment.toml there"), std::string::npos) << no_run.err;
+  EXPECT_NE(no_run.err.find("[record] made is not a run's folder: it holds no experiment.toml"), std::string::npos)
+      << no_run.err;
   fs::remove_all(run_folder() / "checkpoints");
   EXPECT_NE(refusal("made/episode_0.hdf5", 2).find("has no 'best' checkpoint yet"), std::string::npos);
   EXPECT_FALSE(fs::exists(run_folder() / "predictions"));
