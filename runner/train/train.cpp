@@ -10,6 +10,7 @@
 #include "memory/limits.hpp"
 #include "memory/supervised.hpp"
 #include "record/postmortem.hpp"
+#include "record/run_folder.hpp"
 #include "train/chosen_checkpoint.hpp"
 #include "train/loop.hpp"
 #include "train/rescue_record.hpp"
