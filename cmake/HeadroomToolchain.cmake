@@ -48,7 +48,9 @@ if(HEADROOM_MOLD)
   include(CheckLinkerFlag)
   check_linker_flag(CXX -fuse-ld=mold HEADROOM_MOLD_WORKS)
   if(HEADROOM_MOLD_WORKS)
-    target_link_options(headroom_warnings INTERFACE -fuse-ld=mold)
+    # mold 1.10 (Debian 12) begins GNU_RELRO at .tbss, which may lie a page before what is mapped; such a program does not
+    # start: "cannot apply additional memory protection after relocation".
+    target_link_options(headroom_warnings INTERFACE -fuse-ld=mold -Wl,-z,norelro)
   endif()
 endif()
 
