@@ -82,21 +82,24 @@ def summary_of(out):
 
 
 def last_weights(out):
-    """float64 tensors of the last checkpoint, by name."""
+    """Floating-point tensors of the last checkpoint, by name."""
     with open(os.path.join(run_folder(out), "checkpoints", "last", "model.safetensors"), "rb") as file:
         header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
         data = file.read()
     weights = {}
     for name, entry in header.items():
-        if entry.get("dtype") == "F64":
-            weights[name] = array.array("d", data[slice(*entry["data_offsets"])])
+        code = {"F32": "f", "F64": "d"}.get(entry.get("dtype"))
+        if code:
+            weights[name] = array.array(code, data[slice(*entry["data_offsets"])])
     return weights
 
 
 def largest_difference(ours, theirs):
     """Over all weights, relative to the largest one."""
     if ours.keys() != theirs.keys() or not ours:
-        raise ValueError("the runs do not hold the same float64 weights")
+        raise ValueError("the runs do not hold the same weights")
+    if ours == theirs:
+        return 0.0
     largest = max(abs(x) for values in theirs.values() for x in values)
     return max(abs(a - b) for name in ours for a, b in zip(ours[name], theirs[name], strict=True)) / largest
 

@@ -7,7 +7,6 @@ The cgroup holds a share of what the peer needs at its peak. Headroom trains the
 is how far the two runs' weights lie apart, relative to the largest. Needs root. Exits 1 when Headroom does not complete.
 """
 import argparse
-import glob
 import os
 import subprocess
 import sys
@@ -17,21 +16,7 @@ from act_policy import EXPERIMENT, MAKE_DATA, MIB, ROOT
 
 sys.path.insert(0, os.path.join(ROOT, "bench", "memory"))
 from cgroup import Unavailable, run_in_cgroup  # noqa: E402
-from headroom_runs import summary_of  # noqa: E402
-
-COMPARE = """
-import json, numpy, struct, sys
-def weights(path):
-    with open(path, "rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        data = file.read()
-    return {name: numpy.frombuffer(data[slice(*entry["data_offsets"])], "<f4") for name, entry in header.items()
-            if entry.get("dtype") == "F32"}
-ours, whole = map(weights, sys.argv[1:])
-assert ours and ours.keys() == whole.keys()
-print(max(abs(ours[name] - whole[name]).max() for name in ours) / max(abs(value).max() for value in whole.values()))
-"""
-
+from headroom_runs import largest_difference, last_weights, summary_of  # noqa: E402
 
 def headroom(args, folder, name, limit_bytes):
     out = os.path.join(folder, name)
@@ -43,10 +28,6 @@ def headroom(args, folder, name, limit_bytes):
 def told(name, ended, more=""):
     killed = f", {ended.oom_kills} processes killed" if ended.oom_kills else ""
     print(f"{name:34} exit {ended.exit_code}{killed}, peak {ended.peak_bytes / MIB:.0f} MiB, {ended.seconds:.0f} s{more}", flush=True)
-
-
-def last_checkpoint(out):
-    return glob.glob(os.path.join(out, "*", "*", "checkpoints", "last", "model.safetensors"))[0]
 
 
 def main():
@@ -75,8 +56,7 @@ def main():
         told(f"Headroom in {limit / MIB:.0f} MiB", within, within.exit_code and ": " + within.err.strip().splitlines()[-1] or "")
         if whole.exit_code != 0 or within.exit_code != 0:
             sys.exit(1)
-        difference = subprocess.run([args.python, "-c", COMPARE, last_checkpoint(out), last_checkpoint(whole_out)], check=True,
-                                    capture_output=True, text=True).stdout.strip()
+        difference = largest_difference(last_weights(out), last_weights(whole_out))
         retries = summary["memory"]["retries"]["train"]
         print(f"after {args.steps} steps their weights differ by {difference} of the largest; in the cgroup micro-batches of "
               f"{retries['micro_batch']}, {retries['halved']} times halved")

@@ -43,7 +43,7 @@ class ActPolicy {
   sdk::StepOutput step(const sdk::Call& call, const sdk::Batch& batch) {
     const Demonstration shown = demonstration(call, batch);
     const Prediction prediction = policy_->forward(call, {batch.at("image"), batch.at("qpos")}, shown);
-    return shown.actions.defined() ? scored(call, prediction, shown) : unscored(call, prediction);
+    return scored(call, prediction, shown);
   }
 
   // The latent variable is its prior's mean, as when the original acts.
@@ -59,8 +59,7 @@ class ActPolicy {
   }
 
   Demonstration demonstration(const sdk::Call& call, const sdk::Batch& batch) const {
-    const at::Tensor actions = batch["action"], is_pad = batch["is_pad"], eps = batch["eps"];
-    if (!actions.defined()) return {};
+    const at::Tensor actions = batch.at("action"), is_pad = batch["is_pad"], eps = batch["eps"];
     Demonstration shown;
     shown.actions = actions.narrow(1, 0, architecture_.chunk_size);
     shown.valid = is_pad.defined() ? is_pad.narrow(1, 0, architecture_.chunk_size).eq(0)
@@ -80,20 +79,6 @@ class ActPolicy {
                         prediction.mean,    prediction.logvar};
     }
     if (call.wants_metrics()) result.metrics = metrics_of(error, shown, loss, architecture_);
-    return result;
-  }
-
-  // Acting: there is nothing to compare with.
-  sdk::StepOutput unscored(const sdk::Call& call, const Prediction& prediction) const {
-    const at::Tensor none =
-        at::zeros({prediction.actions.size(0), Architecture::latent_dim}, prediction.actions.options());
-    sdk::StepOutput result{.loss_sum = at::zeros({}, prediction.actions.options()), .weight = 0.0};
-    if (call.wants_outputs()) {
-      const at::Tensor mask = at::zeros(prediction.actions.sizes().slice(0, 2),
-                                        prediction.actions.options().dtype(at::kBool).requires_grad(false));
-      result.outputs = {prediction.actions, at::zeros_like(prediction.actions), mask, prediction.is_pad, none, none};
-    }
-    if (call.wants_metrics()) result.metrics = nothing_measured(architecture_);
     return result;
   }
 

@@ -31,8 +31,4 @@ std::vector<sdk::MetricSum> metrics_of(const at::Tensor& error, const Demonstrat
   return rows;
 }
 
-std::vector<sdk::MetricSum> nothing_measured(const Architecture& architecture) {
-  return std::vector<sdk::MetricSum>(2 + architecture.joints.size(), sdk::MetricSum{0.0, 0.0});
-}
-
 }  // namespace headroom

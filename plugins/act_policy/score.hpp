@@ -24,6 +24,5 @@ Loss loss_of(const at::Tensor& error, const Prediction& prediction);
 std::vector<sdk::Metric> metric_list(const Architecture& architecture);
 std::vector<sdk::MetricSum> metrics_of(const at::Tensor& error, const Demonstration& shown, const Loss& loss,
                                        const Architecture& architecture);
-std::vector<sdk::MetricSum> nothing_measured(const Architecture& architecture);
 
 }  // namespace headroom

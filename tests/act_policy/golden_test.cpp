@@ -64,16 +64,6 @@ TEST_P(GoldenPolicy, OutputsAndLosses) {
   }
 }
 
-TEST_P(GoldenPolicy, WithoutActionsTheLatentIsZero) {
-  GOLDEN_OR_SKIP(golden, GetParam());
-  Case policy(golden);
-  policy.batch.action = policy.batch.is_pad = policy.batch.eps = at::Tensor();
-  const StepResult result = policy.run(HR_EVAL);
-  expect_close(output(*policy.model, result, "prediction"), golden.at("eval.a_hat"), "a_hat");
-  expect_close(output(*policy.model, result, "is_pad_hat"), golden.at("eval.is_pad_hat"), "is_pad_hat");
-  EXPECT_EQ(result.weight.item<double>(), 0.0);
-}
-
 TEST_P(GoldenPolicy, PredictsFromInputsAlone) {
   GOLDEN_OR_SKIP(golden, GetParam());
   Case policy(golden);

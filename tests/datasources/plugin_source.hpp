@@ -2,24 +2,22 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "../record/temporary_folder.hpp"
+#include "../record/tensor_values.hpp"
 #include "config/options.hpp"
 #include "data/arrays.hpp"
 #include "error.hpp"
 #include "plugins/library.hpp"
 #include "plugins/source.hpp"
-#include "record/safetensors.hpp"
 
 namespace headroom {
 
@@ -39,23 +37,9 @@ inline std::shared_ptr<const Source> open_source(const Library& plugin, const st
 
 using Sample = std::map<std::string, std::vector<std::byte>>;
 
-template <class T, class Bytes>
-std::vector<T> as_values(const Bytes& bytes) {
-  std::vector<T> result(bytes.size() / sizeof(T));
-  std::memcpy(static_cast<void*>(result.data()), bytes.data(), bytes.size());
-  return result;
-}
-
 template <class T>
 std::vector<T> values(const Sample& sample, const std::string& field) {
   return as_values<T>(sample.at(field));
-}
-
-template <class T>
-std::vector<T> values(const SafetensorsFile& file, const std::string& name) {
-  const TensorBytes* tensor = file.find(name);
-  if (tensor == nullptr) throw std::runtime_error("no tensor " + name);
-  return as_values<T>(tensor->data);
 }
 
 // Slots start out dirty, so that what read() leaves unwritten shows. `wanted` tells which fields have a slot.

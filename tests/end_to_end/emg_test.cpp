@@ -2,6 +2,7 @@
 // recordings.
 #include <csignal>
 
+#include "small_network.hpp"
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -9,25 +10,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSmallNetwork = R"(
-[experiment]
-name = "trial"
-device = "cpu"
-threads = 1
-
-[model]
-plugin = "tds_lstm"
-
-[model.options]
-tds_stages = [{ in_conv_kernel_width = 5, in_conv_stride = 2, num_blocks = 1, channels = 4, feature_width = 4, kernel_width = 5 }]
-decoder_hidden_size = 16
-decoder_num_layers = 1
-)";
-
 class Emg : public TrialRun {
  protected:
   Finished run_text(const std::string& text, const std::string& out) {
-    write_text(folder_ / "emg.toml", std::string(kSmallNetwork) + text);
+    write_text(folder_ / "emg.toml", std::string(small_network) + text);
     return headroom({"run", "emg.toml", "--out", out});
   }
 };
@@ -73,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Both, RealRecording,
 
 // The promise of resume on the network people train: readers, jitter, two threads of LibTorch.
 TEST_F(Emg, KilledInMidEpochAndResumedEndsBitEqual) {
-  write_text(folder_ / "emg.toml", std::string(kSmallNetwork) + R"(
+  write_text(folder_ / "emg.toml", std::string(small_network) + R"(
 [data]
 source = "emg_hdf5"
 num_workers = 2
@@ -118,7 +104,7 @@ every_steps = 10
 
 // Statistics measured before, standardised copies and cached samples: another way to the same bytes.
 TEST_F(Emg, KeptStatisticsCopiesAndACacheGiveTheSameWeights) {
-  const std::string text = std::string(kSmallNetwork) + R"(
+  const std::string text = std::string(small_network) + R"(
 [data]
 source = "emg_hdf5"
 num_workers = 2

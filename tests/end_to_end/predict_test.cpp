@@ -1,7 +1,8 @@
 // `headroom predict`: step by step on a made episode, sample by sample where nobody offers headroom.predict/1.
 #include <cmath>
 
-#include "record/safetensors.hpp"
+#include "../record/tensor_values.hpp"
+#include "small_network.hpp"
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -42,17 +43,7 @@ epochs = 1
 batch_size = 4
 )";
 
-constexpr const char* kEmg = R"(
-[experiment]
-name = "trial"
-device = "cpu"
-threads = 1
-[model]
-plugin = "tds_lstm"
-[model.options]
-tds_stages = [{ in_conv_kernel_width = 5, in_conv_stride = 2, num_blocks = 1, channels = 4, feature_width = 4, kernel_width = 5 }]
-decoder_hidden_size = 16
-decoder_num_layers = 1
+constexpr const char* kEmgData = R"(
 [data]
 source = "emg_hdf5"
 num_workers = 0
@@ -70,13 +61,6 @@ seconds = 1.0
 max_steps = 2
 batch_size = 4
 )";
-
-std::vector<double> values_of(const SafetensorsFile& file, const std::string& name) {
-  const TensorBytes* tensor = file.find(name);
-  if (tensor == nullptr || tensor->dtype.bits != 64) return {};
-  const auto* first = reinterpret_cast<const double*>(tensor->data.data());
-  return {first, first + tensor->data.size() / sizeof(double)};
-}
 
 double mean_error(const std::vector<double>& values, const std::vector<double>& recorded, size_t channel) {
   double sum = 0.0;
@@ -116,8 +100,8 @@ TEST_F(Predict, EveryStepOfAnEpisode) {
   const fs::path out = run_folder() / "predictions/episode_1";
   EXPECT_EQ(told.at("out"), fs::absolute(out / "prediction.html").string());
   const SafetensorsFile file(out / "predictions.safetensors");
-  const auto recorded = values_of(file, "recorded"), open_loop = values_of(file, "open_loop"),
-             ensembled = values_of(file, "ensembled");
+  const auto recorded = values<double>(file, "recorded"), open_loop = values<double>(file, "open_loop"),
+             ensembled = values<double>(file, "ensembled");
   ASSERT_EQ(recorded.size(), 17u * 14u);
   ASSERT_EQ(file.find("recorded")->shape, (std::vector<int64_t>{17, 14}));
   for (const size_t joint : {0, 6, 13}) {
@@ -137,8 +121,8 @@ TEST_F(Predict, EveryStepOfAnEpisode) {
                                                            "--set", "train.micro_batch=2"});
   ASSERT_EQ(smaller.exit_code, 0) << smaller.err;
   const SafetensorsFile again(folder_ / "again/predictions.safetensors");
-  EXPECT_EQ(values_of(again, "recorded"), recorded);
-  const auto same = values_of(again, "ensembled");
+  EXPECT_EQ(values<double>(again, "recorded"), recorded);
+  const auto same = values<double>(again, "ensembled");
   ASSERT_EQ(same.size(), ensembled.size());
   for (size_t i = 0; i < same.size(); ++i) EXPECT_NEAR(same[i], ensembled[i], 1e-5);
 
@@ -170,7 +154,7 @@ TEST_F(Predict, WhatItCannotPredictIsSaidInASentence) {
 }
 
 TEST_F(Predict, EverySampleOfARecordingWhereNobodyKnowsSteps) {
-  train(kEmg);
+  train(std::string(small_network) + kEmgData);
   fs::path recording;
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "made"))
     if (entry.path().extension() == ".hdf5") recording = entry.path();

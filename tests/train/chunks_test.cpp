@@ -1,30 +1,19 @@
 #include "train/chunks.hpp"
 
 #include <cmath>
-#include <cstring>
 #include <gtest/gtest.h>
-#include <stdexcept>
-#include <string>
 
-#include "record/safetensors.hpp"
+#include "../record/tensor_values.hpp"
 
 namespace headroom {
 namespace {
 
-template <class T>
-std::vector<double> numbers(const SafetensorsFile& file, const std::string& name) {
-  const TensorBytes* tensor = file.find(name);
-  if (tensor == nullptr) throw std::runtime_error("no tensor " + name);
-  std::vector<T> values(tensor->data.size() / sizeof(T));
-  std::memcpy(values.data(), tensor->data.data(), tensor->data.size());
-  return {values.begin(), values.end()};
-}
-
 // The reference's loop, which finds the predictions of a step by looking for rows that are not zero.
 TEST(Chunks, EnsembledAsTheReferenceDoes) {
   const SafetensorsFile golden(HEADROOM_SOURCE_DIR "/tests/golden/act_policy/f_temporal_ensemble.safetensors");
-  const Chunks chunks{5, 14, numbers<float>(golden, "in.chunks")};
-  const std::vector<double> expected = numbers<double>(golden, "out.actions_f64"), ours = ensembled(chunks, 0.01);
+  const std::vector<float> asked = values<float>(golden, "in.chunks");
+  const Chunks chunks{5, 14, {asked.begin(), asked.end()}};
+  const std::vector<double> expected = values<double>(golden, "out.actions_f64"), ours = ensembled(chunks, 0.01);
   ASSERT_EQ(chunks.steps(), 12u);
   ASSERT_EQ(ours.size(), expected.size());
   for (size_t i = 0; i < ours.size(); ++i)

@@ -9,12 +9,10 @@
 
 namespace headroom::sdk {
 
-// At most `most` values by their numbers; the one unused for longest goes for a new one. One thread.
+// At most 64 values by their numbers; the one unused for longest goes for a new one. One thread.
 template <class Value>
 class KeptOpen {
  public:
-  explicit KeptOpen(std::size_t most = 64) : most_(most) {}
-
   // The value of that number, which `open()` gives where it is not kept. Stays until the next call with another number.
   template <class Open>
   const Value& get(uint64_t number, Open&& open) {
@@ -25,7 +23,7 @@ class KeptOpen {
       return kept->value;
     }
     Entry opened{number, uses_, open()};
-    if (entries_.size() < most_) return entries_.emplace_back(std::move(opened)).value;
+    if (entries_.size() < most_open) return entries_.emplace_back(std::move(opened)).value;
     Entry& oldest = *std::ranges::min_element(entries_, {}, &Entry::last_use);
     oldest = std::move(opened);
     return oldest.value;
@@ -36,7 +34,7 @@ class KeptOpen {
     uint64_t number = 0, last_use = 0;
     Value value;
   };
-  std::size_t most_;
+  static constexpr std::size_t most_open = 64;
   uint64_t uses_ = 0;
   std::vector<Entry> entries_;
 };

@@ -16,18 +16,15 @@ namespace headroom::sdk {
 
 template <class... Sides>
 constexpr Interface predict() {
-  Interface interface {
-    .find = [](std::string_view id) -> const void* {
-      static const hr_predict table = [] {
-        hr_predict sides{};
-        sides.struct_size = sizeof sides;
-        (Sides::fill(sides), ...);
-        return sides;
-      }();
-      return id == HR_PREDICT ? &table : nullptr;
-    }
-  };
-  return interface;
+  return {.find = [](std::string_view id) -> const void* {
+    static const hr_predict table = [] {
+      hr_predict sides{};
+      sides.struct_size = sizeof sides;
+      (Sides::fill(sides), ...);
+      return sides;
+    }();
+    return id == HR_PREDICT ? &table : nullptr;
+  }};
 }
 
 }  // namespace headroom::sdk
