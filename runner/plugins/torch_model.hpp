@@ -46,6 +46,9 @@ struct StepResult {
 // The tag both sides must share: TORCH_VERSION | cxx11 ABI | __GXX_ABI_VERSION.
 const char* host_torch_tag();
 
+// What memory.recompute may name, best bargain first. Error(plugin) when they cannot be told apart.
+std::vector<std::string> recompute_kinds(const Library& library);
+
 // [control] except step(), which is [compute].
 class Model {
  public:
@@ -78,6 +81,10 @@ class Model {
   std::vector<at::Tensor> predict(int64_t step, std::span<const uint64_t> sample_keys,
                                   std::span<const at::Tensor> batch);
 
+  // Kinds of calls whose intermediate results are computed again in backward, from the next step on, instead of being
+  // kept; each must be one of recompute_kinds().
+  void recompute(std::span<const std::string> kinds);
+
   // headroom.gc/1: the plugin gives back what it can do without; the bytes it says. 0 without the interface.
   int64_t trim(int level);
 
@@ -97,6 +104,8 @@ class Model {
   const hr_predict* predictor_ = nullptr;
   hr_model* handle_ = nullptr;
   uint32_t capabilities_ = 0;
+  std::vector<std::string> recompute_kinds_;
+  uint64_t recomputed_ = 0;  // bit i: recompute_kinds_[i]
   std::vector<Field> fields_;
   std::vector<Parameter> parameters_;
   std::vector<OutputInfo> outputs_;
