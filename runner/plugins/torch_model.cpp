@@ -166,22 +166,6 @@ void require_zero_dim(const std::string& id, const char* name, const at::Tensor&
 
 }  // namespace
 
-std::vector<std::string> recompute_kinds(const Library& library) {
-  const hr_model_torch* api = library.model_torch();
-  std::vector<std::string> kinds;
-  if (api == nullptr || !HR_HAS(api, recompute_kinds) || api->recompute_kinds == nullptr) return kinds;
-  for (const char* const* kind = api->recompute_kinds; *kind != nullptr; ++kind) {
-    const std::string name = *kind;
-    if (kinds.size() == 64 || name.empty() || name == "none" || name == "auto" || std::ranges::count(kinds, name) > 0) {
-      throw Error(Exit::plugin, library.id(),
-                  "its recompute_kinds are not at most 64 different names other than none and auto; this is a bug of "
-                  "the plugin");
-    }
-    kinds.push_back(name);
-  }
-  return kinds;
-}
-
 const char* host_torch_tag() { return HEADROOM_TORCH_TAG; }
 
 Model::Model(const Library& library, const OptionValues& options, std::vector<Field> fields, uint64_t seed)
@@ -194,7 +178,7 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
   if (api_ == nullptr) throw Error(Exit::bad_input, id_, "this plugin is not a model: it offers no " HR_MODEL_TORCH);
   if (predictor_ != nullptr && predictor_->predict == nullptr) predictor_ = nullptr;
   capabilities_ = api_->capabilities;
-  recompute_kinds_ = headroom::recompute_kinds(library);
+  recompute_kinds_ = library.recompute_kinds();
   const NativeOptions native(to_option_table(api_->options, id_), options);
   std::vector<hr_field> native_fields;
   std::vector<std::vector<hr_channel>> native_channels(fields_.size());

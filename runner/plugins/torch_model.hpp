@@ -46,9 +46,6 @@ struct StepResult {
 // The tag both sides must share: TORCH_VERSION | cxx11 ABI | __GXX_ABI_VERSION.
 const char* host_torch_tag();
 
-// What memory.recompute may name, best bargain first. Error(plugin) when they cannot be told apart.
-std::vector<std::string> recompute_kinds(const Library& library);
-
 // [control] except step(), which is [compute].
 class Model {
  public:
@@ -81,6 +78,7 @@ class Model {
   std::vector<at::Tensor> predict(int64_t step, std::span<const uint64_t> sample_keys,
                                   std::span<const at::Tensor> batch);
 
+  const std::vector<std::string>& recompute_kinds() const { return recompute_kinds_; }
   // Kinds of calls whose intermediate results are computed again in backward, from the next step on, instead of being
   // kept; each must be one of recompute_kinds().
   void recompute(std::span<const std::string> kinds);
