@@ -33,7 +33,7 @@ struct Direction {
 
 // Frame t is seen from t - 1 ... (backward: later frames are brought to earlier ones), or the other way round. A
 // neighbour outside the clip is zeros with a flow of zero.
-Direction backward_direction(const at::Tensor& x, const TensorList& flows) {
+Direction backward_direction(const at::Tensor& x, TensorSpan flows) {
   const int64_t count = x.size(1);
   Direction direction{x.narrow(1, 0, count - 1), {}};
   for (std::size_t j = 0; j < flows.size(); ++j) {
@@ -44,7 +44,7 @@ Direction backward_direction(const at::Tensor& x, const TensorList& flows) {
   return direction;
 }
 
-Direction forward_direction(const at::Tensor& x, const TensorList& flows) {
+Direction forward_direction(const at::Tensor& x, TensorSpan flows) {
   const int64_t count = x.size(1);
   Direction direction{x.narrow(1, 1, count - 1), {}};
   for (std::size_t j = 0; j < flows.size(); ++j) {
@@ -55,7 +55,7 @@ Direction forward_direction(const at::Tensor& x, const TensorList& flows) {
   return direction;
 }
 
-at::Tensor aligned(const Direction& direction, const TensorList& parameters, const AlignmentShape& shape) {
+at::Tensor aligned(const Direction& direction, TensorSpan parameters, const AlignmentShape& shape) {
   const int64_t count = direction.current.size(1);
   TensorList frames;
   for (int64_t t = 0; t < count; ++t) {
@@ -71,7 +71,7 @@ at::Tensor aligned(const Direction& direction, const TensorList& parameters, con
 
 }  // namespace
 
-at::Tensor align(const Sources& sources, const at::Tensor& current, const TensorList& p, const AlignmentShape& shape) {
+at::Tensor align(const Sources& sources, const at::Tensor& current, TensorSpan p, const AlignmentShape& shape) {
   TensorList seen;
   for (std::size_t j = 0; j < sources.images.size(); ++j) seen.push_back(warp(sources.images[j], sources.flows[j]));
   seen.push_back(current);
@@ -87,8 +87,8 @@ at::Tensor align(const Sources& sources, const at::Tensor& current, const Tensor
   return deform_conv_gather(at::cat(sources.images, 1), offset, mask, p[0], p[1]);
 }
 
-at::Tensor warp_parallel(const at::Tensor& x, const TensorList& backward, const TensorList& forward,
-                         const TensorList& parameters, const AlignmentShape& shape) {
+at::Tensor warp_parallel(const at::Tensor& x, TensorSpan backward, TensorSpan forward, TensorSpan parameters,
+                         const AlignmentShape& shape) {
   const at::Tensor from_later = aligned(backward_direction(x, backward), parameters, shape),
                    from_earlier = aligned(forward_direction(x, forward), parameters, shape);
   return at::cat({with_zero_frames(from_later, 0, 1), with_zero_frames(from_earlier, 1, 0)}, 4);

@@ -24,13 +24,12 @@ struct Sources {
 };
 
 // current [n, C, y, x]. parameters: weight, bias, conv_offset.{0, 2, 4, 6}.{weight, bias}. [n, C, y, x]
-at::Tensor align(const Sources& sources, const at::Tensor& current, const TensorList& parameters,
-                 const AlignmentShape& shape);
+at::Tensor align(const Sources& sources, const at::Tensor& current, TensorSpan parameters, const AlignmentShape& shape);
 
 // What both directions bring to every frame of x [n, frame, y, x, C]; zeros where there is no neighbour at all.
 // backward[j], forward[j] [n, frames - j - 1, 2, y, x] as in Flows, at the level of x. [n, frame, y, x, 2 C]
-at::Tensor warp_parallel(const at::Tensor& x, const TensorList& backward, const TensorList& forward,
-                         const TensorList& parameters, const AlignmentShape& shape);
+at::Tensor warp_parallel(const at::Tensor& x, TensorSpan backward, TensorSpan forward, TensorSpan parameters,
+                         const AlignmentShape& shape);
 
 // The parameters of align().
 class Alignment : public torch::nn::Module {

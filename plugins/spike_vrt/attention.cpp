@@ -48,8 +48,7 @@ at::Tensor mutual_attention(const at::Tensor& windows, const at::Tensor& weight,
 
 }  // namespace
 
-at::Tensor attention_branch(const at::Tensor& x, const TensorList& p, const AttentionShape& shape,
-                            WindowTables& tables) {
+at::Tensor attention_branch(const at::Tensor& x, TensorSpan p, const AttentionShape& shape, WindowTables& tables) {
   const int64_t batch = x.size(0), width = x.size(4);
   const WindowCut& cut = tables.cut({x.size(1), x.size(2), x.size(3)}, shape.window, shape.shift);
   const at::Tensor normed = at::layer_norm(x, {width}, p[0], p[1], 1e-5);
@@ -60,12 +59,12 @@ at::Tensor attention_branch(const at::Tensor& x, const TensorList& p, const Atte
   return put_back_rows(result.view({batch, -1, width}), cut.order).view(x.sizes());
 }
 
-at::Tensor gated_mlp(const at::Tensor& x, const TensorList& p) {
+at::Tensor gated_mlp(const at::Tensor& x, TensorSpan p) {
   return at::linear(at::gelu(at::linear(x, p[0], p[1])) * at::linear(x, p[2], p[3]), p[4], p[5]);
 }
 
-at::Tensor mlp_branch(const at::Tensor& x, const TensorList& p) {
-  return gated_mlp(at::layer_norm(x, {x.size(4)}, p[0], p[1], 1e-5), {p.begin() + 2, p.end()});
+at::Tensor mlp_branch(const at::Tensor& x, TensorSpan p) {
+  return gated_mlp(at::layer_norm(x, {x.size(4)}, p[0], p[1], 1e-5), p.subspan(2));
 }
 
 }  // namespace headroom

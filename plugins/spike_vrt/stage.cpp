@@ -62,10 +62,15 @@ at::Tensor Stage::forward(const Pass& pass, const at::Tensor& input, const Flows
   at::Tensor x = reshaped(input);
   x = x + linear1_->forward(residual_group1_->forward(pass, x, sdk::site(site, 1)));
   x = x + linear2_->forward(residual_group2_->forward(pass, x, sdk::site(site, 2)));
-  TensorList backward, forward;
-  for (const SpyNet::Flow& flow : flows.backward) backward.push_back(flow[level_]);
-  for (const SpyNet::Flow& flow : flows.forward) forward.push_back(flow[level_]);
-  const at::Tensor warped = warp_parallel(x, backward, forward, pa_deform_->parameter_list(), pa_deform_->shape());
+  TensorList inputs = {x};
+  for (const SpyNet::Flow& flow : flows.backward) inputs.push_back(flow[level_]);
+  for (const SpyNet::Flow& flow : flows.forward) inputs.push_back(flow[level_]);
+  const auto warp = [this](const sdk::Call&, TensorSpan given, TensorSpan parameters) {
+    const std::size_t steps = given.size() / 2;
+    return warp_parallel(given[0], given.subspan(1, steps), given.subspan(1 + steps), parameters, pa_deform_->shape());
+  };
+  const at::Tensor warped =
+      sdk::checkpoint(pass.call, "warping", warp, std::move(inputs), pa_deform_->parameter_list());
   return pa_fuse_->forward(at::cat({x, warped}, 4));
 }
 

@@ -50,9 +50,16 @@ TensorList Tmsa::mlp_parameters() const {
 }
 
 at::Tensor Tmsa::forward(const Pass& pass, const at::Tensor& x, uint64_t site) const {
-  const at::Tensor attended = attention_branch(x, attention_parameters(), shape_.attention, pass.tables);
+  const auto attention = [&shape = shape_.attention, &tables = pass.tables](const sdk::Call&, TensorSpan inputs,
+                                                                            TensorSpan parameters) {
+    return attention_branch(inputs[0], parameters, shape, tables);
+  };
+  const auto mlp = [](const sdk::Call&, TensorSpan inputs, TensorSpan parameters) {
+    return mlp_branch(inputs[0], parameters);
+  };
+  const at::Tensor attended = sdk::checkpoint(pass.call, "attention", attention, {x}, attention_parameters());
   const at::Tensor y = x + sdk::drop_path(pass.call, sdk::site(site, "attention"_site), attended, shape_.drop_path);
-  const at::Tensor mixed = mlp_branch(y, mlp_parameters());
+  const at::Tensor mixed = sdk::checkpoint(pass.call, "mlp", mlp, {y}, mlp_parameters());
   return y + sdk::drop_path(pass.call, sdk::site(site, "mlp"_site), mixed, shape_.drop_path);
 }
 

@@ -6,16 +6,10 @@
 #include <vector>
 
 #include "attention.hpp"
-#include "headroom/model.hpp"
 #include "layers.hpp"
+#include "pass.hpp"
 
 namespace headroom {
-
-// One run through the network: whom it is for, and what is kept between runs.
-struct Pass {
-  const sdk::Call& call;
-  WindowTables& tables;
-};
 
 // The gated MLP: names fc11, fc12, fc2.
 class GatedMlp : public torch::nn::Module {
