@@ -16,14 +16,7 @@ at::Tensor with_zero_frames(const at::Tensor& x, int64_t before, int64_t after) 
   return at::constant_pad_nd(x, pad);
 }
 
-// (x, y) displacements added to offsets that alternate (y, x), neighbour by neighbour.
-at::Tensor along_flows(const at::Tensor& offset, const TensorList& flows) {
-  const TensorList parts = offset.chunk(static_cast<int64_t>(flows.size()), 1);
-  TensorList moved;
-  for (std::size_t j = 0; j < flows.size(); ++j)
-    moved.push_back((parts[j].unflatten(1, {-1, 2}) + flows[j].flip(1).unsqueeze(1)).flatten(1, 2));
-  return at::cat(moved, 1);
-}
+at::Tensor joined(const TensorList& images) { return images.size() == 1 ? images[0] : at::cat(images, 1); }
 
 // One direction: `current` and the sources seen from it, frame by frame of the clip.
 struct Direction {
@@ -55,18 +48,9 @@ Direction forward_direction(const at::Tensor& x, TensorSpan flows) {
   return direction;
 }
 
-at::Tensor aligned(const Direction& direction, TensorSpan parameters, const AlignmentShape& shape) {
-  const int64_t count = direction.current.size(1);
-  TensorList frames;
-  for (int64_t t = 0; t < count; ++t) {
-    Sources sources;
-    for (const at::Tensor& image : direction.sources.images)
-      sources.images.push_back(image.select(1, t).permute({0, 3, 1, 2}));
-    for (const at::Tensor& flow : direction.sources.flows) sources.flows.push_back(flow.select(1, t));
-    const at::Tensor current = direction.current.select(1, t).permute({0, 3, 1, 2});
-    frames.push_back(align(sources, current, parameters, shape).permute({0, 2, 3, 1}));
-  }
-  return at::stack(frames, 1);
+// As images: both directions' frames one after another, [n * 2 * frames, ...].
+at::Tensor both_ways(const at::Tensor& earlier, const at::Tensor& later) {
+  return at::stack({earlier, later}, 1).flatten(0, 2);
 }
 
 }  // namespace
@@ -81,17 +65,22 @@ at::Tensor align(const Sources& sources, const at::Tensor& current, TensorSpan p
     o = at::conv2d(o, p[i], p[i + 1], 1, 1);
     if (i + 2 < p.size()) o = at::leaky_relu_(o, 0.1);
   }
-  const int64_t taps = 9 * shape.deformable_groups;
-  const at::Tensor offset = along_flows(o.narrow(1, 0, 2 * taps).tanh() * shape.reach, sources.flows);
-  const at::Tensor mask = o.narrow(1, 2 * taps, taps).sigmoid();
-  return deform_conv_gather(at::cat(sources.images, 1), offset, mask, p[0], p[1]);
+  return deform_conv_along(joined(sources.images), o, joined(sources.flows), p[0], p[1], shape.reach);
 }
 
 at::Tensor warp_parallel(const at::Tensor& x, TensorSpan backward, TensorSpan forward, TensorSpan parameters,
                          const AlignmentShape& shape) {
-  const at::Tensor from_later = aligned(backward_direction(x, backward), parameters, shape),
-                   from_earlier = aligned(forward_direction(x, forward), parameters, shape);
-  return at::cat({with_zero_frames(from_later, 0, 1), with_zero_frames(from_earlier, 1, 0)}, 4);
+  const Direction back = backward_direction(x, backward), ahead = forward_direction(x, forward);
+  const auto images = [](const at::Tensor& features) { return features.permute({0, 3, 1, 2}); };
+  Sources sources;
+  for (std::size_t j = 0; j < backward.size(); ++j) {
+    sources.images.push_back(images(both_ways(back.sources.images[j], ahead.sources.images[j])));
+    sources.flows.push_back(both_ways(back.sources.flows[j], ahead.sources.flows[j]));
+  }
+  const at::Tensor current = images(both_ways(back.current, ahead.current));
+  const at::Tensor aligned =
+      align(sources, current, parameters, shape).permute({0, 2, 3, 1}).unflatten(0, {x.size(0), 2, x.size(1) - 1});
+  return at::cat({with_zero_frames(aligned.select(1, 0), 0, 1), with_zero_frames(aligned.select(1, 1), 1, 0)}, 4);
 }
 
 Alignment::Alignment(int64_t channels, const AlignmentShape& shape) : shape_(shape) {

@@ -1,24 +1,9 @@
 #include "attention.hpp"
 
-#include <cmath>
+#include "window_attention.hpp"
 
 namespace headroom {
 namespace {
-
-// Queries, keys and values [windows, tokens, heads, width]; bias [heads, tokens, tokens] or undefined; labels as a
-// WindowCut's or undefined. [windows, tokens, heads * width]
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& bias,
-                  const at::Tensor& labels) {
-  const int64_t tokens = q.size(1), heads = q.size(2);
-  const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(3)));
-  at::Tensor logits = (q.transpose(1, 2) * scale).matmul(k.permute({0, 2, 3, 1}));
-  if (bias.defined()) logits = logits + bias;
-  if (labels.defined()) {
-    const at::Tensor mask = attention_mask(labels, logits.options()).unsqueeze(1);
-    logits = (logits.view({-1, labels.size(0), heads, tokens, tokens}) + mask).view(logits.sizes());
-  }
-  return logits.softmax(-1).matmul(v.transpose(1, 2)).transpose(1, 2).flatten(2);
-}
 
 at::Tensor self_attention(const at::Tensor& windows, const at::Tensor& table, const at::Tensor& weight,
                           const at::Tensor& bias, const AttentionShape& shape, const at::Tensor& labels,
@@ -28,7 +13,7 @@ at::Tensor self_attention(const at::Tensor& windows, const at::Tensor& table, co
   const at::Tensor& index = tables.index(shape.window, tokens);
   const at::Tensor relative =
       table.index_select(0, index.to(table.device())).view({tokens, tokens, shape.heads}).permute({2, 0, 1});
-  return attend(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), relative, labels);
+  return attend(qkv, relative, labels, /*partners=*/false);
 }
 
 // The first frame of a window is seen with the queries of the second, and the other way round. What was wrapped around
@@ -38,12 +23,10 @@ at::Tensor mutual_attention(const at::Tensor& windows, const at::Tensor& weight,
   const at::Tensor& position = tables.position(shape.window[1], shape.window[2], windows.options(), windows.size(2));
   const int64_t half = position.size(0);
   const at::Tensor frames = windows.unflatten(1, {2, half}) + position;
-  const at::Tensor qkv = at::linear(frames, weight, bias).unflatten(3, {3, shape.heads, -1});
-  const at::Tensor q = qkv.select(3, 0).flip(1).flatten(0, 1), k = qkv.select(3, 1).flatten(0, 1),
-                   v = qkv.select(3, 2).flatten(0, 1);
+  const at::Tensor qkv = at::linear(frames, weight, bias).unflatten(3, {3, shape.heads, -1}).flatten(0, 1);
   at::Tensor both;
   if (labels.defined()) both = labels.narrow(1, 0, half).repeat_interleave(2, 0);
-  return attend(q, k, v, {}, both).view(windows.sizes());
+  return attend(qkv, {}, both, /*partners=*/true).view(windows.sizes());
 }
 
 }  // namespace

@@ -55,4 +55,13 @@ at::Tensor deform_conv_gather(const at::Tensor& x, const at::Tensor& offset, con
   return at::stack(images);
 }
 
+at::Tensor deform_conv_along_gather(const at::Tensor& x, const at::Tensor& raw, const at::Tensor& flow,
+                                    const at::Tensor& weight, const at::Tensor& bias, double reach) {
+  const int64_t taps = raw.size(1) / 3, sources = flow.size(1) / 2;
+  // Offsets alternate (y, x), flows are (x, y).
+  const at::Tensor beside = raw.narrow(1, 0, 2 * taps).tanh().mul(reach).unflatten(1, {sources, -1, 2});
+  const at::Tensor offset = (beside + flow.unflatten(1, {sources, 1, 2}).flip(3)).flatten(1, 3);
+  return deform_conv_gather(x, offset, raw.narrow(1, 2 * taps, taps).sigmoid(), weight, bias);
+}
+
 }  // namespace headroom

@@ -3,6 +3,7 @@
 
 #include "golden_files.hpp"
 #include "tmsa.hpp"
+#include "window_attention.hpp"
 
 namespace headroom {
 namespace {
@@ -83,6 +84,30 @@ TEST(SpikeVrtWindow, TablesOfPositions) {
   EXPECT_TRUE(
       relative_position_index({2, 8, 8}, 128).equal(golden.at("mut_shift.relative_position_index").to(at::kLong)));
   expect_close(position_bias(8, 8, 16).unsqueeze(0), golden.at("mut_shift.position_bias"), "position_bias");
+}
+
+// Our own kernel against LibTorch's operations: token counts that fill no vector, masks, pairs of windows.
+TEST(SpikeVrtWindow, KernelMatchesThePlainOperations) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(19);
+  for (const auto& [tokens, width, partners] :
+       {std::tuple{45, 5, false}, {64, 8, true}, {18, 20, true}, {32, 16, false}}) {
+    const at::Tensor qkv = torch::randn({6, tokens, 3, 2, width}, generator).requires_grad_(true),
+                     bias = torch::randn({2, tokens, tokens}, generator).requires_grad_(true),
+                     labels = torch::randint(0, 3, {partners ? 2 : 3, tokens}, generator, at::kLong);
+    for (const bool plain : {true, false}) {
+      const at::Tensor added = plain ? at::Tensor() : bias, apart = plain ? at::Tensor() : labels;
+      std::vector<std::vector<at::Tensor>> results;
+      for (const auto way : {attend, attend_plainly}) {
+        const at::Tensor y = way(qkv, added, apart, partners);
+        std::vector<at::Tensor> wanted = {qkv};
+        if (!plain) wanted.push_back(bias);
+        results.push_back(torch::autograd::grad({(y * at::linspace(-1, 1, y.numel()).view(y.sizes())).sum()}, wanted));
+        results.back().push_back(y);
+      }
+      for (std::size_t i = 0; i < results[0].size(); ++i)
+        expect_close(results[0][i], results[1][i], "tensor " + std::to_string(i) + " of " + std::to_string(tokens));
+    }
+  }
 }
 
 // Tokens out and in again are the same tokens, whatever was padded and moved.

@@ -78,6 +78,31 @@ void expect_deform_conv(const std::string& name, DeformConv convolve) {
 TEST(SpikeVrtDeformConv, OneGroup) { expect_deform_conv("dg1", deform_conv_gather); }
 TEST(SpikeVrtDeformConv, FourGroupsOfTwoWeightParts) { expect_deform_conv("dg4_wg2", deform_conv_gather); }
 
+// Our own kernels against LibTorch's operations in float64: inside and far outside, with one source and more.
+TEST(SpikeVrtDeformConv, KernelsMatchTheGather) {
+  for (const int64_t sources : {1, 3}) {
+    auto generator = at::make_generator<at::CPUGeneratorImpl>(17);
+    const auto drawn = [&](at::IntArrayRef shape, double scale) {
+      return (torch::randn(shape, generator, at::kDouble) * scale).requires_grad_(true);
+    };
+    const at::Tensor x = drawn({2, 12 * sources, 9, 7}, 1.0), raw = drawn({2, 27 * 6, 9, 7}, 1.0),
+                     flow = drawn({2, 2 * sources, 9, 7}, 3.0), weight = drawn({12, 12, 3, 3}, 0.3),
+                     bias = drawn({12}, 1.0);
+    std::vector<std::vector<at::Tensor>> results;
+    for (const auto convolve : {deform_conv_along, deform_conv_along_gather}) {
+      const at::Tensor y = convolve(x, raw, flow, weight, bias, 2.5);
+      const auto found = torch::autograd::grad({(y * ramp_like(y)).sum()}, {x, raw, flow, weight, bias});
+      results.push_back(found);
+      results.back().push_back(y);
+    }
+    for (std::size_t i = 0; i < results[0].size(); ++i)
+      expect_close(results[0][i], results[1][i], "argument " + std::to_string(i), 1e-12);
+    const at::Tensor single = deform_conv_along(x.to(at::kFloat), raw.to(at::kFloat), flow.to(at::kFloat),
+                                                weight.to(at::kFloat), bias.to(at::kFloat), 2.5);
+    expect_close(single, results[1].back(), "float32");
+  }
+}
+
 // Offsets from the features themselves; 2, 4 and 6 frames: as many weight parts as neighbours.
 TEST(SpikeVrtAlignment, MatchesTheReference) {
   GOLDEN_OR_SKIP(golden, "e_deform_conv.safetensors");
