@@ -16,7 +16,6 @@ class RecordedSteps : public PredictInput {
                 std::vector<uint64_t> starts)
       : seed_(setup.experiment->experiment.seed),
         batch_size_(static_cast<uint64_t>(setup.experiment->train.batch_size)),
-        fields_(setup.source->fields()),
         recording_(std::move(recording)),
         normalizer_(normalizer),
         starts_(std::move(starts)) {}
@@ -27,7 +26,7 @@ class RecordedSteps : public PredictInput {
     const uint64_t count = std::min(batch_size_, samples() - std::min(first, samples()));
     if (count == 0) return std::nullopt;
     if (slot_ == nullptr)
-      slot_ = std::make_shared<Slot>(fields_, static_cast<int64_t>(std::min(batch_size_, samples())));
+      slot_ = std::make_shared<Slot>(recording_->fields(), static_cast<int64_t>(std::min(batch_size_, samples())));
     Batch batch;
     batch.first = first;
     const auto begin = starts_.begin() + static_cast<std::ptrdiff_t>(first);
@@ -35,7 +34,7 @@ class RecordedSteps : public PredictInput {
     for (const uint64_t step : batch.index) batch.key.push_back(hr_sample_key(seed_, 0, 0, step));
     const auto fields = slot_->tensors(0, static_cast<int64_t>(count));
     recording_->read(batch.index, fields);
-    normalizer_.apply(fields_, fields);
+    normalizer_.apply(recording_->fields(), fields);
     batch.fields.assign(fields.begin(), fields.end());
     batch.hold = slot_;
     return batch;
@@ -43,7 +42,6 @@ class RecordedSteps : public PredictInput {
 
  private:
   uint64_t seed_, batch_size_;
-  const std::vector<Field>& fields_;  // of the source, which the recording keeps
   std::unique_ptr<Recording> recording_;
   Normalizer normalizer_;
   std::vector<uint64_t> starts_;

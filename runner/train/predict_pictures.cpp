@@ -19,19 +19,21 @@ namespace {
 
 constexpr uint64_t most_shown = 4;
 
-const Field* target_of(const Setup& setup) {
-  const auto found = std::ranges::find(setup.source->fields(), setup.model->predictor()->target_field, &Field::name);
-  return found == setup.source->fields().end() ? nullptr : &*found;
+// Where a field of that name is among `fields`; nullopt: nowhere.
+std::optional<size_t> place_of(const std::vector<Field>& fields, const std::string& name) {
+  const auto found = std::ranges::find(fields, name, &Field::name);
+  if (found == fields.end()) return std::nullopt;
+  return static_cast<size_t>(found - fields.begin());
 }
 
-// Another field of pictures as large as the target's: what there was before the model.
-const Field* before_of(const Setup& setup, const Field& target) {
-  for (const Field& field : setup.source->fields()) {
-    if (field.name != target.name && field.shape == target.shape && field.dtype.code == target.dtype.code &&
-        field.dtype.bits == target.dtype.bits)
-      return &field;
+// Of another field of pictures as large as the target's: what there was before the model.
+std::optional<size_t> before_place(const std::vector<Field>& fields, size_t target) {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const DLDataType type = fields[i].dtype, wanted = fields[target].dtype;
+    if (i != target && fields[i].shape == fields[target].shape && type.code == wanted.code && type.bits == wanted.bits)
+      return i;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 // As in a file: [height, width, colours].
@@ -49,36 +51,36 @@ double psnr(const at::Tensor& pixels, const at::Tensor& target) {
 // Takes answers in the order of their starts, and gives every step's picture as soon as no other answer can reach it.
 class Frames {
  public:
-  Frames(const Setup& setup, const std::filesystem::path& folder, uint64_t steps, uint64_t horizon)
-      : target_(*target_of(setup)),
-        before_(before_of(setup, target_)),
-        target_index_(static_cast<size_t>(&target_ - setup.source->fields().data())),
-        before_index_(before_ != nullptr ? static_cast<size_t>(before_ - setup.source->fields().data()) : 0),
-        model_(setup.model->id()),
+  Frames(const std::string& model, const std::vector<Field>& fields, size_t target, uint64_t steps,
+         const std::filesystem::path& folder)
+      : model_(model),
+        field_(fields[target]),
+        target_(target),
+        before_(before_place(fields, target)),
         folder_(folder),
-        steps_(steps),
-        horizon_(horizon) {
-    told.before = before_ != nullptr ? before_->name : "";
+        steps_(steps) {
+    told.before = before_ ? fields[*before_].name : "";
+    told.horizon = static_cast<uint64_t>(field_.shape[0]);
     const uint64_t shown = std::min(steps, most_shown);
     for (uint64_t i = 0; i < shown; ++i) shown_.push_back((2 * i + 1) * steps / (2 * shown));
   }
 
   // `prediction`: [horizon, colours, height, width] from `start` on; `fields`: of that sample alone.
   void take(uint64_t start, const at::Tensor& prediction, const std::vector<at::Tensor>& fields) {
-    const std::vector<int64_t> wanted(target_.shape.begin(), target_.shape.end());
-    if (prediction.sizes() != at::IntArrayRef(wanted)) {
+    const at::IntArrayRef wanted(field_.shape);
+    if (prediction.sizes() != wanted) {
       throw Error(Exit::plugin, model_,
-                  "its prediction has the shape " + c10::str(prediction.sizes()) + ", the field '" + target_.name +
-                      "' " + c10::str(at::IntArrayRef(wanted)));
+                  "its prediction has the shape " + c10::str(prediction.sizes()) + ", the field '" + field_.name +
+                      "' " + c10::str(wanted));
     }
     finish(start);
-    for (uint64_t ahead = 0; ahead < horizon_ && start + ahead < steps_; ++ahead) {
+    for (uint64_t ahead = 0; ahead < told.horizon && start + ahead < steps_; ++ahead) {
       Frame& frame = open_[start + ahead];
       const auto row = static_cast<int64_t>(ahead);
       const at::Tensor picture = prediction[row].to(at::kFloat);
       frame.sum = frame.answers++ == 0 ? picture.clone() : frame.sum + picture;
-      frame.target = pixels_of_field(fields[target_index_][0][row]);
-      if (before_ != nullptr) frame.before = pixels_of_field(fields[before_index_][0][row]);
+      frame.target = pixels_of_field(fields[target_][0][row]);
+      if (before_) frame.before = pixels_of_field(fields[*before_][0][row]);
     }
   }
 
@@ -108,7 +110,7 @@ class Frames {
                                     static_cast<uint32_t>(pixels.size(2))));
     PictureStep& known = told.steps.emplace_back();
     known.psnr_db = psnr(pixels, frame.target);
-    if (before_ != nullptr) known.before_psnr_db = psnr(frame.before, frame.target);
+    if (before_) known.before_psnr_db = psnr(frame.before, frame.target);
     if (std::ranges::count(shown_, step) == 0) return;
     const auto shown = [](const at::Tensor& of) {
       const auto picture = of.defined() ? picture_of(of) : std::nullopt;
@@ -117,11 +119,12 @@ class Frames {
     told.shown.push_back({step, shown(frame.before), shown(pixels), shown(frame.target)});
   }
 
-  const Field &target_, *before_;
-  size_t target_index_, before_index_;
   std::string model_;
+  Field field_;  // of the target
+  size_t target_;
+  std::optional<size_t> before_;
   std::filesystem::path folder_;
-  uint64_t steps_, horizon_;
+  uint64_t steps_;
   std::vector<uint64_t> shown_;
   std::map<uint64_t, Frame> open_;
 };
@@ -129,22 +132,26 @@ class Frames {
 }  // namespace
 
 bool predicts_pictures(const Setup& setup) {
-  const Field* target = target_of(setup);
-  return target != nullptr && target->shape.size() == 4 && (target->shape[1] == 1 || target->shape[1] == 3);
+  const std::vector<Field>& fields = setup.source->fields();
+  const auto target = place_of(fields, setup.model->predictor()->target_field);
+  if (!target) return false;
+  const std::vector<int64_t>& shape = fields[*target].shape;
+  return shape.size() == 4 && (shape[1] == 1 || shape[1] == 3);
 }
 
 std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::unique_ptr<Recording> recording,
                                                   const Normalizer& normalizer, int64_t trained_steps,
                                                   const std::filesystem::path& folder) {
   const hr_predict& predictor = *setup.model->predictor();
-  const uint64_t steps = recording->steps(), horizon = static_cast<uint64_t>(target_of(setup)->shape[0]);
-  const std::vector<uint64_t> starts =
-      question_starts(steps, horizon, HR_HAS(&predictor, overlap) ? predictor.overlap : 0);
-  const auto input = recorded_steps(setup, std::move(recording), normalizer, starts);
+  const uint64_t steps = recording->steps();
+  const std::vector<Field> fields = recording->fields();
+  const size_t target = *place_of(fields, predictor.target_field);
   const auto output = static_cast<size_t>(std::ranges::find(setup.model->outputs(), HR_PREDICTION, &OutputInfo::role) -
                                           setup.model->outputs().begin());
-  const auto target = static_cast<size_t>(target_of(setup) - setup.source->fields().data());
-  Frames frames(setup, folder, steps, horizon);
+  Frames frames(setup.model->id(), fields, target, steps, folder);
+  const std::vector<uint64_t> starts =
+      question_starts(steps, frames.told.horizon, HR_HAS(&predictor, overlap) ? predictor.overlap : 0);
+  const auto input = recorded_steps(setup, std::move(recording), normalizer, starts);
   Progress progress(terminal_of(2), /*log_every=*/1);
   progress.begin("predict", "clips", static_cast<int64_t>(starts.size()), 0);
   int64_t asked = 0;
@@ -152,9 +159,9 @@ std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::uniqu
       run_pass(setup, *input,
                {.ask =
                     [&](const MicroBatchTensors& tensors) {
-                      Outputs fields = tensors.fields;
-                      fields[target].reset();  // what is to be predicted is not shown
-                      return setup.model->predict(trained_steps, tensors.keys, fields);
+                      Outputs shown = tensors.fields;
+                      shown[target].reset();  // what is to be predicted is not shown
+                      return setup.model->predict(trained_steps, tensors.keys, shown);
                     },
                 .take =
                     [&](const Batch& batch, int64_t first, int64_t count, const Outputs& outputs) {
@@ -168,7 +175,6 @@ std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::uniqu
   frames.finish(steps);
   progress.end("");
   frames.told.trained_steps = trained_steps;
-  frames.told.horizon = horizon;
   return std::move(frames.told);
 }
 
