@@ -139,12 +139,14 @@ TEST_F(BadSequence, FrameThatIsNoNumber) {
 TEST_F(BadSequence, FramesUpTo255InFloat) {
   SequenceSpec spec;
   spec.edit = [](const std::string& dataset, uint64_t, std::vector<float>& values) {
-    if (dataset == "blur") values[0] = 37.0f;
+    if (dataset == "blur") values[3 * (24 * 9 + 11)] = 37.0f;
   };
   write_sequence(folder_, spec);
-  EXPECT_EQ(sentence(Exit::data),
-            "[spike_hdf5] DIR/a.hdf5: blur[0, 0, 0, 0] is 37.000000; float32 frames must lie in [0, 1]: divide them by "
-            "255, or store uint8");
+  EXPECT_EQ(sentence(Exit::data, "clip_length = 2\ncrop_size = 8"), sentence(Exit::data));
+  EXPECT_EQ(
+      sentence(Exit::data),
+      "[spike_hdf5] DIR/a.hdf5: blur[0, 9, 11, 0] is 37.000000; float32 frames must lie in [0, 1]: divide them by "
+      "255, or store uint8");
 }
 
 TEST_F(BadSequence, VoxelThatIsNoCount) {
@@ -153,6 +155,7 @@ TEST_F(BadSequence, VoxelThatIsNoCount) {
     if (dataset == "voxel" && frame == 0) values[384 + 24 * 9 + 11] = std::numeric_limits<float>::infinity();
   };
   write_sequence(folder_, spec);
+  EXPECT_EQ(sentence(Exit::data, "clip_length = 2\ncrop_size = 8"), sentence(Exit::data));
   EXPECT_EQ(
       sentence(Exit::data),
       "[spike_hdf5] DIR/a.hdf5: voxel[0, 1, 9, 11] is no count, or no finite number; mend the file or take it out");

@@ -75,6 +75,16 @@ TEST(Upsampling, OfAPartIsThePartOfTheWholeToTheBit) {
   }
 }
 
+TEST(Upsampling, OfOnePlaneAfterAnother) {
+  const Size native{2, 4}, full{8, 8};  // whose rows are all kept
+  Upsampling upsampling(native, full, {0, 0, full});
+  std::vector<float> plane = native_plane(native), first(64), second(64);
+  upsampling.apply(plane.data(), first.data());
+  for (float& value : plane) value += 1.0f;
+  upsampling.apply(plane.data(), second.data());
+  for (std::size_t i = 0; i < 64; ++i) ASSERT_NEAR(second[i], first[i] + 1.0f, 1e-6);
+}
+
 TEST(Upsampling, NeedsOnlyTheNeighboursOfAPart) {
   const Box source = Upsampling({100, 200}, {400, 800}, {160, 320, {64, 64}}).source();
   EXPECT_EQ(source.top, 39u);

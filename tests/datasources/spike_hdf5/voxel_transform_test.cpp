@@ -28,15 +28,14 @@ TEST(VoxelTransform, CountsAndFloatsAreTransformedAlike) {
 }
 
 TEST(VoxelTransform, OfWhatIsNoWholeNumber) {
-  std::vector<float> values(512, 2.0f);
-  values[300] = 0.5f;
-  values[301] = 1000.0f;
-  values[302] = 3.0e9f;
-  ASSERT_FALSE(VoxelTransform(true, 0.0, 1.0).apply(values));
-  EXPECT_EQ(values[0], std::log1p(2.0f));
-  EXPECT_EQ(values[300], std::log1p(0.5f));
-  EXPECT_EQ(values[301], std::log1p(1000.0f));
-  EXPECT_EQ(values[302], std::log1p(3.0e9f));
+  for (const float odd : {0.5f, 255.5f, 256.0f, 1000.0f, 3.0e9f}) {
+    std::vector<float> values(512, 2.0f);
+    values[300] = odd;
+    ASSERT_FALSE(VoxelTransform(true, 0.0, 1.0).apply(values));
+    EXPECT_EQ(values[0], std::log1p(2.0f));
+    EXPECT_EQ(values[300], std::log1p(odd));
+    EXPECT_EQ(values[301], std::log1p(2.0f));
+  }
 }
 
 TEST(VoxelTransform, FindsTheFirstThatIsNoNumber) {
