@@ -27,8 +27,14 @@ void orient(T* plane, const Size& size, const Orientation& orientation) {
       std::swap_ranges(plane + y * width, plane + (y + 1) * width, plane + (height - 1 - y) * width);
   }
   if (orientation.transposed) {
-    for (std::size_t y = 0; y < height; ++y) {
-      for (std::size_t x = 0; x < y; ++x) std::swap(plane[y * width + x], plane[x * width + y]);
+    constexpr std::size_t tile = 16;  // whose rows and columns stay in the cache
+    for (std::size_t top = 0; top < height; top += tile) {
+      for (std::size_t left = 0; left <= top; left += tile) {
+        for (std::size_t y = top; y < std::min(top + tile, height); ++y) {
+          for (std::size_t x = left; x < std::min(left + tile, y); ++x)
+            std::swap(plane[y * width + x], plane[x * width + y]);
+        }
+      }
     }
   }
 }
