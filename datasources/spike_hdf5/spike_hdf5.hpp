@@ -1,6 +1,7 @@
 // datasources/spike_hdf5/: clips of blurred and sharp frames with the spikes between them, for deblurring. This is its
 // front door; layout.hpp has the folders, sequence.hpp one video, clip.hpp the reading of a part of it, upsampling.hpp
-// and voxel_transform.hpp what becomes of spike counts, texture.hpp and synth.cpp made data.
+// and voxel_transform.hpp what becomes of spike counts, texture.hpp, scene.hpp, camera.hpp
+// and synth.cpp made data.
 #pragma once
 
 #include <filesystem>
@@ -27,6 +28,9 @@ class SpikeSource {
   bool augments() const { return selection_.random_crop || selection_.random_flip; }
 
   Reader make_reader() const { return Reader(host_, selection_); }
+
+  static sdk::OptionList synth_options();
+  static void synthesise(const sdk::Host& host, const sdk::Options& options, const std::filesystem::path& folder);
 
  private:
   void add_sequence(Selection::Split& split, const Place& place);
