@@ -24,6 +24,7 @@
 //   most_samples = 0        # end sooner, after so many; 0: by the clock alone
 //   warm_up = 64            # batches
 //   work_us = 0             # the consumer is busy for so long with every batch
+//   measure_waits = true    # of resuming, and at the ends of epochs
 //   cold = false            # drop the source's files from the page cache first; no warm-up then
 
 #include "data/loader.hpp"
@@ -164,6 +165,7 @@ class Measurement {
 
   nlohmann::json run() {
     const bool cold = setting(settings_, "cold", false);
+    result_["loop_began"] = seconds_since({});
     if (cold) drop_from_page_cache(*source_);
     const auto start = Clock::now();
     loader_->seek(0, 0, /*continuous=*/true);
@@ -172,6 +174,8 @@ class Measurement {
     const int64_t warm_up = cold ? 0 : setting<int64_t>(settings_, "warm_up", 64);
     for (int64_t i = 0; i < warm_up; ++i) next();
     measure_speed();
+    result_["loop_ended"] = seconds_since({});
+    if (!setting(settings_, "measure_waits", true)) return result_;
     measure_resume();
     measure_boundary();
     return result_;
