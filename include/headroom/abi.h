@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 #define HR_ABI_MAJOR 1
-#define HR_ABI_MINOR 2
+#define HR_ABI_MINOR 3
 #define HR_MAGIC 0x524D5248u /* "HRMR", little endian */
 
 /* True when the filled struct *p reaches as far as `member`. */
@@ -295,6 +295,7 @@ typedef struct hr_call {
   int32_t device_type;        /* DLDeviceType */
   int32_t device_id;
   void* stream;               /* device stream; NULL on the CPU */
+  uint64_t recompute;         /* since 1.3: bit i: throw away what calls of recompute_kinds[i] keep, compute it again in backward; missing: 0 */
 } hr_call;
 
 typedef int32_t hr_param_kind;
@@ -383,6 +384,10 @@ typedef struct hr_model_torch {
    * Never a mean: the host divides once per window. Nothing here may synchronise a device. */
   hr_status (*step)(hr_model* model, const hr_call* call, const hr_tensor* batch, hr_tensor loss_sum, hr_tensor weight,
                     const hr_tensor* outputs, hr_tensor metrics, hr_error* error) HR_NOEXCEPT;
+  /* Since 1.3. What hr_call.recompute may ask for, by names that users write in memory.recompute: NULL-terminated, at most 64; what
+   * gives most bytes for a second of computing comes first. Outputs, losses and gradients are the same with and without. NULL or
+   * missing: none. */
+  const char* const* recompute_kinds;
 } hr_model_torch;
 
 /* headroom.state/1, optional: what a model must carry through a checkpoint beside its tensors. */

@@ -3,6 +3,7 @@
 //   class Net : public torch::nn::Module {       // or a class with `torch::nn::Module& module()`,
 //    public:                                     // or with `std::vector<Parameter> parameters()`
 //     static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_RNG_KEYED;   // left out: 0
+//     static constexpr auto recompute_kinds = recomputes("layer");   // for checkpoint(); left out: none
 //     static OptionList options();               // keys of [model.options]; may be left out
 //     Net(const Host& host, const Options& options, const Fields& fields, uint64_t seed);   // or (options, fields)
 //     std::vector<Output> outputs() const;       // left out: none
@@ -37,6 +38,7 @@
 #include "headroom/sdk/keyed.hpp"
 #include "headroom/sdk/options.hpp"
 #include "headroom/sdk/plugin.hpp"
+#include "headroom/sdk/recompute.hpp"
 #include "headroom/sdk/torch_tag.hpp"
 
 namespace headroom::sdk {
@@ -199,7 +201,8 @@ struct ModelTable {
                         hr_tensor weight, const hr_tensor* outputs, hr_tensor metrics, hr_error* error) noexcept {
     return torch_guard(error, [&] {
       Box& box = *Box::from(model);
-      StepOutput result = box.model->step(Call(call, outputs != nullptr, metrics != nullptr), Batch(box.fields, batch));
+      StepOutput result = box.model->step(Call(call, outputs != nullptr, metrics != nullptr, recompute_kinds()),
+                                          Batch(box.fields, batch));
       if (!result.loss_sum.defined()) throw Error(HR_INTERNAL, "step() returned no loss_sum");
       tensor(loss_sum) = result.loss_sum;
       tensor(weight) = result.weight.like(result.loss_sum, at::kDouble).detach();
@@ -228,8 +231,8 @@ struct ModelTable {
   static const void* find(std::string_view id) {
     if (id == HR_MODEL_TORCH) {
       static const hr_model_torch table{
-          sizeof(hr_model_torch), capabilities(), option_table<T>(), create, destroy, param_count, param,
-          output_count,           output,         metric_count,      metric, step};
+          sizeof(hr_model_torch), capabilities(), option_table<T>(), create, destroy, param_count,      param,
+          output_count,           output,         metric_count,      metric, step,    recompute_kinds()};
       return &table;
     }
     if constexpr (requires(T & object) { object.save_state(); }) {
@@ -248,6 +251,13 @@ struct ModelTable {
       return T::capabilities;
     } else {
       return 0;
+    }
+  }
+  static constexpr const char* const* recompute_kinds() {
+    if constexpr (requires { T::recompute_kinds; }) {
+      return T::recompute_kinds.data();
+    } else {
+      return nullptr;
     }
   }
   static void require_count(const char* what, std::size_t returned, std::size_t declared) {

@@ -71,6 +71,10 @@ void show(const std::string& name, bool json, const CommandLine& line) {
   for (const auto& [interface, table] : plugin.at("interfaces").items()) {
     std::printf("\n%s\n", interface.c_str());
     if (table.contains("options")) print_options(option_table_from_json(table.at("options")), "  ");
+    std::string kinds;
+    for (const auto& kind : table.value("recompute_kinds", Json::array()))
+      kinds += (kinds.empty() ? "" : ", ") + kind.get<std::string>();
+    if (!kinds.empty()) std::printf("  memory.recompute: %s\n", kinds.c_str());
   }
 }
 

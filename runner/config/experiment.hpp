@@ -118,10 +118,11 @@ struct MemorySection {
   std::string limit = "auto";  // auto | off | "80%" | bytes in digits
   std::string device_limit = "auto";
   double wait_seconds = 0.0;
-  int64_t empty_cache_every = 100;      // batches
-  int64_t empty_cache_every_eval = 50;  // batches
-  std::string gc_every = "epoch";       // epoch | pressure | N steps
-  int64_t log_every = 100;              // steps
+  int64_t empty_cache_every = 100;                // batches
+  int64_t empty_cache_every_eval = 50;            // batches
+  std::string gc_every = "epoch";                 // epoch | pressure | N steps
+  std::vector<std::string> recompute = {"auto"};  // empty: "none"; {"auto"}; names of the model's kinds
+  int64_t log_every = 100;                        // steps
 };
 
 struct RecordSection {

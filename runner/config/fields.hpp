@@ -96,6 +96,7 @@ void each_field(E& e, Visit&& visit) {
   visit("memory.empty_cache_every", e.memory.empty_cache_every);
   visit("memory.empty_cache_every_eval", e.memory.empty_cache_every_eval);
   visit("memory.gc_every", e.memory.gc_every);
+  visit("memory.recompute", e.memory.recompute);
   visit("memory.log_every", e.memory.log_every);
 
   visit("record.events_to", e.record.events_to);

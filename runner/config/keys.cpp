@@ -128,6 +128,8 @@ std::vector<Key> make_keys() {
       {"memory.empty_cache_every", integer, "training batches between purges of free memory; 0: never", any_count},
       {"memory.empty_cache_every_eval", integer, "evaluation batches between purges; 0: never", any_count},
       {"memory.gc_every", gc_points, "when batches, caches and free memory are given back", {1, many}},
+      {"memory.recompute", recompute,
+       "what the model computes again in backward instead of keeping it; auto: what it must to fit"},
       {"memory.log_every", integer, "steps between memory lines; 0: none", any_count},
 
       {"record.events_to", command, "a command that gets each line of events.jsonl on its standard input"},
@@ -218,6 +220,8 @@ std::string allowed(const Key& key) {
       return "a list of two numbers from 0 to below 1";
     case strings:
       return "a list of strings";
+    case recompute:
+      return "\"none\", \"auto\" or a list of names that the model offers (`headroom plugins show NAME`)";
     case strings_by_name:
       return "a table of strings, as { \"encoder.\" = \"model.encoder.\" }";
     case options:

@@ -26,9 +26,10 @@ enum class KeyType {
   bytes,
   duration,  // stored in seconds
   path,
-  command,  // for the shell
-  betas,    // two numbers
-  strings,  // a list
+  command,    // for the shell
+  betas,      // two numbers
+  strings,    // a list
+  recompute,  // "none", "auto" or a list of names
   strings_by_name,
   options,  // a table that somebody else checks: plugin options
   rungs,    // a list of tables of keys

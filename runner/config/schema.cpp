@@ -70,6 +70,8 @@ json value_schema(const Key& key) {
               {"items", with_range({{"type", "number"}}, key.range, false)},
               {"minItems", 2},
               {"maxItems", 2}};
+    case KeyType::recompute:
+      return any({{{"enum", {"none", "auto"}}}, {{"type", "array"}, {"items", strings}}});
     case KeyType::strings:
       return {{"type", "array"}, {"items", strings}};
     case KeyType::strings_by_name:

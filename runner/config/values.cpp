@@ -161,12 +161,17 @@ bool read_value(const Key&, toml::node& node, fs::path& out) {
   return true;
 }
 
-bool read_value(const Key&, toml::node& node, std::vector<std::string>& out) {
+bool read_value(const Key& key, toml::node& node, std::vector<std::string>& out) {
+  out.clear();
+  if (key.type == KeyType::recompute && (is(node, "none") || is(node, "auto"))) {
+    if (is(node, "auto")) out = {"auto"};
+    return true;
+  }
   const auto* list = node.as_array();
   if (list == nullptr) return false;
-  out.clear();
   for (const toml::node& element : *list) {
     if (!element.is_string()) return false;
+    if (key.type == KeyType::recompute && (is(element, "none") || is(element, "auto"))) return false;
     out.push_back(element.as_string()->get());
   }
   return true;
@@ -252,7 +257,9 @@ std::string value_literal(const Key& key, const std::string& value) {
 
 std::string value_literal(const Key&, const fs::path& value) { return value.empty() ? "" : quote(value.string()); }
 
-std::string value_literal(const Key&, const std::vector<std::string>& value) {
+std::string value_literal(const Key& key, const std::vector<std::string>& value) {
+  if (key.type == KeyType::recompute && value.empty()) return quote("none");
+  if (key.type == KeyType::recompute && value.front() == "auto") return quote("auto");
   std::string text;
   for (const std::string& element : value) text += (text.empty() ? "[" : ", ") + quote(element);
   return text.empty() ? "" : text + "]";

@@ -118,6 +118,7 @@ nlohmann::json Plan::json() const {
                          {"as_written", row_json(as_written)},
                          {"limit", {{"bytes", nullptr}, {"rule", limit.rule}}},
                          {"base_bytes", base_bytes},
+                         {"recompute", recompute},
                          {"rows", list},
                          {"recommendation", nullptr},
                          {"cached", cached},

@@ -44,7 +44,7 @@ fs::path file_of(const std::string& key) {
 
 }  // namespace
 
-std::string plan_key(const Setup& setup) {
+std::string plan_key(const Setup& setup, const std::vector<std::string>& recompute) {
   const Experiment& e = *setup.experiment;
   const nlohmann::json json = {
       {"format", probe_format},
@@ -66,6 +66,7 @@ std::string plan_key(const Setup& setup) {
       {"metrics", {e.metrics.mode, e.metrics.train_batches, e.metrics.eval_batches}},
       {"device", setup.device.str()},
       {"threads", setup.threads},
+      {"recompute", recompute},
       {"window", std::min<int64_t>(setup.window_samples(), 16)},  // how far a probe can go
   };
   return Digest().add(json.dump()).hex();

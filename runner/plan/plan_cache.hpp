@@ -11,8 +11,8 @@ namespace headroom {
 
 // What was probed, as far as memory can tell: the experiment without the lengths of a run, without batch size,
 // accumulation and memory limit (a plan computes with those), with the plugins' files, LibTorch, threads and machine.
-// `setup` needs no model.
-std::string plan_key(const Setup& setup);
+// `recompute`: kinds of the model's calls that are computed again. `setup` needs no model.
+std::string plan_key(const Setup& setup, const std::vector<std::string>& recompute);
 
 std::optional<Probe> kept_probe(const std::string& key);
 void keep_probe(const std::string& key, const Probe& probe);

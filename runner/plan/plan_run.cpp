@@ -4,10 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "config/values.hpp"
 #include "memory/quantities.hpp"
 #include "memory/reservations.hpp"
 #include "memory/supervisor.hpp"
 #include "plan/plan_cache.hpp"
+#include "train/recompute.hpp"
 #include "train/signals.hpp"
 
 namespace headroom {
@@ -40,21 +42,27 @@ Probe probe_in_child(const ProbeWords& words) {
   }
 }
 
-Probe find_probe(const Setup& setup, const ProbeWords& words, bool& cached) {
-  const std::string key = plan_key(setup);
+std::string recompute_literal(const std::vector<std::string>& kinds) {
+  return value_literal(*find_key("memory.recompute"), kinds);
+}
+
+Probe find_probe(const Setup& setup, const std::vector<std::string>& recompute, ProbeWords words, bool& cached) {
+  const std::string key = plan_key(setup, recompute);
   if (auto kept = kept_probe(key)) {
     cached = true;
     return *kept;
   }
+  words.insert(words.end(), {"--set", "memory.recompute=" + recompute_literal(recompute)});
   Probe probe = probe_in_child(words);
   // What was cut short by the memory of the moment is not true tomorrow.
   if (probe.shortage.empty()) keep_probe(key, probe);
   return probe;
 }
 
-Plan plan_under(const MemoryLimit& limit, const Setup& setup, const ProbeWords& words) {
+Plan plan_with(const std::vector<std::string>& recompute, const MemoryLimit& limit, const Setup& setup,
+               const ProbeWords& words) {
   bool cached = false;
-  Probe probe = find_probe(setup, words, cached);
+  Probe probe = find_probe(setup, recompute, words, cached);
   if (probe.points.empty()) {
     throw Error(Exit::does_not_fit, "plan",
                 "not even the smallest micro-batch went through the probe: " + probe.shortage);
@@ -64,14 +72,30 @@ Plan plan_under(const MemoryLimit& limit, const Setup& setup, const ProbeWords& 
       experiment, Fit(std::move(probe), setup.loader_options(/*training=*/true), experiment.metrics.mode == "full"),
       limit);
   plan.cached = cached;
+  plan.recompute = recompute;
   return plan;
+}
+
+// Where memory.recompute leaves it open: as little as fits, and everything where nothing does.
+Plan plan_under(const MemoryLimit& limit, const Setup& setup, const ProbeWords& words) {
+  const std::vector<std::string>& wanted = setup.experiment->memory.recompute;
+  if (!chooses_recompute(wanted)) return plan_with(wanted, limit, setup, words);
+  const std::vector<std::string> all = setup.model_library->recompute_kinds();
+  for (auto last = all.begin();; ++last) {
+    try {
+      Plan plan = plan_with({all.begin(), last}, limit, setup, words);
+      if (plan.as_written.fits || last == all.end()) return plan;
+    } catch (const Error& problem) {
+      if (problem.exit_code() != Exit::does_not_fit || last == all.end()) throw;
+    }
+  }
 }
 
 std::string start_line(const Plan& plan) {
   const Setting& setting = plan.as_written.setting;
   return "plan: a peak of " + size_text(plan.as_written.prediction.peak_bytes) +
-         " is predicted with micro-batches of " + std::to_string(setting.micro_batch) + " (" +
-         (plan.cached ? "probed before" : "probed in " + time_text(plan.probe_seconds)) + ")";
+         " is predicted with micro-batches of " + std::to_string(setting.micro_batch) + recompute_text(plan.recompute) +
+         " (" + (plan.cached ? "probed before" : "probed in " + time_text(plan.probe_seconds)) + ")";
 }
 
 }  // namespace
@@ -91,7 +115,8 @@ std::optional<PlannedStart> plan_start(const Setup& setup, const ProbeWords& wor
   }
   const int64_t peak = plan->as_written.prediction.peak_bytes, cache = setup.expected_cache_bytes();
   const int64_t most = plan->limit.bytes ? std::max(peak, *plan->limit.bytes) : INT64_MAX;
-  PlannedStart start{std::min(peak + cache, most), peak, plan->as_written.setting.micro_batch, start_line(*plan)};
+  PlannedStart start{std::min(peak + cache, most), peak, plan->as_written.setting.micro_batch, plan->recompute,
+                     start_line(*plan)};
   if (cache > 0) start.line += "; beside it up to " + size_text(cache) + " of cached samples, which go first";
   if (plan->as_written.fits) return start;
   const int64_t limit = *plan->limit.bytes;

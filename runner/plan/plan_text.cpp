@@ -19,6 +19,12 @@ std::string setting_text(const Setting& setting) {
 
 std::string limit_text(const MemoryLimit& limit) { return limit.bytes ? size_text(*limit.bytes) : "no limit"; }
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 std::string kept_text(const Plan& plan) {
   return std::to_string(plan.kept_samples) + " samples x " + size_text(plan.kept_bytes_per_sample) + " = " +
          size_text(plan.kept_samples * plan.kept_bytes_per_sample);
@@ -51,6 +57,8 @@ std::string Plan::text(const Experiment& experiment) const {
            std::string(probe_phases[row.prediction.largest_phase]) + (row.fits ? "" : "  does not fit") + "\n";
   }
   if (!why_whole.empty()) out += "\n" + why_whole + ".\n";
+  if (!recompute.empty())
+    out += "\nWhat the model's calls of " + listed(recompute) + " keep is computed again in backward.\n";
   out += "\nAs written (>): " + setting_text(as_written.setting) + " takes at most " +
          size_text(as_written.prediction.peak_bytes) + (as_written.fits ? ", which fits" : ", which does not fit") +
          "; " + size_text(base_bytes) + " of it before the first batch, " +
@@ -85,6 +93,7 @@ std::string Plan::refusal(const Experiment& experiment) const {
                      "): " + size_text(base_bytes) + " before the first batch, " + size_text(least.slots_bytes) +
                      " for batches read ahead, " + size_text(growing) + " for one micro-batch";
   if (least.kept_bytes > 0) text += ", " + kept_text(*this) + " of outputs kept by metrics.mode = \"full\"";
+  if (!recompute.empty()) text += "; " + listed(recompute) + " are computed again in backward already";
   text += ". To make it fit, cheapest first: raise memory.limit";
   if (least.kept_bytes > 0) text += "; metrics.mode = \"online\"";
   if (experiment.data.num_workers > 0) text += "; data.num_workers = 0";

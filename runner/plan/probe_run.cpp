@@ -13,6 +13,7 @@
 #include "memory/supervised.hpp"
 #include "train/evaluate.hpp"
 #include "train/optimizer.hpp"
+#include "train/recompute.hpp"
 #include "train/state.hpp"
 #include "train/window.hpp"
 
@@ -88,6 +89,7 @@ class ProbeRun {
             std::min({largest_micro_batch, setup.window_samples(), static_cast<int64_t>(setup.splits.train.length())})),
         train_(costliest(*setup.source, setup.splits.train, static_cast<uint64_t>(2 * largest_micro_batch))),
         val_(costliest(*setup.source, setup.splits.val, static_cast<uint64_t>(2 * largest_micro_batch))),
+        recompute_(*setup.model, setup.experiment->memory.recompute),
         retry_(MicroBatch(largest_micro_batch, /*adapts=*/true), setup.device, setup.advice(),
                [](const Shortage&, const std::string&) {}),
         window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
@@ -238,6 +240,7 @@ class ProbeRun {
   int64_t most_;
   Split train_, val_;
   TemporaryFolder folder_;
+  Recompute recompute_;
   Retry retry_;
   Window window_;
   Optimizer optimizer_;

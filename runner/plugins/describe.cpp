@@ -29,7 +29,8 @@ nlohmann::json describe_plugin(const Library& library) {
   nlohmann::json interfaces = nlohmann::json::object();
   if (const auto* model = library.model_torch()) {
     interfaces[HR_MODEL_TORCH] = {{"options", options(model->options)},
-                                  {"capabilities", capabilities(model->capabilities)}};
+                                  {"capabilities", capabilities(model->capabilities)},
+                                  {"recompute_kinds", library.recompute_kinds()}};
   }
   if (const auto* source = library.datasource()) interfaces[HR_DATASOURCE] = {{"options", options(source->options)}};
   if (const auto* synth = library.synth()) interfaces[HR_SYNTH] = {{"options", options(synth->options)}};

@@ -1,5 +1,6 @@
 #include "plugins/library.hpp"
 
+#include <algorithm>
 #include <boost/dll/shared_library.hpp>
 #include <dlfcn.h>
 #include <map>
@@ -78,6 +79,10 @@ template <class Table>
 constexpr size_t first_size = sizeof(Table);
 template <>
 constexpr size_t first_size<hr_datasource> = offsetof(hr_datasource, traits);
+template <>
+constexpr size_t first_size<hr_model_torch> = offsetof(hr_model_torch, recompute_kinds);
+template <>
+constexpr size_t first_size<hr_predict> = offsetof(hr_predict, overlap);
 
 template <class Table>
 const Table* interface_table(const hr_plugin& plugin, const char* id) {
@@ -165,6 +170,23 @@ const hr_predict* Library::predict() const {
     require_slots(*plugin_, HR_PREDICT, {SLOT(open), SLOT(close), SLOT(read)});
   if (table->predict != nullptr) require_slots(*plugin_, HR_PREDICT, {SLOT(target_field)});
   return table;
+}
+
+std::vector<std::string> Library::recompute_kinds() const {
+  const hr_model_torch* model = model_torch();
+  std::vector<std::string> kinds;
+  if (model == nullptr || !HR_HAS(model, recompute_kinds) || model->recompute_kinds == nullptr) return kinds;
+  for (const char* const* kind = model->recompute_kinds; *kind != nullptr; ++kind) {
+    const std::string name = *kind;
+    const bool taken = name == "none" || name == "auto" || std::ranges::count(kinds, name) > 0;
+    if (kinds.size() == 64 || name.empty() || taken) {
+      throw Error(Exit::plugin, id(),
+                  "its recompute_kinds are not at most 64 different names other than none and auto; this is a bug of "
+                  "the plugin");
+    }
+    kinds.push_back(name);
+  }
+  return kinds;
 }
 
 }  // namespace headroom

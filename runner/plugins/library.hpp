@@ -39,6 +39,9 @@ class Library {
   const hr_gc* gc() const;
   const hr_predict* predict() const;  // each of its sides whole or NULL
 
+  // What memory.recompute may name of a model, best bargain first. Error(plugin) when they cannot be told apart.
+  std::vector<std::string> recompute_kinds() const;
+
  private:
   const hr_plugin* plugin_ = nullptr;
   std::filesystem::path path_;

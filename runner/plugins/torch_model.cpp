@@ -178,6 +178,7 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
   if (api_ == nullptr) throw Error(Exit::bad_input, id_, "this plugin is not a model: it offers no " HR_MODEL_TORCH);
   if (predictor_ != nullptr && predictor_->predict == nullptr) predictor_ = nullptr;
   capabilities_ = api_->capabilities;
+  recompute_kinds_ = library.recompute_kinds();
   const NativeOptions native(to_option_table(api_->options, id_), options);
   std::vector<hr_field> native_fields;
   std::vector<std::vector<hr_channel>> native_channels(fields_.size());
@@ -210,7 +211,7 @@ void Model::to(at::Device device, at::ScalarType dtype) {
 
 hr_call Model::call_of(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys) const {
   const at::Device device = parameters_.empty() ? at::Device(at::kCPU) : parameters_.front().tensor->device();
-  hr_call native{sizeof(hr_call), mode, step, sample_keys.size(), sample_keys.data(), kDLCPU, 0, nullptr};
+  hr_call native{sizeof(hr_call), mode, step, sample_keys.size(), sample_keys.data(), kDLCPU, 0, nullptr, recomputed_};
   if (device.is_cuda()) {
     native.device_type = kDLCUDA;
     native.device_id = device.index();
@@ -255,9 +256,11 @@ std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> s
   if (found == outputs_.end())
     refuse_result(id_, "it offers " HR_PREDICT " and has no output with the role prediction");
   const at::Tensor& prediction = outputs[static_cast<std::size_t>(found - outputs_.begin())];
-  if (!prediction.defined() || prediction.dim() != 3 || prediction.size(1) < 1 ||
+  if (!prediction.defined() || (prediction.dim() != 3 && prediction.dim() != 5) || prediction.size(1) < 1 ||
       prediction.size(0) != static_cast<int64_t>(sample_keys.size())) {
-    refuse_result(id_, "the output '" + found->name + "' of a prediction is not [samples, steps, channels]");
+    refuse_result(id_, "the output '" + found->name +
+                           "' of a prediction is not [samples, steps, channels], nor pictures [samples, steps, "
+                           "colours, height, width]");
   }
   return outputs;
 }
@@ -281,6 +284,15 @@ void Model::require_contract(const StepResult& result) const {
   if (!result.metrics.defined() || result.metrics.sizes() != at::IntArrayRef({rows, 2}) ||
       result.metrics.scalar_type() != at::kDouble) {
     refuse_result(id_, "metrics is not a float64 tensor of shape [" + std::to_string(rows) + ", 2]");
+  }
+}
+
+void Model::recompute(std::span<const std::string> kinds) {
+  recomputed_ = 0;
+  for (const std::string& kind : kinds) {
+    const auto found = std::ranges::find(recompute_kinds_, kind);
+    if (found == recompute_kinds_.end()) throw Error(Exit::bug, id_, "it cannot recompute '" + kind + "'");
+    recomputed_ |= uint64_t{1} << (found - recompute_kinds_.begin());
   }
 }
 

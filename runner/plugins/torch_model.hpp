@@ -73,10 +73,16 @@ class Model {
 
   // headroom.predict/1. NULL: the plugin has no such side, and predict() may not be called.
   const hr_predict* predictor() const { return predictor_; }
-  // Outputs from inputs alone, undefined where they need a target; the first prediction is [samples, K, channels].
+  // Outputs from inputs alone, undefined where they need a target; the first prediction is [samples, K, channels]
+  // or [samples, K, colours, height, width].
   // Error(plugin) otherwise, and as step().
   std::vector<at::Tensor> predict(int64_t step, std::span<const uint64_t> sample_keys,
                                   std::span<const at::Tensor> batch);
+
+  const std::vector<std::string>& recompute_kinds() const { return recompute_kinds_; }
+  // Kinds of calls whose intermediate results are computed again in backward, from the next step on, instead of being
+  // kept; each must be one of recompute_kinds().
+  void recompute(std::span<const std::string> kinds);
 
   // headroom.gc/1: the plugin gives back what it can do without; the bytes it says. 0 without the interface.
   int64_t trim(int level);
@@ -97,6 +103,8 @@ class Model {
   const hr_predict* predictor_ = nullptr;
   hr_model* handle_ = nullptr;
   uint32_t capabilities_ = 0;
+  std::vector<std::string> recompute_kinds_;
+  uint64_t recomputed_ = 0;  // bit i: recompute_kinds_[i]
   std::vector<Field> fields_;
   std::vector<Parameter> parameters_;
   std::vector<OutputInfo> outputs_;

@@ -27,6 +27,7 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
       memory_(memory),
       normalizer_(std::move(normalizer)),
       train_loader_(setup.source, setup.splits.train, setup.left_to_apply(normalizer_), setup.loader_options(true)),
+      recompute_(*setup.model, experiment_.memory.recompute),
       retry_(setup.micro_batch(), setup.device, setup.advice(),
              [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
       eval_retry_(setup.micro_batch(), setup.device, setup.advice(),
@@ -60,6 +61,10 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
 }
 
 void TrainingLoop::register_rungs() {
+  retry_.when_smallest([this] {
+    const std::string kind = recompute_.add();
+    return kind.empty() ? kind : "\"" + kind + "\" is computed again in backward from here on (memory.recompute)";
+  });
   if (setup_.micro_batch().adapts()) {
     smaller_batches_ = add_rung({.name = "smaller micro-batches",
                                  .order = 400,
@@ -78,6 +83,7 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   bad_before_ = position_.bad_samples;
   retry_.micro_batch().restore(position_.micro_batch);
   eval_retry_.micro_batch().restore(position_.eval_micro_batch);
+  recompute_.restore(position_.recompute);
   log_.event("resume", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"differences", differences}});
   log_.say("resumed at step " + std::to_string(position_.step) +
            (differences.empty() ? ", bit-equal to an undisturbed run" : ""));
@@ -93,6 +99,7 @@ void TrainingLoop::begin_with(const PlannedStart& planned) {
   predicted_peak_bytes_ = planned.predicted_peak_bytes;
   retry_.micro_batch().restore(planned.micro_batch);
   eval_retry_.micro_batch().restore(planned.micro_batch);
+  recompute_.restore(planned.recompute);
 }
 
 LoaderTimes TrainingLoop::loader_times() const {
@@ -322,6 +329,7 @@ void TrainingLoop::save(bool is_best) {
   memory_.note(Phase::checkpoint);
   position_.micro_batch = retry_.size();
   position_.eval_micro_batch = eval_retry_.size();
+  position_.recompute = recompute_.kinds();
   with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(), [&] {
     save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, log_.lengths(),
                is_best);

@@ -10,6 +10,7 @@
 #include "record/run_log.hpp"
 #include "train/evaluate.hpp"
 #include "train/gc_points.hpp"
+#include "train/recompute.hpp"
 #include "train/run_memory.hpp"
 #include "train/schedule.hpp"
 #include "train/state.hpp"
@@ -25,7 +26,7 @@ class TrainingLoop {
 
   void resume(const LoadedCheckpoint& checkpoint);
   void stop_after(int64_t epochs) { until_epoch_ = epochs; }  // run() returns resumable then; 0: never
-  void begin_with(const PlannedStart& planned);               // a new run, with the micro-batch of its plan
+  void begin_with(const PlannedStart& planned);               // a new run, as its plan says
   Exit run();
 
   const Position& position() const { return position_; }
@@ -67,6 +68,7 @@ class TrainingLoop {
   Loader train_loader_;
   std::unique_ptr<Loader> val_loader_;
   std::optional<Examples> examples_;  // where there is a val_loader_
+  Recompute recompute_;
   Retry retry_, eval_retry_;
   Window window_;
   Optimizer optimizer_;

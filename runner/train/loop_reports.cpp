@@ -54,18 +54,23 @@ std::string TrainingLoop::memory_summary() const {
   const RetryCounts &train = retry_.counts(), &eval = eval_retry_.counts();
   return memory_.summary() + "; " + gc_points_.summary() +
          "; out of memory: " + std::to_string(train.repeated + eval.repeated) + " repeated, " +
-         std::to_string(train.halved + eval.halved) + " halved, micro-batch " + std::to_string(retry_.size());
+         std::to_string(train.halved + eval.halved) + " halved, micro-batch " + std::to_string(retry_.size()) +
+         recompute_text(recompute_.kinds());
 }
 
 nlohmann::json TrainingLoop::memory_json() const {
   const auto counts = [](const Retry& retry) {
     const RetryCounts& c = retry.counts();
-    return nlohmann::json{
-        {"micro_batch", retry.size()}, {"repeated", c.repeated}, {"halved", c.halved}, {"grown", c.grown}};
+    return nlohmann::json{{"micro_batch", retry.size()},
+                          {"repeated", c.repeated},
+                          {"halved", c.halved},
+                          {"grown", c.grown},
+                          {"recomputed", c.recomputed}};
   };
   nlohmann::json json = memory_.json();
   if (predicted_peak_bytes_) json["predicted_peak_bytes"] = *predicted_peak_bytes_;
   json.update({{"retries", {{"train", counts(retry_)}, {"eval", counts(eval_retry_)}}},
+               {"recompute", recompute_.kinds()},
                {"gc_points", gc_points_.json()},
                {"step", step_meter_.json()}});
   return json;

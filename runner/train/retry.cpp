@@ -13,9 +13,15 @@ void Retry::after(const Shortage& shortage) {
     report_(shortage, freed + "repeated as it was");
     return;
   }
-  if (!micro_batch_.halve()) advice_.give_up(shortage);
-  ++counts_.halved;
-  report_(shortage, freed + "micro-batch " + std::to_string(size()) + " from here on");
+  if (micro_batch_.halve()) {
+    ++counts_.halved;
+    report_(shortage, freed + "micro-batch " + std::to_string(size()) + " from here on");
+    return;
+  }
+  const std::string less = keep_less_ ? keep_less_() : "";
+  if (less.empty()) advice_.give_up(shortage);
+  ++counts_.recomputed;
+  report_(shortage, freed + less);
 }
 
 void Retry::succeeded() {

@@ -1,5 +1,5 @@
 // After running out of memory: give back what is free and repeat exactly what failed; the second time in smaller
-// pieces; and where nothing smaller exists, end the run (docs/memory.md).
+// pieces; where nothing smaller exists, keeping less for backward; and then end the run (docs/memory.md).
 #pragma once
 
 #include <c10/core/Device.h>
@@ -17,6 +17,7 @@ struct RetryCounts {
   int64_t repeated = 0;  // at the same split: bit-equal
   int64_t halved = 0;    // at half of it: equal up to rounding
   int64_t grown = 0;
+  int64_t recomputed = 0;  // kinds of calls that are computed again since: bit-equal
 };
 
 // [compute]
@@ -26,6 +27,9 @@ class Retry {
   // `report` hears of every shortage that was survived.
   Retry(MicroBatch micro_batch, c10::Device device, Advice advice, Report report)
       : micro_batch_(micro_batch), device_(device), advice_(std::move(advice)), report_(std::move(report)) {}
+
+  // Where no smaller micro-batch exists: `keep_less` makes the next step need less and says how, or "" if it cannot.
+  void when_smallest(std::function<std::string()> keep_less) { keep_less_ = std::move(keep_less); }
 
   MicroBatch& micro_batch() { return micro_batch_; }
   int64_t size() const { return micro_batch_.size(); }
@@ -43,6 +47,7 @@ class Retry {
   c10::Device device_;
   Advice advice_;
   Report report_;
+  std::function<std::string()> keep_less_;
   RetryCounts counts_;
   int64_t in_a_row_ = 0;
 };

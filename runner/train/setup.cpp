@@ -10,6 +10,7 @@
 #include "data/normalized_copies.hpp"
 #include "memory/cores.hpp"
 #include "plugins/library.hpp"
+#include "train/recompute.hpp"
 #include "train/retry.hpp"
 #include "train/threads.hpp"
 
@@ -280,6 +281,7 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
     check_rung_options(setup.model_table, *experiment.rescue, "model.options", model);
     check_rung_options(setup.data_table, *experiment.rescue, "data.options", source);
   }
+  check_recompute(experiment.memory.recompute, model_library);
   setup.model_library = model_library;
   setup.source_library = source_library;
 

@@ -103,6 +103,7 @@ nlohmann::json position_json(const Position& p) {
           {"stopped_early", p.stopped_early},
           {"micro_batch", p.micro_batch},
           {"eval_micro_batch", p.eval_micro_batch},
+          {"recompute", p.recompute},
           {"values", values_json(p.measured.values)},
           {"channels", p.measured.channels}};
 }
@@ -123,6 +124,7 @@ Position position_from(const nlohmann::json& json, int64_t step) {
   json.at("stopped_early").get_to(p.stopped_early);
   json.at("micro_batch").get_to(p.micro_batch);
   json.at("eval_micro_batch").get_to(p.eval_micro_batch);
+  p.recompute = json.value("recompute", std::vector<std::string>());
   json.at("values").get_to(p.measured.values);
   p.measured.channels = json.value("channels", nlohmann::json::object());
   return p;

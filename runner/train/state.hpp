@@ -27,6 +27,7 @@ struct Position {
   double train_seconds = 0.0;
   bool stopped_early = false;
   int64_t micro_batch = 0, eval_micro_batch = 0;  // in use
+  std::vector<std::string> recompute;             // kinds, in use
   Measured measured;                              // of the last finished epoch
 };
 

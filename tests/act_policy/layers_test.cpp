@@ -11,8 +11,8 @@ namespace headroom {
 namespace {
 
 constexpr uint64_t kKeys[] = {11, 12, 13};
-const hr_call kEvaluation{sizeof(hr_call), HR_EVAL, 0, 3, kKeys, kDLCPU, 0, nullptr};
-const hr_call kTraining{sizeof(hr_call), HR_TRAIN, 0, 3, kKeys, kDLCPU, 0, nullptr};
+const hr_call kEvaluation{sizeof(hr_call), HR_EVAL, 0, 3, kKeys, kDLCPU, 0, nullptr, 0};
+const hr_call kTraining{sizeof(hr_call), HR_TRAIN, 0, 3, kKeys, kDLCPU, 0, nullptr, 0};
 const sdk::Call evaluation(&kEvaluation), training(&kTraining);
 const Dropout off(evaluation, 0.0, 1), on(training, 0.1, 1);
 

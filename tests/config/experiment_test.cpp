@@ -93,6 +93,7 @@ wait = "10 min"
 empty_cache_every = 3
 empty_cache_every_eval = 4
 gc_every = 25
+recompute = ["attention", "mlp"]
 log_every = 9
 
 [record]
@@ -205,6 +206,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.memory.empty_cache_every, 3);
   EXPECT_EQ(e.memory.empty_cache_every_eval, 4);
   EXPECT_EQ(e.memory.gc_every, "25");
+  EXPECT_EQ(e.memory.recompute, (std::vector<std::string>{"attention", "mlp"}));
   EXPECT_EQ(e.memory.log_every, 9);
   EXPECT_EQ(e.record.events_to, "cat > /dev/null");
   EXPECT_EQ(e.init.from, "/weights");

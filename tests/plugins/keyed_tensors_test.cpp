@@ -14,7 +14,7 @@ struct Slice {
 
   Slice(int64_t first, int64_t count, hr_mode mode = HR_TRAIN) {
     for (int64_t i = first; i < first + count; ++i) keys.push_back(hr_sample_key(1, 0, 0, static_cast<uint64_t>(i)));
-    native = {sizeof(hr_call), mode, 0, keys.size(), keys.data(), kDLCPU, 0, nullptr};
+    native = {sizeof(hr_call), mode, 0, keys.size(), keys.data(), kDLCPU, 0, nullptr, 0};
   }
   Call call() const { return Call(&native); }
 };

@@ -104,5 +104,37 @@ TEST_F(WholeRun, RepeatsAFixedMicroBatchToo) {
   every_allocation({"train.micro_batch=3", "model.options.dropout=0.2", "train.precision=fp64"}, stride(203));
 }
 
+// A mistake of the trial model, for a scope.
+class Fault {
+ public:
+  explicit Fault(const char* fault) { setenv("HEADROOM_TEST_FAULT", fault, 1); }
+  ~Fault() { unsetenv("HEADROOM_TEST_FAULT"); }
+  Fault(const Fault&) = delete;
+  Fault& operator=(const Fault&) = delete;
+};
+
+TEST_F(WholeRun, KeepsLessForBackwardWhereNothingSmallerExists) {
+  const std::vector<std::string> words = {"train.micro_batch=4", "model.options.dropout=0.2"};
+  const Outcome whole = run(words, -1);
+  EXPECT_EQ(whole.summary["memory"]["recompute"], nlohmann::json::array());
+  const Fault fault("keep:2");
+  const Outcome outcome = run(words, -1);
+  EXPECT_EQ(outcome.weights, whole.weights);
+  EXPECT_EQ(outcome.optimizer, whole.optimizer);
+  EXPECT_EQ(outcome.summary["memory"]["recompute"], (nlohmann::json{"input", "hidden"}));
+  EXPECT_EQ(outcome.summary["memory"]["retries"]["train"]["repeated"], 1);
+  EXPECT_EQ(outcome.summary["memory"]["retries"]["train"]["recomputed"], 2);
+}
+
+TEST_F(WholeRun, RecomputesWhatTheFileSays) {
+  const std::vector<std::string> words = {"model.options.dropout=0.2"};
+  const Outcome whole = run(words, -1);
+  const Fault fault("keep:0");
+  const Outcome outcome = run({"model.options.dropout=0.2", "memory.recompute=[\"hidden\"]"}, -1);
+  EXPECT_EQ(outcome.weights, whole.weights);
+  EXPECT_EQ(outcome.summary["memory"]["recompute"], nlohmann::json{"hidden"});
+  EXPECT_EQ(outcome.summary["memory"]["retries"]["train"]["repeated"], 0);
+}
+
 }  // namespace
 }  // namespace headroom

@@ -16,8 +16,10 @@ namespace headroom::sdk {
 // Borrowed for the step.
 class Call {
  public:
-  explicit Call(const hr_call* call, bool wants_outputs = true, bool wants_metrics = true)
-      : call_(call), wants_outputs_(wants_outputs), wants_metrics_(wants_metrics) {}
+  // `recompute_kinds`: as in hr_model_torch.
+  explicit Call(const hr_call* call, bool wants_outputs = true, bool wants_metrics = true,
+                const char* const* recompute_kinds = nullptr)
+      : call_(call), wants_outputs_(wants_outputs), wants_metrics_(wants_metrics), recompute_kinds_(recompute_kinds) {}
 
   bool training() const { return call_->mode == HR_TRAIN; }
   int64_t step() const { return call_->step; }  // optimizer steps done so far
@@ -31,9 +33,39 @@ class Call {
   bool wants_outputs() const { return wants_outputs_; }
   bool wants_metrics() const { return wants_metrics_; }
 
+  // Whether calls of that kind are to be computed again in backward; checkpoint() asks (recompute.hpp).
+  bool recomputes(std::string_view kind) const {
+    for (uint64_t i = 0; recompute_kinds_ != nullptr && recompute_kinds_[i] != nullptr; ++i) {
+      if (recompute_kinds_[i] == kind) return HR_HAS(call_, recompute) && (call_->recompute >> i & 1) != 0;
+    }
+    throw Error(HR_INTERNAL, "the model does not name '" + std::string(kind) + "' among its recompute_kinds");
+  }
+
  private:
+  friend class KeptCall;
   const hr_call* call_;
   bool wants_outputs_, wants_metrics_;
+  const char* const* recompute_kinds_;
+};
+
+// A Call that outlives its step: what is drawn from sample keys in backward is what was drawn in forward.
+class KeptCall {
+ public:
+  explicit KeptCall(const Call& call)
+      : native_(*call.call_), keys_(native_.sample_key, native_.sample_key + native_.count), kept_(call) {
+    native_.sample_key = keys_.data();
+    native_.recompute = 0;  // one level is enough
+    native_.struct_size = sizeof native_;
+    kept_.call_ = &native_;
+  }
+  KeptCall(const KeptCall&) = delete;
+  KeptCall& operator=(const KeptCall&) = delete;
+  const Call& operator*() const { return kept_; }
+
+ private:
+  hr_call native_;
+  std::vector<uint64_t> keys_;
+  Call kept_;
 };
 
 // The batch's tensors by the name of their field: [count, field.shape...]. They must not be written to.

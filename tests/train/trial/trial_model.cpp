@@ -1,8 +1,8 @@
 // A model for tests of the loop: a small network with dropout at two sites, a loss over valid steps only, a buffer and
 // state beside its tensors. Options turn it into the mistakes the tests must notice. HEADROOM_TEST_PAUSE =
 // "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it. HEADROOM_TEST_FAULT
-// = "KIND:STEP:SAMPLES" is a mistake from that training step on: "crash", "hoard" (memory without end) or "short" (no
-// memory for more than SAMPLES at once).
+// = "KIND:STEP:SAMPLES" is a mistake from that training step on: "crash", "hoard" (memory without end), "short" (no
+// memory for more than SAMPLES at once) or "keep" (no memory until the hidden layer is computed again in backward).
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -25,6 +25,7 @@ using namespace headroom::sdk;
 class TrialModel : public torch::nn::Module {
  public:
   static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_RNG_KEYED;
+  static constexpr auto recompute_kinds = recomputes("input", "hidden");
 
   static OptionList options() {
     return {opt_i64("hidden").def(8).min(1).help("width"),
@@ -67,8 +68,16 @@ class TrialModel : public torch::nn::Module {
   StepOutput step(const Call& call, const Batch& batch) {
     pause_when_asked(call);
     fail_when_asked(call);
-    const at::Tensor x = drop(call, "input"_site, batch.at("x"));
-    const at::Tensor hidden = drop(call, "hidden"_site, torch::tanh(hidden_->forward(x)));
+    const at::Tensor x = checkpoint(
+        call, "input",
+        [this](const Call& same, TensorSpan inputs, TensorSpan) { return drop(same, "input"_site, inputs[0]); },
+        {batch.at("x")}, {});
+    const at::Tensor hidden =
+        checkpoint(call, "hidden",
+                   [this](const Call& same, TensorSpan inputs, TensorSpan params) {
+                     return drop(same, "hidden"_site, torch::tanh(torch::linear(inputs[0], params[0], params[1])));
+                   },
+                   {x}, {hidden_->weight, hidden_->bias});
     const at::Tensor prediction = head_->forward(hidden).squeeze(-1);
     const at::Tensor valid = batch.at("valid").ne(0), error = torch::where(valid, prediction - batch.at("y"), 0.0);
     const at::Tensor count = valid.sum().to(torch::kDouble);
@@ -115,6 +124,8 @@ class TrialModel : public torch::nn::Module {
     if (fault_.empty() || !call.training() || static_cast<long long>(call.step()) < fault_step_) return;
     if (fault_ == "crash") crash();
     if (fault_ == "short" && static_cast<long long>(call.count()) > fault_samples_)
+      TORCH_CHECK_WITH(OutOfMemoryError, false, "not enough memory: you tried to allocate 7 bytes");
+    if (fault_ == "keep" && !call.recomputes("hidden"))
       TORCH_CHECK_WITH(OutOfMemoryError, false, "not enough memory: you tried to allocate 7 bytes");
     while (fault_ == "hoard") {
       hoard_.push_back(torch::ones({1 << 18}));

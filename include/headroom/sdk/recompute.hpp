@@ -1,0 +1,156 @@
+// Recomputation (activation checkpointing; Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"): what a
+// part of a network keeps for backward is thrown away after forward and computed again when backward comes to it.
+// LibTorch has nothing like torch.utils.checkpoint. Needs LibTorch.
+//
+//   static constexpr auto recompute_kinds = recomputes("attention", "mlp");   // in the model class, best bargain first
+//   ...
+//   x = checkpoint(call, "mlp", [this](const Call& call, TensorSpan inputs, TensorSpan params) {
+//         return dropout(call, "mlp"_site, at::linear(inputs[0], params[0], params[1]), 0.1);
+//       }, {x}, {weight, bias});
+//
+// The function must compute from its arguments alone: every tensor that takes a gradient is an input or among
+// `params`, used through the spans it is given. It runs a second time, on the same thread, when step() has long
+// returned: what it captures must live as long as the model. What it draws from `call` comes out the same both times;
+// LibTorch's own generator does not. Autocast is as it was. First order only: no gradient of a gradient.
+#pragma once
+
+#include <ATen/autocast_mode.h>
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+#include <torch/torch.h>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "headroom/sdk/call.hpp"
+
+namespace headroom::sdk {
+
+using TensorSpan = std::span<const at::Tensor>;
+
+// The names of a model's kinds of recomputed calls, as its static member `recompute_kinds`.
+template <class... Names>
+constexpr std::array<const char*, sizeof...(Names) + 1> recomputes(Names... names) {
+  static_assert(sizeof...(Names) <= 64);
+  return {names..., nullptr};
+}
+
+namespace detail {
+
+using Recomputable = std::function<at::Tensor(const Call& call, TensorSpan inputs, TensorSpan params)>;
+
+// Autocast of the CPU, in a state of its own for a scope.
+class AutocastScope {
+ public:
+  struct State {
+    bool enabled = at::autocast::is_autocast_enabled(at::kCPU);
+    at::ScalarType dtype = at::autocast::get_autocast_dtype(at::kCPU);
+  };
+  explicit AutocastScope(const State& state) { set(state); }
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+  ~AutocastScope() { set(before_); }
+
+ private:
+  static void set(const State& state) {
+    at::autocast::set_autocast_enabled(at::kCPU, state.enabled);
+    at::autocast::set_autocast_dtype(at::kCPU, state.dtype);
+  }
+  State before_;
+};
+
+struct RecomputedCall : torch::CustomClassHolder {
+  RecomputedCall(const Call& given, std::string_view name, Recomputable body, size_t inputs)
+      : call(given), kind(name), function(std::move(body)), input_count(inputs) {}
+
+  at::Tensor run(TensorSpan tensors) const {
+    return function(*call, tensors.first(input_count), tensors.subspan(input_count));
+  }
+
+  KeptCall call;
+  std::string kind;
+  Recomputable function;
+  size_t input_count;
+  AutocastScope::State autocast;
+};
+
+// What takes a gradient and was not handed over would lose it without a word.
+inline void require_all_handed_over(const std::string& kind, const at::Tensor& output, TensorSpan leaves) {
+  std::unordered_set<const torch::autograd::Node*> seen;
+  std::vector<const torch::autograd::Node*> open{output.grad_fn().get()};
+  while (!open.empty()) {
+    const torch::autograd::Node* node = open.back();
+    open.pop_back();
+    if (node == nullptr || !seen.insert(node).second) continue;
+    for (const torch::autograd::Edge& edge : node->next_edges()) open.push_back(edge.function.get());
+    const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(node);
+    if (leaf == nullptr || std::ranges::any_of(leaves, [&](const at::Tensor& t) { return t.is_same(leaf->variable); }))
+      continue;
+    throw Error(HR_INTERNAL, "checkpoint() of the kind '" + kind + "' uses a tensor of shape " +
+                                 c10::str(leaf->variable.sizes()) +
+                                 " that takes a gradient and is neither among its inputs nor its params");
+  }
+}
+
+class Recomputation : public torch::autograd::Function<Recomputation> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const c10::intrusive_ptr<RecomputedCall>& call,
+                            at::TensorList tensors) {
+    context->saved_data["call"] = at::IValue::make_capsule(call);
+    context->save_for_backward(tensors.vec());
+    return call->run({tensors.data(), tensors.size()});
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto call = c10::static_intrusive_pointer_cast<RecomputedCall>(context->saved_data["call"].toCapsule());
+    std::vector<at::Tensor> leaves, wanted;
+    for (const at::Tensor& saved : context->get_saved_variables()) {
+      leaves.push_back(saved.detach().requires_grad_(saved.requires_grad()));
+      if (saved.requires_grad()) wanted.push_back(leaves.back());
+    }
+    torch::autograd::variable_list found = gradients_of(*call, leaves, wanted, gradients.front());
+    torch::autograd::variable_list result(1 + leaves.size());  // none for `call`
+    for (size_t i = 0, next = 0; i < leaves.size(); ++i) {
+      if (leaves[i].requires_grad()) result[1 + i] = std::move(found[next++]);
+    }
+    return result;
+  }
+
+ private:
+  static torch::autograd::variable_list gradients_of(const RecomputedCall& call, TensorSpan leaves,
+                                                     const std::vector<at::Tensor>& wanted,
+                                                     const at::Tensor& gradient) {
+    const at::AutoGradMode with_graph(true);
+    at::Tensor output;
+    {
+      const AutocastScope as_in_forward(call.autocast);
+      output = call.run(leaves);
+    }
+    if (!output.requires_grad()) return torch::autograd::variable_list(wanted.size());
+    require_all_handed_over(call.kind, output, leaves);
+    return torch::autograd::grad({output}, wanted, {gradient}, /*retain_graph=*/false, /*create_graph=*/false,
+                                 /*allow_unused=*/true);
+  }
+};
+
+}  // namespace detail
+
+// function(call, inputs, params); while training, where memory.recompute asks for `kind`, only `inputs` and `params`
+// are kept for backward. Throws in backward Error(HR_INTERNAL) when the function used what it was not given.
+inline at::Tensor checkpoint(const Call& call, std::string_view kind, detail::Recomputable function,
+                             std::vector<at::Tensor> inputs, std::vector<at::Tensor> params) {
+  if (!call.recomputes(kind) || !at::GradMode::is_enabled()) return function(call, inputs, params);
+  const size_t count = inputs.size();
+  std::vector<at::Tensor> tensors = std::move(inputs);
+  tensors.insert(tensors.end(), params.begin(), params.end());
+  return detail::Recomputation::apply(
+      c10::make_intrusive<detail::RecomputedCall>(call, kind, std::move(function), count), at::TensorList(tensors));
+}
+
+}  // namespace headroom::sdk
