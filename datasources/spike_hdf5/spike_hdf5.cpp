@@ -57,8 +57,30 @@ void SpikeSource::add_sequence(Selection::Split& split, const Place& place) {
   const Facts facts = open_sequence(host_, place, selection_.wanted)->facts();
   require_usable(facts, place.file);
   require_alike(facts, place.file);
+  require_one_size(facts, place.file);
   split.sequences.push_back({place, facts});
   split.first_sample.push_back(split.first_sample.back() + selection_.clips_of(facts));
+}
+
+void SpikeSource::require_one_size(const Facts& facts, const std::filesystem::path& file) const {
+  if (selection_.crop_size > 0 || selection_.splits.front().sequences.empty()) return;
+  const auto& [place, first] = selection_.splits.front().sequences.front();
+  if (facts.frame == first.frame) return;
+  bad_data(file, "its frames are " + shown(facts.frame) + ", " + shown(first.frame) + " in " + place.file.string() +
+                     "; all must have one size: set crop_size to cut parts of one size out");
+}
+
+RecordedSequence SpikeSource::open_recording(const std::filesystem::path& path) const {
+  const std::vector<SplitPlaces> splits = find_sequences(host_, layout_of(host_, "auto", path), path);
+  if (splits.size() != 1 || splits.front().sequences.size() != 1)
+    bad_data(path, "it has several sequences; give the path of one of them");
+  const Place& place = splits.front().sequences.front();
+  Wanted wanted = selection_.wanted;
+  const std::vector<sdk::Entry> datasets = host_.list_arrays(place.file);
+  wanted.sharp = std::ranges::find(datasets, "sharp", &sdk::Entry::name) != datasets.end();
+  auto sequence = open_sequence(host_, place, wanted);
+  require_alike(sequence->facts(), place.file);
+  return RecordedSequence(host_, std::move(sequence), wanted, selection_);
 }
 
 void SpikeSource::require_usable(const Facts& facts, const std::filesystem::path& file) const {
@@ -89,10 +111,6 @@ void SpikeSource::require_alike(const Facts& facts, const std::filesystem::path&
   if (facts.bins != first.bins) {
     bad_data(file, "voxel has " + std::to_string(facts.bins) + " bins, " + std::to_string(first.bins) + other +
                        "; all must have as many");
-  }
-  if (selection_.crop_size == 0 && facts.frame != first.frame) {
-    bad_data(file, "its frames are " + shown(facts.frame) + ", " + shown(first.frame) + other +
-                       "; all must have one size: set crop_size to cut parts of one size out");
   }
 }
 

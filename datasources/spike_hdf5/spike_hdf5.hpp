@@ -10,6 +10,7 @@
 
 #include "headroom/datasource.hpp"
 #include "reader.hpp"
+#include "recorded_sequence.hpp"
 
 namespace spike_hdf5 {
 
@@ -29,6 +30,9 @@ class SpikeSource {
 
   Reader make_reader() const { return Reader(host_, selection_); }
 
+  // HR_DATA_CORRUPT where it is not one sequence like those of the source; the sharp frames may be missing.
+  RecordedSequence open_recording(const std::filesystem::path& path) const;
+
   static sdk::OptionList synth_options();
   static void synthesise(const sdk::Host& host, const sdk::Options& options, const std::filesystem::path& folder);
 
@@ -36,6 +40,7 @@ class SpikeSource {
   void add_sequence(Selection::Split& split, const Place& place);
   void require_usable(const Facts& facts, const std::filesystem::path& file) const;
   void require_alike(const Facts& facts, const std::filesystem::path& file) const;
+  void require_one_size(const Facts& facts, const std::filesystem::path& file) const;
 
   sdk::Host host_;
   Selection selection_;
