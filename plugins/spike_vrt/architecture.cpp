@@ -11,6 +11,9 @@ std::string times(const std::vector<int64_t>& shape) {
   return '[' + text + ']';
 }
 
+// Of a frame's side: at an eighth of it lies one window, at 1/32 more than one pixel of the optical flow's pyramid.
+int64_t least_pixels(int64_t window) { return std::max<int64_t>(8 * window, 40); }
+
 Fusion fusion_of(const std::string& name) {
   if (name == "none") return Fusion::none;
   if (name == "concat") return Fusion::concat;
@@ -98,7 +101,7 @@ Tiles tiles_of(const Options& options, const VrtShape& shape) {
             " and " + std::to_string(overlap.size()) + " numbers");
   }
   tiles = {true, tile[0], tile[1], overlap[0], overlap[1]};
-  const int64_t columns = shape.window[2], least = 8 * std::max(shape.window[1], columns);
+  const int64_t columns = shape.window[2], least = std::max(least_pixels(shape.window[1]), least_pixels(columns));
   if (tiles.pixels != 0 && (tiles.pixels % columns != 0 || tiles.pixels % 8 != 0 || tiles.pixels < least)) {
     invalid("model.options.tile: tiles of " + std::to_string(tiles.pixels) +
             " pixels; they must be a multiple of 8 and of " + std::to_string(columns) + ", the window, and at least " +
@@ -189,9 +192,8 @@ Architecture Architecture::read(const Options& options, const Fields& fields) {
   to.tiles = tiles_of(options, shape);
 
   const Field& blur = clip_field(fields, "blur", 3);
-  if (fields.find("sharp") != nullptr && clip_field(fields, "sharp", 3).shape != blur.shape) {
-    invalid("the field 'sharp' is " + times(fields.at("sharp").shape) + " and 'blur' " + times(blur.shape) +
-            ": they must be alike");
+  if (const Field& sharp = clip_field(fields, "sharp", 3); sharp.shape != blur.shape) {
+    invalid("the field 'sharp' is " + times(sharp.shape) + " and 'blur' " + times(blur.shape) + ": they must be alike");
   }
   if (to.fusion != Fusion::none) to.bins = bins_of(fields, blur, fusion, options.i64("voxel_bins"));
   if (to.fusion == Fusion::concat) shape.in_channels += to.bins;
@@ -203,10 +205,12 @@ void Architecture::require_size(int64_t frames, int64_t rows, int64_t columns) c
   const std::string size = std::to_string(rows) + " x " + std::to_string(columns);
   if (rows % 8 != 0 || columns % 8 != 0)
     invalid("frames of " + size + " pixels: both must be multiples of 8; set data.options.crop_size to one");
-  if (rows / 8 < network.window[1] || columns / 8 < network.window[2]) {
+  const int64_t high = least_pixels(network.window[1]), wide = least_pixels(network.window[2]);
+  if (rows < high || columns < wide) {
     invalid("frames of " + size + " pixels are too small: an eighth of them must hold a window of " +
-            std::to_string(network.window[1]) + " x " + std::to_string(network.window[2]) + ", so at least " +
-            std::to_string(8 * network.window[1]) + " x " + std::to_string(8 * network.window[2]));
+            std::to_string(network.window[1]) + " x " + std::to_string(network.window[2]) +
+            ", and the optical flow needs more than 32, so at least " + std::to_string(high) + " x " +
+            std::to_string(wide));
   }
   if (frames <= network.neighbours()) {
     invalid("clips of " + std::to_string(frames) + " frames: with pa_frames = " + std::to_string(network.pa_frames) +

@@ -42,7 +42,7 @@ class SpikeVrt {
   sdk::StepOutput step(const sdk::Call& call, const sdk::Batch& batch) {
     const at::Tensor blurry = colours(batch.at("blur")), clip = clip_of(batch, blurry);
     const at::Tensor deblurred = call.training() ? trained(call, clip) : restored(call, clip, architecture_.tiles);
-    return scored(call, deblurred, batch["sharp"], blurry);
+    return scored(call, deblurred, colours(batch.at("sharp")), blurry);
   }
 
   // headroom.predict/1: whole frames, whatever the size of those in training.
@@ -83,19 +83,11 @@ class SpikeVrt {
                       : restore_padded(clip, {1, 8, 8}, whole);
   }
 
-  // Without a target nothing counts.
-  sdk::StepOutput scored(const sdk::Call& call, const at::Tensor& deblurred, const at::Tensor& target,
+  sdk::StepOutput scored(const sdk::Call& call, const at::Tensor& deblurred, const at::Tensor& sharp,
                          const at::Tensor& blurry) {
-    sdk::StepOutput result{.loss_sum = at::zeros({}, deblurred.options()), .weight = 0.0};
-    result.metrics = {{0.0, 0.0}, {0.0, 0.0}};
-    const at::Tensor sharp = target.defined() ? colours(target) : target;
+    sdk::StepOutput result{.loss_sum = charbonnier_sum(deblurred, sharp, architecture_.charbonnier_eps),
+                           .weight = static_cast<double>(call.count())};
     if (call.wants_outputs()) result.outputs = {deblurred, sharp, blurry};
-    if (!target.defined()) {
-      if (call.training()) sdk::invalid("the data source gives no field 'sharp', which training needs");
-      return result;
-    }
-    result.loss_sum = charbonnier_sum(deblurred, sharp, architecture_.charbonnier_eps);
-    result.weight = static_cast<double>(call.count());
     if (!call.wants_metrics()) return result;
     const at::NoGradGuard no_grad;
     const at::Tensor ours = as_stored(deblurred).flatten(0, 1), theirs = as_stored(sharp).flatten(0, 1);

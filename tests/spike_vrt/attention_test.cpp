@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kKeys[] = {11, 12};
 constexpr hr_call evaluation(uint64_t samples) {
-  return {sizeof(hr_call), HR_EVAL, 0, samples, kKeys, kDLCPU, 0, nullptr};
+  return {sizeof(hr_call), HR_EVAL, 0, samples, kKeys, kDLCPU, 0, nullptr, 0};
 }
 
 struct BlockCase {
@@ -35,7 +35,7 @@ TEST_P(SpikeVrtBlock, MatchesTheReference) {
   const at::Tensor x = leaf(golden.at(of.name + ".x"));
   const hr_call native = evaluation(static_cast<uint64_t>(x.size(0)));
   WindowTables tables;
-  const sdk::Call call(&native);
+  const sdk::Call call(&native, true, true, kRecomputed.data());
   expect_close(attention_branch(x, block.attention_parameters(), of.shape.attention, tables),
                golden.at(of.name + ".part1"), "attention branch");
   const at::Tensor y = block.forward({call, tables}, x, 1);

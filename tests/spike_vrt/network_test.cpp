@@ -8,8 +8,8 @@ namespace headroom {
 namespace {
 
 constexpr uint64_t kKeys[] = {11};
-const hr_call kEvaluation{sizeof(hr_call), HR_EVAL, 0, 1, kKeys, kDLCPU, 0, nullptr};
-const sdk::Call evaluation(&kEvaluation);
+const hr_call kEvaluation{sizeof(hr_call), HR_EVAL, 0, 1, kKeys, kDLCPU, 0, nullptr, 0};
+const sdk::Call evaluation(&kEvaluation, true, true, kRecomputed.data());
 
 VrtShape tiny() {
   VrtShape shape;
