@@ -3,8 +3,8 @@
 
     python3 bench/spike_cache/guides_table.py --python VENV/bin/python [--build build/release] [--full] [--svg memory.svg]
 
-Sequences of blurred and sharp frames and 32 voxel planes of float32, one frame a sample, in random order: three of four frames, 180 x 320
-(8.4 MiB each), with --full 720 x 1280 (133.6 MiB each, 1.6 GB in all; they must fit the page cache and memory twice). Caches that hold
+Sequences of blurred and sharp frames and 32 voxel planes of float32, one frame a sample, in random order: three of four frames, 184 x 320
+(8.5 MiB each), with --full 720 x 1280 (133.6 MiB each, 1.6 GB in all; they must fit the page cache and memory twice). Caches that hold
 none, half and all of them; each run is an epoch that fills the cache and five that are measured, and contenders take turns. Builds
 loader_bench and the datasource. VENV needs torch, numpy and h5py. Then the hit rates: see hit_rates.py, which it ends with.
 """
@@ -19,7 +19,7 @@ import hit_rates
 import sides
 from memory_curve import MIB, svg
 
-SEQUENCES, FRAMES, EPOCHS = 3, 4, 5
+SEQUENCES, FRAMES, EPOCHS = 3, 4, 5  # epochs measured
 ITEMS, SLACK_BYTES = SEQUENCES * FRAMES, MIB // 2
 
 
@@ -67,7 +67,7 @@ def main():
     words = parser.parse_args()
     words.build = os.path.abspath(words.build)
     subprocess.run(["ninja", "-C", words.build, "loader_bench", words.source], check=True, stdout=subprocess.DEVNULL)
-    height, width = (720, 1280) if words.full else (180, 320)
+    height, width = (720, 1280) if words.full else (184, 320)
     item_bytes = height * width * 4 * (3 + 3 + 32)
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as temporary:
         folder = os.path.join(words.folder or temporary, f"{height}x{width}")
