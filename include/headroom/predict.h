@@ -46,7 +46,8 @@ typedef struct hr_predict {
   /* Since 1.3. Of pictures: steps by which one question reaches into the one before; the answers are averaged there. Missing: 0. */
   uint64_t overlap;
   /* Since 1.3, of a source. [any] Fills `shape`, [ndim] of the source's field i, with what the recording gives, which then goes for the
-   * slots of read(): whole pictures where the source gives parts of them. Missing or NULL: as the source's fields. */
+   * slots of read(): whole pictures where the source gives parts of them; all 0 where the recording does not have the field, whose slot
+   * then is NULL. Missing or NULL: as the source's fields. */
   void (*shape)(const hr_recording* recording, uint32_t field, int64_t* shape) HR_NOEXCEPT;
 } hr_predict;
 

@@ -1,5 +1,7 @@
 #include "plugins/recording.hpp"
 
+#include <algorithm>
+
 #include "plugins/call.hpp"
 
 namespace headroom {
@@ -11,15 +13,18 @@ std::vector<Field> fields_of(const hr_predict& api, const hr_recording* recordin
   if (!HR_HAS(&api, shape) || api.shape == nullptr) return fields;
   for (size_t i = 0; i < fields.size(); ++i) {
     api.shape(recording, static_cast<uint32_t>(i), fields[i].shape.data());
-    for (const int64_t extent : fields[i].shape) {
-      if (extent < 1 || extent > INT32_MAX)
-        throw Error(Exit::plugin, source.id(), "a recording's field '" + fields[i].name + "' has no sound shape");
-    }
+    const auto in_range = [](int64_t extent) { return extent >= 1 && extent <= INT32_MAX; };
+    if (!is_missing(fields[i]) && !std::ranges::all_of(fields[i].shape, in_range))
+      throw Error(Exit::plugin, source.id(), "a recording's field '" + fields[i].name + "' has no sound shape");
   }
   return fields;
 }
 
 }  // namespace
+
+bool is_missing(const Field& field) {
+  return !field.shape.empty() && std::ranges::count(field.shape, 0) == static_cast<int64_t>(field.shape.size());
+}
 
 std::unique_ptr<Recording> Recording::open(const Library& library, std::shared_ptr<const Source> source,
                                            const std::filesystem::path& path) {

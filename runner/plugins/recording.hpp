@@ -9,6 +9,9 @@
 
 namespace headroom {
 
+// Whether a recording does not have this field of its source.
+bool is_missing(const Field& field);
+
 // Keeps its Source alive; closes itself.
 class Recording {
  public:

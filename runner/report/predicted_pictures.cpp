@@ -20,12 +20,23 @@ std::string decibels(double value) {
   return std::isfinite(value) ? amount_text(value, Quantity::number) + " dB" : "equal";
 }
 
-Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+Json json_number(const std::optional<double>& value) { return value && std::isfinite(*value) ? Json(*value) : Json(); }
+
+std::optional<double> mean_of(const std::vector<PictureStep>& steps, std::optional<double> PictureStep::*figure) {
+  double sum = 0;
+  for (const PictureStep& step : steps) {
+    if (!(step.*figure)) return std::nullopt;
+    sum += *(step.*figure);
+  }
+  return sum / static_cast<double>(steps.size());
+}
 
 std::string name_of(const std::string& path) { return std::filesystem::path(path).lexically_normal().filename(); }
 
 std::string tiles(const PredictedPictures& told) {
-  std::string html = tile("predicted", decibels(told.psnr_db()), "PSNR against the target, mean over the steps");
+  std::string html;
+  if (const auto known = told.psnr_db())
+    html += tile("predicted", decibels(*known), "PSNR against the target, mean over the steps");
   if (const auto before = told.before_psnr_db()) html += tile(told.before, decibels(*before), "before the model");
   html += tile("steps", amount_text(static_cast<double>(told.steps.size()), Quantity::count),
                "asked for " + amount_text(static_cast<double>(told.horizon), Quantity::count) + " at a time");
@@ -50,7 +61,7 @@ std::string chart(const PredictedPictures& told) {
   for (size_t i = 0; i < told.steps.size(); ++i) {
     const auto x = static_cast<double>(i);
     const PictureStep& step = told.steps[i];
-    if (std::isfinite(step.psnr_db)) predicted.add(x, Extremes::of(x, step.psnr_db));
+    if (step.psnr_db && std::isfinite(*step.psnr_db)) predicted.add(x, Extremes::of(x, *step.psnr_db));
     if (step.before_psnr_db && std::isfinite(*step.before_psnr_db))
       before.add(x, Extremes::of(x, *step.before_psnr_db));
   }
@@ -66,22 +77,14 @@ std::string chart(const PredictedPictures& told) {
 
 }  // namespace
 
-double PredictedPictures::psnr_db() const {
-  double sum = 0;
-  for (const PictureStep& step : steps) sum += step.psnr_db;
-  return sum / static_cast<double>(steps.size());
-}
+std::optional<double> PredictedPictures::psnr_db() const { return mean_of(steps, &PictureStep::psnr_db); }
 
-std::optional<double> PredictedPictures::before_psnr_db() const {
-  if (before.empty()) return std::nullopt;
-  double sum = 0;
-  for (const PictureStep& step : steps) sum += step.before_psnr_db.value_or(0);
-  return sum / static_cast<double>(steps.size());
-}
+std::optional<double> PredictedPictures::before_psnr_db() const { return mean_of(steps, &PictureStep::before_psnr_db); }
 
 std::string PredictedPictures::text() const {
-  std::string text = std::to_string(steps.size()) + " pictures, PSNR " + decibels(psnr_db());
-  if (const auto before_db = before_psnr_db()) text += ", of " + before + " " + decibels(*before_db);
+  std::string text = std::to_string(steps.size()) + " pictures";
+  if (const auto known = psnr_db()) text += ", PSNR " + decibels(*known);
+  if (const auto known = before_psnr_db()) text += ", of " + before + " " + decibels(*known);
   return text + "\n";
 }
 
@@ -89,13 +92,13 @@ Json PredictedPictures::json() const {
   Json list = Json::array();
   for (const PictureStep& step : steps) {
     Json known = {{"psnr_db", json_number(step.psnr_db)}};
-    if (step.before_psnr_db) known["before_psnr_db"] = json_number(*step.before_psnr_db);
+    if (step.before_psnr_db) known["before_psnr_db"] = json_number(step.before_psnr_db);
     list.push_back(std::move(known));
   }
   Json json = {{"run", run},         {"input", input}, {"checkpoint", checkpoint},         {"step", trained_steps},
                {"horizon", horizon}, {"steps", list},  {"psnr_db", json_number(psnr_db())}};
   if (const auto before_db = before_psnr_db())
-    json["before"] = {{"field", before}, {"psnr_db", json_number(*before_db)}};
+    json["before"] = {{"field", before}, {"psnr_db", json_number(before_db)}};
   return json;
 }
 

@@ -10,7 +10,8 @@
 namespace headroom {
 
 struct PictureStep {
-  double psnr_db = 0;  // of the prediction against the target, as 8-bit pictures; infinite where they are equal
+  // Of the prediction against the target, as 8-bit pictures; infinite where they are equal, none without a target.
+  std::optional<double> psnr_db;
   std::optional<double> before_psnr_db;  // of what there was before
 };
 
@@ -29,7 +30,7 @@ struct PredictedPictures {
   std::vector<ShownPicture> shown;
 
   // Means over the steps, of decibels.
-  double psnr_db() const;
+  std::optional<double> psnr_db() const;
   std::optional<double> before_psnr_db() const;
 
   std::string text() const;  // for terminals

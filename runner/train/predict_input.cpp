@@ -25,8 +25,12 @@ class RecordedSteps : public PredictInput {
   std::optional<Batch> read(uint64_t first) override {
     const uint64_t count = std::min(batch_size_, samples() - std::min(first, samples()));
     if (count == 0) return std::nullopt;
-    if (slot_ == nullptr)
-      slot_ = std::make_shared<Slot>(recording_->fields(), static_cast<int64_t>(std::min(batch_size_, samples())));
+    if (slot_ == nullptr) {
+      std::vector<bool> wanted;
+      for (const Field& field : recording_->fields()) wanted.push_back(!is_missing(field));
+      slot_ =
+          std::make_shared<Slot>(recording_->fields(), static_cast<int64_t>(std::min(batch_size_, samples())), wanted);
+    }
     Batch batch;
     batch.first = first;
     const auto begin = starts_.begin() + static_cast<std::ptrdiff_t>(first);

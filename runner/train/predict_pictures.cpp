@@ -26,12 +26,14 @@ std::optional<size_t> place_of(const std::vector<Field>& fields, const std::stri
   return static_cast<size_t>(found - fields.begin());
 }
 
-// Of another field of pictures as large as the target's: what there was before the model.
+// Of another field of pictures like the target's: what there was before the model.
 std::optional<size_t> before_place(const std::vector<Field>& fields, size_t target) {
+  const Field& wanted = fields[target];
   for (size_t i = 0; i < fields.size(); ++i) {
-    const DLDataType type = fields[i].dtype, wanted = fields[target].dtype;
-    if (i != target && fields[i].shape == fields[target].shape && type.code == wanted.code && type.bits == wanted.bits)
-      return i;
+    const Field& field = fields[i];
+    const bool same_type = field.dtype.code == wanted.dtype.code && field.dtype.bits == wanted.dtype.bits;
+    if (i == target || !same_type || field.shape.size() != 4 || (field.shape[1] != 1 && field.shape[1] != 3)) continue;
+    if (is_missing(wanted) || field.shape == wanted.shape) return i;
   }
   return std::nullopt;
 }
@@ -51,27 +53,25 @@ double psnr(const at::Tensor& pixels, const at::Tensor& target) {
 // Takes answers in the order of their starts, and gives every step's picture as soon as no other answer can reach it.
 class Frames {
  public:
-  Frames(const std::string& model, const std::vector<Field>& fields, size_t target, uint64_t steps,
+  // `horizon`: pictures of one answer.
+  Frames(const std::string& model, const std::vector<Field>& fields, size_t target, uint64_t horizon, uint64_t steps,
          const std::filesystem::path& folder)
-      : model_(model),
-        field_(fields[target]),
-        target_(target),
-        before_(before_place(fields, target)),
-        folder_(folder),
-        steps_(steps) {
+      : model_(model), before_(before_place(fields, target)), folder_(folder), steps_(steps) {
+    if (!is_missing(fields[target])) target_ = target;
     told.before = before_ ? fields[*before_].name : "";
-    told.horizon = static_cast<uint64_t>(field_.shape[0]);
+    told.horizon = horizon;
     const uint64_t shown = std::min(steps, most_shown);
     for (uint64_t i = 0; i < shown; ++i) shown_.push_back((2 * i + 1) * steps / (2 * shown));
   }
 
   // `prediction`: [horizon, colours, height, width] from `start` on; `fields`: of that sample alone.
   void take(uint64_t start, const at::Tensor& prediction, const std::vector<at::Tensor>& fields) {
-    const at::IntArrayRef wanted(field_.shape);
-    if (prediction.sizes() != wanted) {
+    const at::IntArrayRef sizes = prediction.sizes();
+    const bool pictures = sizes.size() == 4 && sizes[0] == static_cast<int64_t>(told.horizon);
+    if (!pictures || (target_ && sizes != fields[*target_][0].sizes())) {
       throw Error(Exit::plugin, model_,
-                  "its prediction has the shape " + c10::str(prediction.sizes()) + ", the field '" + field_.name +
-                      "' " + c10::str(wanted));
+                  "its prediction has the shape " + c10::str(sizes) + ", the target of it " +
+                      (target_ ? c10::str(fields[*target_][0].sizes()) : c10::str(told.horizon) + " pictures"));
     }
     finish(start);
     for (uint64_t ahead = 0; ahead < told.horizon && start + ahead < steps_; ++ahead) {
@@ -79,7 +79,7 @@ class Frames {
       const auto row = static_cast<int64_t>(ahead);
       const at::Tensor picture = prediction[row].to(at::kFloat);
       frame.sum = frame.answers++ == 0 ? picture.clone() : frame.sum + picture;
-      frame.target = pixels_of_field(fields[target_][0][row]);
+      if (target_) frame.target = pixels_of_field(fields[*target_][0][row]);
       if (before_) frame.before = pixels_of_field(fields[*before_][0][row]);
     }
   }
@@ -109,8 +109,8 @@ class Frames {
                                     static_cast<uint32_t>(pixels.size(1)), static_cast<uint32_t>(pixels.size(0)),
                                     static_cast<uint32_t>(pixels.size(2))));
     PictureStep& known = told.steps.emplace_back();
-    known.psnr_db = psnr(pixels, frame.target);
-    if (before_) known.before_psnr_db = psnr(frame.before, frame.target);
+    if (target_) known.psnr_db = psnr(pixels, frame.target);
+    if (target_ && before_) known.before_psnr_db = psnr(frame.before, frame.target);
     if (std::ranges::count(shown_, step) == 0) return;
     const auto shown = [](const at::Tensor& of) {
       const auto picture = of.defined() ? picture_of(of) : std::nullopt;
@@ -120,9 +120,7 @@ class Frames {
   }
 
   std::string model_;
-  Field field_;  // of the target
-  size_t target_;
-  std::optional<size_t> before_;
+  std::optional<size_t> target_, before_;  // among the fields, where there are any
   std::filesystem::path folder_;
   uint64_t steps_;
   std::vector<uint64_t> shown_;
@@ -148,9 +146,10 @@ std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::uniqu
   const size_t target = *place_of(fields, predictor.target_field);
   const auto output = static_cast<size_t>(std::ranges::find(setup.model->outputs(), HR_PREDICTION, &OutputInfo::role) -
                                           setup.model->outputs().begin());
-  Frames frames(setup.model->id(), fields, target, steps, folder);
+  const auto horizon = static_cast<uint64_t>(setup.source->fields()[target].shape[0]);
+  Frames frames(setup.model->id(), fields, target, horizon, steps, folder);
   const std::vector<uint64_t> starts =
-      question_starts(steps, frames.told.horizon, HR_HAS(&predictor, overlap) ? predictor.overlap : 0);
+      question_starts(steps, horizon, HR_HAS(&predictor, overlap) ? predictor.overlap : 0);
   const auto input = recorded_steps(setup, std::move(recording), normalizer, starts);
   Progress progress(terminal_of(2), /*log_every=*/1);
   progress.begin("predict", "clips", static_cast<int64_t>(starts.size()), 0);

@@ -1,0 +1,143 @@
+#include "spike_hdf5.hpp"
+
+namespace spike_hdf5 {
+
+namespace {
+
+constexpr uint64_t kStep = 8;  // networks halve frames three times
+
+std::string images_of(const Facts& facts) { return facts.float_images ? "float32" : "uint8"; }
+
+}  // namespace
+
+sdk::OptionList SpikeSource::options() {
+  using namespace sdk;
+  return {
+      opt_path("path").required().help("folder of sequences (or of train/, val/, test/), or one sequence's file"),
+      opt_i64("clip_length").def(6).min(1).max(1000).help("neighbouring frames of a sample"),
+      opt_i64("clip_stride").def(1).min(1).max(100000).help("frames from the start of a clip to that of the next"),
+      opt_i64("crop_size").def(0).min(0).max(65536).help("pixels, a multiple of 8; 0: whole frames"),
+      opt_bool("random_crop").def(true).help("in training, from anywhere in the frame; else from its middle"),
+      opt_bool("random_flip").def(true).help("in training, mirrored, flipped and transposed, each half of the time"),
+      opt_bool("use_voxel").def(true).help("false: frames only, there is no field voxel"),
+      opt_i64("num_bins").def(0).min(0).max(1024).help("bins of a voxel; 0: as many as the files have"),
+      opt_string("voxel_transform").def("log1p").choices({"log1p", "none"}).help("of the spike counts"),
+      opt_f64("voxel_mean").def(0.0).help("taken off the transformed counts"),
+      opt_f64("voxel_std").def(1.0).min(1e-6).help("the rest is divided by it"),
+  };
+}
+
+SpikeSource::SpikeSource(const sdk::Host& host, const sdk::Options& options) : host_(host) {
+  selection_.clip_length = static_cast<uint64_t>(options.i64("clip_length"));
+  selection_.clip_stride = static_cast<uint64_t>(options.i64("clip_stride"));
+  selection_.crop_size = static_cast<uint64_t>(options.i64("crop_size"));
+  selection_.random_crop = options.boolean("random_crop") && selection_.crop_size > 0;
+  selection_.random_flip = options.boolean("random_flip");
+  selection_.wanted = {true, options.boolean("use_voxel"), static_cast<uint64_t>(options.i64("num_bins"))};
+  selection_.transform =
+      VoxelTransform(options.string("voxel_transform") == "log1p", options.f64("voxel_mean"), options.f64("voxel_std"));
+  if (selection_.crop_size % kStep != 0) {
+    sdk::invalid("crop_size = " + std::to_string(selection_.crop_size) + " is no multiple of 8; set it to " +
+                 std::to_string(selection_.crop_size / kStep * kStep + kStep) + ", or to 0 for whole frames");
+  }
+
+  const std::filesystem::path path = options.path("path");
+  for (SplitPlaces& found : find_sequences(host, layout_of(host, "auto", path), path)) {
+    Selection::Split& split = selection_.splits.emplace_back();
+    split.name = found.name;
+    split.first_sample = {0};
+    for (const Place& place : found.sequences) {
+      host.throw_if_cancelled();
+      add_sequence(split, place);
+    }
+  }
+}
+
+void SpikeSource::add_sequence(Selection::Split& split, const Place& place) {
+  const Facts facts = open_sequence(host_, place, selection_.wanted)->facts();
+  require_usable(facts, place.file);
+  require_alike(facts, place.file);
+  split.sequences.push_back({place, facts});
+  split.first_sample.push_back(split.first_sample.back() + selection_.clips_of(facts));
+}
+
+void SpikeSource::require_usable(const Facts& facts, const std::filesystem::path& file) const {
+  if (facts.frames < selection_.clip_length) {
+    sdk::invalid(file.string() + " has " + std::to_string(facts.frames) + " frames; clip_length = " +
+                 std::to_string(selection_.clip_length) + " needs more: lower it, or take the sequence out");
+  }
+  const uint64_t crop = selection_.crop_size;
+  if (crop > facts.frame.height || crop > facts.frame.width) {
+    sdk::invalid(file.string() + " has frames of " + shown(facts.frame) + "; crop_size = " + std::to_string(crop) +
+                 " is larger: lower it, or set it to 0 for whole frames");
+  }
+  if (crop == 0 && (facts.frame.height % kStep != 0 || facts.frame.width % kStep != 0)) {
+    sdk::invalid(file.string() + " has frames of " + shown(facts.frame) +
+                 ", whose height and width must be multiples of 8; set crop_size to one, to cut such a part out");
+  }
+}
+
+// Samples of all sequences go into one batch.
+void SpikeSource::require_alike(const Facts& facts, const std::filesystem::path& file) const {
+  if (selection_.splits.front().sequences.empty()) return;
+  const auto& [place, first] = selection_.splits.front().sequences.front();
+  const std::string other = " in " + place.file.string();
+  if (facts.float_images != first.float_images) {
+    bad_data(file, "its frames are " + images_of(facts) + ", " + images_of(first) + other +
+                       "; all must have one type: `headroom data convert` makes them uint8");
+  }
+  if (facts.bins != first.bins) {
+    bad_data(file, "voxel has " + std::to_string(facts.bins) + " bins, " + std::to_string(first.bins) + other +
+                       "; all must have as many");
+  }
+  if (selection_.crop_size == 0 && facts.frame != first.frame) {
+    bad_data(file, "its frames are " + shown(facts.frame) + ", " + shown(first.frame) + other +
+                       "; all must have one size: set crop_size to cut parts of one size out");
+  }
+}
+
+std::vector<sdk::Field> SpikeSource::fields() const {
+  const Facts& facts = selection_.splits.front().sequences.front().facts;
+  const Size size = selection_.size_of(facts);
+  const auto field = [&](const char* name, DLDataType dtype, uint64_t channels) {
+    const auto extent = [](uint64_t count) { return static_cast<int64_t>(count); };
+    return sdk::Field{
+        .name = name,
+        .dtype = dtype,
+        .shape = {extent(selection_.clip_length), extent(channels), extent(size.height), extent(size.width)},
+        .axes = {"time", "channel", "height", "width"},
+        .channel_axis = 1};
+  };
+  const DLDataType image = facts.float_images ? sdk::f32 : sdk::u8;
+  std::vector<sdk::Field> fields = {field("blur", image, 3), field("sharp", image, 3)};
+  if (selection_.wanted.voxel) fields.push_back(field("voxel", sdk::f32, facts.bins));
+  return fields;
+}
+
+std::vector<std::string> SpikeSource::splits() const {
+  std::vector<std::string> names;
+  for (const auto& split : selection_.splits) names.push_back(split.name);
+  return names;
+}
+
+uint64_t SpikeSource::length(uint32_t split) const { return selection_.splits[split].first_sample.back(); }
+
+std::vector<sdk::Group> SpikeSource::groups(uint32_t split) const {
+  const Selection::Split& chosen = selection_.splits[split];
+  std::vector<sdk::Group> groups;
+  for (std::size_t i = 0; i < chosen.sequences.size(); ++i) {
+    groups.push_back(
+        {chosen.sequences[i].place.name, chosen.first_sample[i], chosen.first_sample[i + 1] - chosen.first_sample[i]});
+  }
+  return groups;
+}
+
+std::vector<std::filesystem::path> SpikeSource::files() const {
+  std::vector<std::filesystem::path> files;
+  for (const auto& split : selection_.splits) {
+    for (const auto& sequence : split.sequences) files.push_back(sequence.place.file);
+  }
+  return files;
+}
+
+}  // namespace spike_hdf5

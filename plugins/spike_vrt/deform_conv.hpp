@@ -1,0 +1,18 @@
+// Modulated deformable convolution (DCNv2), 3 x 3, stride 1, as large as its input. Tap k = 3 * row + column of
+// deformable group g sees input channels [g * in / G, (g + 1) * in / G) at
+//   (y - 1 + k / 3 + offset[18 g + 2 k], x - 1 + k % 3 + offset[18 g + 2 k + 1])
+// between the four pixels around it (zeros outside), times mask[9 g + k]. The weight has in / W channels: output
+// channels are in W parts, part i sees the i-th part of the input alone.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace headroom {
+
+// x [n, in, y, x], offset [n, 18 G, y, x], mask [n, 9 G, y, x], weight [out, in / W, 3, 3], bias [out].
+// In LibTorch's own operations: the reference of every other way to compute it, and what devices other than the CPU
+// use.
+at::Tensor deform_conv_gather(const at::Tensor& x, const at::Tensor& offset, const at::Tensor& mask,
+                              const at::Tensor& weight, const at::Tensor& bias);
+
+}  // namespace headroom

@@ -1,0 +1,97 @@
+// The plugin: fields into a clip, the network, its loss.
+#include <cstdint>
+
+#include "headroom/model.hpp"
+#include "network.hpp"
+#include "score.hpp"
+#include "tiling.hpp"
+
+namespace headroom {
+namespace {
+
+class SpikeVrt {
+ public:
+  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_RNG_KEYED;
+  static constexpr auto recompute_kinds = kRecomputed;
+  static sdk::OptionList options() { return Architecture::options(); }
+
+  SpikeVrt(const sdk::Options& options, const sdk::Fields& fields)
+      : architecture_(Architecture::read(options, fields)), network_(architecture_) {}
+
+  torch::nn::Module& module() { return network_.module(); }
+
+  void attributes(sdk::Parameter& parameter) const {
+    const std::string& name = parameter.name;
+    if (parameter.kind != HR_PARAMETER) return;
+    if (name.find("spynet") == std::string::npos && name.find("deform") == std::string::npos) return;
+    parameter.group = "flow";
+    parameter.lr_scale = architecture_.flow_lr_scale;
+    parameter.frozen_until_step = architecture_.flow_lr_scale == 0.0 ? INT64_MAX : architecture_.fix_iters;
+  }
+
+  std::vector<sdk::Output> outputs() const {
+    return {{"deblurred", HR_PREDICTION}, {"sharp", HR_TARGET}, {"blurry", HR_AUX}};
+  }
+
+  std::vector<sdk::Metric> metrics() const {
+    return {{"psnr", "dB", HR_MEAN, HR_HIGHER}, {"ssim", "", HR_MEAN, HR_HIGHER}};
+  }
+
+  sdk::StepOutput step(const sdk::Call& call, const sdk::Batch& batch) {
+    const at::Tensor blurry = colours(batch.at("blur"));
+    const at::Tensor clip =
+        architecture_.bins == 0 ? blurry : at::cat({blurry, batch.at("voxel").to(blurry.scalar_type())}, 2);
+    const at::Tensor deblurred = call.training() ? trained(call, clip) : restored(call, clip);
+    return scored(call, deblurred, batch["sharp"], blurry);
+  }
+
+ private:
+  // uint8 is of 255.
+  at::Tensor colours(const at::Tensor& images) {
+    const at::ScalarType dtype = module().parameters().front().scalar_type();
+    return images.scalar_type() == at::kByte ? images.to(dtype).div_(255.0) : images.to(dtype);
+  }
+
+  at::Tensor trained(const sdk::Call& call, const at::Tensor& clip) {
+    architecture_.require_size(clip.size(1), clip.size(3), clip.size(4));
+    return network_.forward(call, clip);
+  }
+
+  at::Tensor restored(const sdk::Call& call, const at::Tensor& clip) {
+    const Restore whole = [&](const at::Tensor& part) { return trained(call, part); };
+    const Tiles& tiles = architecture_.tiles;
+    return tiles.used ? restore_tiled(clip, tiles, architecture_.network.window, whole)
+                      : restore_padded(clip, {1, 8, 8}, whole);
+  }
+
+  // Without a target nothing counts.
+  sdk::StepOutput scored(const sdk::Call& call, const at::Tensor& deblurred, const at::Tensor& target,
+                         const at::Tensor& blurry) {
+    sdk::StepOutput result{.loss_sum = at::zeros({}, deblurred.options()), .weight = 0.0};
+    result.metrics = {{0.0, 0.0}, {0.0, 0.0}};
+    const at::Tensor sharp = target.defined() ? colours(target) : target;
+    if (call.wants_outputs()) result.outputs = {deblurred, sharp, blurry};
+    if (!target.defined()) {
+      if (call.training()) sdk::invalid("the data source gives no field 'sharp', which training needs");
+      return result;
+    }
+    result.loss_sum = charbonnier_sum(deblurred, sharp, architecture_.charbonnier_eps);
+    result.weight = static_cast<double>(call.count());
+    if (!call.wants_metrics()) return result;
+    const at::NoGradGuard no_grad;
+    const at::Tensor ours = as_stored(deblurred).flatten(0, 1), theirs = as_stored(sharp).flatten(0, 1);
+    const auto frames = static_cast<double>(ours.size(0));
+    result.metrics = {{psnr(ours, theirs).sum(), frames}, {ssim(ours, theirs).sum(), frames}};
+    return result;
+  }
+
+  Architecture architecture_;
+  Network network_;
+};
+
+}  // namespace
+}  // namespace headroom
+
+HEADROOM_PLUGIN(.id = "spike_vrt", .version = "1.0.0",
+                .summary = "VRT: blurry frames, with or without spikes, to sharp ones",
+                .interfaces = {headroom::sdk::model<headroom::SpikeVrt>()}, .min_host_minor = 3);

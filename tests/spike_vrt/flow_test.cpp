@@ -1,0 +1,95 @@
+// Optical flow, warping and deformable convolution against the reference, gradients too.
+#include <gtest/gtest.h>
+
+#include "alignment.hpp"
+#include "deform_conv.hpp"
+#include "golden_files.hpp"
+#include "spynet.hpp"
+#include "warp.hpp"
+
+namespace headroom {
+namespace {
+
+// A loss with another factor at every element.
+at::Tensor ramp_like(const at::Tensor& x) { return at::linspace(-1, 1, x.numel()).view(x.sizes()); }
+
+TEST(SpikeVrtWarp, MatchesTheReference) {
+  GOLDEN_OR_SKIP(golden, "c_flow_warp.safetensors");
+  const at::Tensor x = leaf(golden.at("x")), flow = leaf(golden.at("flow_nhw2").permute({0, 3, 1, 2}).contiguous());
+  const at::Tensor moved = warp(x, flow);
+  expect_close(moved, golden.at("bilinear_zeros"), "bilinear_zeros");
+  (moved * ramp_like(moved)).sum().backward();
+  expect_close(x.grad(), golden.at("grad_x"), "grad_x");
+  expect_close(flow.grad().permute({0, 2, 3, 1}), golden.at("grad_flow"), "grad_flow");
+  expect_close(warp(x, flow, Outside::border), golden.at("bilinear_border"), "bilinear_border");
+  expect_close(warp_nearest4(x, flow), golden.at("nearest4"), "nearest4");
+}
+
+TEST(SpikeVrtWarp, FourNearestCoincideAtWholePixels) {
+  const at::Tensor x = at::arange(12.0).view({1, 1, 3, 4}), flow = at::ones({1, 2, 3, 4});
+  const at::Tensor four = warp_nearest4(x, flow);
+  for (int64_t i = 0; i < 4; ++i) EXPECT_TRUE(four[0][i].equal(four[0][0]));
+  EXPECT_EQ(four[0][0][0][0].item<float>(), 5.0F);
+  EXPECT_EQ(four[0][0][2][0].item<float>(), 0.0F) << "below the image";
+}
+
+TEST(SpikeVrtSpyNet, MatchesTheReference) {
+  GOLDEN_OR_SKIP(weights, "d_spynet_weights.safetensors");
+  GOLDEN_OR_SKIP(golden, "d_spynet.safetensors");
+  SpyNet spynet;
+  load_into(spynet, weights, "");
+  for (const std::string size : {"64x96", "50x70"}) {
+    const at::Tensor reference = leaf(golden.at("ref" + size)), support = golden.at("supp" + size);
+    const SpyNet::Flow flows =
+        spynet.forward(spynet.pyramid(reference), spynet.pyramid(support), reference.size(2), reference.size(3));
+    at::Tensor loss = at::zeros({});
+    for (std::size_t level = 0; level < flows.size(); ++level) {
+      expect_close(flows[level], golden.at("flow" + size + "_l" + std::to_string(level)), size);
+      loss = loss + (flows[level] * ramp_like(flows[level])).mean();
+    }
+    if (size == "50x70") break;
+    loss.backward();
+    const auto parameters = spynet.named_parameters();
+    expect_close(reference.grad(), golden.at("grad_ref64x96"), "grad_ref", kGradient);
+    expect_close(parameters["basic_module.5.basic_module.8.weight"].grad(), golden.at("grad_w5_8_weight"), "w5",
+                 kGradient);
+    expect_close(parameters["basic_module.0.basic_module.0.bias"].grad(), golden.at("grad_w0_0_bias"), "w0", kGradient);
+  }
+}
+
+using DeformConv = at::Tensor (*)(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                  const at::Tensor&);
+
+void expect_deform_conv(const std::string& name, DeformConv convolve) {
+  GOLDEN_OR_SKIP(golden, "e_deform_conv.safetensors");
+  const auto input = [&](const char* part) { return leaf(golden.at(name + part)); };
+  const at::Tensor x = input(".x"), offset = input(".offset"), mask = input(".mask"), weight = input(".weight"),
+                   bias = input(".bias");
+  const at::Tensor y = convolve(x, offset, mask, weight, bias);
+  expect_close(y, golden.at(name + ".y"), "y");
+  (y * ramp_like(y)).sum().backward();
+  expect_close(x.grad(), golden.at(name + ".grad_x"), "grad_x");
+  expect_close(offset.grad(), golden.at(name + ".grad_offset"), "grad_offset");
+  expect_close(mask.grad(), golden.at(name + ".grad_mask"), "grad_mask");
+  expect_close(weight.grad(), golden.at(name + ".grad_weight"), "grad_weight");
+  expect_close(bias.grad(), golden.at(name + ".grad_bias"), "grad_bias");
+}
+
+TEST(SpikeVrtDeformConv, OneGroup) { expect_deform_conv("dg1", deform_conv_gather); }
+TEST(SpikeVrtDeformConv, FourGroupsOfTwoWeightParts) { expect_deform_conv("dg4_wg2", deform_conv_gather); }
+
+// Offsets from the features themselves; 2, 4 and 6 frames: as many weight parts as neighbours.
+TEST(SpikeVrtAlignment, MatchesTheReference) {
+  GOLDEN_OR_SKIP(golden, "e_deform_conv.safetensors");
+  for (const int64_t neighbours : {1, 2, 3}) {
+    const std::string name = "pack" + std::to_string(2 * neighbours);
+    Alignment alignment(12, {neighbours, neighbours == 3 ? 6 : 4, 2.5});
+    load_into(alignment, golden, name + ".w.");
+    const Sources sources{golden.at(name + ".x").chunk(neighbours, 1), golden.at(name + ".flows").chunk(neighbours, 1)};
+    const at::Tensor y = align(sources, golden.at(name + ".current"), alignment.parameter_list(), alignment.shape());
+    expect_close(y, golden.at(name + ".y"), name);
+  }
+}
+
+}  // namespace
+}  // namespace headroom
