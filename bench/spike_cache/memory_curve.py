@@ -13,7 +13,7 @@ COLOURS = ("#0b6e4f", "#c44900", "#3d5a98", "#7d4f9e", "#8a8a8a")
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, GAP = 360, 260, 62, 44, 40, 24
 
 
-def watched(words, every_seconds=0.1, **more):
+def watched(words, every_seconds=0.05, **more):
     """(standard output, [(moment, bytes)])."""
     child, points = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more), []
     ended = threading.Event()
@@ -55,7 +55,7 @@ def panel(title, limit_bytes, curves, epochs, most_mib, offset):
         if value <= most_mib:
             marks.append(f'<line x1="{x(0):.1f}" x2="{x(1):.1f}" y1="{y(value):.1f}" y2="{y(value):.1f}" class="grid"/>'
                          f'<text x="{x(0) - 6:.1f}" y="{y(value) + 4:.1f}" class="value">{value}</text>')
-    for epoch in range(epochs + 1):
+    for epoch in range(0, epochs + 1, -(-epochs // 8)):
         marks.append(f'<text x="{x(epoch / epochs):.1f}" y="{HEIGHT - BOTTOM + 16}" class="epoch">{epoch}</text>')
     if limit_bytes:
         level = y(limit_bytes / MIB)
