@@ -66,7 +66,7 @@ TEST_F(SpikeFolders, BothPublicLayouts) {
   write(spk("train", "GOPR0372_07_00"), 3);
   write(spk("train", "GOPR0374_11_00"), 2, 88);
   write(spk("test", "GOPR0384_11_00"), 2);
-  std::filesystem::create_directory(folder_ / "other");
+  write_bytes(folder_ / "GOPRO_Large" / "train" / "note.txt", {});
   for (const char* layout : {"", "layout = \"spk_gopro\""}) {
     const auto source = open_spikes(folder_, std::string(kOptions) + layout);
     EXPECT_EQ(source->splits(), (std::vector<std::string>{"train", "test"}));

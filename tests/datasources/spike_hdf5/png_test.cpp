@@ -54,6 +54,8 @@ TEST(Png, OtherKindsBecomeRedGreenAndBlue) {
   std::vector<uint8_t> thrice;
   for (int c = 0; c < 3; ++c) thrice.insert(thrice.end(), grey.begin(), grey.end());
   EXPECT_EQ(decoded(encode_png(grey, size, {PNG_COLOR_TYPE_GRAY}), size, all), thrice);
+  EXPECT_EQ(decoded(encode_png({0b10100000, 0b01000000}, size, {PNG_COLOR_TYPE_GRAY, 1}), {2, 3}, {0, 0, {2, 3}}),
+            (std::vector<uint8_t>{255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0}));
 
   std::vector<uint8_t> with_alpha, wide;
   for (std::size_t i = 0; i < 18; ++i) {
