@@ -12,6 +12,7 @@ class Hdf5Sequence : public Sequence {
  public:
   Hdf5Sequence(const sdk::Host& host, const std::filesystem::path& file, const Wanted& wanted);
 
+  std::vector<std::filesystem::path> files() const override { return {file_}; }
   void read_image(Image image, uint64_t frame, const Box& box, Workspace& space, std::byte* planes) override;
   void read_voxel(uint64_t frame, uint64_t first_bin, uint64_t bins, const Box& box, const VoxelTransform& transform,
                   Workspace& space, float* to) override;

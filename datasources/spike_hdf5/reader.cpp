@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "hdf5_sequence.hpp"
-
 namespace spike_hdf5 {
 
 using namespace sdk::literals;
@@ -22,10 +20,6 @@ Clip clip_of(const Selection& selection, const Facts& facts, uint64_t number, ui
                         size.height == size.width && tossed("transposed"_site)};
   }
   return clip;
-}
-
-std::unique_ptr<Sequence> open_sequence(const sdk::Host& host, const Place& place, const Wanted& wanted) {
-  return std::make_unique<Hdf5Sequence>(host, place.file, wanted);
 }
 
 void Reader::read(const sdk::ReadRequest& request) {
@@ -59,7 +53,7 @@ Sequence& Reader::open(uint32_t split, uint64_t sequence) {
     auto opened = open_sequence(host_, known.place, selection_->wanted);
     if (opened->facts() != known.facts) {
       throw sdk::Error(HR_DATA_CORRUPT,
-                       known.place.file.string() + " has changed since this run opened it; start the run again");
+                       known.place.path.string() + " has changed since this run opened it; start the run again");
     }
     return opened;
   });

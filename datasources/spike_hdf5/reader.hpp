@@ -42,8 +42,6 @@ struct Selection {
 // is.
 Clip clip_of(const Selection& selection, const Facts& facts, uint64_t number, uint64_t key, bool draw);
 
-std::unique_ptr<Sequence> open_sequence(const sdk::Host& host, const Place& place, const Wanted& wanted);
-
 // One a thread. Keeps the sequences it read last open.
 class Reader {
  public:

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "box.hpp"
 #include "headroom/datasource.hpp"
+#include "spikes.hpp"
 #include "voxel_transform.hpp"
 #include "workspace.hpp"
 
@@ -31,7 +33,8 @@ struct Facts {
 // What is wanted of a sequence.
 struct Wanted {
   bool sharp = true, voxel = true;
-  uint64_t bins = 0;  // 0: those it has
+  uint64_t bins = 0;   // 0: those it has
+  SpikeCamera camera;  // of raw streams
 };
 
 // One thread at a time. Errors name file and dataset: HR_DATA_CORRUPT where the data is to blame.
@@ -40,6 +43,8 @@ class Sequence {
   virtual ~Sequence() = default;
   const Facts& facts() const { return facts_; }
   uint64_t image_bytes() const { return facts_.float_images ? 4 : 1; }  // of one value
+
+  virtual std::vector<std::filesystem::path> files() const = 0;
 
   // `box` of one frame as planes [3, height, width] of float or uint8_t.
   virtual void read_image(Image image, uint64_t frame, const Box& box, Workspace& space, std::byte* planes) = 0;

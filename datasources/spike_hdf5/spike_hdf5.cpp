@@ -8,6 +8,27 @@ constexpr uint64_t kStep = 8;  // networks halve frames three times
 
 std::string images_of(const Facts& facts) { return facts.float_images ? "float32" : "uint8"; }
 
+SpikeCamera camera_of(const sdk::Options& options, Layout layout) {
+  const auto chosen = [&](const char* name, uint64_t otherwise) {
+    const auto set = static_cast<uint64_t>(options.i64(name));
+    return set != 0 ? set : otherwise;
+  };
+  const Size usual = spike_size_of(layout);
+  const SpikeCamera camera{{chosen("spike_height", usual.height), chosen("spike_width", usual.width)},
+                           options.boolean("flip_vertical"),
+                           static_cast<uint64_t>(options.i64("spike_frames"))};
+  if (camera.size.width % 8 != 0) {
+    sdk::invalid("spike_width = " + std::to_string(camera.size.width) +
+                 " is no multiple of 8, so that rows of a stream would not begin with a byte; set it to the camera's");
+  }
+  return camera;
+}
+
+Wanted wanted_of(const sdk::Options& options, Layout layout) {
+  return {true, options.boolean("use_voxel"), static_cast<uint64_t>(options.i64("num_bins")),
+          camera_of(options, layout)};
+}
+
 }  // namespace
 
 sdk::OptionList SpikeSource::options() {
@@ -24,6 +45,11 @@ sdk::OptionList SpikeSource::options() {
       opt_string("voxel_transform").def("log1p").choices({"log1p", "none"}).help("of the spike counts"),
       opt_f64("voxel_mean").def(0.0).help("taken off the transformed counts"),
       opt_f64("voxel_std").def(1.0).min(1e-6).help("the rest is divided by it"),
+      opt_string("layout").def("auto").choices({"auto", "hdf5", "spk_gopro", "s_sdm"}).help("of the folder"),
+      opt_i64("spike_height").def(0).min(0).max(65536).help("of raw spike streams; 0: 360 of spk_gopro, 180 of s_sdm"),
+      opt_i64("spike_width").def(0).min(0).max(65536).help("a multiple of 8; 0: 640 of spk_gopro, 320 of s_sdm"),
+      opt_i64("spike_frames").def(0).min(0).max(1000000).help("of each raw stream the middle so many; 0: all"),
+      opt_bool("flip_vertical").def(true).help("raw streams are stored bottom-up"),
   };
 }
 
@@ -33,7 +59,6 @@ SpikeSource::SpikeSource(const sdk::Host& host, const sdk::Options& options) : h
   selection_.crop_size = static_cast<uint64_t>(options.i64("crop_size"));
   selection_.random_crop = options.boolean("random_crop") && selection_.crop_size > 0;
   selection_.random_flip = options.boolean("random_flip");
-  selection_.wanted = {true, options.boolean("use_voxel"), static_cast<uint64_t>(options.i64("num_bins"))};
   selection_.transform =
       VoxelTransform(options.string("voxel_transform") == "log1p", options.f64("voxel_mean"), options.f64("voxel_std"));
   if (selection_.crop_size % kStep != 0) {
@@ -42,7 +67,9 @@ SpikeSource::SpikeSource(const sdk::Host& host, const sdk::Options& options) : h
   }
 
   const std::filesystem::path path = options.path("path");
-  for (SplitPlaces& found : find_sequences(host, layout_of(host, "auto", path), path)) {
+  const Layout layout = layout_of(options.string("layout"), path);
+  selection_.wanted = wanted_of(options, layout);
+  for (SplitPlaces& found : find_sequences(host, layout, path)) {
     Selection::Split& split = selection_.splits.emplace_back();
     split.name = found.name;
     split.first_sample = {0};
@@ -54,10 +81,12 @@ SpikeSource::SpikeSource(const sdk::Host& host, const sdk::Options& options) : h
 }
 
 void SpikeSource::add_sequence(Selection::Split& split, const Place& place) {
-  const Facts facts = open_sequence(host_, place, selection_.wanted)->facts();
-  require_usable(facts, place.file);
-  require_alike(facts, place.file);
-  require_one_size(facts, place.file);
+  const auto sequence = open_sequence(host_, place, selection_.wanted);
+  const Facts facts = sequence->facts();
+  require_usable(facts, place.path);
+  require_alike(facts, place.path);
+  require_one_size(facts, place.path);
+  for (std::filesystem::path& file : sequence->files()) files_.push_back(std::move(file));
   split.sequences.push_back({place, facts});
   split.first_sample.push_back(split.first_sample.back() + selection_.clips_of(facts));
 }
@@ -66,20 +95,16 @@ void SpikeSource::require_one_size(const Facts& facts, const std::filesystem::pa
   if (selection_.crop_size > 0 || selection_.splits.front().sequences.empty()) return;
   const auto& [place, first] = selection_.splits.front().sequences.front();
   if (facts.frame == first.frame) return;
-  bad_data(file, "its frames are " + shown(facts.frame) + ", " + shown(first.frame) + " in " + place.file.string() +
+  bad_data(file, "its frames are " + shown(facts.frame) + ", " + shown(first.frame) + " in " + place.path.string() +
                      "; all must have one size: set crop_size to cut parts of one size out");
 }
 
 RecordedSequence SpikeSource::open_recording(const std::filesystem::path& path) const {
-  const std::vector<SplitPlaces> splits = find_sequences(host_, layout_of(host_, "auto", path), path);
-  if (splits.size() != 1 || splits.front().sequences.size() != 1)
-    bad_data(path, "it has several sequences; give the path of one of them");
-  const Place& place = splits.front().sequences.front();
+  const Place place = sequence_at(path);
   Wanted wanted = selection_.wanted;
-  const std::vector<sdk::Entry> datasets = host_.list_arrays(place.file);
-  wanted.sharp = std::ranges::find(datasets, "sharp", &sdk::Entry::name) != datasets.end();
+  wanted.sharp = has_sharp(host_, place);
   auto sequence = open_sequence(host_, place, wanted);
-  require_alike(sequence->facts(), place.file);
+  require_alike(sequence->facts(), place.path);
   return RecordedSequence(host_, std::move(sequence), wanted, selection_);
 }
 
@@ -103,7 +128,7 @@ void SpikeSource::require_usable(const Facts& facts, const std::filesystem::path
 void SpikeSource::require_alike(const Facts& facts, const std::filesystem::path& file) const {
   if (selection_.splits.front().sequences.empty()) return;
   const auto& [place, first] = selection_.splits.front().sequences.front();
-  const std::string other = " in " + place.file.string();
+  const std::string other = " in " + place.path.string();
   if (facts.float_images != first.float_images) {
     bad_data(file, "its frames are " + images_of(facts) + ", " + images_of(first) + other +
                        "; all must have one type: `headroom data convert` makes them uint8");
@@ -148,14 +173,6 @@ std::vector<sdk::Group> SpikeSource::groups(uint32_t split) const {
         {chosen.sequences[i].place.name, chosen.first_sample[i], chosen.first_sample[i + 1] - chosen.first_sample[i]});
   }
   return groups;
-}
-
-std::vector<std::filesystem::path> SpikeSource::files() const {
-  std::vector<std::filesystem::path> files;
-  for (const auto& split : selection_.splits) {
-    for (const auto& sequence : split.sequences) files.push_back(sequence.place.file);
-  }
-  return files;
 }
 
 }  // namespace spike_hdf5

@@ -25,7 +25,7 @@ class SpikeSource {
   std::vector<std::string> splits() const;
   uint64_t length(uint32_t split) const;
   std::vector<sdk::Group> groups(uint32_t split) const;  // the sequences
-  std::vector<std::filesystem::path> files() const;
+  const std::vector<std::filesystem::path>& files() const { return files_; }
   bool augments() const { return selection_.random_crop || selection_.random_flip; }
 
   Reader make_reader() const { return Reader(host_, selection_); }
@@ -44,6 +44,7 @@ class SpikeSource {
 
   sdk::Host host_;
   Selection selection_;
+  std::vector<std::filesystem::path> files_;
 };
 
 }  // namespace spike_hdf5

@@ -14,11 +14,13 @@ class Workspace {
  public:
   explicit Workspace(const sdk::Host& host) : host_(host) {}
 
-  // As they are stored; good until the next raw().
+  // As they are stored, or counted; good until the next raw().
   template <class T>
   std::span<T> raw(uint64_t count) {
     return room<T>(raw_, count);
   }
+  // As a file holds them; good until the next file().
+  std::span<std::byte> file(uint64_t bytes) { return room<std::byte>(file_, bytes); }
   // Transformed, at their native size; good until the next voxels().
   std::span<float> voxels(uint64_t count) { return room<float>(voxels_, count); }
 
@@ -33,7 +35,7 @@ class Workspace {
   }
 
   sdk::Host host_;
-  std::optional<sdk::Scratch> raw_, voxels_;
+  std::optional<sdk::Scratch> raw_, file_, voxels_;
 };
 
 }  // namespace spike_hdf5

@@ -33,9 +33,9 @@ class ModelSide {
                            hr_error* error) noexcept {
     return detail::torch_guard(error, [&] {
       auto& box = *detail::ModelBox<T>::from(model);
-      const std::vector<at::Tensor> given =
-          box.model->predict(Call(call, /*wants_outputs=*/true, /*wants_metrics=*/false, recompute_kinds_of<T>()),
-                             Batch(box.fields, batch));
+      const std::vector<at::Tensor> given = box.model->predict(
+          Call(call, /*wants_outputs=*/true, /*wants_metrics=*/false, detail::recompute_kinds_of<T>()),
+          Batch(box.fields, batch));
       if (given.size() != box.outputs.size()) {
         throw Error(HR_INTERNAL, "predict() returned " + std::to_string(given.size()) +
                                      " outputs; the model declares " + std::to_string(box.outputs.size()));

@@ -15,11 +15,10 @@ class BadSequence : public TemporaryFolder {
 };
 
 TEST_F(BadSequence, NothingThere) {
-  EXPECT_EQ(sentence(Exit::data),
-            "[spike_hdf5] no sequence (*.hdf5 or *.h5) lies in DIR or in train/, val/ and test/ below it");
+  EXPECT_EQ(sentence(Exit::data, "layout = \"hdf5\""),
+            "[spike_hdf5] no sequence (*.hdf5 or *.h5) lies in DIR; put some there");
   std::filesystem::create_directory(folder_ / "val");
-  EXPECT_EQ(sentence(Exit::data),
-            "[spike_hdf5] no sequence (*.hdf5 or *.h5) lies in DIR/val; put some there, or remove the folder");
+  EXPECT_EQ(sentence(Exit::data), "[spike_hdf5] no sequence (*.hdf5 or *.h5) lies in DIR/val; put some there");
 }
 
 TEST_F(BadSequence, NoVoxel) {
