@@ -6,7 +6,7 @@ readonly torch_cpu_size="192 MB to download, 0.8 GB on disk" torch_cuda_size="2.
 readonly setup_disk_gb=6 setup_disk_cuda_gb=12
 
 readonly library_packages=(libhdf5-dev libboost-dev libtomlplusplus-dev libspdlog-dev libcli11-dev nlohmann-json3-dev
-  libjemalloc-dev libdeflate-dev zlib1g-dev libsqlite3-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev)
+  libjemalloc-dev libdeflate-dev zlib1g-dev libsqlite3-dev libjpeg62-turbo-dev libpng-dev libgtest-dev libgmock-dev)
 
 readonly network_troubles='Could not resolve|Temporary failure|Could not connect|Unable to connect|Network is unreachable|Failed to fetch|Connection (timed out|refused|failed|broken)|ConnectTimeout|NewConnectionError|NameResolutionError'
 
@@ -56,7 +56,7 @@ list_what_is_missing() {
   if ! has_apt; then
     die 2 "this system has no apt-get, and these are missing (by their Debian names): ${missing[*]}. Headroom needs a C++20" \
       "compiler, CMake $cmake_minimum, Ninja, pkg-config and the development files of HDF5, Boost, toml++, spdlog, CLI11," \
-      "nlohmann-json, jemalloc 5, libdeflate, zlib, SQLite 3, libjpeg-turbo and GoogleTest: install them with this system's package manager, then run again"
+      "nlohmann-json, jemalloc 5, libdeflate, zlib, SQLite 3, libjpeg-turbo, libpng and GoogleTest: install them with this system's package manager, then run again"
   elif ! may_install; then
     say "these Debian packages are missing, and installing them takes root or sudo: ${missing[*]}"
     say "ask somebody who has it to run:"

@@ -17,11 +17,14 @@
 //   augment = true
 //   normalize = "sampled"   # "exact", "off"
 //   chunk_cache_size = 33554432   # bytes
+//   cache_size = 0          # bytes of samples kept in memory, where the source draws nothing in training
+//   cache_policy = "planned"   # "lru"
 //   memory_map = false
 //   seconds = 3.0           # measured, after warm_up batches
 //   most_samples = 0        # end sooner, after so many; 0: by the clock alone
 //   warm_up = 64            # batches
 //   work_us = 0             # the consumer is busy for so long with every batch
+//   measure_waits = true    # of resuming, and at the ends of epochs
 //   cold = false            # drop the source's files from the page cache first; no warm-up then
 
 #include "data/loader.hpp"
@@ -37,6 +40,7 @@
 #include <toml++/toml.h>
 
 #include "data/arrays.hpp"
+#include "data/cache_report.hpp"
 #include "data/chunk_cache.hpp"
 #include "data/descriptor.hpp"
 #include "plugins/library.hpp"
@@ -117,7 +121,13 @@ Shuffle shuffle_of(const std::string& name) {
   throw std::runtime_error("shuffle is '" + name + "'; \"global\", \"grouped\" and \"sequential\" are there");
 }
 
-LoaderOptions loader_options(const toml::table& settings) {
+CachePolicy policy_of(const std::string& name) {
+  if (name == "planned") return CachePolicy::planned;
+  if (name == "lru") return CachePolicy::lru;
+  throw std::runtime_error("cache_policy is '" + name + "'; \"planned\" and \"lru\" are there");
+}
+
+LoaderOptions loader_options(const toml::table& settings, const Source& source) {
   LoaderOptions options;
   options.seed = static_cast<uint64_t>(setting<int64_t>(settings, "seed", 0));
   options.batch_size = setting<int64_t>(settings, "batch_size", 16);
@@ -127,6 +137,8 @@ LoaderOptions loader_options(const toml::table& settings) {
   options.grouping = {static_cast<uint64_t>(setting<int64_t>(settings, "runs", 32)),
                       static_cast<uint64_t>(setting<int64_t>(settings, "run_length", 2048))};
   options.augment = setting(settings, "augment", true);
+  if (setting<int64_t>(settings, "cache_size", 0) > 0 && !source.augments())
+    options.keep_samples = policy_of(setting<std::string>(settings, "cache_policy", "planned"));
   return options;
 }
 
@@ -147,12 +159,13 @@ class Measurement {
         Normalizer::measure(*source_, split, setting<std::string>(settings, "normalize", "sampled"), 10'000);
     result_["normalizer_ms"] = 1e3 * seconds_since(start);
     result_["rss_before_loader_bytes"] = rollup("Rss");
-    loader_.emplace(source_, split, std::move(normalizer), loader_options(settings));
+    loader_.emplace(source_, split, std::move(normalizer), loader_options(settings, *source_));
     result_["samples_per_epoch"] = loader_->samples_per_epoch();
   }
 
   nlohmann::json run() {
     const bool cold = setting(settings_, "cold", false);
+    result_["loop_began"] = seconds_since({});
     if (cold) drop_from_page_cache(*source_);
     const auto start = Clock::now();
     loader_->seek(0, 0, /*continuous=*/true);
@@ -161,6 +174,8 @@ class Measurement {
     const int64_t warm_up = cold ? 0 : setting<int64_t>(settings_, "warm_up", 64);
     for (int64_t i = 0; i < warm_up; ++i) next();
     measure_speed();
+    result_["loop_ended"] = seconds_since({});
+    if (!setting(settings_, "measure_waits", true)) return result_;
     measure_resume();
     measure_boundary();
     return result_;
@@ -188,6 +203,7 @@ class Measurement {
     const auto most = static_cast<uint64_t>(setting<int64_t>(settings_, "most_samples", 0));
     const Usage before = usage();
     const auto cache_before = ChunkCache::shared().statistics();
+    const auto samples_before = SampleCache::shared().statistics();
     const double waited_before = loader_->times().stall;
     const auto start = Clock::now();
     uint64_t samples = 0, batches = 0, bytes = 0;
@@ -214,6 +230,9 @@ class Measurement {
     result_["pss_bytes"] = rollup("Pss");
     result_["anonymous_bytes"] = rollup("Anonymous");
     result_["wait_seconds"] = loader_->times().stall - waited_before;
+    result_["cache"] = cache_json(SampleCache::shared().statistics());
+    result_["cache"]["hits_measured"] = SampleCache::shared().statistics().hits - samples_before.hits;
+    result_["cache"]["misses_measured"] = SampleCache::shared().statistics().misses - samples_before.misses;
     result_["chunk_cache"] = {{"hits", cache.hits - cache_before.hits},
                               {"misses", cache.misses - cache_before.misses},
                               {"kept_bytes", cache.kept_bytes}};
@@ -271,6 +290,8 @@ int main(int argument_count, char** arguments) {
     register_data_services();
     map_files(setting(settings, "memory_map", false));
     set_chunk_cache_limit(setting<int64_t>(settings, "chunk_cache_size", 32 << 20));
+    set_cache_limit(setting<int64_t>(settings, "cache_size", 0));
+    set_plugin_cache_policy(policy_of(setting<std::string>(settings, "cache_policy", "planned")));
     std::cout << Measurement(settings).run().dump() << "\n";
   } catch (const std::exception& problem) {
     std::cerr << problem.what() << "\n";

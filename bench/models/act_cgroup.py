@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-from act_policy import EXPERIMENT, MAKE_DATA, MIB, ROOT
+from act_policy import EXPERIMENT, MAKE_DATA
+from training_steps import MIB, ROOT
 
 sys.path.insert(0, os.path.join(ROOT, "bench", "memory"))
 from cgroup import Unavailable, run_in_cgroup  # noqa: E402

@@ -171,17 +171,18 @@ def main():
                                   fused=True if args.tuned else None)
     if args.tuned:
         model = model.to(memory_format=torch.channels_last)
-    data, seconds = samples(args.data, args.batch), []
+    data, seconds, cpu_seconds = samples(args.data, args.batch), [], []
     model.train()
     for _ in range(args.steps):
-        began = time.perf_counter()
+        began, cpu_began = time.perf_counter(), time.process_time()
         loss = model(*next(data))
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         seconds.append(time.perf_counter() - began)
+        cpu_seconds.append(time.process_time() - cpu_began)
     print(json.dumps({"parameters": sum(p.numel() for p in model.parameters()), "loss": loss.item(), "seconds": seconds,
-                      "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+                      "cpu_seconds": cpu_seconds, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // datasources/dual_arm_hdf5/: dual-arm demonstrations with cameras in ALOHA's layout, for action-chunking policies.
 // This is its front door; episode.hpp has the files, reader.hpp the reading, statistics.hpp and split.hpp the
-// original's arithmetic, jpeg.hpp and planes.hpp the frames, arms.hpp, scene.hpp and synth.cpp made data.
+// original's arithmetic, jpeg.hpp the frames, arms.hpp, scene.hpp and synth.cpp made data.
 #pragma once
 
 #include <filesystem>

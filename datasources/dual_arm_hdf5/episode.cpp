@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "planes.hpp"
+#include "headroom/sdk/planes.hpp"
 
 namespace dual_arm_hdf5 {
 
@@ -122,7 +122,7 @@ void FrameReader::read(const Episode& episode, const Camera& camera, uint64_t st
     blame(episode, camera, step, [&] { jpeg_.decode(bytes, size, planes); });
   } else {
     const std::size_t count = size.height * size.width;
-    split_planes(bytes.data(), count, planes.data(), count);
+    sdk::split_planes(bytes.data(), count, planes.data(), count);
   }
 }
 

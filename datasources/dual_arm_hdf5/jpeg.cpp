@@ -6,7 +6,7 @@
 #include <csetjmp>
 #include <jpeglib.h>
 
-#include "planes.hpp"
+#include "headroom/sdk/planes.hpp"
 
 namespace dual_arm_hdf5 {
 
@@ -65,7 +65,7 @@ struct JpegDecoder::State {
     while (decoder.output_scanline < decoder.output_height) {
       const std::size_t first = std::size_t{decoder.output_scanline} * decoder.output_width;
       jpeg_read_scanlines(&decoder, &pixels, 1);
-      split_planes(pixels, decoder.output_width, planes + first, plane_stride);
+      headroom::sdk::split_planes(pixels, decoder.output_width, planes + first, plane_stride);
     }
     jpeg_finish_decompress(&decoder);
     return true;

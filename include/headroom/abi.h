@@ -385,8 +385,8 @@ typedef struct hr_model_torch {
   hr_status (*step)(hr_model* model, const hr_call* call, const hr_tensor* batch, hr_tensor loss_sum, hr_tensor weight,
                     const hr_tensor* outputs, hr_tensor metrics, hr_error* error) HR_NOEXCEPT;
   /* Since 1.3. What hr_call.recompute may ask for, by names that users write in memory.recompute: NULL-terminated, at most 64; what
-   * gives most bytes for a second of computing comes first. Outputs, losses and gradients are the same with and without. NULL or
-   * missing: none. */
+   * gives most bytes for a second of computing comes first. Outputs and losses are the same with and without, gradients too, up to
+   * the order in which those of one tensor are added. NULL or missing: none. */
   const char* const* recompute_kinds;
 } hr_model_torch;
 

@@ -150,6 +150,15 @@ struct ModelBox {
 };
 
 template <class T>
+constexpr const char* const* recompute_kinds_of() {
+  if constexpr (requires { T::recompute_kinds; }) {
+    return T::recompute_kinds.data();
+  } else {
+    return nullptr;
+  }
+}
+
+template <class T>
 struct ModelTable {
   using Box = ModelBox<T>;
 
@@ -201,7 +210,7 @@ struct ModelTable {
                         hr_tensor weight, const hr_tensor* outputs, hr_tensor metrics, hr_error* error) noexcept {
     return torch_guard(error, [&] {
       Box& box = *Box::from(model);
-      StepOutput result = box.model->step(Call(call, outputs != nullptr, metrics != nullptr, recompute_kinds()),
+      StepOutput result = box.model->step(Call(call, outputs != nullptr, metrics != nullptr, recompute_kinds_of<T>()),
                                           Batch(box.fields, batch));
       if (!result.loss_sum.defined()) throw Error(HR_INTERNAL, "step() returned no loss_sum");
       tensor(loss_sum) = result.loss_sum;
@@ -230,9 +239,19 @@ struct ModelTable {
 
   static const void* find(std::string_view id) {
     if (id == HR_MODEL_TORCH) {
-      static const hr_model_torch table{
-          sizeof(hr_model_torch), capabilities(), option_table<T>(), create, destroy, param_count,      param,
-          output_count,           output,         metric_count,      metric, step,    recompute_kinds()};
+      static const hr_model_torch table{sizeof(hr_model_torch),
+                                        capabilities(),
+                                        option_table<T>(),
+                                        create,
+                                        destroy,
+                                        param_count,
+                                        param,
+                                        output_count,
+                                        output,
+                                        metric_count,
+                                        metric,
+                                        step,
+                                        recompute_kinds_of<T>()};
       return &table;
     }
     if constexpr (requires(T & object) { object.save_state(); }) {
@@ -251,13 +270,6 @@ struct ModelTable {
       return T::capabilities;
     } else {
       return 0;
-    }
-  }
-  static constexpr const char* const* recompute_kinds() {
-    if constexpr (requires { T::recompute_kinds; }) {
-      return T::recompute_kinds.data();
-    } else {
-      return nullptr;
     }
   }
   static void require_count(const char* what, std::size_t returned, std::size_t declared) {

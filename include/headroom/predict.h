@@ -34,13 +34,21 @@ typedef struct hr_predict {
 
   /* [compute] Outputs from inputs alone: the fields that hold what is to be predicted are NULL in `batch` or are not looked at.
    * call->mode is HR_EVAL. `outputs` has output_count handles, NULL: not wanted. Assigns, detached, those that need no target; always
-   * the first one with the role HR_PREDICTION: [call->count, K, channels] for the K steps from the sample's own on. */
+   * the first one with the role HR_PREDICTION, for the K steps from the sample's own on: [call->count, K, channels], or pictures,
+   * [call->count, K, colours, height, width] with values from 0 (black) to 1. */
   hr_status (*predict)(hr_model* model, const hr_call* call, const hr_tensor* batch, const hr_tensor* outputs,
                        hr_error* error) HR_NOEXCEPT;
-  /* The field [steps, channels] whose first rows the prediction is of. Where it has channels, predictions are told as measured. */
+  /* The field whose first rows the prediction is of: [steps, channels], and where it has channels, predictions are told as measured;
+   * or pictures [steps, 1 or 3 colours, height, width], floating-point from 0 to 1 or uint8, of which the prediction has as many. */
   const char* target_field;
   /* Of temporal ensembling: of the predictions made for one step, the i-th oldest (from 0) weighs exp(-ensemble_decay * i). */
   double ensemble_decay;
+  /* Since 1.3. Of pictures: steps by which one question reaches into the one before; the answers are averaged there. Missing: 0. */
+  uint64_t overlap;
+  /* Since 1.3, of a source. [any] Fills `shape`, [ndim] of the source's field i, with what the recording gives, which then goes for the
+   * slots of read(): whole pictures where the source gives parts of them; all 0 where the recording does not have the field, whose slot
+   * then is NULL. Missing or NULL: as the source's fields. */
+  void (*shape)(const hr_recording* recording, uint32_t field, int64_t* shape) HR_NOEXCEPT;
 } hr_predict;
 
 #ifdef __cplusplus

@@ -1,7 +1,9 @@
 // The plugin: fields into a clip, the network, its loss.
+#include <algorithm>
 #include <cstdint>
 
 #include "headroom/model.hpp"
+#include "headroom/sdk/predict_model.hpp"
 #include "network.hpp"
 #include "score.hpp"
 #include "tiling.hpp"
@@ -38,14 +40,32 @@ class SpikeVrt {
   }
 
   sdk::StepOutput step(const sdk::Call& call, const sdk::Batch& batch) {
-    const at::Tensor blurry = colours(batch.at("blur"));
-    const at::Tensor clip =
-        architecture_.bins == 0 ? blurry : at::cat({blurry, batch.at("voxel").to(blurry.scalar_type())}, 2);
-    const at::Tensor deblurred = call.training() ? trained(call, clip) : restored(call, clip);
+    const at::Tensor blurry = colours(batch.at("blur")), clip = clip_of(batch, blurry);
+    const at::Tensor deblurred = call.training() ? trained(call, clip) : restored(call, clip, architecture_.tiles);
     return scored(call, deblurred, colours(batch.at("sharp")), blurry);
   }
 
+  // headroom.predict/1: whole frames, whatever the size of those in training.
+  static constexpr const char* target_field = "sharp";
+  static constexpr uint64_t overlap = 2;
+  std::vector<at::Tensor> predict(const sdk::Call& call, const sdk::Batch& batch) {
+    const at::Tensor blurry = colours(batch.at("blur"));
+    return {restored(call, clip_of(batch, blurry), tiles_for(blurry)), at::Tensor(), blurry};
+  }
+
  private:
+  // As asked for; else large frames in tiles of the reference's size.
+  Tiles tiles_for(const at::Tensor& blurry) const {
+    constexpr int64_t largest_whole = 256;
+    if (architecture_.tiles.used || std::max(blurry.size(3), blurry.size(4)) <= largest_whole)
+      return architecture_.tiles;
+    return {.used = true, .frames = 0, .pixels = 192};
+  }
+
+  at::Tensor clip_of(const sdk::Batch& batch, const at::Tensor& blurry) const {
+    return architecture_.bins == 0 ? blurry : at::cat({blurry, batch.at("voxel").to(blurry.scalar_type())}, 2);
+  }
+
   // uint8 is of 255.
   at::Tensor colours(const at::Tensor& images) {
     const at::ScalarType dtype = module().parameters().front().scalar_type();
@@ -57,9 +77,8 @@ class SpikeVrt {
     return network_.forward(call, clip);
   }
 
-  at::Tensor restored(const sdk::Call& call, const at::Tensor& clip) {
+  at::Tensor restored(const sdk::Call& call, const at::Tensor& clip, const Tiles& tiles) {
     const Restore whole = [&](const at::Tensor& part) { return trained(call, part); };
-    const Tiles& tiles = architecture_.tiles;
     return tiles.used ? restore_tiled(clip, tiles, architecture_.network.window, whole)
                       : restore_padded(clip, {1, 8, 8}, whole);
   }
@@ -86,4 +105,6 @@ class SpikeVrt {
 
 HEADROOM_PLUGIN(.id = "spike_vrt", .version = "1.0.0",
                 .summary = "VRT: blurry frames, with or without spikes, to sharp ones",
-                .interfaces = {headroom::sdk::model<headroom::SpikeVrt>()}, .min_host_minor = 3);
+                .interfaces = {headroom::sdk::model<headroom::SpikeVrt>(),
+                               headroom::sdk::predict<headroom::sdk::ModelSide<headroom::SpikeVrt>>()},
+                .min_host_minor = 3);

@@ -79,6 +79,10 @@ template <class Table>
 constexpr size_t first_size = sizeof(Table);
 template <>
 constexpr size_t first_size<hr_datasource> = offsetof(hr_datasource, traits);
+template <>
+constexpr size_t first_size<hr_model_torch> = offsetof(hr_model_torch, recompute_kinds);
+template <>
+constexpr size_t first_size<hr_predict> = offsetof(hr_predict, overlap);
 
 template <class Table>
 const Table* interface_table(const hr_plugin& plugin, const char* id) {

@@ -1,8 +1,30 @@
 #include "plugins/recording.hpp"
 
+#include <algorithm>
+
 #include "plugins/call.hpp"
 
 namespace headroom {
+
+namespace {
+
+std::vector<Field> fields_of(const hr_predict& api, const hr_recording* recording, const Source& source) {
+  std::vector<Field> fields = source.fields();
+  if (!HR_HAS(&api, shape) || api.shape == nullptr) return fields;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    api.shape(recording, static_cast<uint32_t>(i), fields[i].shape.data());
+    const auto in_range = [](int64_t extent) { return extent >= 1 && extent <= INT32_MAX; };
+    if (!is_missing(fields[i]) && !std::ranges::all_of(fields[i].shape, in_range))
+      throw Error(Exit::plugin, source.id(), "a recording's field '" + fields[i].name + "' has no sound shape");
+  }
+  return fields;
+}
+
+}  // namespace
+
+bool is_missing(const Field& field) {
+  return !field.shape.empty() && std::ranges::count(field.shape, 0) == static_cast<int64_t>(field.shape.size());
+}
 
 std::unique_ptr<Recording> Recording::open(const Library& library, std::shared_ptr<const Source> source,
                                            const std::filesystem::path& path) {
@@ -16,6 +38,7 @@ std::unique_ptr<Recording> Recording::open(const Library& library, std::shared_p
         error, id, "opening a recording");
   if (recording->handle_ == nullptr || recording->steps_ == 0)
     throw Error(Exit::plugin, id, "opening a recording gave neither a recording with steps nor an error");
+  recording->fields_ = fields_of(*api, recording->handle_, *recording->source_);
   return recording;
 }
 

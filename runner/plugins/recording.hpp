@@ -9,6 +9,9 @@
 
 namespace headroom {
 
+// Whether a recording does not have this field of its source.
+bool is_missing(const Field& field);
+
 // Keeps its Source alive; closes itself.
 class Recording {
  public:
@@ -20,6 +23,8 @@ class Recording {
   ~Recording();
 
   uint64_t steps() const { return steps_; }
+  // The source's, with this recording's shapes.
+  const std::vector<Field>& fields() const { return fields_; }
   // [worker] Fills `fields` (as Reader::read) with samples that begin at these steps. Error(data).
   void read(std::span<const uint64_t> steps, std::span<const DLTensor> fields);
 
@@ -29,6 +34,7 @@ class Recording {
   std::shared_ptr<const Source> source_;
   hr_recording* handle_ = nullptr;
   uint64_t steps_ = 0;
+  std::vector<Field> fields_;
 };
 
 }  // namespace headroom

@@ -256,9 +256,11 @@ std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> s
   if (found == outputs_.end())
     refuse_result(id_, "it offers " HR_PREDICT " and has no output with the role prediction");
   const at::Tensor& prediction = outputs[static_cast<std::size_t>(found - outputs_.begin())];
-  if (!prediction.defined() || prediction.dim() != 3 || prediction.size(1) < 1 ||
+  if (!prediction.defined() || (prediction.dim() != 3 && prediction.dim() != 5) || prediction.size(1) < 1 ||
       prediction.size(0) != static_cast<int64_t>(sample_keys.size())) {
-    refuse_result(id_, "the output '" + found->name + "' of a prediction is not [samples, steps, channels]");
+    refuse_result(id_, "the output '" + found->name +
+                           "' of a prediction is not [samples, steps, channels], nor pictures [samples, steps, "
+                           "colours, height, width]");
   }
   return outputs;
 }

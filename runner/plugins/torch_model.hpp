@@ -73,7 +73,8 @@ class Model {
 
   // headroom.predict/1. NULL: the plugin has no such side, and predict() may not be called.
   const hr_predict* predictor() const { return predictor_; }
-  // Outputs from inputs alone, undefined where they need a target; the first prediction is [samples, K, channels].
+  // Outputs from inputs alone, undefined where they need a target; the first prediction is [samples, K, channels]
+  // or [samples, K, colours, height, width].
   // Error(plugin) otherwise, and as step().
   std::vector<at::Tensor> predict(int64_t step, std::span<const uint64_t> sample_keys,
                                   std::span<const at::Tensor> batch);

@@ -25,13 +25,27 @@ std::string compressed(const std::string& bytes) {
   uLongf size = compressBound(bytes.size());
   std::string result(size, '\0');
   if (compress2(reinterpret_cast<Bytef*>(result.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
-                bytes.size(), Z_BEST_COMPRESSION) != Z_OK)
+                bytes.size(), Z_DEFAULT_COMPRESSION) != Z_OK)
     throw std::bad_alloc();
   result.resize(size);
   return result;
 }
 
-std::string png(std::span<const uint8_t> pixels, uint32_t width, uint32_t height, uint32_t colours) {
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](size_t at) { return at < bytes.size() ? static_cast<uint8_t>(bytes[at]) : 0u; };
+    const uint32_t group = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    for (size_t digit = 0; digit < 4; ++digit)
+      text += i + digit <= bytes.size() ? digits[group >> (18 - 6 * digit) & 63] : '=';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string png_bytes(std::span<const uint8_t> pixels, uint32_t width, uint32_t height, uint32_t colours) {
   std::string bytes = "\x89PNG\r\n\x1a\n", header, rows;
   append_number(header, width);
   append_number(header, height);
@@ -49,22 +63,8 @@ std::string png(std::span<const uint8_t> pixels, uint32_t width, uint32_t height
   return bytes;
 }
 
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](size_t at) { return at < bytes.size() ? static_cast<uint8_t>(bytes[at]) : 0u; };
-    const uint32_t group = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-    for (size_t digit = 0; digit < 4; ++digit)
-      text += i + digit <= bytes.size() ? digits[group >> (18 - 6 * digit) & 63] : '=';
-  }
-  return text;
-}
-
-}  // namespace
-
 std::string png_data_uri(std::span<const uint8_t> pixels, uint32_t width, uint32_t height, uint32_t colours) {
-  return "data:image/png;base64," + base64(png(pixels, width, height, colours));
+  return "data:image/png;base64," + base64(png_bytes(pixels, width, height, colours));
 }
 
 }  // namespace headroom

@@ -6,6 +6,7 @@
 #include "record/json_file.hpp"
 #include "report/curves.hpp"
 #include "report/html.hpp"
+#include "report/picture.hpp"
 #include "report/plot_frame.hpp"
 
 namespace headroom {
@@ -73,17 +74,6 @@ std::string series_html(const Json& first, const Json& last, const std::string& 
     html += curve_chart(chart);
   }
   return html;
-}
-
-std::string picture_html(const std::string& source, const std::string& caption) {
-  constexpr std::string_view prefix = "data:image/png;base64,";
-  const bool is_plain = source.starts_with(prefix) &&
-                        source.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=",
-                                                 prefix.size()) == std::string::npos;
-  if (!is_plain) return "";
-  const std::string words = escape_html(caption);
-  return "<figure class=\"picture\"><img alt=\"" + words + "\" src=\"" + source + "\"><figcaption>" + words +
-         "</figcaption></figure>\n";
 }
 
 std::string pictures_html(const Json& first, const Json& last, const std::string& first_name,

@@ -45,4 +45,12 @@ std::vector<double> held_position(std::span<const double> recorded, uint64_t hor
   return held;
 }
 
+std::vector<uint64_t> question_starts(uint64_t steps, uint64_t horizon, uint64_t overlap) {
+  const uint64_t last = steps > horizon ? steps - horizon : 0, stride = horizon - std::min(overlap, horizon - 1);
+  std::vector<uint64_t> starts;
+  for (uint64_t start = 0; start < last; start += stride) starts.push_back(start);
+  starts.push_back(last);
+  return starts;
+}
+
 }  // namespace headroom

@@ -26,4 +26,8 @@ std::vector<double> ensembled(const Chunks& chunks, double decay);
 // What was recorded at the step before each of open_loop()'s questions, until the next one; at first the first.
 std::vector<double> held_position(std::span<const double> recorded, uint64_t horizon, uint64_t channels);
 
+// Where questions of `horizon` steps begin, each reaching `overlap` steps into the one before, the last one ending with
+// the recording.
+std::vector<uint64_t> question_starts(uint64_t steps, uint64_t horizon, uint64_t overlap);
+
 }  // namespace headroom

@@ -9,8 +9,8 @@
 
 #include "record/example_file.hpp"
 #include "record/json_file.hpp"
-#include "record/png.hpp"
 #include "record/run_folder.hpp"
+#include "train/picture.hpp"
 
 namespace headroom {
 
@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t most_samples = 3;
-constexpr int64_t most_channels = 4, most_points = 240, widest_picture = 192, least_side = 16, most_inputs = 2;
+constexpr int64_t most_channels = 4, most_points = 240, most_inputs = 2;
 
 // Five digits, which a picture cannot tell from all of them; null where it is not finite.
 Json shown_number(double value) {
@@ -54,46 +54,6 @@ Json series_json(const at::Tensor& prediction, const at::Tensor& target, const a
   return json;
 }
 
-// [colours, height, width] where the sample's shape says picture, or clip of pictures: then the one in the middle.
-std::optional<at::Tensor> picture_of(at::Tensor sample) {
-  if (sample.dim() == 4) sample = sample.select(0, sample.size(0) / 2);
-  if (sample.dim() != 3) return std::nullopt;
-  const auto are_colours = [&](int64_t axis) { return sample.size(axis) == 1 || sample.size(axis) == 3; };
-  if (!are_colours(0) && are_colours(2)) sample = sample.permute({2, 0, 1});
-  if (!are_colours(0) || sample.size(1) < least_side || sample.size(2) < least_side) return std::nullopt;
-  sample = sample.to(at::kCPU, at::kFloat);
-  const int64_t longest = std::max(sample.size(1), sample.size(2));
-  if (longest <= widest_picture) return sample;
-  const auto side = [&](int64_t pixels) { return std::max<int64_t>(1, pixels * widest_picture / longest); };
-  return at::adaptive_avg_pool2d(sample, {side(sample.size(1)), side(sample.size(2))});
-}
-
-struct Range {
-  double low = 0, high = 1;
-};
-
-// What is black and white of a picture: 0 and 1, 0 and 255, else what is in it.
-Range range_of(const at::Tensor& picture) {
-  const double low = picture.min().item<double>(), high = picture.max().item<double>();
-  if (low >= -0.01 && high <= 1.01) return {};
-  if (low >= 0 && high <= 255) return {0, 255};
-  return {low, high > low ? high : low + 1};
-}
-
-Json picture_json(const at::Tensor& picture, const Range& range) {
-  const at::Tensor pixels = picture.sub(range.low)
-                                .mul(255 / (range.high - range.low))
-                                .clamp(0, 255)
-                                .nan_to_num()
-                                .round()
-                                .permute({1, 2, 0})
-                                .to(at::kByte)
-                                .contiguous();
-  return png_data_uri({pixels.const_data_ptr<uint8_t>(), static_cast<size_t>(pixels.numel())},
-                      static_cast<uint32_t>(pixels.size(1)), static_cast<uint32_t>(pixels.size(0)),
-                      static_cast<uint32_t>(pixels.size(2)));
-}
-
 // Of the model's input, those that are pictures and not the target itself.
 Json inputs_json(std::span<const at::Tensor> fields, const std::vector<std::string>& names, int64_t number,
                  const at::Tensor& target) {
@@ -102,7 +62,7 @@ Json inputs_json(std::span<const at::Tensor> fields, const std::vector<std::stri
     if (!fields[i].defined() || fields[i].dim() < 2) continue;
     const auto picture = picture_of(fields[i].select(0, number));
     if (!picture || (picture->sizes() == target.sizes() && at::equal(*picture, target))) continue;
-    inputs.push_back({{"name", names[i]}, {"picture", picture_json(*picture, range_of(*picture))}});
+    inputs.push_back({{"name", names[i]}, {"picture", shown_picture(*picture, range_of(*picture))}});
   }
   return inputs;
 }
@@ -120,11 +80,11 @@ Json output_json(const PairTensors& tensors, int64_t number, std::span<const at:
   const auto sample_of = [&](const at::Tensor& all) { return all.select(0, number).to(at::kCPU, at::kFloat); };
   const at::Tensor prediction = sample_of(tensors.prediction), target = sample_of(tensors.target);
   if (const auto picture = picture_of(target)) {
-    const Range range = range_of(*picture);
+    const PictureRange range = range_of(*picture);
     return {{"kind", "picture"},
             {"inputs", inputs_json(fields, field_names, number, *picture)},
-            {"prediction", picture_json(*picture_of(prediction), range)},
-            {"target", picture_json(*picture, range)}};
+            {"prediction", shown_picture(*picture_of(prediction), range)},
+            {"target", shown_picture(*picture, range)}};
   }
   if (prediction.dim() != 2 || prediction.size(0) < 2) return {};
   return series_json(prediction, target, valid_part(tensors.mask, tensors.prediction, number));

@@ -6,6 +6,7 @@
 #include "record/run_folder.hpp"
 #include "train/chosen_checkpoint.hpp"
 #include "train/predict_pass.hpp"
+#include "train/predict_pictures.hpp"
 #include "train/predict_steps.hpp"
 #include "train/run_memory.hpp"
 #include "train/signals.hpp"
@@ -47,6 +48,18 @@ Exit tell_steps(const PredictRequest& request, const Setup& setup, PredictInput&
   write_actions(request.out / "predictions.safetensors", *told);
   write_file_atomically(request.out / "prediction.html", told->page());
   tell(request, told->json(), told->table(), request.out / "prediction.html");
+  return Exit::ok;
+}
+
+Exit tell_pictures(const PredictRequest& request, const Setup& setup, std::unique_ptr<Recording> recording,
+                   const Normalizer& normalizer, const fs::path& checkpoint, int64_t step) {
+  auto told = predict_pictures(setup, std::move(recording), normalizer, step, request.out);
+  if (!told) return stop_requested();
+  told->run = request.run.string();
+  told->input = request.input.string();
+  told->checkpoint = checkpoint.string();
+  write_file_atomically(request.out / "prediction.html", told->page());
+  tell(request, told->json(), told->text(), request.out / "prediction.html");
   return Exit::ok;
 }
 
@@ -115,6 +128,10 @@ Exit predict_run(const PredictRequest& asked) {
   const int64_t step = checkpoint.json.at("step");
   std::unique_ptr<Recording> recording = Recording::open(*setup.source_library, setup.source, request.input);
   const bool told_by_step = recording != nullptr && setup.model->predictor() != nullptr;
+  if (told_by_step && predicts_pictures(setup)) {
+    request.out = folder_for(request);
+    return tell_pictures(request, setup, std::move(recording), normalizer, chosen, step);
+  }
   const auto input = recording != nullptr ? recorded_steps(setup, std::move(recording), normalizer)
                                           : samples_at(setup, request.input, normalizer);
   request.out = folder_for(request);

@@ -12,28 +12,33 @@ namespace {
 
 class RecordedSteps : public PredictInput {
  public:
-  RecordedSteps(const Setup& setup, std::unique_ptr<Recording> recording, const Normalizer& normalizer)
+  RecordedSteps(const Setup& setup, std::unique_ptr<Recording> recording, const Normalizer& normalizer,
+                std::vector<uint64_t> starts)
       : seed_(setup.experiment->experiment.seed),
         batch_size_(static_cast<uint64_t>(setup.experiment->train.batch_size)),
-        fields_(setup.source->fields()),
         recording_(std::move(recording)),
-        normalizer_(normalizer) {}
+        normalizer_(normalizer),
+        starts_(std::move(starts)) {}
 
-  uint64_t samples() const override { return recording_->steps(); }
+  uint64_t samples() const override { return starts_.size(); }
 
   std::optional<Batch> read(uint64_t first) override {
     const uint64_t count = std::min(batch_size_, samples() - std::min(first, samples()));
     if (count == 0) return std::nullopt;
-    if (slot_ == nullptr)
-      slot_ = std::make_shared<Slot>(fields_, static_cast<int64_t>(std::min(batch_size_, samples())));
+    if (slot_ == nullptr) {
+      std::vector<bool> wanted;
+      for (const Field& field : recording_->fields()) wanted.push_back(!is_missing(field));
+      slot_ =
+          std::make_shared<Slot>(recording_->fields(), static_cast<int64_t>(std::min(batch_size_, samples())), wanted);
+    }
     Batch batch;
     batch.first = first;
-    batch.index.resize(count);
-    std::iota(batch.index.begin(), batch.index.end(), first);
+    const auto begin = starts_.begin() + static_cast<std::ptrdiff_t>(first);
+    batch.index.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
     for (const uint64_t step : batch.index) batch.key.push_back(hr_sample_key(seed_, 0, 0, step));
     const auto fields = slot_->tensors(0, static_cast<int64_t>(count));
     recording_->read(batch.index, fields);
-    normalizer_.apply(fields_, fields);
+    normalizer_.apply(recording_->fields(), fields);
     batch.fields.assign(fields.begin(), fields.end());
     batch.hold = slot_;
     return batch;
@@ -41,9 +46,9 @@ class RecordedSteps : public PredictInput {
 
  private:
   uint64_t seed_, batch_size_;
-  const std::vector<Field>& fields_;  // of the source, which the recording keeps
   std::unique_ptr<Recording> recording_;
   Normalizer normalizer_;
+  std::vector<uint64_t> starts_;
   std::shared_ptr<Slot> slot_;
 };
 
@@ -106,8 +111,15 @@ void require_same_fields(const Source& run, const Source& input, const std::file
 }  // namespace
 
 std::unique_ptr<PredictInput> recorded_steps(const Setup& setup, std::unique_ptr<Recording> recording,
+                                             const Normalizer& normalizer, std::vector<uint64_t> starts) {
+  return std::make_unique<RecordedSteps>(setup, std::move(recording), normalizer, std::move(starts));
+}
+
+std::unique_ptr<PredictInput> recorded_steps(const Setup& setup, std::unique_ptr<Recording> recording,
                                              const Normalizer& normalizer) {
-  return std::make_unique<RecordedSteps>(setup, std::move(recording), normalizer);
+  std::vector<uint64_t> starts(recording->steps());
+  std::iota(starts.begin(), starts.end(), uint64_t{0});
+  return recorded_steps(setup, std::move(recording), normalizer, std::move(starts));
 }
 
 std::unique_ptr<PredictInput> samples_at(const Setup& setup, const std::filesystem::path& path,

@@ -21,7 +21,10 @@ class PredictInput {
   virtual std::optional<Batch> read(uint64_t first) = 0;
 };
 
-// Sample i begins at step i of the recording.
+// Sample i begins at step starts[i] of the recording.
+std::unique_ptr<PredictInput> recorded_steps(const Setup& setup, std::unique_ptr<Recording> recording,
+                                             const Normalizer& normalizer, std::vector<uint64_t> starts);
+// At step i.
 std::unique_ptr<PredictInput> recorded_steps(const Setup& setup, std::unique_ptr<Recording> recording,
                                              const Normalizer& normalizer);
 

@@ -17,7 +17,7 @@ struct RetryCounts {
   int64_t repeated = 0;  // at the same split: bit-equal
   int64_t halved = 0;    // at half of it: equal up to rounding
   int64_t grown = 0;
-  int64_t recomputed = 0;  // kinds of calls that are computed again since: bit-equal
+  int64_t recomputed = 0;  // kinds of calls that are computed again since
 };
 
 // [compute]

@@ -180,6 +180,15 @@ TEST(TorchModel, Conformance) {
   }
 }
 
+TEST(TorchModel, OfReleaseOneWorksInThisHost) {
+  const Library library = load(HEADROOM_TEST_PLUGIN_DIR "/torch_model_1_0.so");
+  EXPECT_TRUE(library.recompute_kinds().empty());
+  Model model(library, {}, fields_x(), 1);
+  const StepResult result = step(model);
+  EXPECT_EQ(result.loss_sum.item<double>(), 12.0);
+  EXPECT_EQ(result.weight.item<double>(), 2.0);
+}
+
 TEST(TorchModel, TablesAsJson) {
   const nlohmann::json description = describe_plugin(linear());
   EXPECT_EQ(description.at("torch_tag"), host_torch_tag());

@@ -56,5 +56,14 @@ TEST(Chunks, HoldsWhatWasThereBeforeEachQuestion) {
   EXPECT_EQ(held_position(recorded, 2, 2), (std::vector<double>{0, 100, 0, 100, 1, 101, 1, 101, 3, 103}));
 }
 
+TEST(QuestionStarts, CoverTheRecordingAndEndWithIt) {
+  using Starts = std::vector<uint64_t>;
+  EXPECT_EQ(question_starts(10, 4, 0), (Starts{0, 4, 6}));
+  EXPECT_EQ(question_starts(10, 4, 2), (Starts{0, 2, 4, 6}));
+  EXPECT_EQ(question_starts(4, 4, 2), (Starts{0}));
+  EXPECT_EQ(question_starts(3, 4, 2), (Starts{0}));
+  EXPECT_EQ(question_starts(5, 2, 9), (Starts{0, 1, 2, 3})) << "an overlap of all but one step at most";
+}
+
 }  // namespace
 }  // namespace headroom

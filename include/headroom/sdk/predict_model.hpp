@@ -2,9 +2,10 @@
 //
 //   class Net {
 //     static constexpr const char* target_field = "action";   // [steps, channels], what the prediction is of
-//     static constexpr double ensemble_decay = 0.01;
+//     static constexpr double ensemble_decay = 0.01;          // of [steps, channels]; may be left out
+//     static constexpr uint64_t overlap = 2;                  // of pictures; may be left out
 //     // Inputs alone: what outputs() declares, undefined where an output needs a target; the first prediction is
-//     // [count, K, channels].
+//     // [count, K, channels] or [count, K, colours, height, width].
 //     std::vector<at::Tensor> predict(const Call& call, const Batch& batch);
 //   };
 #pragma once
@@ -23,7 +24,8 @@ class ModelSide {
   static void fill(hr_predict& table) {
     table.predict = predict;
     table.target_field = T::target_field;
-    table.ensemble_decay = T::ensemble_decay;
+    if constexpr (requires { T::ensemble_decay; }) table.ensemble_decay = T::ensemble_decay;
+    if constexpr (requires { T::overlap; }) table.overlap = T::overlap;
   }
 
  private:
@@ -31,8 +33,9 @@ class ModelSide {
                            hr_error* error) noexcept {
     return detail::torch_guard(error, [&] {
       auto& box = *detail::ModelBox<T>::from(model);
-      const std::vector<at::Tensor> given =
-          box.model->predict(Call(call, /*wants_outputs=*/true, /*wants_metrics=*/false), Batch(box.fields, batch));
+      const std::vector<at::Tensor> given = box.model->predict(
+          Call(call, /*wants_outputs=*/true, /*wants_metrics=*/false, detail::recompute_kinds_of<T>()),
+          Batch(box.fields, batch));
       if (given.size() != box.outputs.size()) {
         throw Error(HR_INTERNAL, "predict() returned " + std::to_string(given.size()) +
                                      " outputs; the model declares " + std::to_string(box.outputs.size()));

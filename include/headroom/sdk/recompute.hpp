@@ -11,7 +11,8 @@
 // The function must compute from its arguments alone: every tensor that takes a gradient is an input or among
 // `params`, used through the spans it is given. It runs a second time, on the same thread, when step() has long
 // returned: what it captures must live as long as the model. What it draws from `call` comes out the same both times;
-// LibTorch's own generator does not. Autocast is as it was. First order only: no gradient of a gradient.
+// LibTorch's own generator does not. Autocast is as it was. First order only: no gradient of a gradient. Gradients are
+// those without it, up to the order in which those of one tensor are added.
 #pragma once
 
 #include <ATen/autocast_mode.h>

@@ -1,0 +1,124 @@
+"""What the benches of whole training steps share: contenders that take turns, each run a process of its own; what they took.
+
+A run gives {"seconds", "cpu_seconds" of each step, "peak_bytes" of its process, LibTorch or Python included, and perhaps "losses"}.
+"""
+import csv
+import glob
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MIB = 1 << 20
+WARM_UP = 2  # steps of each run that are not counted
+
+
+def process(words, folder, environment=None):
+    """Standard output of a command, and what whatever it ran has used."""
+    # Neither the user's cache nor the reservations of other runs of this machine belong into a measurement.
+    environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(folder, "cache"),
+                   "HEADROOM_RESERVATIONS": os.path.join(folder, "reservations"), **(environment or {})}
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as log:
+        child = subprocess.Popen(words, stdout=out, stderr=log, env=environment)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode != 0:
+            log.seek(0)
+            raise SystemExit(f"{' '.join(words)} ended with {child.returncode}:\n{log.read()}")
+        out.seek(0)
+        return out.read(), usage
+
+
+class Headroom:
+    """`headroom run` of an experiment; `settings` as --set has them."""
+
+    def __init__(self, build, folder, experiment, batch, steps):
+        self.program = os.path.join(ROOT, build, "bin", "headroom")
+        if not os.path.exists(self.program):
+            raise SystemExit(f"{self.program} is not built: build the target headroom_app, or name the folder with --build")
+        self.folder, self.experiment, self.batch, self.steps = folder, experiment, batch, steps
+
+    def command(self, out, settings):
+        words = [self.program, "run", self.experiment, "--out", out]
+        return words + [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+
+    def run(self, steps, settings, keep=None):
+        """(rows of metrics.csv of training, what it used). `keep`: where the last checkpoint's weights go."""
+        out = tempfile.mkdtemp(prefix="out-", dir=self.folder)
+        _, usage = process(self.command(out, {**settings, "train.max_steps": steps}), self.folder)
+        run_folder = glob.glob(os.path.join(out, "*", "*", ""))[0]
+        with open(os.path.join(run_folder, "metrics.csv")) as file:
+            rows = [row for row in csv.DictReader(file) if row["split"] == "train"]
+        if keep:
+            shutil.copyfile(os.path.join(run_folder, "checkpoints", "last", "model.safetensors"), keep)
+        shutil.rmtree(out)
+        return rows, usage
+
+    def initial_weights(self, path):
+        self.run(1, {"train.optimizer.lr": 1e-30, "train.optimizer.weight_decay": 0.0}, keep=path)
+        return path
+
+    def __call__(self, **settings):
+        rows, usage = self.run(self.steps, settings)
+        _, start = self.run(WARM_UP, settings)  # what a run costs before its first counted step
+
+        def column(metric):
+            return [float(row["value"]) for row in rows if row["metric"] == metric]
+
+        cpu = sum(getattr(usage, part) - getattr(start, part) for part in ("ru_utime", "ru_stime")) / (self.steps - WARM_UP)
+        return {"seconds": [self.batch / rate for rate in column("samples_per_second")], "cpu_seconds": [cpu] * self.steps,
+                "peak_bytes": usage.ru_maxrss * 1024, "losses": column("loss_step")}
+
+
+def peer(words, folder, environment=None):
+    return json.loads(process(words, folder, environment)[0])
+
+
+def take_turns(contenders, rounds):
+    """{name: its runs}; each round has every contender once, in an order that rotates."""
+    results, order = {name: [] for name in contenders}, list(contenders.items())
+    for number in range(rounds):
+        first = number % len(order)
+        for name, run in order[first:] + order[:first]:
+            print(f"round {number + 1} of {rounds}: {name}", file=sys.stderr, flush=True)
+            results[name].append(run())
+    return results
+
+
+def of_rounds(runs, key):
+    """Each round's figure: the median step, or the peak."""
+    return [run[key] if key == "peak_bytes" else statistics.median(run[key][WARM_UP:]) for run in runs]
+
+
+def print_table(results):
+    for name, runs in results.items():
+        cells = []
+        for key, unit, digits, scale in (("seconds", "s", 3, 1), ("cpu_seconds", "CPU s", 3, 1), ("peak_bytes", "MiB", 0, MIB)):
+            values = [value / scale for value in of_rounds(runs, key)]
+            cells.append(f"{statistics.median(values):.{digits}f} {unit} ({min(values):.{digits}f} to {max(values):.{digits}f})")
+        print(f"{name:28} a step {cells[0]}, {cells[1]}; peak {cells[2]}")
+
+
+def ratio(results, key, above, below):
+    return statistics.median(of_rounds(results[above], key)) / statistics.median(of_rounds(results[below], key))
+
+
+def print_ratios(results):
+    for name in results:
+        if not name.startswith("headroom"):
+            continue
+        for rival in results:
+            if not rival.startswith("headroom"):
+                print(f"{name} against {rival}: {ratio(results, 'seconds', rival, name):.2f} x its speed, "
+                      f"{ratio(results, 'cpu_seconds', rival, name):.2f} x by CPU seconds, "
+                      f"{ratio(results, 'peak_bytes', name, rival):.2f} of its peak")
+
+
+def largest_loss_difference(results):
+    """Of any step, relative, between the first runs of all contenders."""
+    columns = zip(*(runs[0]["losses"] for runs in results.values()))
+    return max((max(losses) - min(losses)) / max(losses) for losses in columns)

@@ -1,0 +1,62 @@
+// Reads samples into slots: a clip of a sequence, cropped and turned as the sample's key says.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clip.hpp"
+#include "headroom/sdk/kept_open.hpp"
+#include "layout.hpp"
+
+namespace spike_hdf5 {
+
+// Field numbers, in the order of SpikeSource::fields(); there may be no voxel.
+inline constexpr uint32_t kBlurField = 0, kSharpField = 1, kVoxelField = 2;
+
+// What a source offers, resolved: fixed once the source is open, shared by its readers.
+struct Selection {
+  struct OneSequence {
+    Place place;
+    Facts facts;
+  };
+  struct Split {
+    std::string name;
+    std::vector<OneSequence> sequences;
+    std::vector<uint64_t> first_sample;  // of each, and the end behind the last
+  };
+  std::vector<Split> splits;
+  Wanted wanted;
+  VoxelTransform transform{true, 0.0, 1.0};
+  uint64_t clip_length = 1, clip_stride = 1;
+  uint64_t crop_size = 0;  // 0: whole frames
+  bool random_crop = true, random_flip = true;
+
+  Size size_of(const Facts& facts) const { return crop_size == 0 ? facts.frame : Size{crop_size, crop_size}; }
+  uint64_t clips_of(const Facts& facts) const {
+    return facts.frames < clip_length ? 0 : (facts.frames - clip_length) / clip_stride + 1;
+  }
+};
+
+// The clip of a sample. Where `draw`, its part and the way it lies are drawn from the key; else it is the middle as it
+// is.
+Clip clip_of(const Selection& selection, const Facts& facts, uint64_t number, uint64_t key, bool draw);
+
+// One a thread. Keeps the sequences it read last open.
+class Reader {
+ public:
+  Reader(const sdk::Host& host, const Selection& selection)
+      : host_(host), selection_(&selection), clips_(host, selection.transform) {}
+  void read(const sdk::ReadRequest& request);
+
+ private:
+  Sequence& open(uint32_t split, uint64_t sequence);
+  void read_sample(const sdk::ReadRequest& request, uint64_t i);
+
+  sdk::Host host_;
+  const Selection* selection_;
+  sdk::KeptOpen<std::unique_ptr<Sequence>> open_;
+  ClipReader clips_;
+};
+
+}  // namespace spike_hdf5

@@ -1,0 +1,41 @@
+// A reader's memory between a file and its slots, on the host's ledger. One thread.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "headroom/datasource.hpp"
+
+namespace spike_hdf5 {
+
+namespace sdk = headroom::sdk;
+
+class Workspace {
+ public:
+  explicit Workspace(const sdk::Host& host) : host_(host) {}
+
+  // As they are stored, or counted; good until the next raw().
+  template <class T>
+  std::span<T> raw(uint64_t count) {
+    return room<T>(raw_, count);
+  }
+  // As a file holds them; good until the next file().
+  std::span<std::byte> file(uint64_t bytes) { return room<std::byte>(file_, bytes); }
+  // Transformed, at their native size; good until the next voxels().
+  std::span<float> voxels(uint64_t count) { return room<float>(voxels_, count); }
+
+ private:
+  template <class T>
+  std::span<T> room(std::optional<sdk::Scratch>& scratch, uint64_t count) {
+    if (!scratch || scratch->bytes() < count * sizeof(T)) {
+      scratch.reset();
+      scratch.emplace(host_, count * sizeof(T));
+    }
+    return scratch->as<T>().first(count);
+  }
+
+  sdk::Host host_;
+  std::optional<sdk::Scratch> raw_, file_, voxels_;
+};
+
+}  // namespace spike_hdf5

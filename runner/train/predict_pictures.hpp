@@ -1,0 +1,24 @@
+// A model asked over a recording of pictures through headroom.predict/1: clip after clip, overlapping ones averaged.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "plugins/recording.hpp"
+#include "report/predicted_pictures.hpp"
+#include "train/setup.hpp"
+
+namespace headroom {
+
+// Whether what the model predicts are pictures, and not channels of numbers.
+bool predicts_pictures(const Setup& setup);
+
+// REQUIRES predicts_pictures(). Writes a PNG a step into `folder` as soon as it is known: no more than a question's
+// pictures are held. Everything of the answer but where it came from; nullopt: stopped by a signal.
+// Error(cannot_write), or Error(plugin) where the model's predictions do not suit the source's fields.
+std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::unique_ptr<Recording> recording,
+                                                  const Normalizer& normalizer, int64_t trained_steps,
+                                                  const std::filesystem::path& folder);
+
+}  // namespace headroom
