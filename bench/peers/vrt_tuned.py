@@ -13,16 +13,14 @@ import vrt
 
 class Attention(vrt.WindowAttention):
     def attend(self, q, k, v, mask, bias=None):
-        windows, heads, tokens, _ = q.shape
         if mask is not None:
-            mask = mask[:, None, :tokens, :tokens].repeat(windows // len(mask), 1, 1, 1)
+            mask = mask[:, None, :q.shape[2], :q.shape[2]].repeat(len(q) // len(mask), 1, 1, 1)
         if bias is None:
             return F.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2)
-        weights = torch.baddbmm(self.added(mask, bias, windows), q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2), alpha=self.scale)
-        return (weights.softmax(-1) @ v.flatten(0, 1)).unflatten(0, (windows, heads)).transpose(1, 2).flatten(2)
-
-    def added(self, mask, bias, windows):
-        return (bias.expand(windows, -1, -1, -1) if mask is None else bias + mask).flatten(0, 1)
+        weights = ((q * self.scale) @ k.transpose(-2, -1)).add_(bias)
+        if mask is not None:
+            weights.add_(mask)
+        return (weights.softmax(-1) @ v).transpose(1, 2).flatten(2)
 
 
 class Alignment(vrt.DeformableAlignment):
