@@ -11,6 +11,7 @@ namespace headroom {
 // {"id", "version", "summary", "path", "abi": "1.0", "min_host_minor", "torch_tag" (null: none), "note": bool,
 //  "interfaces": {"headroom.model.torch/1": {"options": [...], "capabilities": ["fp64", ...]},
 //                 "headroom.datasource/1": {"options": [...]}, "headroom.synth/1": {"options": [...]},
+//                 "headroom.convert/1": {"options": [...]},
 //                 "headroom.state/1": {}, "headroom.gc/1": {}}}    only those it has; options as option_table_to_json()
 nlohmann::json describe_plugin(const Library& library);
 
