@@ -24,33 +24,41 @@ SpikeCamera camera_of(const sdk::Options& options, Layout layout) {
   return camera;
 }
 
-Wanted wanted_of(const sdk::Options& options, Layout layout) {
-  return {true, options.boolean("use_voxel"), static_cast<uint64_t>(options.i64("num_bins")),
-          camera_of(options, layout)};
-}
-
 }  // namespace
 
 sdk::OptionList SpikeSource::options() {
   using namespace sdk;
-  return {
+  OptionList list = {
       opt_path("path").required().help("folder of sequences (or of train/, val/, test/), or one sequence's file"),
       opt_i64("clip_length").def(6).min(1).max(1000).help("neighbouring frames of a sample"),
       opt_i64("clip_stride").def(1).min(1).max(100000).help("frames from the start of a clip to that of the next"),
       opt_i64("crop_size").def(0).min(0).max(65536).help("pixels, a multiple of 8; 0: whole frames"),
       opt_bool("random_crop").def(true).help("in training, from anywhere in the frame; else from its middle"),
       opt_bool("random_flip").def(true).help("in training, mirrored, flipped and transposed, each half of the time"),
-      opt_bool("use_voxel").def(true).help("false: frames only, there is no field voxel"),
-      opt_i64("num_bins").def(0).min(0).max(1024).help("bins of a voxel; 0: as many as the files have"),
       opt_string("voxel_transform").def("log1p").choices({"log1p", "none"}).help("of the spike counts"),
       opt_f64("voxel_mean").def(0.0).help("taken off the transformed counts"),
       opt_f64("voxel_std").def(1.0).min(1e-6).help("the rest is divided by it"),
+  };
+  for (const Option& option : sequence_options()) list.push_back(option);
+  return list;
+}
+
+sdk::OptionList SpikeSource::sequence_options() {
+  using namespace sdk;
+  return {
+      opt_bool("use_voxel").def(true).help("false: frames only, there are no voxels"),
+      opt_i64("num_bins").def(0).min(0).max(1024).help("of a voxel; 0: as many as the files have, 32 of raw streams"),
       opt_string("layout").def("auto").choices({"auto", "hdf5", "spk_gopro", "s_sdm"}).help("of the folder"),
       opt_i64("spike_height").def(0).min(0).max(65536).help("of raw spike streams; 0: 360 of spk_gopro, 180 of s_sdm"),
       opt_i64("spike_width").def(0).min(0).max(65536).help("a multiple of 8; 0: 640 of spk_gopro, 320 of s_sdm"),
       opt_i64("spike_frames").def(0).min(0).max(1000000).help("of each raw stream the middle so many; 0: all"),
       opt_bool("flip_vertical").def(true).help("raw streams are stored bottom-up"),
   };
+}
+
+Wanted SpikeSource::wanted_of(const sdk::Options& options, Layout layout) {
+  return {true, options.boolean("use_voxel"), static_cast<uint64_t>(options.i64("num_bins")),
+          camera_of(options, layout)};
 }
 
 SpikeSource::SpikeSource(const sdk::Host& host, const sdk::Options& options) : host_(host) {

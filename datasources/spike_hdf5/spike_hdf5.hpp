@@ -1,7 +1,7 @@
 // datasources/spike_hdf5/: clips of blurred and sharp frames with the spikes between them, for deblurring. This is its
 // front door; layout.hpp has the folders, sequence.hpp one video, clip.hpp the reading of a part of it, upsampling.hpp
 // and voxel_transform.hpp what becomes of spike counts, texture.hpp, scene.hpp, camera.hpp
-// and synth.cpp made data.
+// and synth.cpp made data, compact.cpp the conversion.
 #pragma once
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headroom/datasource.hpp"
+#include "headroom/sdk/convert.hpp"
 #include "reader.hpp"
 #include "recorded_sequence.hpp"
 
@@ -36,9 +37,18 @@ class SpikeSource {
   static sdk::OptionList synth_options();
   static void synthesise(const sdk::Host& host, const sdk::Options& options, const std::filesystem::path& folder);
 
+  // To the compact form, see compact.cpp.
+  static sdk::OptionList convert_options() { return sequence_options(); }
+  static std::vector<sdk::Piece> pieces(const sdk::Host& host, const sdk::Options& options,
+                                        const std::filesystem::path& path);
+  static void convert(const sdk::Host& host, const sdk::Options& options, const std::filesystem::path& path,
+                      const std::filesystem::path& piece, const std::filesystem::path& file);
+
  private:
   void add_sequence(Selection::Split& split, const Place& place);
   void require_usable(const Facts& facts, const std::filesystem::path& file) const;
+  static sdk::OptionList sequence_options();  // how a sequence is found and read, for clips as for a conversion
+  static Wanted wanted_of(const sdk::Options& options, Layout layout);
   void require_alike(const Facts& facts, const std::filesystem::path& file) const;
   void require_one_size(const Facts& facts, const std::filesystem::path& file) const;
 

@@ -1,7 +1,7 @@
 // A reader's memory between a file and its slots, on the host's ledger. One thread.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <span>
 
 #include "headroom/datasource.hpp"
@@ -26,16 +26,16 @@ class Workspace {
 
  private:
   template <class T>
-  std::span<T> room(std::optional<sdk::Scratch>& scratch, uint64_t count) {
+  std::span<T> room(std::unique_ptr<sdk::Scratch>& scratch, uint64_t count) {
     if (!scratch || scratch->bytes() < count * sizeof(T)) {
       scratch.reset();
-      scratch.emplace(host_, count * sizeof(T));
+      scratch = std::make_unique<sdk::Scratch>(host_, count * sizeof(T));
     }
     return scratch->as<T>().first(count);
   }
 
   sdk::Host host_;
-  std::optional<sdk::Scratch> raw_, file_, voxels_;
+  std::unique_ptr<sdk::Scratch> raw_, file_, voxels_;
 };
 
 }  // namespace spike_hdf5

@@ -80,28 +80,41 @@ void ConvertRecord::add(const ConvertItem& item, const fs::path& partial) {
   if (::fsync(file.get()) != 0 && errno != EINVAL) throw cannot_write(file_, errno);
 }
 
-std::vector<ConvertItem> files_to_convert(const fs::path& from, const fs::path& to, const ConvertRecord& record) {
+void require_apart(const fs::path& from, const fs::path& to) {
   std::error_code failed;
   if (!fs::exists(from, failed)) refuse(from.string() + " does not exist");
   const fs::path source = fs::weakly_canonical(from, failed), target = fs::weakly_canonical(to, failed);
   if (source == target) refuse("--out " + to.string() + " is the file itself; the original is never overwritten");
-  std::vector<ConvertItem> items;
   if (!fs::is_directory(from, failed)) {
     if (fs::is_directory(to, failed)) refuse("--out " + to.string() + " is a folder; name the file to write");
-    items.push_back({from, to});
-  } else {
-    if (fs::is_regular_file(to, failed)) refuse("--out " + to.string() + " is a file; name the folder to write");
-    if (lies_below(target, source)) refuse("--out " + to.string() + " lies inside " + from.string());
-    for (const fs::path& file : regular_files(from))
-      items.push_back({file, to / file.lexically_relative(from), is_hdf5_name(file)});
-    if (items.empty()) refuse("no file lies below " + from.string());
+    return;
   }
+  if (fs::is_regular_file(to, failed)) refuse("--out " + to.string() + " is a file; name the folder to write");
+  if (lies_below(target, source)) refuse("--out " + to.string() + " lies inside " + from.string());
+}
+
+void look_for_done(std::vector<ConvertItem>& items, const ConvertRecord& record) {
+  std::error_code failed;
   for (ConvertItem& item : items) {
     item.done = record.has(item);
     if (!item.done && fs::exists(item.to, failed)) {
       refuse(item.to.string() + " is there already, and not from this conversion; remove it, or choose another --out");
     }
   }
+}
+
+std::vector<ConvertItem> files_to_convert(const fs::path& from, const fs::path& to, const ConvertRecord& record) {
+  require_apart(from, to);
+  std::vector<ConvertItem> items;
+  std::error_code failed;
+  if (fs::is_directory(from, failed)) {
+    for (const fs::path& file : regular_files(from))
+      items.push_back({file, to / file.lexically_relative(from), is_hdf5_name(file)});
+    if (items.empty()) refuse("no file lies below " + from.string());
+  } else {
+    items.push_back({from, to});
+  }
+  look_for_done(items, record);
   return items;
 }
 

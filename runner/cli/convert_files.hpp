@@ -34,7 +34,13 @@ class ConvertRecord {
   std::vector<std::string> lines_;
 };
 
-// Throws Error(bad_input) where something would be overwritten.
+// Throws Error(bad_input) where `from` is not there, or `to` is it or lies inside.
+void require_apart(const std::filesystem::path& from, const std::filesystem::path& to);
+
+// Sees which are done. Throws Error(bad_input) where something would be overwritten.
+void look_for_done(std::vector<ConvertItem>& items, const ConvertRecord& record);
+
+// Both, for the files of `from`, or itself.
 std::vector<ConvertItem> files_to_convert(const std::filesystem::path& from, const std::filesystem::path& to,
                                           const ConvertRecord& record);
 

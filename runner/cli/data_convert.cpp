@@ -1,14 +1,12 @@
-#include <cstdio>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "cli/command_line.hpp"
-#include "cli/convert_files.hpp"
+#include "cli/convert_items.hpp"
+#include "cli/convert_pieces.hpp"
 #include "data/arrays.hpp"
 #include "data/hdf5_output.hpp"
 #include "data/hdf5_rewrite.hpp"
 #include "memory/size_text.hpp"
-#include "record/progress.hpp"
 
 namespace headroom {
 
@@ -16,12 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t steps = 100;                   // of a file's progress
-constexpr double quiet_seconds = 2;              // a pipe gets no progress of files that are quicker
 constexpr int64_t chunk_cache_bytes = 64 << 20;  // of the files that are read
 
 struct ConvertWords {
-  std::string path, out;
+  std::string path, out, source;  // source "": HDF5 files in another layout
+  ExperimentWords set;
   std::vector<uint64_t> chunk;
   int deflate = -1;
   bool contiguous = false, shuffle = false, verify = true;
@@ -51,114 +48,91 @@ std::string text_of(const RewriteOptions& options) {
   return text + (options.shuffle ? " shuffle" : "");
 }
 
-class Conversion {
- public:
-  Conversion(const RewriteOptions& options, ConvertRecord& record, size_t count)
-      : options_(options), record_(record), count_(count), progress_(terminal_, steps / 10) {}
+std::string size_of(const fs::path& file) { return size_text(static_cast<int64_t>(fs::file_size(file))); }
 
-  void convert(const ConvertItem& item, size_t number) {
-    step_ = 0;
-    const fs::path partial = item.to.parent_path() / ("." + item.to.filename().string() + ".converting");
-    progress_.begin(item.from.filename().string() + " (" + std::to_string(number) + "/" + std::to_string(count_) + ")",
-                    "convert", steps, 0);
-    const double began = steady_seconds();
-    Rewritten result;
-    try {
-      make_folder(item.to);
-      if (item.is_hdf5) {
-        result =
-            rewrite_file(item.from, partial, options_, [&](uint64_t done, uint64_t all) { advance(done, all, began); });
-      } else {
-        copy(item.from, partial);
-      }
-      record_.add(item, partial);
-      put_in_place(partial, item.to);
-    } catch (...) {
-      ::unlink(partial.c_str());
-      throw;
-    }
-    progress_.end(summary(item, result));
+void copy_as_it_is(const fs::path& from, const fs::path& partial) {
+  std::error_code failed;
+  fs::copy_file(from, partial, fs::copy_options::overwrite_existing, failed);
+  if (failed) throw CannotWrite("cannot copy " + from.string() + " to " + partial.string() + ": " + failed.message());
+}
+
+std::string write_again(const ConvertItem& item, const fs::path& partial, const RewriteOptions& options,
+                        const RewriteProgress& progress) {
+  if (!item.is_hdf5) {
+    copy_as_it_is(item.from, partial);
+    return "copied, " + size_of(partial);
   }
+  const Rewritten result = rewrite_file(item.from, partial, options, progress);
+  return size_of(item.from) + " -> " + size_of(partial) + ", datasets: " + std::to_string(result.rewritten) +
+         " rewritten, " + std::to_string(result.copied) + " copied as they are";
+}
 
- private:
-  static std::string summary(const ConvertItem& item, const Rewritten& result) {
-    const auto size = [](const fs::path& file) { return size_text(static_cast<int64_t>(fs::file_size(file))); };
-    if (!item.is_hdf5) return "copied, " + size(item.to);
-    return size(item.from) + " -> " + size(item.to) + ", datasets: " + std::to_string(result.rewritten) +
-           " rewritten, " + std::to_string(result.copied) + " copied as they are";
+void rewrite(const ConvertWords& words, ConvertRecord& record, const RewriteOptions& options, CommandLine& line) {
+  const auto items = files_to_convert(words.path, words.out, record);
+  const auto write = [&](const ConvertItem& item, const fs::path& partial, const RewriteProgress& progress) {
+    return write_again(item, partial, options, progress);
+  };
+  convert_all(items, write, record, words.out, line);
+}
+
+void convert_pieces(const ConvertWords& words, ConvertRecord& record, const PieceConversion& pieces,
+                    CommandLine& line) {
+  const auto items = pieces.list(words.path, words.out, record);
+  const auto write = [&](const ConvertItem& item, const fs::path& partial, const RewriteProgress&) {
+    ::unlink(partial.c_str());  // of a conversion that was killed
+    pieces.write(words.path, item.from, partial);
+    return size_of(partial);
+  };
+  convert_all(items, write, record, words.out, line);
+}
+
+PieceConversion piece_conversion(const ConvertWords& words, const CommandLine& line) {
+  if (words.contiguous || words.shuffle || !words.chunk.empty() || words.deflate >= 0) {
+    throw Error(Exit::bad_input, "cli",
+                "--source writes the form that this datasource reads best; leave --chunk, --deflate, --shuffle and "
+                "--contiguous out");
   }
-
-  void advance(uint64_t done, uint64_t all, double began) {
-    const auto step = static_cast<int64_t>(static_cast<double>(done) / static_cast<double>(all) * steps);
-    const double seconds = std::max(1e-3, steady_seconds() - began);
-    if (step == step_ || (!terminal_.control && seconds < quiet_seconds)) return;
-    step_ = step;
-    progress_.update(step, {{"MiB/s", static_cast<double>(done) / (1 << 20) / seconds}});
-  }
-
-  static void make_folder(const fs::path& file) {
-    std::error_code failed;
-    if (file.has_parent_path()) fs::create_directories(file.parent_path(), failed);
-    if (failed) throw CannotWrite("cannot make folder " + file.parent_path().string() + ": " + failed.message());
-  }
-
-  static void copy(const fs::path& from, const fs::path& partial) {
-    std::error_code failed;
-    fs::copy_file(from, partial, fs::copy_options::overwrite_existing, failed);
-    if (failed) throw CannotWrite("cannot copy " + from.string() + " to " + partial.string() + ": " + failed.message());
-  }
-
-  const RewriteOptions& options_;
-  ConvertRecord& record_;
-  size_t count_;
-  Terminal terminal_ = terminal_of(2);
-  Progress progress_;
-  int64_t step_ = 0;
-};
+  register_data_services();
+  return {Library::load(find_plugin(words.source, line.plugin_dirs)), words.set.overrides()};
+}
 
 void convert(const ConvertWords& words, CommandLine& line) {
-  const RewriteOptions options = options_of(words);
-  const fs::path from = words.path, to = words.out;
-  std::error_code failed;
-  const fs::path folder = fs::is_directory(from, failed) ? to : to.has_parent_path() ? to.parent_path() : fs::path(".");
-  ConvertRecord record(folder, text_of(options));
-  const auto items = files_to_convert(from, to, record);
   set_chunk_cache_limit(chunk_cache_bytes);
-  Conversion conversion(options, record, items.size());
-  size_t done = 0, before = 0, bad = 0;
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].done) {
-      ++before;
-      continue;
-    }
-    try {
-      conversion.convert(items[i], i + 1);
-      ++done;
-    } catch (const CannotWrite& problem) {
-      throw Error(Exit::cannot_write, "data convert", problem.what());
-    } catch (const sdk::Error& problem) {  // others can be read
-      const bool asked_wrongly = problem.status() == HR_INVALID_ARGUMENT;
-      if (asked_wrongly || items.size() == 1)
-        throw Error(asked_wrongly ? Exit::bad_input : Exit::data, "data convert", problem.what());
-      std::fprintf(stderr, "[data convert] %s\n", problem.what());
-      ++bad;
-    }
+  const fs::path to = words.out;
+  std::error_code failed;
+  const fs::path folder = fs::is_directory(words.path, failed) ? to
+                          : to.has_parent_path()               ? to.parent_path()
+                                                               : fs::path(".");
+  if (words.source.empty()) {
+    if (!words.set.set.empty())
+      throw Error(Exit::bad_input, "cli", "--set sets keys of a datasource's conversion; name it with --source");
+    const RewriteOptions options = options_of(words);
+    ConvertRecord record(folder, text_of(options));
+    return rewrite(words, record, options, line);
   }
-  std::printf("%zu files converted, %zu were done before, %zu could not be read: %s\n", done, before, bad, to.c_str());
-  if (bad > 0) line.exit_code = static_cast<int>(Exit::data);
+  const PieceConversion pieces = piece_conversion(words, line);
+  ConvertRecord record(folder, pieces.text());
+  convert_pieces(words, record, pieces, line);
 }
 
 }  // namespace
 
 void add_data_convert(CLI::App& data, CommandLine& line) {
-  auto* command = data.add_subcommand("convert", "Write HDF5 files again in the layout that reads fastest");
+  auto* command = data.add_subcommand("convert", "Write data again in the form that reads fastest");
   command->footer(
       "Example: headroom data convert data/emg --out data/emg_fast\n"
-      "Without options, uncompressed datasets become contiguous and compressed ones stay as they are.");
+      "Without options, uncompressed datasets of HDF5 files become contiguous and compressed ones stay as they are;\n"
+      "with --source, a datasource plugin writes the form that it reads best.");
   auto words = std::make_shared<ConvertWords>();
-  command->add_option("path", words->path, "An HDF5 file, or a folder of them")->required();
+  command->add_option("path", words->path, "An HDF5 file, or a folder of them; with --source what its path may be")
+      ->required();
   command->add_option("--out", words->out, "The file or folder to write; what is there is never overwritten")
       ->required();
+  command->add_option("--source", words->source, "The datasource plugin that converts, by its id");
+  command
+      ->add_option("--set", words->set.set, "With --source: a key of its conversion, e.g. --set num_bins=32; repeats")
+      ->allow_extra_args(false);
+  add_plugin_dirs(*command, line);
   command->add_option("--chunk", words->chunk, "Chunks of this many rows, or of these extents: 1,480,640,3")
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -166,15 +166,21 @@ toml::table empty_table_at(const toml::source_region& at) {
   return std::move(*holder.get_as<toml::table>("t"));
 }
 
-toml::table read_document(const fs::path& file, const std::vector<Override>& overrides) {
-  std::vector<fs::path> chain;
-  toml::table table = read_with_bases(fs::absolute(file).lexically_normal(), chain, {}, "");
+toml::table read_overrides(const std::vector<Override>& overrides) {
+  toml::table table;
   for (const Override& given : overrides) {
     toml::table top = parse_override(given);
     if (const toml::node* extends = top.get("extends"))
       refuse(extends->source(), "extends cannot be set here; write it in the file");
     lay_over(table, std::move(top));
   }
+  return table;
+}
+
+toml::table read_document(const fs::path& file, const std::vector<Override>& overrides) {
+  std::vector<fs::path> chain;
+  toml::table table = read_with_bases(fs::absolute(file).lexically_normal(), chain, {}, "");
+  lay_over(table, read_overrides(overrides));
   return table;
 }
 

@@ -18,6 +18,9 @@ namespace headroom {
 // cycles.
 toml::table read_document(const std::filesystem::path& file, const std::vector<Override>& overrides);
 
+// The overrides alone, as one tree; later ones win.
+toml::table read_overrides(const std::vector<Override>& overrides);
+
 // Puts `value` under `key`, keeping where both were written.
 void put(toml::table& table, const toml::key& key, toml::node&& value);
 

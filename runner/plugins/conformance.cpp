@@ -50,6 +50,7 @@ class Examination {
     check_options_of(HR_MODEL_TORCH, "model.options", [&] { return library_->model_torch(); });
     check_options_of(HR_DATASOURCE, "data.options", [&] { return library_->datasource(); });
     check_options_of(HR_SYNTH, "data.synth", [&] { return library_->synth(); });
+    check_options_of(HR_CONVERT, "data convert --set", [&] { return library_->convert(); });
     check("model: refuses with a sentence, and without anywhere to put it", [&] { try_model(); });
     check("datasource: refuses with a sentence, and without anywhere to put it", [&] { try_source(); });
     check("datasource: describes itself consistently", [&] { require_source(); });
@@ -137,7 +138,7 @@ class Examination {
     if (call(plugin.id, "get_interface", plugin.get_interface, "headroom.unknown/999") != nullptr) {
       refuse("get_interface returns a table for an id it cannot know: it must return NULL");
     }
-    for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_STATE, HR_GC, HR_PREDICT}) {
+    for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_CONVERT, HR_STATE, HR_GC, HR_PREDICT}) {
       if (call(plugin.id, "get_interface", plugin.get_interface, id) !=
           call(plugin.id, "get_interface", plugin.get_interface, id)) {
         refuse(std::string("get_interface returns another table for ") + id + " each time: tables live for ever");

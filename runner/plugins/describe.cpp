@@ -34,6 +34,7 @@ nlohmann::json describe_plugin(const Library& library) {
   }
   if (const auto* source = library.datasource()) interfaces[HR_DATASOURCE] = {{"options", options(source->options)}};
   if (const auto* synth = library.synth()) interfaces[HR_SYNTH] = {{"options", options(synth->options)}};
+  if (const auto* convert = library.convert()) interfaces[HR_CONVERT] = {{"options", options(convert->options)}};
   if (library.state() != nullptr) interfaces[HR_STATE] = nlohmann::json::object();
   if (library.predict() != nullptr) interfaces[HR_PREDICT] = nlohmann::json::object();
   if (library.gc() != nullptr) interfaces[HR_GC] = nlohmann::json::object();

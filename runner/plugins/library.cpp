@@ -145,6 +145,14 @@ const hr_synth* Library::synth() const {
   return table;
 }
 
+const hr_convert* Library::convert() const {
+  const auto* table = interface_table<hr_convert>(*plugin_, HR_CONVERT);
+  if (table == nullptr) return nullptr;
+  require_slots(*plugin_, HR_CONVERT, {SLOT(list), SLOT(write)});
+  to_option_table(table->options, plugin_->id);
+  return table;
+}
+
 const hr_model_torch* Library::model_torch() const {
   const auto* table = interface_table<hr_model_torch>(*plugin_, HR_MODEL_TORCH);
   if (table == nullptr) return nullptr;

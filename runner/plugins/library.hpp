@@ -13,6 +13,7 @@
 #include "config/options.hpp"
 #include "error.hpp"
 #include "headroom/abi.h"
+#include "headroom/convert.h"
 #include "headroom/predict.h"
 
 namespace headroom {
@@ -34,6 +35,7 @@ class Library {
   // required slot is NULL, or its option table is malformed.
   const hr_datasource* datasource() const;
   const hr_synth* synth() const;
+  const hr_convert* convert() const;
   const hr_model_torch* model_torch() const;
   const hr_state* state() const;
   const hr_gc* gc() const;

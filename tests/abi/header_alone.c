@@ -1,5 +1,6 @@
 /* The header by itself, nothing before it. */
 #include "headroom/abi.h"
+#include "headroom/convert.h"
 #include "headroom/predict.h"
 #include "headroom/random.h"
 
