@@ -1,5 +1,6 @@
 #include <cmath>
 #include <set>
+#include <thread>
 
 #include "spike_source.hpp"
 
@@ -255,6 +256,27 @@ TEST_F(Spikes, SamplesDoNotDependOnTheirBatch) {
   const auto voxels_only =
       read_fields(reader, *source, 0, {4}, {11}, true, [](const std::string& name) { return name == "voxel"; });
   EXPECT_EQ(voxels_only[0].at("voxel"), batch[0].at("voxel"));
+}
+
+TEST_F(Spikes, ThreadsReadAlike) {
+  write_sequence(folder_, {.name = "a", .voxel = {8, 12}});
+  write_sequence(folder_, {.name = "b", .voxel = {8, 12}, .float_counts = false, .chunked = true});
+  const auto source = open_spikes(folder_, "clip_length = 3\ncrop_size = 8");
+  std::vector<Sample> alone;
+  for (uint64_t i = 0; i < source->length(0); ++i) alone.push_back(read_clip(*source, i, 100 + i, true));
+  std::vector<std::thread> threads;
+  std::vector<int> equal(4);
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Reader reader = source->reader();
+      for (uint64_t i = 0; i < alone.size(); ++i) {
+        const uint64_t index = (i + static_cast<uint64_t>(t)) % alone.size();
+        equal[t] += read_fields(reader, *source, 0, {index}, {100 + index}, true)[0] == alone[index] ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(equal, std::vector<int>(4, static_cast<int>(alone.size())));
 }
 
 }  // namespace
