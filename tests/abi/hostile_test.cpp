@@ -64,7 +64,7 @@ TEST_F(Hostile, BadMagic) {
 
 TEST_F(Hostile, OtherMajor) {
   const std::string rest =
-      "' was built for plugin ABI 2.2; this headroom speaks ABI 1.3: update headroom, or rebuild the plugin with this "
+      "' was built for plugin ABI 2.3; this headroom speaks ABI 1.3: update headroom, or rebuild the plugin with this "
       "headroom's header";
   EXPECT_EQ(after_path("hostile_major"), ": plugin 'hostile_major" + rest);
   EXPECT_FALSE(ran());
