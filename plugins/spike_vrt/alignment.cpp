@@ -4,7 +4,7 @@
 #include <string>
 
 #include "deform_conv.hpp"
-#include "warp.hpp"
+#include "warp_features.hpp"
 
 namespace headroom {
 namespace {
@@ -56,10 +56,13 @@ at::Tensor both_ways(const at::Tensor& earlier, const at::Tensor& later) {
 }  // namespace
 
 at::Tensor align(const Sources& sources, const at::Tensor& current, TensorSpan p, const AlignmentShape& shape) {
+  // Channels-last all of them, so that everything behind is.
   TensorList seen;
-  for (std::size_t j = 0; j < sources.images.size(); ++j) seen.push_back(warp(sources.images[j], sources.flows[j]));
+  for (std::size_t j = 0; j < sources.images.size(); ++j)
+    seen.push_back(warp_features(sources.images[j], sources.flows[j]));
   seen.push_back(current);
   seen.insert(seen.end(), sources.flows.begin(), sources.flows.end());
+  for (at::Tensor& each : seen) each = each.contiguous(at::MemoryFormat::ChannelsLast);
   at::Tensor o = at::cat(seen, 1);
   for (std::size_t i = 2; i < p.size(); i += 2) {
     o = at::conv2d(o, p[i], p[i + 1], 1, 1);

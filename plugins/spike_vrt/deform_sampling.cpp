@@ -1,7 +1,6 @@
 #include "deform_sampling.hpp"
 
-#include <cmath>
-
+#include "corners.hpp"
 #include "vector_math.hpp"
 
 namespace headroom {
@@ -36,36 +35,6 @@ KERNEL_BODY void place_taps(const DeformImage<T>& image, int64_t pixel, int64_t 
   }
 }
 
-// The four pixels around a place: where their channels begin, and whether they are inside.
-template <class T>
-struct Corners {
-  int64_t at[4];  // top left, top right, bottom left, bottom right; of some pixel where outside
-  T inside[4];
-  T right, below;  // how far from the top left
-};
-
-template <class T>
-KERNEL_BODY int64_t floor_of(T value) {
-  const auto whole = static_cast<int32_t>(value);
-  return whole - (value < static_cast<T>(whole) ? 1 : 0);
-}
-
-// false: all four are outside.
-template <class T>
-KERNEL_BODY bool find_corners(const DeformImage<T>& image, T y, T x, Corners<T>& corners) {
-  if (!(y > T(-1) && y < static_cast<T>(image.rows) && x > T(-1) && x < static_cast<T>(image.columns))) return false;
-  const int64_t top = floor_of(y), left = floor_of(x);
-  corners.below = y - static_cast<T>(top), corners.right = x - static_cast<T>(left);
-  const bool upper = top >= 0, lower = top + 1 < image.rows, near = left >= 0, far = left + 1 < image.columns;
-  const int64_t first = upper ? top * image.columns : 0, second = lower ? (top + 1) * image.columns : 0;
-  const int64_t begin = near ? left : 0, end = far ? left + 1 : 0;
-  corners.at[0] = (first + begin) * image.channels, corners.at[1] = (first + end) * image.channels;
-  corners.at[2] = (second + begin) * image.channels, corners.at[3] = (second + end) * image.channels;
-  corners.inside[0] = T(upper && near), corners.inside[1] = T(upper && far);
-  corners.inside[2] = T(lower && near), corners.inside[3] = T(lower && far);
-  return true;
-}
-
 // Where the columns of a group's first channel lie in a pixel's, for tap 0; taps are channels / parts apart.
 template <class T>
 KERNEL_BODY int64_t column_of(const DeformImage<T>& image, int64_t group) {
@@ -78,6 +47,7 @@ template <class T>
 struct Sample {
   static KERNEL_BODY void run(const DeformImage<T>& image, int64_t begin, int64_t end, T* columns) {
     const int64_t width = image.channels / image.groups, in_part = image.channels / image.parts;
+    const ImageSize size{image.rows, image.columns, image.channels};
     Taps<T> taps;
     Corners<T> corners;
     for (int64_t pixel = begin; pixel < end; ++pixel) {
@@ -87,7 +57,7 @@ struct Sample {
         const T* const x = image.x + group * width;
         for (int64_t tap = 0; tap < kTaps; ++tap) {
           T* const to = row + column_of(image, group) + tap * in_part;
-          if (!find_corners(image, taps.y[tap], taps.x[tap], corners)) {
+          if (!find_corners<T>(size, taps.y[tap], taps.x[tap], corners)) {
             for (int64_t c = 0; c < width; ++c) to[c] = 0;
             continue;
           }
@@ -117,6 +87,7 @@ struct Scatter {
   static KERNEL_BODY void one(const DeformImage<T>& image, int64_t begin, int64_t pixel, int64_t group,
                               const T* columns, const DeformGradients<T>& gradients) {
     const int64_t width = image.channels / image.groups, in_part = image.channels / image.parts;
+    const ImageSize size{image.rows, image.columns, image.channels};
     Taps<T> taps;
     Corners<T> corners;
     place_taps(image, pixel, group, taps);
@@ -127,7 +98,7 @@ struct Scatter {
     T flow_y = 0, flow_x = 0;
     for (int64_t tap = 0; tap < kTaps; ++tap) {
       T dy = 0, dx = 0, dm = 0;
-      if (find_corners(image, taps.y[tap], taps.x[tap], corners)) {
+      if (find_corners<T>(size, taps.y[tap], taps.x[tap], corners)) {
         const T* const d = from + tap * in_part;
         const T right = corners.right, left = T(1) - right, below = corners.below, above = T(1) - below;
         T seen[4];

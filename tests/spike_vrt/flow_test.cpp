@@ -6,6 +6,7 @@
 #include "golden_files.hpp"
 #include "spynet.hpp"
 #include "warp.hpp"
+#include "warp_features.hpp"
 
 namespace headroom {
 namespace {
@@ -31,6 +32,22 @@ TEST(SpikeVrtWarp, FourNearestCoincideAtWholePixels) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_TRUE(four[0][i].equal(four[0][0]));
   EXPECT_EQ(four[0][0][0][0].item<float>(), 5.0F);
   EXPECT_EQ(four[0][0][2][0].item<float>(), 0.0F) << "below the image";
+}
+
+// Our own kernel against LibTorch's, to the edges and beyond; more channels than a thread takes at once.
+TEST(SpikeVrtWarp, KernelMatchesGridSample) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(23);
+  const at::Tensor x = torch::randn({2, 21, 9, 7}, generator, at::kDouble).requires_grad_(true),
+                   flow = (torch::randn({2, 2, 9, 7}, generator, at::kDouble) * 3).requires_grad_(true);
+  std::vector<std::vector<at::Tensor>> results;
+  for (const auto way : {warp_features, +[](const at::Tensor&a, const at::Tensor&b) { return warp(a, b); }}) {
+    const at::Tensor y = way(x, flow);
+    results.push_back(torch::autograd::grad({(y * ramp_like(y)).sum()}, {x, flow}));
+    results.back().push_back(y);
+  }
+  for (std::size_t i = 0; i < results[0].size(); ++i)
+    expect_close(results[0][i], results[1][i], "tensor " + std::to_string(i), 1e-12);
+  expect_close(warp_features(x.to(at::kFloat), flow.to(at::kFloat)), results[1].back(), "float32");
 }
 
 TEST(SpikeVrtSpyNet, MatchesTheReference) {
