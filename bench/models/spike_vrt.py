@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--fusion", choices=("none", "concat"), default="none")
-    parser.add_argument("--recompute", default='["warping", "attention", "mlp"]', help="memory.recompute of the recomputing Headroom, as TOML")
+    parser.add_argument("--recompute", default='["warping", "attention", "mlp"]', help="memory.recompute of the recomputing Headroom")
     parser.add_argument("--drop-path", type=float, default=0.0)
     parser.add_argument("--contenders", nargs="*", default=[])
     for name, default in (("clip", 3), ("size", 128), ("embed", 48), ("depth", 2), ("heads", 6), ("deformable-groups", 16), ("threads", 2),
