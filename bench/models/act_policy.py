@@ -70,8 +70,9 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
         data, experiment = os.path.join(folder, "data.hdf5"), os.path.join(folder, "bench.toml")
-        subprocess.run([args.python, "-c", MAKE_DATA, data, str(8 * args.batch), str(args.cameras), str(args.height), str(args.width),
-                        "100"], check=True)
+        samples = (args.steps + 1) * args.batch  # one batch more than steps
+        subprocess.run([args.python, "-c", MAKE_DATA, data, str(samples), str(args.cameras), str(args.height), str(args.width), "100"],
+                       check=True)
         with open(experiment, "w") as file:
             file.write(EXPERIMENT.format(**vars(args)))
         words = [args.python, os.path.join(ROOT, "bench", "peers", "act_policy.py"), data, "--batch", str(args.batch), "--steps",

@@ -79,7 +79,7 @@ with h5py.File(path, "w") as file:
 """
 
 KEEPS_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "17179869184", "MALLOC_TOP_PAD_": "67108864"}
-STAGES, FRAMES = 11, 8
+STAGES = 11
 SPEED_AIM, PEAK_AIM = 1.5, 0.6  # against the nn.Module: of its speed without recomputation, of its peak with it
 
 
@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--fusion", choices=("none", "concat"), default="none")
-    parser.add_argument("--recompute", default='"auto"', help="memory.recompute of the recomputing Headroom, as TOML")
+    parser.add_argument("--recompute", default='["warping", "attention", "mlp"]', help="memory.recompute of the recomputing Headroom")
     parser.add_argument("--drop-path", type=float, default=0.0)
     parser.add_argument("--contenders", nargs="*", default=[])
     for name, default in (("clip", 3), ("size", 128), ("embed", 48), ("depth", 2), ("heads", 6), ("deformable-groups", 16), ("threads", 2),
@@ -132,7 +132,8 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
         os.mkdir(os.path.join(folder, "data"))
-        subprocess.run([args.python, "-c", MAKE_DATA, os.path.join(folder, "data", "sequence.hdf5"), str(FRAMES), str(args.size)],
+        frames = args.steps + args.clip  # one clip more than steps
+        subprocess.run([args.python, "-c", MAKE_DATA, os.path.join(folder, "data", "sequence.hdf5"), str(frames), str(args.size)],
                        check=True)
         with open(os.path.join(folder, "bench.toml"), "w") as file:
             file.write(experiment(args))

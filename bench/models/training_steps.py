@@ -4,8 +4,10 @@ A run gives {"seconds", "cpu_seconds" of each step, "peak_bytes" of its process,
 """
 import csv
 import glob
+import itertools
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -13,24 +15,28 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "bench", "data"))
+import process_tree  # noqa: E402
 MIB = 1 << 20
 WARM_UP = 2  # steps of each run that are not counted
 
 
-def process(words, folder, environment=None):
-    """Standard output of a command, and what whatever it ran has used."""
+def process(words, folder, environment=None, heard=lambda pid, line: None):
+    """(standard output, the largest resident size of whatever ran); `heard` gets each line of standard error as it comes."""
     # Neither the user's cache nor the reservations of other runs of this machine belong into a measurement.
     environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(folder, "cache"),
                    "HEADROOM_RESERVATIONS": os.path.join(folder, "reservations"), **(environment or {})}
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as log:
-        child = subprocess.Popen(words, stdout=out, stderr=log, env=environment)
+    with tempfile.TemporaryFile("w+") as out:
+        child, log = subprocess.Popen(words, stdout=out, stderr=subprocess.PIPE, text=True, env=environment), []
+        for line in child.stderr:
+            heard(child.pid, line)
+            log.append(line)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode != 0:
-            log.seek(0)
-            raise SystemExit(f"{' '.join(words)} ended with {child.returncode}:\n{log.read()}")
+            raise SystemExit(f"{' '.join(words)} ended with {child.returncode}:\n{''.join(log[-30:])}")
         out.seek(0)
-        return out.read(), usage
+        return out.read(), usage.ru_maxrss * 1024
 
 
 class Headroom:
@@ -47,31 +53,36 @@ class Headroom:
         return words + [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
 
     def run(self, steps, settings, keep=None):
-        """(rows of metrics.csv of training, what it used). `keep`: where the last checkpoint's weights go."""
-        out = tempfile.mkdtemp(prefix="out-", dir=self.folder)
-        _, usage = process(self.command(out, {**settings, "train.max_steps": steps}), self.folder)
+        """(rows of metrics.csv of training, CPU seconds so far at each step's end, peak). `keep`: where the last weights go."""
+        out, cpu_seconds = tempfile.mkdtemp(prefix="out-", dir=self.folder), []
+
+        def heard(pid, line):
+            if re.search(r" train: \d+/\d+ ", line):
+                cpu_seconds.append(process_tree.usage(pid)[0])
+
+        _, peak_bytes = process(self.command(out, {**settings, "train.max_steps": steps}), self.folder, heard=heard)
         run_folder = glob.glob(os.path.join(out, "*", "*", ""))[0]
         with open(os.path.join(run_folder, "metrics.csv")) as file:
             rows = [row for row in csv.DictReader(file) if row["split"] == "train"]
         if keep:
             shutil.copyfile(os.path.join(run_folder, "checkpoints", "last", "model.safetensors"), keep)
         shutil.rmtree(out)
-        return rows, usage
+        return rows, cpu_seconds, peak_bytes
 
     def initial_weights(self, path):
         self.run(1, {"train.optimizer.lr": 1e-30, "train.optimizer.weight_decay": 0.0}, keep=path)
         return path
 
     def __call__(self, **settings):
-        rows, usage = self.run(self.steps, settings)
-        _, start = self.run(WARM_UP, settings)  # what a run costs before its first counted step
+        """Of an experiment whose epoch has more than so many steps, with train.log_every = 1."""
+        rows, cpu_seconds, peak_bytes = self.run(self.steps, settings)
 
         def column(metric):
             return [float(row["value"]) for row in rows if row["metric"] == metric]
 
-        cpu = sum(getattr(usage, part) - getattr(start, part) for part in ("ru_utime", "ru_stime")) / (self.steps - WARM_UP)
-        return {"seconds": [self.batch / rate for rate in column("samples_per_second")], "cpu_seconds": [cpu] * self.steps,
-                "peak_bytes": usage.ru_maxrss * 1024, "losses": column("loss_step")}
+        return {"seconds": [self.batch / rate for rate in column("samples_per_second")], "peak_bytes": peak_bytes,
+                "cpu_seconds": [0.0] + [after - before for before, after in itertools.pairwise(cpu_seconds)],
+                "losses": column("loss_step")}
 
 
 def peer(words, folder, environment=None):

@@ -60,7 +60,7 @@ def panel(title, limit_bytes, curves, epochs, most_mib, offset):
     if limit_bytes:
         level = y(limit_bytes / MIB)
         marks.append(f'<line x1="{x(0):.1f}" x2="{x(1):.1f}" y1="{level:.1f}" y2="{level:.1f}" class="limit"/>'
-                     f'<text x="{x(1):.1f}" y="{level - 4:.1f}" class="value">the cache\'s limit</text>')
+                     f'<text x="{x(1):.1f}" y="{level + 13:.1f}" class="value">the cache\'s limit</text>')
     for colour, points in zip(COLOURS, curves.values()):
         path = " ".join(f"{x(part):.1f},{y(max(0, size) / MIB):.1f}" for part, size in points)
         marks.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
