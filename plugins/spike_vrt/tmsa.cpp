@@ -27,7 +27,7 @@ Tmsa::Tmsa(const BlockShape& shape) : shape_(shape) {
   {
     const at::NoGradGuard no_grad;
     // Cut off at +-2, which is 100 standard deviations away.
-    relative_position_bias_table_.normal_(0.0, 0.02).clamp_(-2.0, 2.0);
+    torch::nn::init::normal_(relative_position_bias_table_, 0.0, 0.02).clamp_(-2.0, 2.0);
   }
   qkv_self_ = add_layer<Linear>(*attention, "qkv_self", width, 3 * width);
   proj_ = add_layer<Linear>(*attention, "proj", shape.attention.mutual ? 2 * width : width, width);
