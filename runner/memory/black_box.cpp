@@ -116,6 +116,7 @@ void BlackBox::push(BlackBoxRecord record) {
   Header& header = mapping_->header;
   record.time_ms = now_ms();
   record.phase = static_cast<Phase>(load(header.phase));
+  if (record.phase == Phase::finished) return;  // it is being taken down: what it held is told already
   record.step = load(header.step);
   record.epoch = load(header.epoch);
   record.micro_batch = load(header.micro_batch);

@@ -55,7 +55,8 @@ class BlackBox {
   void set_phase(Phase phase);
   void set_position(int64_t step, int64_t epoch);
   void set_micro_batch(int64_t samples);
-  // Appends a record; time, phase, step, epoch and micro_batch are filled in from what was set.
+  // Appends a record; time, phase, step, epoch and micro_batch are filled in from what was set. Once the phase is
+  // `finished`, nothing more.
   void push(BlackBoxRecord record);
   // Where a crash handler leaves the file whose code was running (crash_site.hpp), zero-terminated.
   std::span<char> crash_site();

@@ -182,6 +182,15 @@ TEST_F(BlackBoxTest, OddPhasesAreTheLast) {
   EXPECT_EQ(phase_name(Phase::epoch_end), "epoch end");
 }
 
+// A run that is being taken down lets go of one owner after the other.
+TEST_F(BlackBoxTest, TheLastRecordIsOfBeforeTheEnd) {
+  BlackBox box(file());
+  box.push(numbered(1));
+  box.set_phase(Phase::finished);
+  box.push(numbered(2));
+  EXPECT_EQ(read_black_box(file())->records.size(), 1u);
+}
+
 TEST_F(BlackBoxTest, ReplacesAnOlderOneThatIsStillMapped) {
   BlackBox older(file());
   older.push(numbered(1));
