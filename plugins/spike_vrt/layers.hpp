@@ -19,7 +19,8 @@ std::shared_ptr<Layer> add_layer(torch::nn::Module& owner, const std::string& na
   const std::size_t dot = name.find('.');
   if (dot == std::string::npos) return owner.register_module(name, std::make_shared<Layer>(sizes...));
   const std::string first = name.substr(0, dot);
-  const std::shared_ptr<torch::nn::Module>* found = owner.named_children().find(first);
+  const auto children = owner.named_children();
+  const std::shared_ptr<torch::nn::Module>* found = children.find(first);
   const auto holder = found != nullptr ? *found : owner.register_module(first, std::make_shared<Names>());
   return add_layer<Layer>(*holder, name.substr(dot + 1), std::forward<Sizes>(sizes)...);
 }
