@@ -94,6 +94,7 @@ TEST_F(Pictures, EveryFrameOfASequence) {
   EXPECT_NE(refused.err.find("it is no sequence"), std::string::npos) << refused.err;
 }
 
+#if !defined(__SANITIZE_ADDRESS__)  // what the sanitizer holds back is more than what is computed again
 // What is computed again costs time and no mathematics: sums of gradients in another order are all that differs.
 TEST_F(Pictures, WhereMemoryIsShortThePlanComputesAgain) {
   const auto plan = [&](std::vector<std::string> more) {
@@ -124,6 +125,7 @@ TEST_F(Pictures, WhereMemoryIsShortThePlanComputesAgain) {
     EXPECT_NEAR(metrics.at(name).get<double>(), value, 1e-5 * value) << name;
   }
 }
+#endif
 
 TEST_F(Pictures, WhatAModelCannotComputeAgainIsRefused) {
   const Finished finished = train("runs", {"--set", "memory.recompute=[\"atention\"]"});
