@@ -101,13 +101,13 @@ void FolderSequence::read_image(Image image, uint64_t frame, const Box& box, Wor
 }
 
 // All bins come out of one pass over the stream.
-void FolderSequence::read_voxel(uint64_t frame, uint64_t, uint64_t bins, const Box& box,
-                                const VoxelTransform& transform, Workspace& space, float* to) {
+std::span<const uint8_t> FolderSequence::read_counts(uint64_t frame, uint64_t, uint64_t bins, const Box& box,
+                                                     Workspace& space) {
   const fs::path& file = spikes_[frame];
   const auto [offset, bytes] = middle(spike_frames(camera_, file, host_.file_size(file)));
   const std::span<std::byte> stream = space.file(bytes);
   host_.pread(file, offset, stream);
-  transform.apply(count_spikes(camera_, stream, bins, box, space.raw<uint8_t>(counting_bytes(bins, box))), to);
+  return count_spikes(camera_, stream, bins, box, space.raw<uint8_t>(counting_bytes(bins, box)));
 }
 
 }  // namespace spike_hdf5

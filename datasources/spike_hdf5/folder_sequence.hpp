@@ -18,8 +18,8 @@ class FolderSequence : public Sequence {
 
   std::vector<std::filesystem::path> files() const override;
   void read_image(Image image, uint64_t frame, const Box& box, Workspace& space, std::byte* planes) override;
-  void read_voxel(uint64_t frame, uint64_t first_bin, uint64_t bins, const Box& box, const VoxelTransform& transform,
-                  Workspace& space, float* to) override;
+  std::span<const uint8_t> read_counts(uint64_t frame, uint64_t first_bin, uint64_t bins, const Box& box,
+                                       Workspace& space) override;
 
  private:
   void describe_spikes(uint64_t wanted_bins);

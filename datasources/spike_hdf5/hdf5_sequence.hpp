@@ -16,6 +16,8 @@ class Hdf5Sequence : public Sequence {
   void read_image(Image image, uint64_t frame, const Box& box, Workspace& space, std::byte* planes) override;
   void read_voxel(uint64_t frame, uint64_t first_bin, uint64_t bins, const Box& box, const VoxelTransform& transform,
                   Workspace& space, float* to) override;
+  std::span<const uint8_t> read_counts(uint64_t frame, uint64_t first_bin, uint64_t bins, const Box& box,
+                                       Workspace& space) override;
 
  private:
   sdk::Array open(const sdk::Host& host, const std::string& dataset) const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kept_frames.hpp"
+
 namespace spike_hdf5 {
 
 using namespace sdk::literals;
@@ -55,7 +57,7 @@ Sequence& Reader::open(uint32_t split, uint64_t sequence) {
       throw sdk::Error(HR_DATA_CORRUPT,
                        known.place.path.string() + " has changed since this run opened it; start the run again");
     }
-    return opened;
+    return std::make_unique<KeptFrames>(host_, known.place.path.string(), std::move(opened));
   });
 }
 

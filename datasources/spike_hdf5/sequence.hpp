@@ -26,6 +26,7 @@ struct Facts {
   bool float_images = false;  // float32 in [0, 1]; else uint8
   uint64_t bins = 0;          // 0: opened without its voxels
   Size native;                // of a voxel's plane; divides `frame`
+  bool byte_counts = true;    // counts of at most 255; else floats
   uint64_t bins_at_once = 1;  // as many as are best read by one call
   bool operator==(const Facts&) const = default;
 };
@@ -51,7 +52,13 @@ class Sequence {
 
   // Bins [first_bin, first_bin + bins) of `box`, which is in native pixels, transformed: [bins, height, width].
   virtual void read_voxel(uint64_t frame, uint64_t first_bin, uint64_t bins, const Box& box,
-                          const VoxelTransform& transform, Workspace& space, float* to) = 0;
+                          const VoxelTransform& transform, Workspace& space, float* to) {
+    transform.apply(read_counts(frame, first_bin, bins, box, space), to);
+  }
+
+  // The same as they are counted, good until the workspace is used again. REQUIRES facts().byte_counts.
+  virtual std::span<const uint8_t> read_counts(uint64_t frame, uint64_t first_bin, uint64_t bins, const Box& box,
+                                               Workspace& space) = 0;
 
  protected:
   Facts facts_;

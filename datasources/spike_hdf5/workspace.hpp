@@ -21,6 +21,8 @@ class Workspace {
   }
   // As a file holds them; good until the next file().
   std::span<std::byte> file(uint64_t bytes) { return room<std::byte>(file_, bytes); }
+  // Cut out of a kept frame; good until the next cut().
+  std::span<uint8_t> cut(uint64_t count) { return room<uint8_t>(cut_, count); }
   // Transformed, at their native size; good until the next voxels().
   std::span<float> voxels(uint64_t count) { return room<float>(voxels_, count); }
 
@@ -35,7 +37,7 @@ class Workspace {
   }
 
   sdk::Host host_;
-  std::unique_ptr<sdk::Scratch> raw_, file_, voxels_;
+  std::unique_ptr<sdk::Scratch> raw_, file_, cut_, voxels_;
 };
 
 }  // namespace spike_hdf5
