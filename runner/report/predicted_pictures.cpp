@@ -1,7 +1,6 @@
 #include "report/predicted_pictures.hpp"
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "report/curves.hpp"
@@ -30,8 +29,6 @@ std::optional<double> mean_of(const std::vector<PictureStep>& steps, std::option
   }
   return sum / static_cast<double>(steps.size());
 }
-
-std::string name_of(const std::string& path) { return std::filesystem::path(path).lexically_normal().filename(); }
 
 std::string tiles(const PredictedPictures& told) {
   std::string html;
@@ -95,19 +92,17 @@ Json PredictedPictures::json() const {
     if (step.before_psnr_db) known["before_psnr_db"] = json_number(step.before_psnr_db);
     list.push_back(std::move(known));
   }
-  Json json = {{"run", run},         {"input", input}, {"checkpoint", checkpoint},         {"step", trained_steps},
-               {"horizon", horizon}, {"steps", list},  {"psnr_db", json_number(psnr_db())}};
+  Json json = origin.json();
+  json.update({{"horizon", horizon}, {"steps", list}, {"psnr_db", json_number(psnr_db())}});
   if (const auto before_db = before_psnr_db())
     json["before"] = {{"field", before}, {"psnr_db", json_number(before_db)}};
   return json;
 }
 
 std::string PredictedPictures::page() const {
-  const std::string heading = element("h1", "", escape_html(name_of(input))) + "\n<p><small>predicted by " +
-                              escape_html(name_of(run) + ", " + name_of(checkpoint)) + "</small></p>\n";
-  return page_html(name_of(input) + " - prediction", "<header>\n" + heading + tiles(*this) + "</header>\n<main>\n" +
-                                                         section("Before and after", pictures(*this)) +
-                                                         section("Every step", chart(*this)) + "</main>\n");
+  return page_html(origin.title(), "<header>\n" + origin.heading() + tiles(*this) + "</header>\n<main>\n" +
+                                       section("Before and after", pictures(*this)) +
+                                       section("Every step", chart(*this)) + "</main>\n");
 }
 
 }  // namespace headroom

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "report/prediction_origin.hpp"
+
 namespace headroom {
 
 struct PictureStep {
@@ -22,8 +24,7 @@ struct ShownPicture {
 };
 
 struct PredictedPictures {
-  std::string run, input, checkpoint;
-  int64_t trained_steps = 0;
+  PredictionOrigin origin;
   uint64_t horizon = 0;  // steps predicted at once
   std::string before;    // the field there was before; "" where there is none
   std::vector<PictureStep> steps;

@@ -49,17 +49,15 @@ nlohmann::json PredictedRecording::json() const {
                     {"ensembled", together[c]},
                     {"hold_last", hold[c]}});
   }
-  return {{"run", run},
-          {"input", input},
-          {"checkpoint", checkpoint},
-          {"step", trained_steps},
-          {"steps", steps()},
-          {"horizon", horizon},
-          {"mean_absolute_error", list},
-          {"all_in_std",
-           {{"open_loop", error_in_std(open_loop)},
-            {"ensembled", error_in_std(ensembled)},
-            {"hold_last", error_in_std(held)}}}};
+  nlohmann::json json = origin.json();
+  json.update({{"steps", steps()},
+               {"horizon", horizon},
+               {"mean_absolute_error", list},
+               {"all_in_std",
+                {{"open_loop", error_in_std(open_loop)},
+                 {"ensembled", error_in_std(ensembled)},
+                 {"hold_last", error_in_std(held)}}}});
+  return json;
 }
 
 }  // namespace headroom

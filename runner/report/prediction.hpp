@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "headroom/sdk/fields.hpp"
+#include "report/prediction_origin.hpp"
 
 namespace headroom {
 
 struct PredictedRecording {
-  std::string run, input, checkpoint;
-  int64_t trained_steps = 0;
+  PredictionOrigin origin;
   uint64_t horizon = 0;                // steps predicted at once
   std::vector<sdk::Channel> channels;  // each with a name; std: of the run's data
   std::vector<double> recorded;        // [steps, channels], as the rest

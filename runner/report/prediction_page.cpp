@@ -1,5 +1,3 @@
-#include <filesystem>
-
 #include "report/curves.hpp"
 #include "report/html.hpp"
 #include "report/page.hpp"
@@ -11,13 +9,6 @@ namespace headroom {
 namespace {
 
 std::string number(double value) { return amount_text(value, Quantity::number); }
-
-std::string name_of(const std::string& path) { return std::filesystem::path(path).lexically_normal().filename(); }
-
-std::string heading(const PredictedRecording& told) {
-  return element("h1", "", escape_html(name_of(told.input))) + "\n<p><small>predicted by " +
-         escape_html(name_of(told.run) + ", " + name_of(told.checkpoint)) + "</small></p>\n";
-}
 
 std::string tiles(const PredictedRecording& told) {
   std::string html;
@@ -68,10 +59,9 @@ std::string error_table(const PredictedRecording& told) {
 }  // namespace
 
 std::string PredictedRecording::page() const {
-  return page_html(name_of(input) + " - prediction", "<header>\n" + heading(*this) + tiles(*this) +
-                                                         "</header>\n<main>\n" +
-                                                         section("Recorded and predicted", charts(*this)) +
-                                                         section("Errors", error_table(*this)) + "</main>\n");
+  return page_html(origin.title(), "<header>\n" + origin.heading() + tiles(*this) + "</header>\n<main>\n" +
+                                       section("Recorded and predicted", charts(*this)) +
+                                       section("Errors", error_table(*this)) + "</main>\n");
 }
 
 }  // namespace headroom

@@ -52,7 +52,7 @@ SweptTrial trial_of(const Json& json) {
   return trial;
 }
 
-std::optional<double> number_of(const std::string& text) {
+std::optional<double> plain_number(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
@@ -73,10 +73,10 @@ std::vector<std::string> SweepReading::values_of(const std::string& key) const {
     if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
   const bool numbers =
-      std::all_of(values.begin(), values.end(), [](const auto& value) { return number_of(value).has_value(); });
+      std::all_of(values.begin(), values.end(), [](const auto& value) { return plain_number(value).has_value(); });
   if (numbers)
     std::stable_sort(values.begin(), values.end(),
-                     [](const auto& a, const auto& b) { return *number_of(a) < *number_of(b); });
+                     [](const auto& a, const auto& b) { return *plain_number(a) < *plain_number(b); });
   return values;
 }
 

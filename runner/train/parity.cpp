@@ -5,11 +5,11 @@
 #include <cstring>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <torch/torch.h>
 
 #include "error.hpp"
 #include "headroom/random.h"
+#include "headroom/sdk/shape_text.hpp"
 #include "plugins/torch_model.hpp"
 #include "record/safetensors.hpp"
 #include "train/tensor_file.hpp"
@@ -34,12 +34,6 @@ class Problems {
  private:
   std::vector<std::string> sentences_;
 };
-
-std::string shape_text(at::IntArrayRef shape) {
-  std::ostringstream text;
-  text << shape;
-  return text.str();
-}
 
 // A selection by its new names. Spans live as long as the object.
 class SelectedTensors {
@@ -127,7 +121,7 @@ class BatchReader {
                           static_cast<int64_t>(axes.size()) == stored.dim();
     if (permutes) return stored.permute(axes).contiguous();
     problems_.add("--transpose " + name + ": the order must name each of the axes 0 to " +
-                  std::to_string(stored.dim() - 1) + " of " + shape_text(stored.sizes()) + " once");
+                  std::to_string(stored.dim() - 1) + " of " + sdk::shape_text(stored.sizes()) + " once");
     return stored;
   }
 
@@ -137,7 +131,7 @@ class BatchReader {
     for (const std::string& name : asked_for_) {
       const int64_t length = fields_.at(name).size(0);
       if (batch && *batch != length) {
-        problems_.add("the field '" + name + "' " + shape_text(fields_.at(name).sizes()) +
+        problems_.add("the field '" + name + "' " + sdk::shape_text(fields_.at(name).sizes()) +
                       " has another batch axis than " + std::to_string(*batch));
       }
       batch = batch.value_or(length);
@@ -210,8 +204,8 @@ void load_weights(const std::vector<TensorSelection>& selections, Model& model, 
       } else if (found->second->kind == HR_DERIVED) {
         continue;
       } else if (at::Tensor& tensor = *found->second->tensor; bytes->shape != tensor.sizes()) {
-        problems.add("the weight '" + name + "' is " + shape_text(bytes->shape) + " in " + stored.name() +
-                     "; the model's is " + shape_text(tensor.sizes()));
+        problems.add("the weight '" + name + "' is " + sdk::shape_text(bytes->shape) + " in " + stored.name() +
+                     "; the model's is " + sdk::shape_text(tensor.sizes()));
       } else if (const std::optional<at::Tensor> source = load(*bytes)) {
         tensor.copy_(*source);
       } else {
@@ -221,7 +215,7 @@ void load_weights(const std::vector<TensorSelection>& selections, Model& model, 
   }
   for (const auto& [name, parameter] : wanted) {
     if (parameter->kind != HR_DERIVED && !given.contains(name)) {
-      problems.add("missing weight '" + name + "' " + shape_text(parameter->tensor->sizes()));
+      problems.add("missing weight '" + name + "' " + sdk::shape_text(parameter->tensor->sizes()));
     }
   }
 }

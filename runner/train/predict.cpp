@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <spdlog/spdlog.h>
 
+#include "headroom/sdk/shape_text.hpp"
 #include "record/run_folder.hpp"
 #include "train/chosen_checkpoint.hpp"
 #include "train/predict_pass.hpp"
@@ -39,12 +40,9 @@ void tell(const PredictRequest& request, const nlohmann::json& json, const std::
 }
 
 Exit tell_steps(const PredictRequest& request, const Setup& setup, PredictInput& input, const Normalizer& normalizer,
-                const fs::path& checkpoint, int64_t step) {
-  auto told = predict_steps(setup, input, normalizer, step);
+                const PredictionOrigin& origin) {
+  const auto told = predict_steps(setup, input, normalizer, origin);
   if (!told) return stop_requested();
-  told->run = request.run.string();
-  told->input = request.input.string();
-  told->checkpoint = checkpoint.string();
   write_actions(request.out / "predictions.safetensors", *told);
   write_file_atomically(request.out / "prediction.html", told->page());
   tell(request, told->json(), told->table(), request.out / "prediction.html");
@@ -52,34 +50,34 @@ Exit tell_steps(const PredictRequest& request, const Setup& setup, PredictInput&
 }
 
 Exit tell_pictures(const PredictRequest& request, const Setup& setup, std::unique_ptr<Recording> recording,
-                   const Normalizer& normalizer, const fs::path& checkpoint, int64_t step) {
-  auto told = predict_pictures(setup, std::move(recording), normalizer, step, request.out);
+                   const Normalizer& normalizer, const PredictionOrigin& origin) {
+  const auto told = predict_pictures(setup, std::move(recording), normalizer, origin, request.out);
   if (!told) return stop_requested();
-  told->run = request.run.string();
-  told->input = request.input.string();
-  told->checkpoint = checkpoint.string();
   write_file_atomically(request.out / "prediction.html", told->page());
   tell(request, told->json(), told->text(), request.out / "prediction.html");
   return Exit::ok;
 }
 
 // Where nobody can say what a step of the recording is: the outputs of all samples, a row a sample.
-Exit tell_samples(const PredictRequest& request, const Setup& setup, PredictInput& input, int64_t step) {
+Exit tell_samples(const PredictRequest& request, const Setup& setup, PredictInput& input,
+                  const PredictionOrigin& origin) {
   std::vector<Outputs> rows(setup.model->outputs().size());
-  const bool done = run_pass(
-      setup, input,
-      {.ask =
-           [&](const MicroBatchTensors& tensors) {
-             return setup.model->step(HR_EVAL, step, tensors.keys, tensors.fields, /*want_outputs=*/true).outputs;
-           },
-       .take =
-           [&](const Batch&, int64_t, int64_t, const Outputs& outputs) {
-             for (size_t i = 0; i < outputs.size(); ++i) rows[i].push_back(outputs[i]);
-           }});
+  const bool done =
+      run_pass(setup, input,
+               {.ask =
+                    [&](const MicroBatchTensors& tensors) {
+                      return setup.model
+                          ->step(HR_EVAL, origin.trained_steps, tensors.keys, tensors.fields, /*want_outputs=*/true)
+                          .outputs;
+                    },
+                .take =
+                    [&](const Batch&, int64_t, int64_t, const Outputs& outputs) {
+                      for (size_t i = 0; i < outputs.size(); ++i) rows[i].push_back(outputs[i]);
+                    }});
   if (!done) return stop_requested();
   TensorFile tensors;
-  nlohmann::json json = {
-      {"run", request.run.string()}, {"input", request.input.string()}, {"samples", input.samples()}};
+  nlohmann::json json = origin.json();
+  json["samples"] = input.samples();
   std::string text = std::to_string(input.samples()) + " samples, a row each:\n";
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].empty()) continue;
@@ -88,25 +86,40 @@ Exit tell_samples(const PredictRequest& request, const Setup& setup, PredictInpu
     rows[i].clear();
     tensors.add(output.name, all);
     json["outputs"].push_back({{"name", output.name}, {"shape", all.sizes().vec()}, {"unit", output.unit}});
-    std::string shape;
-    for (const int64_t extent : all.sizes()) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
-    text += "  " + output.name + " [" + shape + "]" + (output.unit.empty() ? "" : " " + output.unit) + "\n";
+    text +=
+        "  " + output.name + " " + sdk::shape_text(all.sizes()) + (output.unit.empty() ? "" : " " + output.unit) + "\n";
   }
   tensors.write(request.out / "predictions.safetensors");
   tell(request, json, text, request.out / "predictions.safetensors");
   return Exit::ok;
 }
 
-// "run/predictions/episode_7", made.
+// "run/predictions/episode_7".
 fs::path folder_for(const PredictRequest& request) {
   const fs::path input = request.input.lexically_normal();
   const fs::path name = input.has_filename() ? input.stem() : input.parent_path().filename();
-  const fs::path folder = request.out.empty() ? request.run / "predictions" / name : request.out;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw Error(Exit::cannot_write, "predict", folder.string() + " cannot be made: " + error.message());
-  return folder;
+  return request.out.empty() ? request.run / "predictions" / name : request.out;
 }
+
+// Made where it is not; gone with this where nothing was written to it.
+class OutputFolder {
+ public:
+  explicit OutputFolder(fs::path folder) : folder_(std::move(folder)) {
+    std::error_code error;
+    made_ = fs::create_directories(folder_, error);
+    if (error) throw Error(Exit::cannot_write, "predict", folder_.string() + " cannot be made: " + error.message());
+  }
+  ~OutputFolder() {
+    std::error_code not_empty;
+    if (made_) fs::remove(folder_, not_empty);
+  }
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+ private:
+  fs::path folder_;
+  bool made_ = false;
+};
 
 }  // namespace
 
@@ -125,22 +138,22 @@ Exit predict_run(const PredictRequest& asked) {
   const LoadedCheckpoint checkpoint = load_checkpoint(chosen);
   restore_model(checkpoint, *setup.model, /*use_average=*/true);
   const auto normalizer = Normalizer::from_json(checkpoint.json.at("normalizer"));
-  const int64_t step = checkpoint.json.at("step");
+  const PredictionOrigin origin = {request.run.string(), request.input.string(), chosen.string(),
+                                   checkpoint.json.at("step")};
   std::unique_ptr<Recording> recording = Recording::open(*setup.source_library, setup.source, request.input);
   const bool told_by_step = recording != nullptr && setup.model->predictor() != nullptr;
-  if (told_by_step && predicts_pictures(setup)) {
-    request.out = folder_for(request);
-    return tell_pictures(request, setup, std::move(recording), normalizer, chosen, step);
-  }
+  request.out = folder_for(request);
+  const OutputFolder folder(request.out);
+  if (told_by_step && predicts_pictures(setup))
+    return tell_pictures(request, setup, std::move(recording), normalizer, origin);
   const auto input = recording != nullptr ? recorded_steps(setup, std::move(recording), normalizer)
                                           : samples_at(setup, request.input, normalizer);
-  request.out = folder_for(request);
-  if (told_by_step) return tell_steps(request, setup, *input, normalizer, chosen, step);
+  if (told_by_step) return tell_steps(request, setup, *input, normalizer, origin);
   spdlog::info("[predict] {} and {} do not both offer " HR_PREDICT
                ": the outputs of every sample are written as they "
                "are, not put together",
                setup.model->id(), setup.source->id());
-  return tell_samples(request, setup, *input, step);
+  return tell_samples(request, setup, *input, origin);
 }
 
 }  // namespace headroom

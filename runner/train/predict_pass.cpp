@@ -41,6 +41,20 @@ void pass_batch(const Setup& setup, const Batch& batch, Retry& retry, const Pred
 
 }  // namespace
 
+size_t prediction_output(const Model& model) {
+  const auto& outputs = model.outputs();
+  return static_cast<size_t>(std::ranges::find(outputs, HR_PREDICTION, &OutputInfo::role) - outputs.begin());
+}
+
+std::function<Outputs(const MicroBatchTensors&)> asking_without(size_t target, const Setup& setup,
+                                                                int64_t trained_steps) {
+  return [=, &setup](const MicroBatchTensors& tensors) {
+    Outputs shown = tensors.fields;
+    shown[target].reset();
+    return setup.model->predict(trained_steps, tensors.keys, shown);
+  };
+}
+
 bool run_pass(const Setup& setup, PredictInput& input, const PredictPass& pass) {
   const at::NoGradGuard no_grad;
   Retry retry(setup.micro_batch(), setup.device, setup.advice(),

@@ -78,7 +78,11 @@ class Frames {
       Frame& frame = open_[start + ahead];
       const auto row = static_cast<int64_t>(ahead);
       const at::Tensor picture = prediction[row].to(at::kFloat);
-      frame.sum = frame.answers++ == 0 ? picture.clone() : frame.sum + picture;
+      if (frame.answers++ > 0) {
+        frame.sum.add_(picture);
+        continue;
+      }
+      frame.sum = picture.clone();
       if (target_) frame.target = pixels_of_field(fields[*target_][0][row]);
       if (before_) frame.before = pixels_of_field(fields[*before_][0][row]);
     }
@@ -138,14 +142,13 @@ bool predicts_pictures(const Setup& setup) {
 }
 
 std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::unique_ptr<Recording> recording,
-                                                  const Normalizer& normalizer, int64_t trained_steps,
+                                                  const Normalizer& normalizer, const PredictionOrigin& origin,
                                                   const std::filesystem::path& folder) {
   const hr_predict& predictor = *setup.model->predictor();
   const uint64_t steps = recording->steps();
   const std::vector<Field> fields = recording->fields();
   const size_t target = *place_of(fields, predictor.target_field);
-  const auto output = static_cast<size_t>(std::ranges::find(setup.model->outputs(), HR_PREDICTION, &OutputInfo::role) -
-                                          setup.model->outputs().begin());
+  const size_t output = prediction_output(*setup.model);
   const auto horizon = static_cast<uint64_t>(setup.source->fields()[target].shape[0]);
   Frames frames(setup.model->id(), fields, target, horizon, steps, folder);
   const std::vector<uint64_t> starts =
@@ -156,24 +159,18 @@ std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::uniqu
   int64_t asked = 0;
   const bool done =
       run_pass(setup, *input,
-               {.ask =
-                    [&](const MicroBatchTensors& tensors) {
-                      Outputs shown = tensors.fields;
-                      shown[target].reset();  // what is to be predicted is not shown
-                      return setup.model->predict(trained_steps, tensors.keys, shown);
-                    },
-                .take =
-                    [&](const Batch& batch, int64_t first, int64_t count, const Outputs& outputs) {
-                      for (int64_t i = 0; i < count; ++i) {
-                        const MicroBatchTensors sample(batch, first + i, 1, at::kCPU, at::kFloat);
-                        frames.take(batch.index[static_cast<size_t>(first + i)], outputs[output][i], sample.fields);
-                        progress.update(++asked, {});
-                      }
-                    }});
+               {.ask = asking_without(target, setup, origin.trained_steps),
+                .take = [&](const Batch& batch, int64_t first, int64_t count, const Outputs& outputs) {
+                  for (int64_t i = 0; i < count; ++i) {
+                    const MicroBatchTensors sample(batch, first + i, 1, at::kCPU, at::kFloat);
+                    frames.take(batch.index[static_cast<size_t>(first + i)], outputs[output][i], sample.fields);
+                    progress.update(++asked, {});
+                  }
+                }});
   if (!done) return std::nullopt;
   frames.finish(steps);
   progress.end("");
-  frames.told.trained_steps = trained_steps;
+  frames.told.origin = origin;
   return std::move(frames.told);
 }
 

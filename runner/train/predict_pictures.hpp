@@ -15,10 +15,10 @@ namespace headroom {
 bool predicts_pictures(const Setup& setup);
 
 // REQUIRES predicts_pictures(). Writes a PNG a step into `folder` as soon as it is known: no more than a question's
-// pictures are held. Everything of the answer but where it came from; nullopt: stopped by a signal.
+// pictures are held. nullopt: stopped by a signal.
 // Error(cannot_write), or Error(plugin) where the model's predictions do not suit the source's fields.
 std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::unique_ptr<Recording> recording,
-                                                  const Normalizer& normalizer, int64_t trained_steps,
+                                                  const Normalizer& normalizer, const PredictionOrigin& origin,
                                                   const std::filesystem::path& folder);
 
 }  // namespace headroom

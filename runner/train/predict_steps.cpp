@@ -68,46 +68,39 @@ struct Asked {
 };
 
 // nullopt: stopped by a signal.
-std::optional<Asked> ask_at_every_step(const Setup& setup, PredictInput& input, int64_t step) {
+std::optional<Asked> ask_at_every_step(const Setup& setup, PredictInput& input, int64_t trained_steps) {
   const size_t target = target_field(setup);
   const Field& field = setup.source->fields()[target];
-  const auto output = static_cast<size_t>(std::ranges::find(setup.model->outputs(), HR_PREDICTION, &OutputInfo::role) -
-                                          setup.model->outputs().begin());
+  const size_t output = prediction_output(*setup.model);
   Asked asked;
-  const bool done = run_pass(setup, input,
-                             {.ask =
-                                  [&](const MicroBatchTensors& tensors) {
-                                    Outputs fields = tensors.fields;
-                                    fields[target].reset();  // what is to be predicted is not shown
-                                    return setup.model->predict(step, tensors.keys, fields);
-                                  },
-                              .take =
-                                  [&](const Batch& batch, int64_t first, int64_t count, const Outputs& outputs) {
-                                    const at::Tensor prediction = outputs[output].to(at::kDouble);
-                                    if (prediction.size(2) != field.shape[1]) {
-                                      throw Error(Exit::plugin, setup.model->id(),
-                                                  "its prediction has " + std::to_string(prediction.size(2)) +
-                                                      " channels, the field '" + field.name + "' has " +
-                                                      std::to_string(field.shape[1]));
-                                    }
-                                    Chunks& chunks = asked.chunks;
-                                    chunks.horizon = static_cast<uint64_t>(prediction.size(1));
-                                    chunks.channels = static_cast<uint64_t>(prediction.size(2));
-                                    const double* values = prediction.const_data_ptr<double>();
-                                    chunks.values.insert(chunks.values.end(), values, values + prediction.numel());
-                                    append_first_rows(field, batch.fields[target], first, count, asked.recorded);
-                                  }});
+  const bool done =
+      run_pass(setup, input,
+               {.ask = asking_without(target, setup, trained_steps),
+                .take = [&](const Batch& batch, int64_t first, int64_t count, const Outputs& outputs) {
+                  const at::Tensor prediction = outputs[output].to(at::kDouble);
+                  if (prediction.size(2) != field.shape[1]) {
+                    throw Error(Exit::plugin, setup.model->id(),
+                                "its prediction has " + std::to_string(prediction.size(2)) + " channels, the field '" +
+                                    field.name + "' has " + std::to_string(field.shape[1]));
+                  }
+                  Chunks& chunks = asked.chunks;
+                  chunks.horizon = static_cast<uint64_t>(prediction.size(1));
+                  chunks.channels = static_cast<uint64_t>(prediction.size(2));
+                  const double* values = prediction.const_data_ptr<double>();
+                  chunks.values.insert(chunks.values.end(), values, values + prediction.numel());
+                  append_first_rows(field, batch.fields[target], first, count, asked.recorded);
+                }});
   return done ? std::optional(std::move(asked)) : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<PredictedRecording> predict_steps(const Setup& setup, PredictInput& input, const Normalizer& normalizer,
-                                                int64_t trained_steps) {
-  const auto asked = ask_at_every_step(setup, input, trained_steps);
+                                                const PredictionOrigin& origin) {
+  const auto asked = ask_at_every_step(setup, input, origin.trained_steps);
   if (!asked) return std::nullopt;
   PredictedRecording told;
-  told.trained_steps = trained_steps;
+  told.origin = origin;
   told.horizon = asked->chunks.horizon;
   told.channels = channels_of(setup.source->fields()[target_field(setup)], normalizer);
   told.recorded = as_measured(asked->recorded, told.channels);

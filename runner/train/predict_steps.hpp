@@ -8,9 +8,9 @@
 
 namespace headroom {
 
-// REQUIRES that the model has the interface; `input` has the recording's steps. Everything of the answer but where it
-// came from. nullopt: stopped by a signal. Error(plugin) where the model's predictions do not suit the source's fields.
+// REQUIRES that the model has the interface; `input` has the recording's steps.
+// nullopt: stopped by a signal. Error(plugin) where the model's predictions do not suit the source's fields.
 std::optional<PredictedRecording> predict_steps(const Setup& setup, PredictInput& input, const Normalizer& normalizer,
-                                                int64_t trained_steps);
+                                                const PredictionOrigin& origin);
 
 }  // namespace headroom

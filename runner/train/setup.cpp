@@ -98,7 +98,7 @@ std::string Setup::why_whole() const {
   return "";
 }
 
-Advice Setup::advice() const { return {*experiment, why_whole()}; }
+Advice Setup::advice() const { return {*experiment, why_whole(), !model->recompute_kinds().empty()}; }
 
 int64_t Setup::window_samples() const {
   return experiment->train.batch_size * experiment->train.gradient_accumulation_steps;
@@ -317,7 +317,7 @@ void read_normalized_copies(Setup& setup, const Normalizer& normalizer,
 
 void build_model(Setup& setup) {
   const Experiment& experiment = *setup.experiment;
-  with_one_retry("the model", Owner::parameters, setup.device, Advice(experiment, ""), [&] {
+  with_one_retry("the model", Owner::parameters, setup.device, Advice(experiment, "", /*recomputes=*/false), [&] {
     start_compute_threads(setup.threads);
     setup.model = std::make_unique<Model>(*setup.model_library, setup.model_options, setup.source->fields(),
                                           experiment.experiment.seed);

@@ -54,7 +54,7 @@ std::string Advice::knobs(const Shortage& shortage) const {
   }
   if (e.train.micro_batch > 1 && whole_.empty())
     same.push_back("train.micro_batch = \"auto\" (now " + std::to_string(e.train.micro_batch) + ")");
-  if (e.memory.recompute.empty()) same.push_back("memory.recompute = \"auto\"");
+  if (recomputes_ && e.memory.recompute.empty()) same.push_back("memory.recompute = \"auto\"");
   if (e.train.batch_size > 1) {
     const std::string text = "a smaller train.batch_size with more train.gradient_accumulation_steps (now " +
                              std::to_string(e.train.batch_size) + " x " +

@@ -31,8 +31,9 @@ std::function<void()> within_memory(std::function<void()> action);
 // Knows the experiment's knobs, and which of them would help.
 class Advice {
  public:
-  // `whole`: why batches cannot be divided further ("" when they can).
-  Advice(const Experiment& experiment, std::string whole) : experiment_(experiment), whole_(std::move(whole)) {}
+  // `whole`: why batches cannot be divided further ("" when they can). `recomputes`: the model offers memory.recompute.
+  Advice(const Experiment& experiment, std::string whole, bool recomputes)
+      : experiment_(experiment), whole_(std::move(whole)), recomputes_(recomputes) {}
 
   // Above 90 % of the machine's or the cgroup's memory: the largest owner, and its knob.
   std::string warning(const LedgerReading& ledger) const;
@@ -44,6 +45,7 @@ class Advice {
   std::string knobs(const Shortage& shortage) const;
   const Experiment& experiment_;
   std::string whole_;
+  bool recomputes_;
 };
 
 }  // namespace headroom

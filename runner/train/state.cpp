@@ -6,6 +6,8 @@
 #include <cstring>
 #include <map>
 
+#include "headroom/sdk/shape_text.hpp"
+
 namespace headroom {
 
 namespace {
@@ -36,12 +38,6 @@ class ByteList {
 
 at::Tensor generator_state() { return at::detail::getDefaultCPUGenerator().get_state(); }
 
-std::string shape_text(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 at::Tensor tensor_of(const TensorBytes& stored) {
   at::Tensor tensor = at::empty(stored.shape, at::toScalarType(stored.dtype));
   std::memcpy(tensor.mutable_data_ptr(), stored.data.data(), stored.data.size());
@@ -53,7 +49,8 @@ std::string copy_into(const SafetensorsFile& file, const std::string& name, at::
   const TensorBytes* stored = file.find(name);
   if (stored == nullptr) return "'" + name + "' is missing";
   if (stored->shape != target.sizes().vec()) {
-    return "'" + name + "' has shape " + shape_text(stored->shape) + ", the model needs " + shape_text(target.sizes());
+    return "'" + name + "' has shape " + sdk::shape_text(stored->shape) + ", the model needs " +
+           sdk::shape_text(target.sizes());
   }
   at::NoGradGuard no_grad;
   target.copy_(tensor_of(*stored));

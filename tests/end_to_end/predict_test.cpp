@@ -1,5 +1,6 @@
 // `headroom predict`: step by step on a made episode, sample by sample where nobody offers headroom.predict/1.
 #include <cmath>
+#include <fstream>
 
 #include "../record/tensor_values.hpp"
 #include "small_network.hpp"
@@ -172,6 +173,22 @@ TEST_F(Predict, EverySampleOfARecordingWhereNobodyKnowsSteps) {
     EXPECT_EQ(json(tensor->shape), output.at("shape"));
     EXPECT_EQ(tensor->shape[0], told.at("samples").get<int64_t>());
   }
+}
+
+// Found only when it is read: by then there is a folder for what would be predicted.
+TEST_F(Predict, WhereNothingWasPredictedNoFolderIsLeft) {
+  train(std::string(small_network) + kEmgData);
+  fs::path recording;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "made"))
+    if (entry.path().extension() == ".hdf5") recording = entry.path();
+  {
+    std::fstream file(recording, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(fs::file_size(recording) / 2));
+    file << std::string(4096, '\xff');
+  }
+  const std::string sentence = refusal(recording.string(), 4);
+  EXPECT_NE(sentence.find(recording.filename()), std::string::npos) << sentence;
+  EXPECT_TRUE(fs::is_empty(run_folder() / "predictions")) << sentence;
 }
 
 // The trial source has a folder as its path; what it says decides the numbers.

@@ -11,9 +11,7 @@ using testing::Not;
 // Two channels, three steps; errors 1 and 20 open loop, 0 ensembled, 2 and 0 held.
 PredictedRecording told() {
   PredictedRecording told;
-  told.run = "runs/act/one";
-  told.input = "/data/episode_7.hdf5";
-  told.checkpoint = "runs/act/one/checkpoints/step-00000012";
+  told.origin = {"runs/act/one", "/data/episode_7.hdf5", "runs/act/one/checkpoints/step-00000012", 12};
   told.horizon = 2;
   told.channels = {{"waist", "rad", 0.0, 2.0}, {"<b>grip", "opening", 0.0, 10.0}};
   told.recorded = {1, 10, 2, 20, 3, 30};

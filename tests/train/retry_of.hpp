@@ -7,7 +7,8 @@ namespace headroom {
 
 inline Retry retry_of(MicroBatch micro_batch) {
   static const Experiment experiment;
-  return {micro_batch, at::kCPU, Advice(experiment, ""), [](const Shortage&, const std::string&) {}};
+  return {micro_batch, at::kCPU, Advice(experiment, "", /*recomputes=*/false),
+          [](const Shortage&, const std::string&) {}};
 }
 
 }  // namespace headroom
