@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "headroom/sdk/shape_text.hpp"
+
 namespace hdf5_source {
 
 namespace {
@@ -139,9 +141,10 @@ void require_same(const FieldLayout& field, const Sequence& first, const Sequenc
   const auto axes = [](const auto& shape) { return std::to_string(shape.size()) + " axes"; };
   if (here.size() != there.size()) differ(axes(here), axes(there));
   if (field.rows_along) here[*field.rows_along] = there[*field.rows_along];
-  if (here != there) differ("shape " + shown(field.finding.shape), "shape " + shown(found.shape));
+  if (here != there) differ("shape " + sdk::shape_text(field.finding.shape), "shape " + sdk::shape_text(found.shape));
   if (field.finding.member_shape != found.member_shape)
-    differ("member shape " + shown(field.finding.member_shape), "member shape " + shown(found.member_shape));
+    differ("member shape " + sdk::shape_text(field.finding.member_shape),
+           "member shape " + sdk::shape_text(found.member_shape));
   if (!sdk::same_type(field.dtype, delivered_dtype(field.settings, found.stored)))
     differ(dtype_name(field.finding.stored), dtype_name(found.stored));
 }

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "field.hpp"
+#include "headroom/sdk/shape_text.hpp"
 
 namespace hdf5_source {
 
@@ -78,7 +79,8 @@ Finding find_dataset(const sdk::Host& host, const Sequence& sequence, const Fiel
   if (finding.stored.bits == 0) bad(sequence, field, "does not hold numbers; integers, floats and bool can be read");
   if (field.rows != Rows::all && static_cast<std::size_t>(field.axis) >= info.shape.size()) {
     bad(sequence, field,
-        "has shape " + shown(info.shape) + " and no axis " + std::to_string(field.axis) + " to count rows along");
+        "has shape " + sdk::shape_text(info.shape) + " and no axis " + std::to_string(field.axis) +
+            " to count rows along");
   }
   // An empty box: the host says whether it converts. A dataset without axes has one element, which is read.
   std::byte nothing[8] = {};
@@ -94,17 +96,11 @@ Finding find_dataset(const sdk::Host& host, const Sequence& sequence, const Fiel
   const hr_array_target target{member, delivered_dtype(field, finding.stored), room, 0};
   asked(field, [&] { return array.read_box(none, none, {&target, 1}), true; });
   if (field.rows == Rows::all && std::ranges::find(info.shape, 0u) != info.shape.end())
-    bad(sequence, field, "is empty: its shape is " + shown(info.shape));
+    bad(sequence, field, "is empty: its shape is " + sdk::shape_text(info.shape));
   return finding;
 }
 
 }  // namespace
-
-std::string shown(const std::vector<uint64_t>& shape) {
-  std::string text = "[";
-  for (const uint64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + "]";
-}
 
 std::string Sequence::object(const std::string& dataset) const {
   if (dataset.starts_with("/")) return dataset;

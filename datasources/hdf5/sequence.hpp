@@ -42,7 +42,4 @@ std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Se
 // "'/action' of /data/a.hdf5 (field 'action')"
 std::string place_of(const Sequence& sequence, const FieldSettings& field);
 
-// "[400, 14]"
-std::string shown(const std::vector<uint64_t>& shape);
-
 }  // namespace hdf5_source

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "headroom/sdk/planes.hpp"
+#include "headroom/sdk/shape_text.hpp"
 
 namespace spike_hdf5 {
 
@@ -13,12 +14,6 @@ namespace {
 
 constexpr uint64_t band_bytes = 512 << 10;               // read and taken apart while it is in the cache of the core
 constexpr float least_value = -0.5f, most_value = 1.5f;  // of an image: what rounding and resizing may leave of [0, 1]
-
-std::string shown(const std::vector<uint64_t>& shape) {
-  std::string text;
-  for (const uint64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return "[" + text + "]";
-}
 
 std::string type_name(const DLDataType& type) {
   if (type.bits == 0) return "no numbers";
@@ -62,7 +57,7 @@ Hdf5Sequence::Hdf5Sequence(const sdk::Host& host, const std::filesystem::path& f
     sharp_ = open(host, "sharp");
     require_images(*sharp_, "sharp");
     if (sharp_->info().shape != shape) {
-      bad_data(file_, "sharp is " + shown(sharp_->info().shape) + ", blur is " + shown(shape) +
+      bad_data(file_, "sharp is " + sdk::shape_text(sharp_->info().shape) + ", blur is " + sdk::shape_text(shape) +
                           "; both must have the same frames: write the file again");
     }
     if (is_float(*sharp_) != facts_.float_images) {
@@ -99,7 +94,8 @@ void Hdf5Sequence::require_images(const sdk::Array& array, const char* name) con
                         "; float32 in [0, 1] or uint8 is needed: write the file again");
   }
   if (info.shape.size() != 4 || info.shape[3] != 3 || info.shape[1] * info.shape[2] == 0) {
-    bad_data(file_, std::string(name) + " is " + shown(info.shape) + "; [frames, height, width, 3] is needed");
+    bad_data(file_,
+             std::string(name) + " is " + sdk::shape_text(info.shape) + "; [frames, height, width, 3] is needed");
   }
   if (info.shape[0] == 0) bad_data(file_, std::string(name) + " has no frames; take the file out");
 }
@@ -112,7 +108,7 @@ void Hdf5Sequence::describe_voxel(uint64_t wanted_bins) {
   }
   const auto& shape = info.shape;
   if (shape.size() != 4 || shape[1] * shape[2] * shape[3] == 0)
-    bad_data(file_, "voxel is " + shown(shape) + "; [frames, bins, height, width] is needed");
+    bad_data(file_, "voxel is " + sdk::shape_text(shape) + "; [frames, bins, height, width] is needed");
   if (shape[0] != facts_.frames) {
     bad_data(file_, "voxel has " + std::to_string(shape[0]) + " frames, blur has " + std::to_string(facts_.frames) +
                         "; each frame needs its own: write the file again");
@@ -122,10 +118,11 @@ void Hdf5Sequence::describe_voxel(uint64_t wanted_bins) {
                         " is asked for: set it to what the files have, or to 0");
   }
   facts_.bins = shape[1];
+  facts_.byte_counts = !is_float(*voxel_);
   facts_.native = {shape[2], shape[3]};
   if (facts_.frame.height % shape[2] != 0 || facts_.frame.width % shape[3] != 0) {
-    bad_data(file_, "voxel has planes of " + spike_hdf5::shown(facts_.native) + ", which do not divide the frames of " +
-                        spike_hdf5::shown(facts_.frame) + "; they must lie on the same view: write the file again");
+    bad_data(file_, "voxel has planes of " + shown(facts_.native) + ", which do not divide the frames of " +
+                        shown(facts_.frame) + "; they must lie on the same view: write the file again");
   }
   facts_.bins_at_once = info.chunk.empty() ? 1 : std::clamp<uint64_t>(info.chunk[1], 1, facts_.bins);
 }
@@ -167,17 +164,22 @@ void Hdf5Sequence::read_image(Image image, uint64_t frame, const Box& box, Works
   read_planes(image, frame, box, space, reinterpret_cast<uint8_t*>(planes));
 }
 
+std::span<const uint8_t> Hdf5Sequence::read_counts(uint64_t frame, uint64_t first_bin, uint64_t bins, const Box& box,
+                                                   Workspace& space) {
+  const std::array<uint64_t, 4> start{frame, first_bin, box.top, box.left},
+      count{1, bins, box.size.height, box.size.width};
+  const std::span<uint8_t> counts = space.raw<uint8_t>(bins * box.size.pixels());
+  const std::array targets = {sdk::target(counts.data())};
+  voxel_->read_box(start, count, targets);
+  return counts;
+}
+
 void Hdf5Sequence::read_voxel(uint64_t frame, uint64_t first_bin, uint64_t bins, const Box& box,
                               const VoxelTransform& transform, Workspace& space, float* to) {
+  if (facts_.byte_counts) return Sequence::read_voxel(frame, first_bin, bins, box, transform, space, to);
   const std::array<uint64_t, 4> start{frame, first_bin, box.top, box.left},
       count{1, bins, box.size.height, box.size.width};
   const uint64_t values = bins * box.size.pixels();
-  if (!is_float(*voxel_)) {
-    const std::span<uint8_t> counts = space.raw<uint8_t>(values);
-    const std::array targets = {sdk::target(counts.data())};
-    voxel_->read_box(start, count, targets);
-    return transform.apply(counts, to);
-  }
   const std::array targets = {sdk::target(to)};
   voxel_->read_box(start, count, targets);
   if (const auto at = transform.apply({to, values})) {

@@ -8,11 +8,11 @@ namespace spike_hdf5 {
 namespace {
 
 using Floats = float __attribute__((vector_size(16)));
-constexpr uint64_t lanes = 4;
+constexpr uint64_t row_lanes = 4;
 
 void blend(const float* above, const float* below, float weight, uint64_t count, float* to) {
   uint64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
+  for (; i + row_lanes <= count; i += row_lanes) {
     Floats a, b;
     std::memcpy(&a, above + i, sizeof a);
     std::memcpy(&b, below + i, sizeof b);

@@ -10,10 +10,11 @@ namespace {
 
 using Floats = float __attribute__((vector_size(16)));
 using Whole = int32_t __attribute__((vector_size(16)));
-constexpr std::size_t lanes = 4, block = 256;
+constexpr std::size_t block = 256;  // values
 
 // The values as whole numbers of [0, 255], where all of them are.
 bool as_counts(const float* values, int32_t* counts) {
+  constexpr std::size_t lanes = 4;
   Whole odd{};
   for (std::size_t i = 0; i < block; i += lanes) {
     Floats value;

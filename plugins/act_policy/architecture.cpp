@@ -1,22 +1,20 @@
 #include "architecture.hpp"
 
+#include <array>
+
+#include "headroom/sdk/shape_text.hpp"
+
 namespace headroom {
 namespace {
 
 using namespace sdk;
-
-std::string times(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (const int64_t extent : shape) text += (text.empty() ? "" : " x ") + std::to_string(extent);
-  return '[' + text + ']';
-}
 
 const Field& field_of(const Fields& fields, const char* name, std::size_t axes, bool floating, const char* meaning) {
   const Field& field = fields.at(name);
   const bool right_type = floating ? field.dtype.code == kDLFloat : same_type(field.dtype, u8);
   if (field.shape.size() != axes || !right_type) {
     invalid("the field '" + field.name + "' must be " + (floating ? "a floating-point" : "a uint8") + " array of [" +
-            meaning + "], which the data source does not give; its shape is " + times(field.shape));
+            meaning + "], which the data source does not give; its shape is " + shape_text(field.shape));
   }
   return field;
 }
@@ -55,12 +53,12 @@ void read_fields(const Fields& fields, Architecture& to) {
   const Field* is_pad = fields.find("is_pad");
   if (is_pad != nullptr && (is_pad->shape.size() != 1 || is_pad->shape[0] != action.shape[0])) {
     invalid("the field 'is_pad' must be [time], " + std::to_string(action.shape[0]) + " steps as 'action', not " +
-            times(is_pad->shape));
+            shape_text(is_pad->shape));
   }
   const Field* eps = fields.find("eps");
   if (eps != nullptr && eps->shape != std::vector<int64_t>{Architecture::latent_dim}) {
-    invalid("the field 'eps' must be " + times({Architecture::latent_dim}) + ", the draw of the latent variable, not " +
-            times(eps->shape));
+    invalid("the field 'eps' must be " + shape_text(std::array{Architecture::latent_dim}) +
+            ", the draw of the latent variable, not " + shape_text(eps->shape));
   }
 }
 

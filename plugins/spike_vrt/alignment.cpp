@@ -24,26 +24,17 @@ struct Direction {
   Sources sources;
 };
 
-// Frame t is seen from t - 1 ... (backward: later frames are brought to earlier ones), or the other way round. A
-// neighbour outside the clip is zeros with a flow of zero.
-Direction backward_direction(const at::Tensor& x, TensorSpan flows) {
+// Every frame but the last seen from later ones (backward), or every one but the first from earlier ones. A neighbour
+// outside the clip is zeros with a flow of zero.
+Direction direction_of(const at::Tensor& x, TensorSpan flows, bool backward) {
   const int64_t count = x.size(1);
-  Direction direction{x.narrow(1, 0, count - 1), {}};
+  Direction direction{x.narrow(1, backward ? 0 : 1, count - 1), {}};
   for (std::size_t j = 0; j < flows.size(); ++j) {
     const auto missing = static_cast<int64_t>(j);
-    direction.sources.images.push_back(with_zero_frames(x.narrow(1, missing + 1, count - 1 - missing), 0, missing));
-    direction.sources.flows.push_back(with_zero_frames(flows[j], 0, missing));
-  }
-  return direction;
-}
-
-Direction forward_direction(const at::Tensor& x, TensorSpan flows) {
-  const int64_t count = x.size(1);
-  Direction direction{x.narrow(1, 1, count - 1), {}};
-  for (std::size_t j = 0; j < flows.size(); ++j) {
-    const auto missing = static_cast<int64_t>(j);
-    direction.sources.images.push_back(with_zero_frames(x.narrow(1, 0, count - 1 - missing), missing, 0));
-    direction.sources.flows.push_back(with_zero_frames(flows[j], missing, 0));
+    const int64_t before = backward ? 0 : missing, after = backward ? missing : 0;
+    const at::Tensor seen = x.narrow(1, backward ? missing + 1 : 0, count - 1 - missing);
+    direction.sources.images.push_back(with_zero_frames(seen, before, after));
+    direction.sources.flows.push_back(with_zero_frames(flows[j], before, after));
   }
   return direction;
 }
@@ -73,7 +64,8 @@ at::Tensor align(const Sources& sources, const at::Tensor& current, TensorSpan p
 
 at::Tensor warp_parallel(const at::Tensor& x, TensorSpan backward, TensorSpan forward, TensorSpan parameters,
                          const AlignmentShape& shape) {
-  const Direction back = backward_direction(x, backward), ahead = forward_direction(x, forward);
+  const Direction back = direction_of(x, backward, /*backward=*/true),
+                  ahead = direction_of(x, forward, /*backward=*/false);
   const auto images = [](const at::Tensor& features) { return features.permute({0, 3, 1, 2}); };
   Sources sources;
   for (std::size_t j = 0; j < backward.size(); ++j) {

@@ -1,15 +1,11 @@
 #include "architecture.hpp"
 
+#include "headroom/sdk/shape_text.hpp"
+
 namespace headroom {
 namespace {
 
 using namespace sdk;
-
-std::string times(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (const int64_t extent : shape) text += (text.empty() ? "" : " x ") + std::to_string(extent);
-  return '[' + text + ']';
-}
 
 // Of a frame's side: at an eighth of it lies one window, at 1/32 more than one pixel of the optical flow's pyramid.
 int64_t least_pixels(int64_t window) { return std::max<int64_t>(8 * window, 40); }
@@ -69,7 +65,7 @@ const Field& clip_field(const Fields& fields, const char* name, int64_t channels
   if (field.shape.size() != 4 || !right_type || (channels != 0 && field.shape[1] != channels)) {
     invalid("the field '" + field.name + "' must be " +
             (channels == 3 ? "float32 or uint8 [frame, 3" : "float32 [frame, bin") + ", y, x]; the data source gives " +
-            times(field.shape));
+            shape_text(field.shape));
   }
   return field;
 }
@@ -82,8 +78,8 @@ int64_t bins_of(const Fields& fields, const Field& blur, const std::string& fusi
   }
   const Field& voxel = clip_field(fields, "voxel", 0);
   if (voxel.shape[0] != blur.shape[0] || voxel.shape[2] != blur.shape[2] || voxel.shape[3] != blur.shape[3]) {
-    invalid("the field 'voxel' is " + times(voxel.shape) + ": its frames, rows and columns must be those of 'blur', " +
-            times(blur.shape));
+    invalid("the field 'voxel' is " + shape_text(voxel.shape) +
+            ": its frames, rows and columns must be those of 'blur', " + shape_text(blur.shape));
   }
   if (expected != 0 && voxel.shape[1] != expected) {
     invalid("the field 'voxel' has " + std::to_string(voxel.shape[1]) + " bins, but model.options.voxel_bins is " +
@@ -109,7 +105,8 @@ Tiles tiles_of(const Options& options, const VrtShape& shape) {
   }
   if ((tiles.frames != 0 && tiles.frame_overlap >= tiles.frames) ||
       (tiles.pixels != 0 && tiles.pixel_overlap >= tiles.pixels)) {
-    invalid("model.options.tile_overlap is " + times(overlap) + ": it must be less than tile = " + times(tile));
+    invalid("model.options.tile_overlap is " + shape_text(overlap) +
+            ": it must be less than tile = " + shape_text(tile));
   }
   return tiles;
 }
@@ -178,7 +175,7 @@ Architecture Architecture::read(const Options& options, const Fields& fields) {
   shape.deformable_groups = options.i64("deformable_groups");
   shape.drop_path_rate = options.f64("drop_path_rate");
   const std::vector<int64_t> window = options.list_i64("window_size");
-  if (window.size() != 3) invalid("model.options.window_size is [frames, rows, columns], not " + times(window));
+  if (window.size() != 3) invalid("model.options.window_size is [frames, rows, columns], not " + shape_text(window));
   shape.window = {window[0], window[1], window[2]};
   if (shape.pa_frames % 2 != 0)
     invalid("model.options.pa_frames is " + std::to_string(shape.pa_frames) + ": 2, 4 or 6");
@@ -193,7 +190,8 @@ Architecture Architecture::read(const Options& options, const Fields& fields) {
 
   const Field& blur = clip_field(fields, "blur", 3);
   if (const Field& sharp = clip_field(fields, "sharp", 3); sharp.shape != blur.shape) {
-    invalid("the field 'sharp' is " + times(sharp.shape) + " and 'blur' " + times(blur.shape) + ": they must be alike");
+    invalid("the field 'sharp' is " + shape_text(sharp.shape) + " and 'blur' " + shape_text(blur.shape) +
+            ": they must be alike");
   }
   if (to.fusion != Fusion::none) to.bins = bins_of(fields, blur, fusion, options.i64("voxel_bins"));
   if (to.fusion == Fusion::concat) shape.in_channels += to.bins;

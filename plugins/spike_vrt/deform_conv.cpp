@@ -2,10 +2,10 @@
 
 #include <vector>
 
+#include "deform_sampling.hpp"
+
 namespace headroom {
 namespace {
-
-constexpr int64_t kTaps = 9;
 
 // One coordinate of every tap: where the plain convolution would look, and how far beside it. Both [G, 9, y, x].
 at::Tensor tap_places(const at::Tensor& offset, const at::Tensor& taps, const at::Tensor& pixels) {

@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-constexpr int64_t kTaps = 9, kChunkElements = int64_t{1} << 19;
+constexpr int64_t kChunkElements = int64_t{1} << 19;
 
 at::Tensor channels_last(const at::Tensor& images) { return images.permute({0, 2, 3, 1}).contiguous(); }
 at::Tensor channels_first(const at::Tensor& x) { return x.permute({0, 3, 1, 2}); }

@@ -6,8 +6,6 @@
 namespace headroom {
 namespace {
 
-constexpr int64_t kTaps = 9;
-
 // One group's nine taps at one pixel.
 template <class T>
 struct Taps {

@@ -5,6 +5,8 @@
 
 namespace headroom {
 
+inline constexpr int64_t kTaps = 9;  // of a 3 x 3 kernel
+
 // Everything is channels-last and of one image. A pixel's columns are [part][tap][channel of the part].
 template <class T>
 struct DeformImage {

@@ -5,8 +5,8 @@
 #include "cli/command_line.hpp"
 #include "cli/convert_files.hpp"
 #include "config/sizes.hpp"
-#include "data/box.hpp"
 #include "data/inspect.hpp"
+#include "headroom/sdk/shape_text.hpp"
 #include "memory/size_text.hpp"
 
 namespace headroom {
@@ -42,7 +42,7 @@ std::string storage_text(const InspectedDataset& dataset) {
   const SurveyedObject& object = dataset.object;
   std::string text = object.layout;
   if (!object.chunk.empty()) {
-    text = counted(dataset.chunks, "chunk") + " " + shown(object.chunk) + " of " + size(dataset.chunk_bytes);
+    text = counted(dataset.chunks, "chunk") + " " + sdk::shape_text(object.chunk) + " of " + size(dataset.chunk_bytes);
   }
   if (!object.filters.empty()) text += ", " + filters_text(object);
   text += ", " + size(object.stored_bytes);
@@ -71,7 +71,7 @@ void print(const InspectedFile& file) {
   std::printf("\n");
   for (const InspectedDataset& dataset : file.datasets) {
     const SurveyedObject& object = dataset.object;
-    std::printf("  %s  %s %s", object.name.c_str(), shown(object.shape).c_str(), object.type.c_str());
+    std::printf("  %s  %s %s", object.name.c_str(), sdk::shape_text(object.shape).c_str(), object.type.c_str());
     if (object.attributes > 0) std::printf(", %s", counted(object.attributes, "attribute").c_str());
     std::printf("\n      %s\n", storage_text(dataset).c_str());
     if (!dataset.lane.empty())

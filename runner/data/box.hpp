@@ -20,13 +20,6 @@ inline uint64_t product(std::span<const uint64_t> extents) {
   return all;
 }
 
-// "[4, 2]", for sentences.
-inline std::string shown(std::span<const uint64_t> extents) {
-  std::string text = "[";
-  for (const uint64_t extent : extents) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + "]";
-}
-
 // Elements in `axes` nested loops, the innermost over neighbours on both sides. Strides and starts are in elements.
 struct Region {
   size_t axes = 0;

@@ -8,9 +8,9 @@ namespace headroom {
 
 namespace {
 
-constexpr uint64_t block_bytes = 4 << 20;  // of one read into scratch memory
-constexpr uint64_t call_bytes = 2 << 10;   // what could be read in the time that a further call takes
-constexpr uint64_t look_bytes = 4 << 10;   // and passed over in that of a further look into the page cache
+constexpr uint64_t scratch_block_bytes = 4 << 20;  // of one read into scratch memory
+constexpr uint64_t call_bytes = 2 << 10;           // what could be read in the time that a further call takes
+constexpr uint64_t look_bytes = 4 << 10;           // and passed over in that of a further look into the page cache
 
 void read_or_blame(const FileBytes& file, uint64_t offset, void* to, uint64_t bytes) {
   try {
@@ -43,8 +43,8 @@ class FileBlock {
     }
     const uint64_t row_bytes = region_.from_stride[axis] * record_;
     if ((span - wanted) * record_ <= runs * (file_.map.is_there() ? look_bytes : call_bytes) &&
-        row_bytes <= block_bytes)
-      return read_rows(axis, from, to, block_bytes / row_bytes);
+        row_bytes <= scratch_block_bytes)
+      return read_rows(axis, from, to, scratch_block_bytes / row_bytes);
     for (uint64_t i = 0; i < region_.count[axis]; ++i)
       read(axis + 1, from + i * region_.from_stride[axis], to + i * region_.to_stride[axis]);
   }
@@ -70,7 +70,7 @@ class FileBlock {
     if (read_from_map(from, to, count)) return;
     if (std::byte* place = sink_.as_it_is(to))
       return read_or_blame(file_, offset_ + from * record_, place, count * record_);
-    const uint64_t step = std::max<uint64_t>(1, block_bytes / record_);
+    const uint64_t step = std::max<uint64_t>(1, scratch_block_bytes / record_);
     for (uint64_t done = 0; done < count; done += step) {
       const uint64_t records = std::min(step, count - done);
       sink_.put(read_records(from + done, records), to + done, records);

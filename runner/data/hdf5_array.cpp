@@ -6,12 +6,13 @@
 
 #include "data/hdf5_object.hpp"
 #include "data/thread_buffer.hpp"
+#include "headroom/sdk/shape_text.hpp"
 
 namespace headroom {
 
 namespace {
 
-constexpr uint64_t block_bytes = 4 << 20;
+constexpr uint64_t sink_block_bytes = 4 << 20;
 
 // Extents of at most `most` elements (or one) whose blocks follow each other in the box: whole trailing axes, a part of
 // one axis, one of each axis before it.
@@ -38,8 +39,9 @@ void Hdf5Array::check_box(std::span<const uint64_t> start, std::span<const uint6
   for (size_t axis = 0; axis < layout().shape.size(); ++axis) {
     const uint64_t extent = layout().shape[axis];
     if (start[axis] <= extent && count[axis] <= extent - start[axis]) continue;
-    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " has shape " + shown(layout().shape) + "; " + shown(count) +
-                                              " from " + shown(start) + " reaches beyond it");
+    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " has shape " + sdk::shape_text(layout().shape) + "; " +
+                                              sdk::shape_text(count) + " from " + sdk::shape_text(start) +
+                                              " reaches beyond it");
   }
 }
 
@@ -100,7 +102,8 @@ void Hdf5Array::read_block(std::span<const uint64_t> start, std::span<const uint
   if (status >= 0)
     status = H5Dread(dataset.id.get(), memory_type_.get(), memory.get(), dataset.space.get(), H5P_DEFAULT, records);
   if (status >= 0) return;
-  throw_hdf5(what() + " cannot be read from " + shown(start) + " for " + shown(count), hdf5_reason());
+  throw_hdf5(what() + " cannot be read from " + sdk::shape_text(start) + " for " + sdk::shape_text(count),
+             hdf5_reason());
 }
 
 std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const {
@@ -130,8 +133,8 @@ std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uin
 
 void Hdf5Array::throw_bad(const BadPlace& bad, std::span<const uint64_t> start, std::span<const uint64_t> count) const {
   const std::span<const uint64_t> origin(bad.chunk_origin.data(), layout().shape.size());
-  const std::string part = bad.in_chunk ? "the chunk at " + shown(origin) + " of " + what()
-                                        : what() + " from " + shown(start) + " for " + shown(count);
+  const std::string part = bad.in_chunk ? "the chunk at " + sdk::shape_text(origin) + " of " + what()
+                                        : what() + " from " + sdk::shape_text(start) + " for " + sdk::shape_text(count);
   if (!bad.damage.empty()) {
     throw sdk::Error(HR_DATA_CORRUPT, part + " is damaged: " + bad.damage + "; copy the file again or leave it out");
   }
@@ -145,7 +148,7 @@ void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const
                                 const RecordSink& sink) const {
   thread_local ThreadBuffer buffer;
   if (std::byte* place = sink.as_it_is(0)) return read_block(start, count, place);
-  const uint64_t most = std::max<uint64_t>(1, block_bytes / sink.record_bytes());
+  const uint64_t most = std::max<uint64_t>(1, sink_block_bytes / sink.record_bytes());
   const Coordinates extents = neighbours(count, most);
   uint64_t done = 0;
   each_block(start, count, {extents.data(), count.size()}, [&](auto block_start, auto block_count) {

@@ -19,7 +19,7 @@ struct Link {
   H5L_type_t type;
 };
 
-herr_t take_link(hid_t /*group*/, const char* name, const H5L_info_t* info, void* links) {
+herr_t take_named_link(hid_t /*group*/, const char* name, const H5L_info_t* info, void* links) {
   static_cast<std::vector<Link>*>(links)->push_back({name, info->type});
   return 0;
 }
@@ -62,7 +62,8 @@ class Copy {
     std::vector<Link> links;
     hsize_t at = 0;
     const std::string name = group.empty() ? "/" : group;
-    if (H5Literate_by_name(from_, name.c_str(), H5_INDEX_NAME, H5_ITER_INC, &at, take_link, &links, H5P_DEFAULT) < 0)
+    if (H5Literate_by_name(from_, name.c_str(), H5_INDEX_NAME, H5_ITER_INC, &at, take_named_link, &links, H5P_DEFAULT) <
+        0)
       bad(name);
     for (const Link& link : links) {
       const std::string place = group + "/" + link.name;

@@ -18,7 +18,7 @@ std::string named(const std::vector<std::string>& names, const std::string& one)
   return one + (names.size() == 1 ? " " : "s ") + sdk::listing(shown);
 }
 
-herr_t take_link(hid_t group, const char* name, const H5L_info_t* /*info*/, void* names) {
+herr_t take_name(hid_t group, const char* name, const H5L_info_t* /*info*/, void* names) {
   H5O_info_t object;
   if (H5Oget_info_by_name2(group, name, &object, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
     return 0;  // a link that leads nowhere
@@ -123,7 +123,7 @@ std::string absolute_name(const std::string& object) {
 std::vector<Hdf5Name> list_group(hid_t file, const std::string& group) {
   std::vector<Hdf5Name> names;
   hsize_t at = 0;
-  if (H5Literate_by_name(file, group.c_str(), H5_INDEX_NAME, H5_ITER_NATIVE, &at, take_link, &names, H5P_DEFAULT) < 0) {
+  if (H5Literate_by_name(file, group.c_str(), H5_INDEX_NAME, H5_ITER_NATIVE, &at, take_name, &names, H5P_DEFAULT) < 0) {
     const std::string reason = hdf5_reason();
     throw_hdf5("group " + in_quotes(group) + " of " + in_quotes(file_name(file)) + " cannot be listed", reason);
   }

@@ -9,13 +9,14 @@
 #include "data/hdf5_array.hpp"
 #include "data/hdf5_child.hpp"
 #include "data/hdf5_output.hpp"
+#include "headroom/sdk/shape_text.hpp"
 
 namespace headroom {
 
 namespace {
 
 constexpr uint64_t smallest_rewritten = 64u << 10;  // bytes; what is smaller is copied as it is
-constexpr uint64_t block_bytes = 8u << 20;
+constexpr uint64_t rewrite_block_bytes = 8u << 20;
 constexpr uint64_t largest_chunk = 64u << 20;
 constexpr uint64_t usual_chunk = 1u << 20;
 
@@ -32,8 +33,8 @@ std::vector<uint64_t> chunk_of(const SurveyedObject& object, const std::vector<u
     bytes *= chunk[axis];
   }
   if (bytes > largest_chunk) {
-    throw sdk::Error(HR_INVALID_ARGUMENT, "chunks " + shown(chunk) + " of " + in_quotes(object.name) + " would have " +
-                                              std::to_string(bytes >> 20) +
+    throw sdk::Error(HR_INVALID_ARGUMENT, "chunks " + sdk::shape_text(chunk) + " of " + in_quotes(object.name) +
+                                              " would have " + std::to_string(bytes >> 20) +
                                               " MiB; at most 64 MiB: set a smaller chunk");
   }
   return chunk;
@@ -50,7 +51,7 @@ std::vector<uint64_t> block_of(const ArrayLayout& layout, const std::vector<uint
   uint64_t bytes = layout.record_bytes;
   for (size_t axis = 0; axis < block.size(); ++axis) bytes *= block[axis] = std::min(block[axis], layout.shape[axis]);
   for (size_t axis = block.size(); axis-- > 0;) {
-    const uint64_t times = std::max<uint64_t>(1, block_bytes / std::max<uint64_t>(1, bytes));
+    const uint64_t times = std::max<uint64_t>(1, rewrite_block_bytes / std::max<uint64_t>(1, bytes));
     const uint64_t extent = std::min(layout.shape[axis], block[axis] * times);
     bytes = bytes / block[axis] * extent;
     block[axis] = extent;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "data/box.hpp"
 #include "data/hdf5_plan.hpp"
+#include "headroom/sdk/shape_text.hpp"
 
 namespace headroom {
 
@@ -99,7 +99,8 @@ std::string type_text(hid_t type) {
       const Handle base(H5Tget_super(type));
       hsize_t extent[H5S_MAX_RANK] = {};
       const int axes = H5Tget_array_dims2(type, extent);
-      return type_text(base.get()) + shown(std::vector<uint64_t>(extent, extent + std::clamp(axes, 0, H5S_MAX_RANK)));
+      return type_text(base.get()) +
+             sdk::shape_text(std::vector<uint64_t>(extent, extent + std::clamp(axes, 0, H5S_MAX_RANK)));
     }
     case H5T_COMPOUND: {
       std::string text = "{";

@@ -17,8 +17,8 @@ namespace headroom {
 
 namespace {
 
-constexpr int format = 1;
-constexpr uint64_t block_bytes = 4 << 20;
+constexpr int copy_format = 1;
+constexpr uint64_t copied_at_once_bytes = 4 << 20;
 constexpr const char* mark_name = "headroom_normalized";  // attribute of the file: "<original> <statistics>"
 
 [[noreturn]] void refuse(const std::string& what, const std::string& why) {
@@ -59,7 +59,8 @@ class Dataset {
 
   void copy(Hdf5Writer& writer, const std::function<void(uint64_t)>& progress) {
     const uint64_t row_bytes = elements_of_row_ * record_bytes_;
-    const uint64_t step = std::clamp<uint64_t>(block_bytes / std::max<uint64_t>(row_bytes, 1), 1, layout_.shape[0]);
+    const uint64_t step =
+        std::clamp<uint64_t>(copied_at_once_bytes / std::max<uint64_t>(row_bytes, 1), 1, layout_.shape[0]);
     std::vector<std::byte> block(step * row_bytes);
     for (uint64_t first = 0; first < layout_.shape[0]; first += step) {
       const uint64_t rows = std::min(step, layout_.shape[0] - first);
@@ -168,7 +169,8 @@ hr_attribute text_attribute(const std::string& text) {
 
 CopyMark mark_of(const NormalizedCopy& copy) {
   const FileIdentity file = identify(copy.original);
-  const nlohmann::json original = {format, file.device, file.inode, file.size_bytes, file.modified_s, file.modified_ns};
+  const nlohmann::json original = {copy_format,     file.device,     file.inode,
+                                   file.size_bytes, file.modified_s, file.modified_ns};
   nlohmann::json done;
   for (const StandardisedMember& member : copy.members) {
     done.push_back({member.dataset, member.member, member.field_is_f32, member.statistics.mean, member.statistics.std});

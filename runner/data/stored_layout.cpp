@@ -5,6 +5,7 @@
 
 #include "data/box.hpp"
 #include "data/chunk_cache.hpp"
+#include "headroom/sdk/shape_text.hpp"
 #include "memory/size_text.hpp"
 
 namespace headroom {
@@ -29,7 +30,7 @@ void warn_of_a_large_chunk(const ArrayPlan& plan, const std::string& name, uint6
   spdlog::warn(
       "[data] a chunk of {} {} is {}, more than data.chunk_cache_size = {}: it is decoded again for every sample; set "
       "data.chunk_cache_size to at least {}, or write the data in smaller chunks",
-      in_quotes(name), shown(plan.layout.chunk), size_text(static_cast<int64_t>(chunk_bytes)),
+      in_quotes(name), sdk::shape_text(plan.layout.chunk), size_text(static_cast<int64_t>(chunk_bytes)),
       size_text(static_cast<int64_t>(limit)), size_text(static_cast<int64_t>(4 * chunk_bytes)));
 }
 
