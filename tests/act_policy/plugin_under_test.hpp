@@ -2,22 +2,10 @@
 // to feed them.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <torch/torch.h>
-#include <vector>
-
-#include "config/options.hpp"
+#include "../models/model_under_test.hpp"
 #include "headroom/random.h"
-#include "plugins/host.hpp"
-#include "plugins/torch_model.hpp"
 
 namespace headroom {
-
-inline const std::filesystem::path plugin_file = std::filesystem::path(HEADROOM_PLUGIN_DIR) / "act_policy.so";
-
-// As the trainer's main does before it loads the first plugin.
-inline const bool torch_tag_is_set = (set_host_torch_tag(host_torch_tag()), true);
 
 // A policy small enough for a test; two decoder layers, of which the first is run.
 inline const std::string kTiny = R"(
@@ -36,33 +24,19 @@ struct Robot {
   std::vector<Channel> channels = {};
 
   std::vector<Field> fields() const {
-    std::vector<Field> all = {field("image", kDLUInt, 8, {cameras, 3, height, width}),
-                              field("qpos", kDLFloat, 32, {joints}), field("action", kDLFloat, 32, {longest, joints}),
-                              field("is_pad", kDLUInt, 8, {longest})};
-    if (has_eps) all.push_back(field("eps", kDLFloat, 32, {32}));
+    std::vector<Field> all = {
+        plain_field("image", kUInt8, {cameras, 3, height, width}), plain_field("qpos", kFloat32, {joints}),
+        plain_field("action", kFloat32, {longest, joints}), plain_field("is_pad", kUInt8, {longest})};
+    if (has_eps) all.push_back(plain_field("eps", kFloat32, {32}));
     all[2].channel_axis = 1;
     all[2].channels = channels;
     return all;
-  }
-
- private:
-  static Field field(std::string name, uint8_t code, uint8_t bits, std::vector<int64_t> shape) {
-    Field result;
-    result.name = std::move(name);
-    result.dtype = {code, bits, 1};
-    result.axes.resize(shape.size());
-    result.shape = std::move(shape);
-    return result;
   }
 };
 
 // `options` is the text below [model.options].
 inline std::unique_ptr<Model> make_policy(const std::string& options, const Robot& robot, uint64_t seed = 1) {
-  const Library library = Library::load(plugin_file);
-  const toml::table table = toml::parse(options);
-  const OptionValues values =
-      check_options(to_option_table(library.model_torch()->options), &table, "model.options", "act_policy");
-  return std::make_unique<Model>(library, values, robot.fields(), seed);
+  return make_model("act_policy", options, robot.fields(), seed);
 }
 
 // In the order of Robot::fields(); an undefined tensor is an absent field.
@@ -100,29 +74,6 @@ inline StepResult step(Model& model, const Demonstrations& batch, const Robot& r
   std::vector<uint64_t> keys;
   for (int64_t i = 0; i < batch.image.size(0); ++i) keys.push_back(hr_sample_key(1, 0, 0, static_cast<uint64_t>(i)));
   return model.step(mode, 0, keys, batch.fields(robot), /*want_outputs=*/true);
-}
-
-inline at::Tensor& parameter(Model& model, const std::string& name) {
-  for (Parameter& found : model.parameters()) {
-    if (found.name == name) return *found.tensor;
-  }
-  throw std::out_of_range("no parameter " + name);
-}
-
-inline const at::Tensor& output(const Model& model, const StepResult& result, const std::string& name) {
-  for (std::size_t i = 0; i < model.outputs().size(); ++i) {
-    if (model.outputs()[i].name == name) return result.outputs[i];
-  }
-  throw std::out_of_range("no output " + name);
-}
-
-// A metric's mean.
-inline double metric(const Model& model, const StepResult& result, const std::string& name) {
-  for (std::size_t i = 0; i < model.metrics().size(); ++i) {
-    const at::Tensor row = result.metrics[static_cast<int64_t>(i)];
-    if (model.metrics()[i].name == name) return (row[0] / row[1]).item<double>();
-  }
-  throw std::out_of_range("no metric " + name);
 }
 
 }  // namespace headroom

@@ -15,7 +15,7 @@ Robot without_eps() {
   robot.has_eps = false;
   return robot;
 }
-const Robot kRobot = without_eps();
+const Robot kWithoutEps = without_eps();
 
 class ActPolicyWindow : public testing::Test {
  protected:
@@ -28,14 +28,14 @@ class ActPolicyWindow : public testing::Test {
   // `fail_at`: the tensor allocation of the window that fails, once; -1: none.
   WindowResult window_of(int64_t batch_size, int64_t micro_batch, at::ScalarType dtype, int64_t fail_at = -1,
                          const std::string& options = kTiny + "dropout = 0.1") {
-    const auto model = make_policy(options, kRobot);
+    const auto model = make_policy(options, kWithoutEps);
     model->to(at::kCPU, dtype);
     Retry retry = retry_of({micro_batch, /*adapts=*/false});
     Window window(*model, at::kCPU, dtype, retry);
-    const Demonstrations all = Demonstrations::random(kSamples, kRobot);
+    const Demonstrations all = Demonstrations::random(kSamples, kWithoutEps);
     std::vector<Batch> batches;
     for (int64_t first = 0; first < kSamples; first += batch_size)
-      batches.push_back(loader_batch(all.part(first, batch_size).fields(kRobot), first));
+      batches.push_back(loader_batch(all.part(first, batch_size).fields(kWithoutEps), first));
     window.begin();
     const int64_t before = tensor_allocations();
     fail_tensor_allocation(fail_at);

@@ -1,45 +1,12 @@
-// The golden files of the reference: tests/golden/spike_vrt, or ../shared beside the source tree.
+// The golden files of the reference, and how closely they are met.
 #pragma once
 
-#include <ATen/DLConvertor.h>
-#include <cstring>
-#include <filesystem>
-#include <gtest/gtest.h>
-#include <map>
-#include <optional>
-#include <string>
-#include <torch/torch.h>
-
-#include "record/safetensors.hpp"
+#include "../models/golden_files.hpp"
+#include "../models/model_under_test.hpp"
 
 namespace headroom {
 
-using Tensors = std::map<std::string, at::Tensor>;
-
-inline Tensors load(const std::filesystem::path& path) {
-  const SafetensorsFile file(path);
-  Tensors tensors;
-  for (const TensorBytes& bytes : file.tensors()) {
-    at::Tensor tensor = at::empty(bytes.shape, at::toScalarType(bytes.dtype));
-    if (!bytes.data.empty()) std::memcpy(tensor.mutable_data_ptr(), bytes.data.data(), bytes.data.size());
-    tensors.emplace(bytes.name, tensor);
-  }
-  return tensors;
-}
-
-inline std::optional<std::filesystem::path> golden_file(const std::string& name) {
-  const std::filesystem::path source(HEADROOM_SOURCE_DIR);
-  for (const auto& folder : {source / "tests/golden/spike_vrt", source.parent_path() / "shared/golden/spike_vrt"}) {
-    if (std::filesystem::exists(folder / name)) return folder / name;
-  }
-  return std::nullopt;
-}
-
-// Leaves the test, with the reason, where the file is not.
-#define GOLDEN_OR_SKIP(tensors, name)                                                                    \
-  const auto tensors##_path = golden_file(name);                                                         \
-  if (!tensors##_path) GTEST_SKIP() << name << " is in ../shared, which is not beside this source tree"; \
-  const Tensors tensors = load(*tensors##_path)
+inline const std::string golden_folder = "spike_vrt";
 
 // README's limits, all relative to the largest value of the expected tensor.
 constexpr double kOperation = 1e-5, kOutput = 5e-5, kGradient = 5e-4;
@@ -48,9 +15,7 @@ inline void expect_close(const at::Tensor& actual, const at::Tensor& expected, c
                          double limit = kOperation) {
   ASSERT_TRUE(actual.defined()) << what;
   ASSERT_EQ(actual.sizes(), expected.sizes()) << what;
-  const at::Tensor wanted = expected.to(at::kDouble);
-  const double largest = wanted.abs().max().item<double>();
-  EXPECT_LE((actual.detach().to(at::kDouble) - wanted).abs().max().item<double>() / largest, limit) << what;
+  EXPECT_LE(relative_error(actual, expected), limit) << what;
 }
 
 // Copies the golden tensors prefix + name over a module's parameters and buffers of that name.

@@ -2,22 +2,10 @@
 // feed them.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <torch/torch.h>
-#include <vector>
-
-#include "config/options.hpp"
+#include "../models/model_under_test.hpp"
 #include "headroom/random.h"
-#include "plugins/host.hpp"
-#include "plugins/torch_model.hpp"
 
 namespace headroom {
-
-inline const std::filesystem::path plugin_file = std::filesystem::path(HEADROOM_PLUGIN_DIR) / "spike_vrt.so";
-
-// As the trainer's main does before it loads the first plugin.
-inline const bool torch_tag_is_set = (set_host_torch_tag(host_torch_tag()), true);
 
 // A network small enough for a test: one block of mutual attention and one of self attention a stage.
 inline const std::string kTiny = R"(
@@ -37,30 +25,17 @@ struct Camera {
   bool bytes = false;
 
   std::vector<Field> fields() const {
-    std::vector<Field> all = {field("blur", bytes, {frames, 3, rows, columns}),
-                              field("sharp", bytes, {frames, 3, rows, columns})};
-    if (bins > 0) all.push_back(field("voxel", false, {frames, bins, rows, columns}));
+    const DLDataType dtype = bytes ? kUInt8 : kFloat32;
+    std::vector<Field> all = {plain_field("blur", dtype, {frames, 3, rows, columns}),
+                              plain_field("sharp", dtype, {frames, 3, rows, columns})};
+    if (bins > 0) all.push_back(plain_field("voxel", kFloat32, {frames, bins, rows, columns}));
     return all;
-  }
-
- private:
-  static Field field(std::string name, bool bytes, std::vector<int64_t> shape) {
-    Field result;
-    result.name = std::move(name);
-    result.dtype = bytes ? DLDataType{kDLUInt, 8, 1} : DLDataType{kDLFloat, 32, 1};
-    result.axes.resize(shape.size());
-    result.shape = std::move(shape);
-    return result;
   }
 };
 
 // `options` is the text below [model.options].
 inline std::unique_ptr<Model> make_network(const std::string& options, const Camera& camera, uint64_t seed = 1) {
-  const Library library = Library::load(plugin_file);
-  const toml::table table = toml::parse(options);
-  const OptionValues values =
-      check_options(to_option_table(library.model_torch()->options), &table, "model.options", "spike_vrt");
-  return std::make_unique<Model>(library, values, camera.fields(), seed);
+  return make_model("spike_vrt", options, camera.fields(), seed);
 }
 
 // In the order of Camera::fields(); an undefined tensor is an absent field.
@@ -100,22 +75,6 @@ inline std::vector<uint64_t> keys_of(int64_t first, int64_t count) {
 inline StepResult step(Model& model, const Clips& clips, const Camera& camera, hr_mode mode = HR_TRAIN,
                        int64_t first = 0) {
   return model.step(mode, 0, keys_of(first, clips.blur.size(0)), clips.fields(camera), /*want_outputs=*/true);
-}
-
-inline at::Tensor& parameter(Model& model, const std::string& name) {
-  for (Parameter& found : model.parameters()) {
-    if (found.name == name) return *found.tensor;
-  }
-  throw std::out_of_range("no parameter " + name);
-}
-
-// A metric's mean.
-inline double metric(const Model& model, const StepResult& result, const std::string& name) {
-  for (std::size_t i = 0; i < model.metrics().size(); ++i) {
-    const at::Tensor row = result.metrics[static_cast<int64_t>(i)];
-    if (model.metrics()[i].name == name) return (row[0] / row[1]).item<double>();
-  }
-  throw std::out_of_range("no metric " + name);
 }
 
 inline void train(Model& model) {

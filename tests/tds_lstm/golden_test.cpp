@@ -1,59 +1,34 @@
 // Every golden case of the reference emg2pose, through the engine of `headroom parity`: predictions, loss, metrics,
 // gradients, and five steps of Adam. Two cases live in tests/golden; the others run where the shared golden folder lies
 // beside the source tree.
-#include <ATen/DLConvertor.h>
 #include <cmath>
-#include <cstring>
 #include <gtest/gtest.h>
-#include <map>
-#include <optional>
 #include <sstream>
 
+#include "../models/golden_files.hpp"
 #include "plugin_under_test.hpp"
-#include "record/safetensors.hpp"
 #include "train/parity.hpp"
 
 namespace headroom {
 namespace {
 
-using Tensors = std::map<std::string, at::Tensor>;
-
-Tensors load(const std::filesystem::path& path) {
-  const SafetensorsFile file(path);
-  Tensors tensors;
-  for (const TensorBytes& bytes : file.tensors()) {
-    at::Tensor tensor = at::empty(bytes.shape, at::toScalarType(bytes.dtype));
-    std::memcpy(tensor.mutable_data_ptr(), bytes.data.data(), bytes.data.size());
-    tensors.emplace(bytes.name, tensor);
-  }
-  return tensors;
-}
-
-const std::filesystem::path golden = std::filesystem::path(HEADROOM_SOURCE_DIR) / "tests/golden/tds_lstm";
-
-std::optional<std::filesystem::path> golden_file(const std::string& name) {
-  const auto shared = std::filesystem::path(HEADROOM_SOURCE_DIR).parent_path() / "shared/golden/tds_lstm";
-  for (const auto& folder : {golden, shared}) {
-    if (std::filesystem::exists(folder / (name + ".safetensors"))) return folder / (name + ".safetensors");
-  }
-  return std::nullopt;
-}
-
 class Golden : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const auto found = golden_file(GetParam());
+    const auto found = golden_file("tds_lstm", GetParam() + ".safetensors");
     if (!found)
       GTEST_SKIP() << GetParam() << " is not in tests/golden, and there is no ../shared beside the source tree";
     file_ = *found;
     expected_ = load(file_);
   }
 
-  std::filesystem::path options_file() const { return golden / (GetParam() + ".toml"); }
+  std::filesystem::path options_file() const {
+    return std::filesystem::path(HEADROOM_SOURCE_DIR) / "tests/golden/tds_lstm" / (GetParam() + ".toml");
+  }
 
   Tensors run(bool gradients, bool fp64) const {
     ParityRequest request;
-    request.model = plugin_file.string();
+    request.model = plugin_file("tds_lstm").string();
     request.options = options_file();
     request.weights = {TensorSelection::parse(file_.string() + ":w/")};
     request.batch = TensorSelection::parse(file_.string() + ":in/");
@@ -115,7 +90,7 @@ class GoldenTraining : public Golden {};
 TEST_P(GoldenTraining, FiveStepsOfAdam) {
   const at::Tensor emg = expected_.at("in/emg").transpose(1, 2).contiguous();
   const at::Tensor angles = expected_.at("in/joint_angles").transpose(1, 2).contiguous();
-  const Recording recording{emg.size(1), emg.size(2), angles.size(2)};
+  const EmgRecording recording{emg.size(1), emg.size(2), angles.size(2)};
   std::ostringstream options;
   options << *toml::parse_file(options_file().string())["model"]["options"].as_table();
   const std::unique_ptr<Model> model = make_model(options.str(), recording);

@@ -22,9 +22,9 @@ const std::string tiny_encoder = R"(
 tds_stages = [{in_conv_kernel_width = 5, in_conv_stride = 2, num_blocks = 1, channels = 4, feature_width = 2, kernel_width = 5}]
 )";
 const std::string tiny = tiny_encoder + "decoder_hidden_size = 6\ndecoder_num_layers = 2\n";
-const Recording tiny_recording{60, 8, 5, 125.0};
+const EmgRecording tiny_recording{60, 8, 5, 125.0};
 
-std::string refusal(const std::string& options, const Recording& recording = {}) {
+std::string refusal(const std::string& options, const EmgRecording& recording = {}) {
   try {
     make_model(options, recording);
   } catch (const Error& error) {
@@ -57,7 +57,7 @@ TEST(TdsLstm, DefaultsAreThePresetDefault) {
 }
 
 TEST(TdsLstm, ParameterCountsOfTheReference) {
-  const Recording window{1811};
+  const EmgRecording window{1811};
   const std::string lstm512 = full_encoder + "decoder_hidden_size = 512\n", mlp = full_encoder + "decoder = \"mlp\"\n";
   EXPECT_EQ(parameter_count(*make_model(lstm512, window)), 5970068);
   EXPECT_EQ(parameter_count(*make_model(lstm512 + "pose_module = \"vemg2pose\"", window)), 5980328);
@@ -67,7 +67,7 @@ TEST(TdsLstm, ParameterCountsOfTheReference) {
 }
 
 TEST(TdsLstm, ParametersStandInTheReferencesOrder) {
-  const auto model = make_model(full_encoder + "decoder_hidden_size = 64\n", Recording{1811});
+  const auto model = make_model(full_encoder + "decoder_hidden_size = 64\n", EmgRecording{1811});
   EXPECT_EQ(model->parameters().front().name, "network.layers.0.conv.0.weight");
   EXPECT_EQ(model->parameters().back().name, "decoder.mlp_out.1.bias");
   std::size_t linear = 0, layers = 0;
@@ -96,7 +96,7 @@ TEST(TdsLstm, ParametersComeFromTheSeedAlone) {
 
 TEST(TdsLstm, StepsRoundHalfToEven) {
   // 500 outputs at 2000 Hz are 12.5 steps of 50 Hz: with 12, the last output lies beyond the last step's centre.
-  const auto model = make_model(tiny + "rollout_freq = 50.0\npredict_vel = true", Recording{512, 8, 5});
+  const auto model = make_model(tiny + "rollout_freq = 50.0\npredict_vel = true", EmgRecording{512, 8, 5});
   const at::Tensor predicted = step(*model, EmgBatch::random(1, {512, 8, 5})).outputs[0];
   const at::Tensor slopes = predicted.select(2, 0).diff().diff().abs().squeeze(0);  // knots of the linear interpolation
   const int64_t knots = slopes.gt(1e-6).sum().item<int64_t>();
@@ -108,7 +108,7 @@ TEST(TdsLstm, StepsRoundHalfToEven) {
 }
 
 TEST(TdsLstm, OtherRatesJointsAndChannels) {
-  const Recording recording{400, 8, 5, 125.0};
+  const EmgRecording recording{400, 8, 5, 125.0};
   const auto model = make_model("", recording);
   const StepResult result = step(*model, EmgBatch::random(3, recording));
   EXPECT_EQ(result.outputs[0].sizes(), (std::vector<int64_t>{3, 228, 5}));
@@ -123,7 +123,7 @@ TEST(TdsLstm, DegreesOnlyWhereAnglesAreRadians) {
     return std::any_of(model.metrics().begin(), model.metrics().end(),
                        [](const MetricInfo& m) { return m.name == "mae_deg"; });
   };
-  Recording recording = tiny_recording;
+  EmgRecording recording = tiny_recording;
   EXPECT_TRUE(has_degrees(*make_model(tiny, recording)));
   recording.unit = "deg";
   EXPECT_FALSE(has_degrees(*make_model(tiny, recording)));
@@ -217,9 +217,9 @@ WindowGradients accumulate(Model& model, const EmgBatch& window, const std::vect
 }
 
 void expect_same_gradients(at::ScalarType dtype, double limit) {
-  const auto model = make_model("decoder_hidden_size = 32", Recording{300});
+  const auto model = make_model("decoder_hidden_size = 32", EmgRecording{300});
   model->to(at::kCPU, dtype);
-  EmgBatch window = EmgBatch::random(64, Recording{300}).to(dtype);
+  EmgBatch window = EmgBatch::random(64, EmgRecording{300}).to(dtype);
   for (int64_t i = 0; i < 64; i += 3)
     window.valid[i].narrow(0, 180 + i, 20).zero_();  // so that micro-batches weigh differently
   window.valid[5].zero_();
@@ -355,14 +355,14 @@ TEST(TdsLstm, MetricsOfMotion) {
 }
 
 TEST(TdsLstm, ShortWindowsAreRefusedWithTheLengthTheyNeed) {
-  EXPECT_THAT(refusal("", Recording{150}),
+  EXPECT_THAT(refusal("", EmgRecording{150}),
               HasSubstr("a window of 150 samples is too short: this encoder takes 172 samples of left context "
                         "and needs at least 21 more to predict (one roll-out step of 50 Hz at a sample rate "
                         "of 2000 Hz); set data.options.window_size to 193 or more"));
-  EXPECT_THAT(refusal("", Recording{192}), HasSubstr("window_size to 193 or more"));
-  EXPECT_NO_THROW(make_model("", Recording{193}));
+  EXPECT_THAT(refusal("", EmgRecording{192}), HasSubstr("window_size to 193 or more"));
+  EXPECT_NO_THROW(make_model("", EmgRecording{193}));
   EXPECT_THAT(refusal(full_encoder), HasSubstr("window_size to 1811 or more"));
-  EXPECT_THAT(refusal("pose_module = \"pose\"", Recording{172}),
+  EXPECT_THAT(refusal("pose_module = \"pose\"", EmgRecording{172}),
               HasSubstr("at least 1 more to predict; set data.options.window_size to 173"));
 }
 
@@ -382,7 +382,7 @@ TEST(TdsLstm, OptionsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal("decoder_hidden_size = 0"), HasSubstr("decoder_hidden_size"));
   EXPECT_THAT(refusal("conv_blocks = [{out_channels = 4, kernel_size = 3, norm_type = \"batch\"}]"),
               HasSubstr("norm_type"));
-  EXPECT_THAT(refusal("", Recording{500, 16, 20, 0.0}), HasSubstr("has no sample rate"));
+  EXPECT_THAT(refusal("", EmgRecording{500, 16, 20, 0.0}), HasSubstr("has no sample rate"));
 }
 
 }  // namespace

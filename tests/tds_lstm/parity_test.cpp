@@ -69,7 +69,7 @@ class Parity : public testing::Test {
     write(folder_ / "w.safetensors", weights_);
     write(folder_ / "b.safetensors", batch_);
     ParityRequest request;
-    request.model = plugin_file.string();
+    request.model = plugin_file("tds_lstm").string();
     request.options = folder_ / "o.toml";
     request.weights = {TensorSelection::parse((folder_ / "w.safetensors").string() + ":model.")};
     request.batch = TensorSelection::parse((folder_ / "b.safetensors").string() + ":in/");
@@ -79,7 +79,7 @@ class Parity : public testing::Test {
     return request;
   }
 
-  const Recording recording_{30, 3, 2, 125.0};
+  const EmgRecording recording_{30, 3, 2, 125.0};
   std::filesystem::path folder_;
   std::map<std::string, at::Tensor> weights_, batch_;
 };

@@ -7,7 +7,7 @@
 namespace headroom {
 namespace {
 
-const Recording kRecording{.window = 96, .channels = 4, .joints = 3, .sample_rate_hz = 200.0};
+const EmgRecording kRecording{.window = 96, .channels = 4, .joints = 3, .sample_rate_hz = 200.0};
 constexpr const char* kOptions = R"(
 tds_stages = [{ in_conv_kernel_width = 5, in_conv_stride = 2, num_blocks = 1, channels = 2, feature_width = 6, kernel_width = 3 },
               { in_conv_kernel_width = 3, in_conv_stride = 2, num_blocks = 1, channels = 2, feature_width = 4, kernel_width = 3 }]

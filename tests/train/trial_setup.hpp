@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../record/temporary_folder.hpp"
 #include "data/arrays.hpp"
 #include "plugins/host.hpp"
 #include "train/setup.hpp"
@@ -68,16 +69,5 @@ batch_size = 8
   std::unique_ptr<Experiment> experiment_;
   std::unique_ptr<Setup> setup_;
 };
-
-// What an Error says; "" when nothing was thrown.
-template <class Call>
-std::string sentence_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 }  // namespace headroom
