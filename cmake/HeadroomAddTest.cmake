@@ -37,7 +37,8 @@ function(headroom_add_test)
     PRIVATE HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HEADROOM_BUILD_DIR="${PROJECT_BINARY_DIR}"
             HEADROOM_PLUGIN_DIR="${HEADROOM_PLUGIN_DIR}" HEADROOM_TEST_PLUGIN_DIR="${HEADROOM_TEST_PLUGIN_DIR}"
             ${arg_DEFINITIONS})
-  set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  # Tests name small things freely; those of LibTorch, where a unit pays off most, do not (headroom_use_torch_pch()).
+  set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests" UNITY_BUILD OFF)
 
   # Time limits only end a hang: a loaded machine and a sanitizer may each cost a factor of ten.
   set(timeout 900)

@@ -2,6 +2,7 @@
 #
 # GCC takes a precompiled header only under the flags it was made with. All torch targets share these: -fPIC (executables
 # too, so no -fPIE), the build type's and the sanitizers'. -fvisibility may differ: what it governs is decided later.
+# Every unit pays 4 s for the templates that the header leaves to be instantiated at its end: they go together (CMAKE_UNITY_BUILD).
 # Does nothing where HEADROOM_TORCH is off.
 
 function(headroom_use_torch_pch target)
@@ -21,4 +22,5 @@ function(headroom_use_torch_pch target)
     target_compile_options(${target} PRIVATE -fPIC)
   endif()
   target_precompile_headers(${target} REUSE_FROM headroom_torch_pch)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD "${CMAKE_UNITY_BUILD}")
 endfunction()

@@ -23,13 +23,13 @@ struct Opened {
   std::optional<Error> init_failed;  // the first verdict stands: init is called once
 };
 
-struct Registry {
+struct OpenedLibraries {
   std::mutex mutex;
   std::map<std::filesystem::path, Opened> by_real_path;
 };
 
-Registry& registry() {
-  static auto* instance = new Registry;
+OpenedLibraries& opened_libraries() {
+  static auto* instance = new OpenedLibraries;
   return *instance;
 }
 
@@ -113,7 +113,7 @@ Library Library::load(const std::filesystem::path& path) {
   std::error_code problem;
   const std::filesystem::path real = std::filesystem::canonical(path, problem);
   if (problem) throw Error(Exit::plugin, "plugin", path.string() + " cannot be loaded: " + problem.message());
-  Registry& all = registry();
+  OpenedLibraries& all = opened_libraries();
   const std::lock_guard lock(all.mutex);
   Opened& entry = all.by_real_path[real];
   if (entry.init_failed) throw Error(*entry.init_failed);

@@ -9,9 +9,9 @@ namespace headroom {
 namespace {
 
 // The trials that have reached one rung, best first.
-class Rung {
+class HalvingRung {
  public:
-  Rung(std::span<const Climb> trials, size_t number, int64_t reduction, bool lower_wins)
+  HalvingRung(std::span<const Climb> trials, size_t number, int64_t reduction, bool lower_wins)
       : trials_(trials), number_(number), reduction_(static_cast<size_t>(reduction)), lower_wins_(lower_wins) {}
 
   void add(size_t trial) {
@@ -77,7 +77,7 @@ std::vector<size_t> promotions(std::span<const Climb> trials, const Halving& hal
   std::iota(arrivals.begin(), arrivals.end(), size_t{0});
   bool all_have_come = true;
   for (size_t number = 0; number + 1 < halving.rung_epochs.size(); ++number) {
-    Rung rung(trials, number, halving.reduction, lower_wins);
+    HalvingRung rung(trials, number, halving.reduction, lower_wins);
     for (const size_t trial : arrivals) {
       const bool has_reached = trials[trial].metrics.size() > number;
       all_have_come = all_have_come && (has_reached || trials[trial].is_out);
