@@ -24,6 +24,10 @@ class Source {
   uint64_t length(uint32_t split) const;
   std::vector<sdk::Group> groups(uint32_t split) const { return contents_.splits.at(split).groups; }
   std::vector<std::filesystem::path> files() const { return files_; }
+  bool augments() const {
+    const Settings& settings = contents_.settings;
+    return settings.one_per_group || (settings.jitter && settings.stride > 1) || !settings.crop.empty();
+  }
 
   Reader make_reader() const { return Reader(host_, contents_); }
 

@@ -259,6 +259,7 @@ TEST_F(Shapes, WholeFrames) {
 TEST_F(Shapes, OneCropForAllFields) {
   write_spikes(folder_ / "s.h5", 3);
   const auto source = open_hdf5(folder_, std::string("crop = [4, 3]") + kSpikes);
+  EXPECT_TRUE(source->augments());
   EXPECT_EQ(source->fields()[0].shape, (std::vector<int64_t>{4, 3, 3}));
   EXPECT_EQ(source->fields()[2].shape, (std::vector<int64_t>{4, 4, 3}));
   expect_box(read_sample(*source, 1), folder_ / "s.h5", 1, 1, 2, 4, 3);

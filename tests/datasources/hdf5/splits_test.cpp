@@ -72,6 +72,16 @@ TEST_F(Splits, GroupsAreSequences) {
   }
 }
 
+// What draws nothing may be kept in the host's cache.
+TEST_F(Splits, TellWhetherTrainingReadsDraw) {
+  write_demos(folder_ / "a.hdf5", 0, false);
+  const auto draws = [&](const std::string& more) { return open_hdf5(folder_, kDemos + more)->augments(); };
+  EXPECT_FALSE(draws(""));
+  EXPECT_TRUE(draws("stride = 2"));
+  EXPECT_FALSE(draws("stride = 2\njitter = false"));
+  EXPECT_TRUE(draws("sample = \"one_per_group\""));
+}
+
 TEST_F(Splits, FollowMasksOfEitherKindOfString) {
   for (const bool variable : {false, true}) {
     write_demos(folder_ / "a.hdf5", 0, variable);
