@@ -57,7 +57,9 @@ Sequence& Reader::open(uint32_t split, uint64_t sequence) {
       throw sdk::Error(HR_DATA_CORRUPT,
                        known.place.path.string() + " has changed since this run opened it; start the run again");
     }
-    return std::make_unique<KeptFrames>(host_, known.place.path.string(), std::move(opened));
+    if (selection_->keeps_frames())
+      opened = std::make_unique<KeptFrames>(host_, known.place.path.string(), std::move(opened));
+    return opened;
   });
 }
 

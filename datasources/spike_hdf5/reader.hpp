@@ -32,6 +32,11 @@ struct Selection {
   uint64_t crop_size = 0;  // 0: whole frames
   bool random_crop = true, random_flip = true;
 
+  bool augments() const { return random_crop || random_flip; }
+  // Whether a frame is in more than one sample, or in one that is never the same again; else whole samples are worth
+  // keeping, which the host does.
+  bool keeps_frames() const { return augments() || clip_stride < clip_length; }
+
   Size size_of(const Facts& facts) const { return crop_size == 0 ? facts.frame : Size{crop_size, crop_size}; }
   uint64_t clips_of(const Facts& facts) const {
     return facts.frames < clip_length ? 0 : (facts.frames - clip_length) / clip_stride + 1;

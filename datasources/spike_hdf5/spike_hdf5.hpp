@@ -27,7 +27,7 @@ class SpikeSource {
   uint64_t length(uint32_t split) const;
   std::vector<sdk::Group> groups(uint32_t split) const;  // the sequences
   const std::vector<std::filesystem::path>& files() const { return files_; }
-  bool augments() const { return selection_.random_crop || selection_.random_flip; }
+  bool augments() const { return selection_.augments(); }
 
   Reader make_reader() const { return Reader(host_, selection_); }
 

@@ -64,6 +64,16 @@ TEST_F(KeptFrames, WhereThereIsNoRoomTheCropAloneIsRead) {
   EXPECT_GT(cached().refused, 0u);
 }
 
+TEST_F(KeptFrames, SamplesThatShareNothingAreLeftToTheHost) {
+  write_sequence(folder_, {});
+  set_cache_limit(1 << 20);
+  const std::string fixed = "random_crop = false\nrandom_flip = false\nclip_length = 2\n";
+  all_clips(*open_spikes(folder_, fixed + "clip_stride = 2"));
+  EXPECT_EQ(cached().items, 0u);
+  all_clips(*open_spikes(folder_, fixed + "clip_stride = 1"));
+  EXPECT_EQ(cached().items, 5u * 3u);
+}
+
 TEST_F(KeptFrames, WhatIsNoCountIsStillToldWithItsPlace) {
   write_sequence(folder_, {.edit = [](const std::string& dataset, uint64_t frame, std::vector<float>& values) {
                    if (dataset == "voxel" && frame == 1) values[2 * 16 * 24 + 5 * 24 + 9] = -1.0f;
