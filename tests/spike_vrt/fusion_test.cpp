@@ -66,14 +66,17 @@ TEST(SpikeVrtTiles, MatchTheReference) {
                   "embed_dims = [8, 8, 8, 8, 8, 8, 8, 8, 8]");
   options.replace(options.find("deformable_groups = 4"), 21, "deformable_groups = 2");
   const Camera camera{5, 64, 64};
-  const at::Tensor& x = golden.at("x");
-  for (const auto& [tile, name] : {std::pair{"[0, 0]", "full"}, std::pair{"[4, 64]", "tiled_4_64"}}) {
+  // The whole clip in fp64: rounding in fp32 moves a part of it by up to 9e-5 of the largest value, in the Python
+  // re-implementation as well, which in fp64 is 3e-5 from the reference.
+  for (const auto& [tile, name, dtype] :
+       {std::tuple{"[0, 0]", "full", at::kDouble}, std::tuple{"[4, 64]", "tiled_4_64", at::kFloat}}) {
     const auto model = make_network(options + "fusion = \"none\"\ntile = " + tile, camera);
     load_into(*model, golden, spynet, "");
+    model->to(at::kCPU, dtype);
+    const at::Tensor x = golden.at("x").to(dtype);
     const at::NoGradGuard no_grad;
     const StepResult result = step(*model, {x, x, {}}, camera, HR_EVAL);
-    // Rounding of fp32 alone takes the whole clip beyond kOutput: network_test.cpp has it in fp64.
-    expect_close(result.outputs[0], golden.at(name), name, tile == std::string("[0, 0]") ? 2e-4 : kOutput);
+    expect_close(result.outputs[0], golden.at(name), name, kOutput);
   }
 }
 

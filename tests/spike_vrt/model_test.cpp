@@ -62,7 +62,7 @@ TEST(SpikeVrt, ABatchInPartsGivesTheSameGradient) {
     const auto model = in_double(options, camera);
     const Clips clips = Clips::random(2, camera);
     const auto whole = gradients(*model, clips, camera, 2);
-    EXPECT_LT(difference(whole, gradients(*model, clips, camera, 1)), 1e-11);
+    EXPECT_LT(difference(whole, gradients(*model, clips, camera, 1)), 1e-12);
     EXPECT_GT(whole.size(), 300u);
   }
 }
@@ -74,6 +74,7 @@ TEST(SpikeVrt, RecomputationChangesNothing) {
   EXPECT_EQ(model->recompute_kinds().size(), 3u);
   for (const std::string& kind : model->recompute_kinds()) {
     model->recompute(std::span(&kind, 1));
+    // The worst are tensors whose largest gradient is 1e-9: of theirs, 2.3e-12 was seen.
     EXPECT_LT(difference(plain, gradients(*model, clips, kCamera, 2)), 1e-11) << kind;
   }
 }
