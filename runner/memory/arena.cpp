@@ -58,9 +58,10 @@ void purge_heap() { malloc_trim(0); }
 #include "error.hpp"
 
 // Read by jemalloc at its start. Without `retain` an extent is mapped exactly as large as it must be and unmapped when
-// it is purged, so that what is mapped is what is held.
+// it is purged, so that what is mapped is what is held. A free extent serves a request however much smaller, where
+// jemalloc would leave one of more than 64 times the size alone and map another.
 extern "C" {
-[[gnu::visibility("default")]] const char* malloc_conf = "retain:false,narenas:4";
+[[gnu::visibility("default")]] const char* malloc_conf = "retain:false,narenas:4,lg_extent_max_active_fit:63";
 }
 
 namespace headroom::arena {

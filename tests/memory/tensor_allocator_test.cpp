@@ -87,6 +87,15 @@ TEST_F(TensorAllocator, FreedMemoryIsUsedAgainWithoutPageFaults) {
   EXPECT_LT(faults() - before, 100);  // ten steps of 64 MB would be 160,000
 }
 
+TEST_F(TensorAllocator, OneLargeFreedBlockServesAnySmallerOne) {
+  purge_tensor_memory();
+  megabytes(256);
+  const int64_t mapped = arena::mapped_bytes();
+  std::vector<at::Tensor> small;
+  for (int i = 0; i < 500; ++i) small.push_back(at::empty({100 << 10}, at::kByte).fill_(1));  // 1/2600 of it each
+  EXPECT_LE(arena::mapped_bytes(), mapped + 4 * mib);  // 50 MB of them, out of what is mapped already
+}
+
 TEST_F(TensorAllocator, PurgeGivesBackWhatIsFree) {
   const at::Tensor kept = megabytes(8);
   megabytes(100);
