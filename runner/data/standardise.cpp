@@ -6,14 +6,18 @@ namespace headroom {
 
 namespace {
 
-// `count` neighbours; mean and std of the next one stand `step` (0 or 1) further. Four at a time, which the compiler
+template <class T, int64_t lanes>
+struct Vector {
+  typedef T Type __attribute__((vector_size(lanes * sizeof(T))));  // "using" takes no dependent type here
+};
+
+// `count` neighbours; mean and std of the next one stand `step` (0 or 1) further. Several at a time, which the compiler
 // makes instructions of: this runs over every value that is read.
-template <class T>
+template <int64_t lanes, class T>
 [[gnu::always_inline]] inline void standardise_row(T* at, const double* mean, const double* inverse_std, int64_t count,
                                                    int64_t step) {
-  constexpr int64_t lanes = 4;
-  typedef T Values __attribute__((vector_size(lanes * sizeof(T))));  // "using" takes no dependent type here
-  using Doubles = double __attribute__((vector_size(lanes * sizeof(double))));
+  using Values = typename Vector<T, lanes>::Type;
+  using Doubles = typename Vector<double, lanes>::Type;
   Doubles means{}, factors{};
   for (int64_t i = 0; i < lanes; ++i) means[i] = mean[0], factors[i] = inverse_std[0];
   int64_t done = 0;
@@ -34,17 +38,17 @@ template <class T>
   }
 }
 
-template <class T>
+template <int64_t lanes, class T>
 [[gnu::always_inline]] inline void standardise_rows(T* at, const FieldView& view, const double* mean,
                                                     const double* inverse_std) {
   for (int64_t outer = 0; outer < view.outer; ++outer) {
     if (view.inner == 1) {
-      standardise_row(at, mean, inverse_std, view.channels, 1);
+      standardise_row<lanes>(at, mean, inverse_std, view.channels, 1);
       at += view.channels;
       continue;
     }
     for (int64_t channel = 0; channel < view.channels; ++channel, at += view.inner)
-      standardise_row(at, mean + channel, inverse_std + channel, view.inner, 0);
+      standardise_row<lanes>(at, mean + channel, inverse_std + channel, view.inner, 0);
   }
 }
 
@@ -53,21 +57,32 @@ template <class T>
 template <class T>
 [[gnu::target("avx2")]] void standardise_wide(T* at, const FieldView& view, const double* mean,
                                               const double* inverse_std) {
-  standardise_rows(at, view, mean, inverse_std);
+  standardise_rows<4>(at, view, mean, inverse_std);
 }
 
-bool has_wide_registers() {
-  static const bool found = __builtin_cpu_supports("avx2");
-  return found;
+template <class T>
+[[gnu::target("avx512f,prefer-vector-width=512")]] void standardise_widest(T* at, const FieldView& view,
+                                                                           const double* mean,
+                                                                           const double* inverse_std) {
+  standardise_rows<8>(at, view, mean, inverse_std);
+}
+
+template <class T>
+auto* best_standardise() {
+  if (__builtin_cpu_supports("avx512f")) return &standardise_widest<T>;
+  return __builtin_cpu_supports("avx2") ? &standardise_wide<T> : &standardise_rows<4, T>;
+}
+#else
+template <class T>
+auto* best_standardise() {
+  return &standardise_rows<4, T>;
 }
 #endif
 
 template <class T>
 void standardise_best(T* at, const FieldView& view, const double* mean, const double* inverse_std) {
-#if defined(__x86_64__)
-  if (has_wide_registers()) return standardise_wide(at, view, mean, inverse_std);
-#endif
-  standardise_rows(at, view, mean, inverse_std);
+  static auto* const best = best_standardise<T>();
+  best(at, view, mean, inverse_std);
 }
 
 }  // namespace
