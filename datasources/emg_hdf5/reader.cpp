@@ -91,18 +91,17 @@ void Reader::read_sample(const sdk::ReadRequest& request, uint64_t i) {
     }
     targets.push_back(sdk::target(angles.data(), series.angles));
   }
-  series.array.read_rows(slice.begin, slice.end - slice.begin, targets);
-
-  require_finite<float>(emg, channels, "emg", recording, slice.begin);
+  const bool finite = series.array.read_rows_looking(slice.begin, slice.end - slice.begin, targets);
+  if (!finite) require_finite<float>(emg, channels, "emg", recording, slice.begin);
   if (request.augment()) roll(emg, channels, rotation_of(selection, key));
   if (!need_angles) return;
   if (series.wide_angles) {
-    require_finite<double>(wide_angles_, joints, "joint_angles", recording, slice.begin);
+    if (!finite) require_finite<double>(wide_angles_, joints, "joint_angles", recording, slice.begin);
     mark_valid<double>(wide_angles_, joints, valid);
     if (!angles.empty())
       std::ranges::transform(wide_angles_, angles.begin(), [](double x) { return static_cast<float>(x); });
   } else {
-    require_finite<float>(angles, joints, "joint_angles", recording, slice.begin);
+    if (!finite) require_finite<float>(angles, joints, "joint_angles", recording, slice.begin);
     mark_valid<float>(angles, joints, valid);
   }
 }

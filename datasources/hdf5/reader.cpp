@@ -13,8 +13,6 @@ namespace {
 
 using namespace sdk::literals;
 
-constexpr uint64_t kPieceBytes = 256 << 10;
-
 template <class Real>
 std::optional<std::size_t> first_not_finite(const std::byte* values, uint64_t count) {
   return sdk::first_not_finite(std::span(reinterpret_cast<const Real*>(values), count));
@@ -129,47 +127,27 @@ void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, co
     targets.push_back(target);
   }
   if (arrays == nullptr) return;
-  if (box.elements() > 0) read_pieces((*arrays)[first.dataset], box, targets, place);
+  const bool finite = box.elements() == 0 || read_box((*arrays)[first.dataset], box, targets);
   for (const Target& target : targets) {
     const FieldLayout& field = *target.field;
     if (target.staged) {
       const uint64_t step = field.rows_along ? field.stride_bytes[*field.rows_along] : 0;
       scatter(target.to, {box.count.data(), box.axes}, field.stride_bytes, field.element_bytes,
               target.slot + box.slice.position * step);
-      require_finite(target, target.slot, field.bytes(), place);
     }
     if (!whole) put_padding(target.slot, field, box.slice);
+    if (!finite) require_finite(target, place);
   }
 }
 
-// What is not in chunks comes in pieces that the processor's cache still has when they are checked.
-void Reader::read_pieces(const sdk::Array& array, const Box& box, std::span<const Target> targets,
-                         const Place& place) const {
-  std::size_t axis = 0;
-  while (axis + 1 < box.axes && box.count[axis] == 1) ++axis;
-  const uint64_t steps = box.axes == 0 ? 1 : box.count[axis], elements = box.elements() / steps;
-  uint64_t step_bytes = 0;
-  for (const Target& target : targets) step_bytes += elements * target.field->element_bytes;
-  const bool in_chunks = box.axes == 0 || !array.info().chunk.empty();
-  const uint64_t most = in_chunks ? steps : std::clamp<uint64_t>(kPieceBytes / step_bytes, 1, steps);
-  Box piece = box;
-  std::vector<hr_array_target> native(targets.size());
-  for (uint64_t done = 0; done < steps; done += most) {
-    const uint64_t taken = std::min(most, steps - done);
-    if (box.axes > 0) piece.start[axis] = box.start[axis] + done;
-    if (box.axes > 0) piece.count[axis] = taken;
-    for (std::size_t t = 0; t < targets.size(); ++t) {
-      const Target& target = targets[t];
-      std::byte* to = target.to + done * elements * target.field->element_bytes;
-      native[t] = {target.member, target.field->dtype, to, 0};
-    }
-    array.read_box({piece.start.data(), box.axes}, {piece.count.data(), box.axes}, native);
-    for (std::size_t t = 0; t < targets.size(); ++t) {
-      if (targets[t].staged) continue;
-      require_finite(targets[t], static_cast<const std::byte*>(native[t].data),
-                     taken * elements * targets[t].field->element_bytes, place);
-    }
-  }
+// False where values are to be looked at for NaN and infinity, and not all are known to be finite.
+bool Reader::read_box(const sdk::Array& array, const Box& box, std::span<const Target> targets) const {
+  std::vector<hr_array_target> native;
+  for (const Target& target : targets) native.push_back({target.member, target.field->dtype, target.to, 0});
+  const std::span start(box.start.data(), box.axes), count(box.count.data(), box.axes);
+  if (contents_->settings.check_finite) return array.read_box_looking(start, count, native);
+  array.read_box(start, count, native);
+  return true;
 }
 
 // Rows of the window that the sequence does not have.
@@ -199,15 +177,14 @@ void Reader::put_mask(const sdk::ReadRequest& request, const Place& place, const
   }
 }
 
-void Reader::require_finite(const Target& target, const std::byte* values, uint64_t bytes, const Place& place) const {
+void Reader::require_finite(const Target& target, const Place& place) const {
   const FieldLayout& field = *target.field;
-  if (!contents_->settings.check_finite || field.dtype.code != kDLFloat) return;
-  const uint64_t value_bytes = field.dtype.bits / 8u, count = bytes / value_bytes;
+  if (field.dtype.code != kDLFloat) return;
+  const uint64_t value_bytes = field.dtype.bits / 8u, count = field.bytes() / value_bytes;
   const auto found =
-      value_bytes == 8 ? first_not_finite<double>(values, count) : first_not_finite<float>(values, count);
+      value_bytes == 8 ? first_not_finite<double>(target.slot, count) : first_not_finite<float>(target.slot, count);
   if (!found) return;
-  const uint64_t bad = static_cast<uint64_t>(values - target.slot) / value_bytes + *found;
-  std::string where = ", value " + std::to_string(bad);
+  std::string where = ", value " + std::to_string(*found);
   if (field.rows_along) where += " of the sample from row " + std::to_string(place.start);
   throw sdk::Error(HR_DATA_CORRUPT, hdf5_source::place_of(contents_->sequences[place.sequence], field.settings) +
                                         where + " is NaN or infinite; mend the data, or set check_finite = false");

@@ -68,11 +68,11 @@ class Reader {
   Place place_of(const sdk::ReadRequest& request, uint64_t i) const;
   Arrays opened(uint32_t sequence) const;
   Box box_of(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const;
-  void read_pieces(const sdk::Array& array, const Box& box, std::span<const Target> targets, const Place& place) const;
+  bool read_box(const sdk::Array& array, const Box& box, std::span<const Target> targets) const;
   void read_fields(const sdk::ReadRequest& request, const Place& place, const std::vector<uint32_t>& fields);
   void put_padding(std::byte* slot, const FieldLayout& field, const Slice& slice) const;
   void put_mask(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const;
-  void require_finite(const Target& target, const std::byte* values, uint64_t bytes, const Place& place) const;
+  void require_finite(const Target& target, const Place& place) const;
 
   static Slice slice_of(const FieldLayout& field, uint64_t start, uint64_t rows);
 

@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 #define HR_ABI_MAJOR 1
-#define HR_ABI_MINOR 3
+#define HR_ABI_MINOR 4
 #define HR_MAGIC 0x524D5248u /* "HRMR", little endian */
 
 /* True when the filled struct *p reaches as far as `member`. */
@@ -485,6 +485,10 @@ typedef struct hr_arrays {
                     int32_t (*visit)(void* context, const char* name, int32_t is_group), void* context, hr_error* error) HR_NOEXCEPT;
   hr_status (*attribute)(const hr_host* host, const char* path, const char* object, const char* name, hr_attribute* out,
                          hr_error* error) HR_NOEXCEPT; /* HR_NOT_FOUND when it is not there */
+  /* Since 1.4. As read_box; *finite = 1 where every value that went into a target of float32 or float64 is a finite number. Looks while
+   * the values pass, which is cheaper than a look at them afterwards; where one is not, the caller finds it in its own targets. */
+  hr_status (*read_box_looking)(hr_array* array, const uint64_t* start, const uint64_t* count, const hr_array_target* targets,
+                                uint32_t target_count, int32_t* finite, hr_error* error) HR_NOEXCEPT;
 } hr_arrays;
 
 /* headroom.strings/1: HDF5 datasets of strings, fixed or variable: names, keys, lists of groups. */

@@ -66,16 +66,29 @@ hr_status member(const hr_array* array, uint32_t i, hr_array_member* out, hr_err
   });
 }
 
+bool read(hr_array* array, const uint64_t* start, const uint64_t* count, std::span<const hr_array_target> targets,
+          bool looking) {
+  const Hdf5Array& source = array_of(array);
+  const size_t axes = source.layout().shape.size();
+  if ((axes > 0 && (start == nullptr || count == nullptr)) || (!targets.empty() && targets.data() == nullptr)) {
+    throw sdk::Error(HR_INVALID_ARGUMENT,
+                     "a box of " + source.what() + " was asked for without start, count or targets");
+  }
+  return source.read_box({start, axes}, {count, axes}, targets, looking);
+}
+
 hr_status read_box(hr_array* array, const uint64_t* start, const uint64_t* count, const hr_array_target* targets,
                    uint32_t target_count, hr_error* error) HR_NOEXCEPT {
+  return sdk::guard(error, [&] { read(array, start, count, {targets, target_count}, false); });
+}
+
+hr_status read_box_looking(hr_array* array, const uint64_t* start, const uint64_t* count,
+                           const hr_array_target* targets, uint32_t target_count, int32_t* finite,
+                           hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
-    const Hdf5Array& source = array_of(array);
-    const size_t axes = source.layout().shape.size();
-    if ((axes > 0 && (start == nullptr || count == nullptr)) || (target_count > 0 && targets == nullptr)) {
-      throw sdk::Error(HR_INVALID_ARGUMENT,
-                       "a box of " + source.what() + " was asked for without start, count or targets");
-    }
-    source.read_box({start, axes}, {count, axes}, {targets, target_count});
+    int32_t& result = out_of(finite);
+    result = 0;
+    result = read(array, start, count, {targets, target_count}, true) ? 1 : 0;
   });
 }
 
@@ -106,7 +119,8 @@ hr_status attribute(const hr_host*, const char* path, const char* object, const 
 }  // namespace
 
 const hr_arrays& arrays_service() {
-  static const hr_arrays table{sizeof(hr_arrays), 0, open_array, close_array, info, member, read_box, list, attribute};
+  static const hr_arrays table{sizeof(hr_arrays), 0,    open_array, close_array,     info, member,
+                               read_box,          list, attribute,  read_box_looking};
   return table;
 }
 

@@ -53,19 +53,52 @@ To cast(From value) {
   }
 }
 
+constexpr uint64_t part_bytes = 8 << 10;  // of what is written, before it is looked at
+
+// Of the elements that were written, which the first cache still has.
+bool look_at_rows(const Conversion& c, uint64_t bytes) {
+  if (c.look == Look::none) return true;
+  if (c.to_stride == bytes) return all_finite(c.to, c.elements * bytes, c.look);
+  bool finite = true;
+  for (uint64_t e = 0; e < c.elements; ++e) finite = all_finite(c.to + e * c.to_stride, bytes, c.look) && finite;
+  return finite;
+}
+
+template <size_t bytes, Look look>
+bool copy_rows_looking(const Conversion& c) {
+  using Watch = FiniteWatch<look>;
+  using Register = typename Watch::Register;
+  Watch watch;
+  const std::byte* from = c.from;
+  std::byte* to = c.to;
+  for (uint64_t e = 0; e < c.elements; ++e, from += c.from_stride, to += c.to_stride) {
+#pragma GCC unroll 16
+    for (size_t at = 0; at < bytes; at += sizeof(Register)) {
+      Register values;
+      std::memcpy(&values, from + at, sizeof values);
+      watch.see(values);
+      std::memcpy(to + at, &values, sizeof values);
+    }
+  }
+  return watch.finite();
+}
+
 // A row of `bytes`, known to the compiler: a call of memcpy for each row costs more than the row.
 template <size_t bytes>
-void copy_rows(const Conversion& c) {
+bool copy_rows(const Conversion& c) {
+  if constexpr (bytes % 16 == 0) {
+    if (c.look == Look::float32) return copy_rows_looking<bytes, Look::float32>(c);
+    if (c.look == Look::float64) return copy_rows_looking<bytes, Look::float64>(c);
+  }
   const std::byte* from = c.from;
   std::byte* to = c.to;
   for (uint64_t e = 0; e < c.elements; ++e, from += c.from_stride, to += c.to_stride) std::memcpy(to, from, bytes);
+  return look_at_rows(c, bytes);
 }
 
-void copy_rows(const Conversion& c, uint64_t bytes) {
-  if (c.from_stride == bytes && c.to_stride == bytes) {
-    std::memcpy(c.to, c.from, c.elements * bytes);
-    return;
-  }
+bool copy_rows(const Conversion& c, uint64_t bytes) {
+  if (c.from_stride == bytes && c.to_stride == bytes)
+    return copy_block(c.to, c.from, c.elements * bytes, c.look, c.past_caches);
   switch (bytes) {
     case 1:
       return copy_rows<1>(c);
@@ -84,7 +117,10 @@ void copy_rows(const Conversion& c, uint64_t bytes) {
     default:
       break;
   }
-  for (uint64_t e = 0; e < c.elements; ++e) std::memcpy(c.to + e * c.to_stride, c.from + e * c.from_stride, bytes);
+  bool finite = true;
+  for (uint64_t e = 0; e < c.elements; ++e)
+    finite = copy_block(c.to + e * c.to_stride, c.from + e * c.from_stride, bytes, c.look, false) && finite;
+  return finite;
 }
 
 // `values` neighbours, four at a time, which the compiler makes one instruction of where there is one.
@@ -112,10 +148,20 @@ void convert_rows(const Conversion& c) {
 }
 
 template <class From, class To>
-void run(const Conversion& c) {
-  if (std::is_same_v<From, To> && !c.swap && !std::is_same_v<From, Truth>) return copy_rows(c, c.values * sizeof(To));
-  if (c.swap && sizeof(From) > 1) return convert_rows<From, To, true>(c);
-  convert_rows<From, To, false>(c);
+bool run(const Conversion& c) {
+  const uint64_t bytes = c.values * sizeof(To);
+  if (std::is_same_v<From, To> && !c.swap && !std::is_same_v<From, Truth>) return copy_rows(c, bytes);
+  const uint64_t most = c.look == Look::none ? c.elements : std::max<uint64_t>(1, part_bytes / bytes);
+  bool finite = true;
+  for (uint64_t done = 0; done < c.elements; done += most) {
+    Conversion part = c;
+    part.from += done * c.from_stride;
+    part.to += done * c.to_stride;
+    part.elements = std::min(most, c.elements - done);
+    c.swap && sizeof(From) > 1 ? convert_rows<From, To, true>(part) : convert_rows<From, To, false>(part);
+    finite = look_at_rows(part, bytes) && finite;
+  }
+  return finite;
 }
 
 // Calls visit(T{}) with the C++ type of `dtype`; false when this host has none.
@@ -193,14 +239,16 @@ bool convertible(DLDataType from, DLDataType to) {
   return possible;
 }
 
-void convert(const Conversion& conversion) {
+bool convert(const Conversion& conversion) {
+  bool finite = true;
   with_type(conversion.from_dtype, [&](auto source) {
     with_type(conversion.to_dtype, [&](auto target) {
       using From = decltype(source);
       using To = decltype(target);
-      if constexpr (fits<From, To>()) run<From, To>(conversion);
+      if constexpr (fits<From, To>()) finite = run<From, To>(conversion);
     });
   });
+  return finite;
 }
 
 }  // namespace headroom

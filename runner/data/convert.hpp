@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "data/block_copy.hpp"
 #include "headroom/abi.h"
 
 namespace headroom {
@@ -22,7 +23,7 @@ bool convertible(DLDataType from, DLDataType to);
 
 // `values` neighbouring values at `from + e * from_stride` go to `to + e * to_stride`, for `elements` elements. `swap`:
 // the source has the other byte order. No pointer needs an alignment. REQUIRES convertible(). kBool values become 0 or
-// 1; floats round to nearest.
+// 1; floats round to nearest. `look`: at what is written, which is of that type.
 struct Conversion {
   DLDataType from_dtype, to_dtype;
   bool swap = false;
@@ -31,7 +32,10 @@ struct Conversion {
   std::byte* to = nullptr;
   uint64_t from_stride = 0, to_stride = 0;
   uint64_t elements = 0;
+  Look look = Look::none;
+  bool past_caches = false;  // as copy_block() has it
 };
-void convert(const Conversion& conversion);
+// False where it looks and a value is not finite.
+bool convert(const Conversion& conversion);
 
 }  // namespace headroom

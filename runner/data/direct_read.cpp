@@ -9,6 +9,7 @@ namespace headroom {
 namespace {
 
 constexpr uint64_t scratch_block_bytes = 4 << 20;  // of one read into scratch memory
+constexpr uint64_t looked_at_bytes = 256 << 10;    // of one read into place
 constexpr uint64_t call_bytes = 2 << 10;           // what could be read in the time that a further call takes
 constexpr uint64_t look_bytes = 4 << 10;           // and passed over in that of a further look into the page cache
 
@@ -27,7 +28,7 @@ void prefetch(const std::byte* row, uint64_t bytes) {
 // A row-major block of records as it stands in a file.
 class FileBlock {
  public:
-  FileBlock(const FileBytes& file, uint64_t offset, const Region& region, const RecordSink& sink)
+  FileBlock(const FileBytes& file, uint64_t offset, const Region& region, RecordSink& sink)
       : file_(file), offset_(offset), region_(region), sink_(sink), record_(sink.record_bytes()) {}
 
   void read() const { read(0, region_.from, region_.to); }
@@ -68,12 +69,21 @@ class FileBlock {
 
   void read_run(uint64_t from, uint64_t to, uint64_t count) const {
     if (read_from_map(from, to, count)) return;
-    if (std::byte* place = sink_.as_it_is(to))
-      return read_or_blame(file_, offset_ + from * record_, place, count * record_);
+    if (sink_.as_it_is(to) != nullptr) return read_in_place(from, to, count);
     const uint64_t step = std::max<uint64_t>(1, scratch_block_bytes / record_);
     for (uint64_t done = 0; done < count; done += step) {
       const uint64_t records = std::min(step, count - done);
       sink_.put(read_records(from + done, records), to + done, records);
+    }
+  }
+
+  // In pieces that the processor's cache still has when they are looked at.
+  void read_in_place(uint64_t from, uint64_t to, uint64_t count) const {
+    const uint64_t step = sink_.is_looking() ? std::max<uint64_t>(1, looked_at_bytes / record_) : count;
+    for (uint64_t done = 0; done < count; done += step) {
+      const uint64_t records = std::min(step, count - done);
+      read_or_blame(file_, offset_ + (from + done) * record_, sink_.as_it_is(to + done), records * record_);
+      sink_.look_at(to + done, records);
     }
   }
 
@@ -116,14 +126,14 @@ class FileBlock {
   const FileBytes& file_;
   uint64_t offset_;
   const Region& region_;
-  const RecordSink& sink_;
+  RecordSink& sink_;
   uint64_t record_;
 };
 
 // The chunks that one box touches, one after the other.
 class ChunkReader {
  public:
-  ChunkReader(const ArrayPlan& plan, const FileBytes& file, const RecordSink& sink, const FetchChunk& fetch)
+  ChunkReader(const ArrayPlan& plan, const FileBytes& file, RecordSink& sink, const FetchChunk& fetch)
       : plan_(plan), file_(file), sink_(sink), fetch_(fetch) {}
 
   void read(const Coordinates& origin, uint64_t cell, const Region& region) const {
@@ -177,21 +187,21 @@ class ChunkReader {
 
   const ArrayPlan& plan_;
   const FileBytes& file_;
-  const RecordSink& sink_;
+  RecordSink& sink_;
   const FetchChunk& fetch_;
 };
 
 }  // namespace
 
 void read_contiguous(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
-                     std::span<const uint64_t> count, const RecordSink& sink) {
+                     std::span<const uint64_t> count, RecordSink& sink) {
   const Coordinates origin{};
   const Region region = region_of(start, count, {origin.data(), count.size()}, plan.layout.shape);
   FileBlock(file, plan.offset, region, sink).read();
 }
 
 void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
-                 std::span<const uint64_t> count, const RecordSink& sink, const FetchChunk& fetch) {
+                 std::span<const uint64_t> count, RecordSink& sink, const FetchChunk& fetch) {
   const std::vector<uint64_t>& extent = plan.layout.chunk;
   const size_t axes = count.size();
   Coordinates first{}, end{};

@@ -33,8 +33,8 @@ struct FileBytes {
 // The box [start, start + count), which is inside of the dataset and not empty, into `sink`. `fetch` is used
 // by Lane::chunk_calls alone. Throws BadPlace. [any]
 void read_contiguous(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
-                     std::span<const uint64_t> count, const RecordSink& sink);
+                     std::span<const uint64_t> count, RecordSink& sink);
 void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
-                 std::span<const uint64_t> count, const RecordSink& sink, const FetchChunk& fetch);
+                 std::span<const uint64_t> count, RecordSink& sink, const FetchChunk& fetch);
 
 }  // namespace headroom

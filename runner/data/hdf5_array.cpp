@@ -56,20 +56,20 @@ const ArrayMember& Hdf5Array::checked_target(const hr_array_target& target) cons
                                               " members; there is no member number " + std::to_string(target.member));
   }
   const ArrayMember& member = whole ? layout().element : layout().members[target.member];
-  const std::string name = whole ? what() : "member " + in_quotes(member.name) + " of " + what();
+  const auto name = [&] { return whole ? what() : "member " + in_quotes(member.name) + " of " + what(); };
   if (!member.readable()) {
-    throw sdk::Error(HR_INVALID_ARGUMENT, name + " is of type " + member.type_name +
+    throw sdk::Error(HR_INVALID_ARGUMENT, name() + " is of type " + member.type_name +
                                               "; integers, floats and bool of 1 to 8 bytes can be read");
   }
   if (!convertible(member.dtype, target.dtype)) {
-    throw sdk::Error(HR_INVALID_ARGUMENT, name + " is " + array_dtype_name(member.dtype) +
+    throw sdk::Error(HR_INVALID_ARGUMENT, name() + " is " + array_dtype_name(member.dtype) +
                                               ", which does not convert to " + array_dtype_name(target.dtype) +
                                               " without loss; ask for a float or a wider type");
   }
   const uint64_t bytes = member.values * (target.dtype.bits / 8u);
   if (target.data == nullptr || (target.stride_bytes != 0 && target.stride_bytes < bytes)) {
     throw sdk::Error(HR_INVALID_ARGUMENT,
-                     name + " was asked for without room: one element takes " + std::to_string(bytes) + " bytes");
+                     name() + " was asked for without room: one element takes " + std::to_string(bytes) + " bytes");
   }
   return member;
 }
@@ -145,9 +145,12 @@ void Hdf5Array::throw_bad(const BadPlace& bad, std::span<const uint64_t> start, 
 }
 
 void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const uint64_t> count,
-                                const RecordSink& sink) const {
+                                RecordSink& sink) const {
   thread_local ThreadBuffer buffer;
-  if (std::byte* place = sink.as_it_is(0)) return read_block(start, count, place);
+  if (std::byte* place = sink.as_it_is(0)) {
+    read_block(start, count, place);
+    return sink.look_at(0, product(count));
+  }
   const uint64_t most = std::max<uint64_t>(1, sink_block_bytes / sink.record_bytes());
   const Coordinates extents = neighbours(count, most);
   uint64_t done = 0;
@@ -160,21 +163,25 @@ void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const
   });
 }
 
-void Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
-                         std::span<const hr_array_target> targets) const {
+bool Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                         std::span<const hr_array_target> targets, bool looking) const {
   check_box(start, count);
   for (const hr_array_target& target : targets) checked_target(target);
-  if (targets.empty() || product(count) == 0) return;
-  read(start, count, RecordSink(layout(), targets));
+  if (targets.empty() || product(count) == 0) return true;
+  RecordSink sink(layout(), targets, product(count), looking);
+  read(start, count, sink);
+  return sink.finite();
 }
 
 void Hdf5Array::read_records(std::span<const uint64_t> start, std::span<const uint64_t> count,
                              std::byte* records) const {
   check_box(start, count);
-  if (product(count) > 0) read(start, count, RecordSink(layout(), records));
+  if (product(count) == 0) return;
+  RecordSink sink(layout(), records);
+  read(start, count, sink);
 }
 
-void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> count, const RecordSink& sink) const {
+void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> count, RecordSink& sink) const {
   const auto file = planned_.file->open();
   try {
     read_by_lane(*file, start, count, sink);
@@ -189,7 +196,7 @@ void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> 
 }
 
 void Hdf5Array::read_by_lane(const Descriptor& descriptor, std::span<const uint64_t> start,
-                             std::span<const uint64_t> count, const RecordSink& sink) const {
+                             std::span<const uint64_t> count, RecordSink& sink) const {
   if (plan().lane == Lane::library) return read_by_library(start, count, sink);
   const FileBytes file{descriptor.get(), planned_.file->map(descriptor)};
   if (plan().lane == Lane::contiguous) return read_contiguous(plan(), file, start, count, sink);

@@ -21,9 +21,10 @@ class Hdf5Array {
   const ArrayLayout& layout() const { return planned_.plan->layout; }
   const ArrayPlan& plan() const { return *planned_.plan; }
 
-  // hr_arrays.read_box, by the lane that was planned. Throws sdk::Error.
-  void read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
-                std::span<const hr_array_target> targets) const;
+  // hr_arrays.read_box and read_box_looking, by the lane that was planned. False where it is looking and a value that
+  // went into a target of float32 or float64 is not finite. Throws sdk::Error.
+  bool read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                std::span<const hr_array_target> targets, bool looking = false) const;
 
   // Whole records of a box, byte by byte as the file has them. REQUIRES layout().as_in_file.
   void read_records(std::span<const uint64_t> start, std::span<const uint64_t> count, std::byte* records) const;
@@ -32,13 +33,13 @@ class Hdf5Array {
   std::string what() const { return dataset_of(name_, path_); }
 
  private:
-  void read(std::span<const uint64_t> start, std::span<const uint64_t> count, const RecordSink& sink) const;
-  void read_by_library(std::span<const uint64_t> start, std::span<const uint64_t> count, const RecordSink& sink) const;
+  void read(std::span<const uint64_t> start, std::span<const uint64_t> count, RecordSink& sink) const;
+  void read_by_library(std::span<const uint64_t> start, std::span<const uint64_t> count, RecordSink& sink) const;
   void read_block(std::span<const uint64_t> start, std::span<const uint64_t> count, void* records) const;
   std::span<const std::byte> fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const;
   Hdf5File::Dataset& library_dataset(uint64_t cache_bytes) const;
   void read_by_lane(const Descriptor& descriptor, std::span<const uint64_t> start, std::span<const uint64_t> count,
-                    const RecordSink& sink) const;
+                    RecordSink& sink) const;
   [[noreturn]] void throw_bad(const BadPlace& bad, std::span<const uint64_t> start,
                               std::span<const uint64_t> count) const;
   const ArrayMember& checked_target(const hr_array_target& target) const;

@@ -91,26 +91,57 @@ class Array {
   // Reads the box [start, start + count) into every target.
   void read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
                 std::span<const hr_array_target> targets) const {
-    if (start.size() != info_.shape.size() || count.size() != info_.shape.size()) {
-      throw Error(HR_INTERNAL, name_ + " has " + std::to_string(info_.shape.size()) +
-                                   " axes; the plugin reads a box of " + std::to_string(start.size()));
-    }
+    require_axes(start, count);
     hr_error error = no_error();
     require(api_->read_box(handle_, start.data(), count.data(), targets.data(), static_cast<uint32_t>(targets.size()),
                            &error),
             error);
   }
+  // The same; true where every value that went into a target of float32 or float64 is known to be a finite number. Else
+  // first_not_finite() (sdk/finite.hpp) tells which is not, if any.
+  bool read_box_looking(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                        std::span<const hr_array_target> targets) const {
+    if (!HR_HAS(api_, read_box_looking)) {  // a host before 1.4
+      read_box(start, count, targets);
+      return false;
+    }
+    require_axes(start, count);
+    hr_error error = no_error();
+    int32_t finite = 0;
+    require(api_->read_box_looking(handle_, start.data(), count.data(), targets.data(),
+                                   static_cast<uint32_t>(targets.size()), &finite, &error),
+            error);
+    return finite != 0;
+  }
   // Rows [first, first + count) of axis 0, all of the other axes.
   void read_rows(uint64_t first, uint64_t count, std::span<const hr_array_target> targets) const {
-    std::vector<uint64_t> start(info_.shape.size(), 0), extent = info_.shape;
-    if (!start.empty()) {
-      start[0] = first;
-      extent[0] = count;
-    }
-    read_box(start, extent, targets);
+    const Box rows = box_of_rows(first, count);
+    read_box(rows.start, rows.count, targets);
+  }
+  bool read_rows_looking(uint64_t first, uint64_t count, std::span<const hr_array_target> targets) const {
+    const Box rows = box_of_rows(first, count);
+    return read_box_looking(rows.start, rows.count, targets);
   }
 
  private:
+  struct Box {
+    std::vector<uint64_t> start, count;
+  };
+  Box box_of_rows(uint64_t first, uint64_t count) const {
+    Box box{std::vector<uint64_t>(info_.shape.size(), 0), info_.shape};
+    if (!box.start.empty()) {
+      box.start[0] = first;
+      box.count[0] = count;
+    }
+    return box;
+  }
+
+  void require_axes(std::span<const uint64_t> start, std::span<const uint64_t> count) const {
+    if (start.size() == info_.shape.size() && count.size() == info_.shape.size()) return;
+    throw Error(HR_INTERNAL, name_ + " has " + std::to_string(info_.shape.size()) +
+                                 " axes; the plugin reads a box of " + std::to_string(start.size()));
+  }
+
   void describe() {
     hr_error error = no_error();
     hr_array_info info{};
