@@ -13,6 +13,7 @@
 #include "record/run_folder.hpp"
 #include "train/chosen_checkpoint.hpp"
 #include "train/loop.hpp"
+#include "train/page_lock.hpp"
 #include "train/rescue_record.hpp"
 #include "train/signals.hpp"
 #include "train/threads.hpp"
@@ -118,9 +119,12 @@ std::string metrics_line(const Setup& setup) {
          std::to_string(section.eval_batches) + " evaluation batches, chosen evenly; the rest on all";
 }
 
-std::string pin_memory_line(const Setup& setup) {
+// data.pin_memory, where a GPU copies out of batches; a line for the log where it does nothing.
+std::string pin_batches(const Setup& setup) {
+  if (!setup.experiment->data.pin_memory) return "";
   if (!setup.device.is_cuda()) return "data.pin_memory: the model computes on the CPU, batches are not page-locked";
-  return "data.pin_memory: batches are not page-locked in this version";
+  if (lock_pages_of_batches()) return "";
+  return "data.pin_memory: this LibTorch brings no CUDA runtime of its own, batches are not page-locked";
 }
 
 // How far this process may grow; 0: no bound is known.
@@ -137,7 +141,6 @@ void announce(const Setup& setup, RunLog& log) {
   if (const std::string line = metrics_line(setup); !line.empty()) log.say(line);
   for (const std::string& line : rescue_lines(setup)) log.say(line);
   const DataSection& data = setup.experiment->data;
-  if (data.pin_memory) log.say(pin_memory_line(setup));
   if (const std::string line = order_line(data, setup.order, setup.stored); !line.empty()) log.say(line);
   if (const std::string line = order_warning(data, setup.order); !line.empty()) log.say(line);
   CacheSetting cache = setup.cache_setting();
@@ -193,6 +196,7 @@ Exit train(const TrainRequest& request) {
   RunLog log(folder, experiment.train.log_every);
   if (!experiment.record.events_to.empty()) log.send_events_to(experiment.record.events_to);
   announce(setup, log);
+  if (const std::string line = pin_batches(setup); !line.empty()) log.say(line);
   log.say(memory.line());
   if (planned) log.say(planned->line);
   memory.watch(

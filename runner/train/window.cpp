@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/DLConvertor.h>
 #include <algorithm>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "memory/budget.hpp"
 
@@ -24,7 +25,18 @@ MicroBatchTensors::MicroBatchTensors(const Batch& batch, int64_t first, int64_t 
     const at::Tensor whole = torch::from_blob(
         field.data, shape, [hold](void*) {}, at::TensorOptions(type));
     const at::Tensor part = whole.narrow(0, first, count);
-    fields.push_back(at::isFloatingType(type) ? part.to(device, dtype) : part.to(device));
+    fields.push_back(part.to(device, at::isFloatingType(type) ? dtype : type, /*non_blocking=*/device.is_cuda()));
+  }
+  if (!device.is_cuda()) return;
+  copied_.emplace(device.type());
+  copied_->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+}
+
+MicroBatchTensors::~MicroBatchTensors() {
+  if (!copied_) return;
+  try {
+    copied_->synchronize();
+  } catch (const c10::Error&) {  // the device has failed: the next call of it says so
   }
 }
 

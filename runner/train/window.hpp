@@ -3,6 +3,8 @@
 // same gradient.
 #pragma once
 
+#include <c10/core/Event.h>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,11 +16,20 @@
 namespace headroom {
 
 // Samples [first, first + count) of a loader batch as tensors on the device, floating fields in `dtype`; they share the
-// slot's memory where they can.
-struct MicroBatchTensors {
+// slot's memory where they can. A GPU copies them while its work is given out; the end of this waits for the copies, so
+// that the slot may be written again.
+class MicroBatchTensors {
+ public:
   MicroBatchTensors(const Batch& batch, int64_t first, int64_t count, at::Device device, at::ScalarType dtype);
+  ~MicroBatchTensors();
+  MicroBatchTensors(const MicroBatchTensors&) = delete;
+  MicroBatchTensors& operator=(const MicroBatchTensors&) = delete;
+
   std::vector<at::Tensor> fields;
   std::span<const uint64_t> keys;  // of `batch`
+
+ private:
+  std::optional<c10::Event> copied_;  // of a GPU
 };
 
 class Window {

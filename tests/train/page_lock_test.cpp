@@ -1,0 +1,77 @@
+// Slots locked by a CUDA runtime, of which a stand-in is in this program.
+#include "train/page_lock.hpp"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <utility>
+
+#include "data/slots.hpp"
+
+namespace {
+
+std::map<void*, size_t> registered;
+int calls = 0, pending_error = 0;
+bool refuses = false;
+
+}  // namespace
+
+extern "C" {
+[[gnu::visibility("default")]] int cudaHostRegister(void* memory, size_t bytes, unsigned flags) {
+  ++calls;
+  EXPECT_EQ(flags, 1u);
+  if (refuses) return pending_error = 712;
+  registered[memory] = bytes;
+  return 0;
+}
+[[gnu::visibility("default")]] int cudaHostUnregister(void* memory) {
+  EXPECT_EQ(registered.erase(memory), 1u) << "never registered";
+  return 0;
+}
+[[gnu::visibility("default")]] int cudaGetLastError() { return std::exchange(pending_error, 0); }
+}
+
+namespace headroom {
+namespace {
+
+class PageLockTest : public testing::Test {
+ protected:
+  PageLockTest() {
+    field_.name = "x";
+    field_.dtype = {kDLFloat, 32, 1};
+    field_.shape = {1000};
+  }
+  void SetUp() override { ASSERT_TRUE(lock_pages_of_batches()); }
+  void TearDown() override {
+    set_page_lock({});
+    refuses = false;
+  }
+  std::vector<Field> fields() const { return {field_}; }
+
+  Field field_;
+};
+
+TEST_F(PageLockTest, ASlotIsLockedWhileItLives) {
+  {
+    Slot slot(fields(), 8);
+    ASSERT_EQ(registered.size(), 1u);
+    const auto& [memory, bytes] = *registered.begin();
+    EXPECT_EQ(memory, slot.tensors(0, 8)[0].data);
+    EXPECT_GE(bytes, 8 * 1000 * sizeof(float));
+  }
+  EXPECT_TRUE(registered.empty());
+}
+
+TEST_F(PageLockTest, WhatCannotBeLockedIsUsedAsItIsAndLeavesNoErrorBehind) {
+  refuses = true;
+  const int before = calls;
+  {
+    Slot slot(fields(), 8);
+    EXPECT_EQ(calls, before + 1);
+    EXPECT_NE(slot.tensors(0, 8)[0].data, nullptr);
+  }
+  EXPECT_TRUE(registered.empty());
+  EXPECT_EQ(pending_error, 0);
+}
+
+}  // namespace
+}  // namespace headroom
