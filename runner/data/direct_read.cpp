@@ -8,10 +8,10 @@ namespace headroom {
 
 namespace {
 
-constexpr uint64_t scratch_block_bytes = 4 << 20;  // of one read into scratch memory
-constexpr uint64_t looked_at_bytes = 256 << 10;    // of one read into place
-constexpr uint64_t call_bytes = 2 << 10;           // what could be read in the time that a further call takes
-constexpr uint64_t look_bytes = 4 << 10;           // and passed over in that of a further look into the page cache
+constexpr uint64_t scratch_block_bytes = 4 << 20;    // of one read into scratch memory: rows among others
+constexpr uint64_t scratch_piece_bytes = 256 << 10;  // a part of a run, put while the processor's cache has it
+constexpr uint64_t call_bytes = 2 << 10;             // what could be read in the time that a further call takes
+constexpr uint64_t look_bytes = 4 << 10;             // and passed over in that of a further look into the page cache
 
 void read_or_blame(const FileBytes& file, uint64_t offset, void* to, uint64_t bytes) {
   try {
@@ -69,21 +69,13 @@ class FileBlock {
 
   void read_run(uint64_t from, uint64_t to, uint64_t count) const {
     if (read_from_map(from, to, count)) return;
-    if (sink_.as_it_is(to) != nullptr) return read_in_place(from, to, count);
-    const uint64_t step = std::max<uint64_t>(1, scratch_block_bytes / record_);
+    std::byte* const place = sink_.as_it_is(to);
+    if (place != nullptr && !sink_.is_put_better())
+      return read_or_blame(file_, offset_ + from * record_, place, count * record_);
+    const uint64_t step = std::max<uint64_t>(1, scratch_piece_bytes / record_);
     for (uint64_t done = 0; done < count; done += step) {
       const uint64_t records = std::min(step, count - done);
       sink_.put(read_records(from + done, records), to + done, records);
-    }
-  }
-
-  // In pieces that the processor's cache still has when they are looked at.
-  void read_in_place(uint64_t from, uint64_t to, uint64_t count) const {
-    const uint64_t step = sink_.is_looking() ? std::max<uint64_t>(1, looked_at_bytes / record_) : count;
-    for (uint64_t done = 0; done < count; done += step) {
-      const uint64_t records = std::min(step, count - done);
-      read_or_blame(file_, offset_ + (from + done) * record_, sink_.as_it_is(to + done), records * record_);
-      sink_.look_at(to + done, records);
     }
   }
 

@@ -30,7 +30,8 @@ class RecordSink {
   void look_at(uint64_t index, uint64_t count) {
     if (look_ != Look::none) finite_ = all_finite(as_it_is(index), count * record_bytes_, look_) && finite_;
   }
-  bool is_looking() const { return looking_; }
+  // Of what could be written there as well: it is looked at while it passes, or memory is only written.
+  bool is_put_better() const { return look_ != Look::none || past_caches_; }
 
   // `records` are the `count` records from `index` on.
   void put(const std::byte* records, uint64_t index, uint64_t count);
