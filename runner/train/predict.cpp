@@ -1,5 +1,6 @@
 #include "train/predict.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <spdlog/spdlog.h>
 
@@ -9,6 +10,7 @@
 #include "train/predict_pass.hpp"
 #include "train/predict_pictures.hpp"
 #include "train/predict_steps.hpp"
+#include "train/rows_file.hpp"
 #include "train/run_memory.hpp"
 #include "train/signals.hpp"
 #include "train/state.hpp"
@@ -61,7 +63,10 @@ Exit tell_pictures(const PredictRequest& request, const Setup& setup, std::uniqu
 // Where nobody can say what a step of the recording is: the outputs of all samples, a row a sample.
 Exit tell_samples(const PredictRequest& request, const Setup& setup, PredictInput& input,
                   const PredictionOrigin& origin) {
-  std::vector<Outputs> rows(setup.model->outputs().size());
+  const fs::path path = request.out / "predictions.safetensors";
+  std::vector<std::string> names;
+  for (const OutputInfo& output : setup.model->outputs()) names.push_back(output.name);
+  RowsFile rows(path, std::move(names));
   const bool done =
       run_pass(setup, input,
                {.ask =
@@ -70,27 +75,17 @@ Exit tell_samples(const PredictRequest& request, const Setup& setup, PredictInpu
                           ->step(HR_EVAL, origin.trained_steps, tensors.keys, tensors.fields, /*want_outputs=*/true)
                           .outputs;
                     },
-                .take =
-                    [&](const Batch&, int64_t, int64_t, const Outputs& outputs) {
-                      for (size_t i = 0; i < outputs.size(); ++i) rows[i].push_back(outputs[i]);
-                    }});
+                .take = [&](const Batch&, int64_t, int64_t, const Outputs& outputs) { rows.append(outputs); }});
   if (!done) return stop_requested();
-  TensorFile tensors;
   nlohmann::json json = origin.json();
   json["samples"] = input.samples();
   std::string text = std::to_string(input.samples()) + " samples, a row each:\n";
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].empty()) continue;
-    const OutputInfo& output = setup.model->outputs()[i];
-    const at::Tensor all = at::cat(rows[i]);
-    rows[i].clear();
-    tensors.add(output.name, all);
-    json["outputs"].push_back({{"name", output.name}, {"shape", all.sizes().vec()}, {"unit", output.unit}});
-    text +=
-        "  " + output.name + " " + sdk::shape_text(all.sizes()) + (output.unit.empty() ? "" : " " + output.unit) + "\n";
+  for (const TensorBytes& tensor : rows.write()) {
+    const std::string& unit = std::ranges::find(setup.model->outputs(), tensor.name, &OutputInfo::name)->unit;
+    json["outputs"].push_back({{"name", tensor.name}, {"shape", tensor.shape}, {"unit", unit}});
+    text += "  " + tensor.name + " " + sdk::shape_text(tensor.shape) + (unit.empty() ? "" : " " + unit) + "\n";
   }
-  tensors.write(request.out / "predictions.safetensors");
-  tell(request, json, text, request.out / "predictions.safetensors");
+  tell(request, json, text, path);
   return Exit::ok;
 }
 

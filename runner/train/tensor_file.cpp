@@ -16,11 +16,15 @@ void TensorFile::write(const std::filesystem::path& path) const {
     const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
     bytes.push_back({name, at::getDLDataType(tensor), tensor.sizes().vec(), {data, tensor.nbytes()}});
   }
+  write_whole(path, bytes);
+}
+
+void write_whole(const std::filesystem::path& path, std::span<const TensorBytes> tensors) {
   std::filesystem::path partial = path;
   partial += ".partial";
   std::error_code error, ignored;
   try {
-    write_safetensors(partial, bytes);
+    write_safetensors(partial, tensors);
   } catch (const Error&) {
     std::filesystem::remove(partial, ignored);
     throw;
