@@ -89,10 +89,12 @@ struct Loader::State {
       : plan{std::move(source), std::move(split), std::move(normalizer), options, 0, nullptr},
         inline_reader(plan),
         read_ahead(batches_ahead(options, batch_bytes(plan))),
+        read_ahead_of_disk(batches_ahead_of_disk(options, batch_bytes(plan))),
         pool(std::make_shared<SlotPool>(plan.source->fields(), options.batch_size,
-                                        slot_count(options, batch_bytes(plan)))),
+                                        slot_count(options, batch_bytes(plan)),
+                                        slot_count(options, batch_bytes(plan)) - (read_ahead_of_disk - read_ahead))),
         turns(static_cast<size_t>(std::max(0, options.num_workers))),
-        most_stand_ins(stand_ins(options, read_ahead)),
+        most_stand_ins(stand_ins(options, read_ahead_of_disk)),
         may_lend(most_stand_ins > 0) {
     if (options.batch_size < 1)
       throw Error(Exit::bad_input, "data",
@@ -115,17 +117,16 @@ struct Loader::State {
   }
 
   // [holding mutex]
-  bool may_plan() const {
+  bool may_plan(bool stands_in) const {
     if (failure != nullptr || !work_left()) return false;
     if (queue.empty() && consumer_waits) return true;
-    return queue.size() < read_ahead && pool->has_room() && !giving_back;
+    return queue.size() < (stands_in ? read_ahead_of_disk : read_ahead) && pool->has_room() && !giving_back;
   }
 
   // Comes holding the mutex, after a change, and leaves without it. Wakes one thread of each kind that may go on; one
   // that goes on calls this too, so that another follows where there is work for it.
   void let_go_on(std::unique_lock<std::mutex> lock) {
-    const bool can_plan = may_plan(), worker = can_plan && turns.is_free(false),
-               other = can_plan && turns.is_free(true);
+    const bool worker = turns.is_free(false) && may_plan(false), other = turns.is_free(true) && may_plan(true);
     const bool turn = turns.is_awaited(), batch = consumer_waits && front_is_ready();
     lock.unlock();
     if (worker) pool->slot_free.notify_one();
@@ -186,7 +187,7 @@ struct Loader::State {
     while (true) {
       const auto began = Clock::now();
       (stands_in ? stand_in_wanted : pool->slot_free).wait(lock, [&] {
-        return stopping || (turns.is_free(stands_in) && may_plan());
+        return stopping || (turns.is_free(stands_in) && may_plan(stands_in));
       });
       if (stopping) return;
       if (!stands_in) times.idle += seconds_since(began);
@@ -320,7 +321,7 @@ struct Loader::State {
 
   BatchPlan plan;
   BatchReader inline_reader;  // of num_workers = 0
-  const size_t read_ahead;
+  const size_t read_ahead, read_ahead_of_disk;
   std::shared_ptr<SlotPool> pool;
 
   // Guarded by pool->mutex; next() and seek() alone write `delivered` and `continuous`.

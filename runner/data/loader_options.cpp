@@ -6,7 +6,8 @@ namespace headroom {
 
 namespace {
 
-constexpr size_t io_width = 8;  // reads that wait for the disk at a time: what such a queue gains from
+constexpr size_t io_width = 16;                 // reads that wait for the disk at a time: what such a queue gains from
+constexpr int64_t disk_ahead_bytes = 16 << 20;  // of batches for its sake
 
 }  // namespace
 
@@ -17,13 +18,20 @@ size_t batches_ahead(const LoaderOptions& options, int64_t batch_bytes) {
   return static_cast<size_t>(std::clamp<int64_t>(fitting, 1, batches));
 }
 
-size_t slot_count(const LoaderOptions& options, int64_t batch_bytes) {
-  return batches_ahead(options, batch_bytes) + 1 + static_cast<size_t>(std::max(0, options.extra_slots));
+size_t batches_ahead_of_disk(const LoaderOptions& options, int64_t batch_bytes) {
+  const size_t ahead = batches_ahead(options, batch_bytes);
+  if (ahead == 0) return 0;
+  const int64_t room = std::min(disk_ahead_bytes, options.prefetch_bytes);
+  return std::max(ahead, std::min(io_width, static_cast<size_t>(room / std::max<int64_t>(1, batch_bytes))));
 }
 
-size_t stand_ins(const LoaderOptions& options, size_t batches_ahead) {
+size_t slot_count(const LoaderOptions& options, int64_t batch_bytes) {
+  return batches_ahead_of_disk(options, batch_bytes) + 1 + static_cast<size_t>(std::max(0, options.extra_slots));
+}
+
+size_t stand_ins(const LoaderOptions& options, size_t batches_ahead_of_disk) {
   const auto workers = static_cast<size_t>(std::max(0, options.num_workers));
-  const size_t width = std::min(io_width, batches_ahead);
+  const size_t width = std::min(io_width, batches_ahead_of_disk);
   return workers == 0 || width <= workers ? 0 : width - workers;
 }
 

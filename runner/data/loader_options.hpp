@@ -17,8 +17,8 @@ struct LoaderOptions {
   Shuffle shuffle = Shuffle::sequential;
   Grouping grouping = {};   // of the grouped order
   bool augment = false;     // training
-  int num_workers = 0;      // threads that decode at a time; while they wait for the disk, others (up to 8 in
-                            // all, never more than batches are read ahead) read on. 0: read in next()
+  int num_workers = 0;      // threads that decode at a time; while they wait for the disk, others (up to 16 in
+                            // all) read on. 0: read in next()
   int prefetch_factor = 2;  // batches per worker that are read ahead,
   int64_t prefetch_bytes = 512 << 20;  // as far as they fit in this; always one
   int extra_slots = 0;                 // batches the consumer holds beside the one it was given last
@@ -34,10 +34,13 @@ struct LoaderOptions {
 // Batches of `batch_bytes` each that are ready or being read beside the one next() gave last.
 size_t batches_ahead(const LoaderOptions& options, int64_t batch_bytes);
 
+// As many, or more while readers wait for the disk: small batches, so that it has many requests at a time.
+size_t batches_ahead_of_disk(const LoaderOptions& options, int64_t batch_bytes);
+
 // How many batches' memory a loader with these options makes.
 size_t slot_count(const LoaderOptions& options, int64_t batch_bytes);
 
 // Threads beside num_workers, which read on while others wait for the disk.
-size_t stand_ins(const LoaderOptions& options, size_t batches_ahead);
+size_t stand_ins(const LoaderOptions& options, size_t batches_ahead_of_disk);
 
 }  // namespace headroom

@@ -142,7 +142,8 @@ int64_t SlotPool::drop_free(size_t kept) {
 }
 
 std::unique_ptr<Slot> SlotPool::reserve() {
-  auto& slots = untouched_.empty() ? free_ : untouched_;
+  const bool touch = !untouched_.empty() && (free_.empty() || made_ - untouched_.size() < usual_);
+  auto& slots = touch ? untouched_ : free_;
   if (slots.empty()) {
     free_.reserve(made_ + 1);  // so that giving back allocates nothing
     ++made_;

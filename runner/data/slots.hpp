@@ -53,8 +53,9 @@ int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
 // The slots of one loader. A slot lent out keeps the pool alive, so that a batch may outlive its loader.
 class SlotPool : public std::enable_shared_from_this<SlotPool> {
  public:
-  SlotPool(std::vector<Field> fields, int64_t samples, size_t most)
-      : fields_(std::move(fields)), samples_(samples), most_(most) {}
+  // Of `most` slots, the first `usual` are touched by the first batches; others once those are not enough.
+  SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual)
+      : fields_(std::move(fields)), samples_(samples), most_(most), usual_(usual) {}
 
   // [not holding mutex] Makes the slots, once: all of them, or as many as the memory limit leaves room for.
   // Error(does_not_fit) when that is not even one.
@@ -82,7 +83,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
  private:
   std::vector<Field> fields_;
   int64_t samples_;
-  size_t most_, made_ = 0;
+  size_t most_, usual_, made_ = 0;
   std::vector<std::unique_ptr<Slot>> untouched_, free_;
 };
 

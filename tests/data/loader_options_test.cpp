@@ -30,16 +30,27 @@ TEST(ReadAhead, IsBoundedInBytes) {
 
 TEST(ReadAhead, ASlotForEachAndForTheBatchesInUse) {
   LoaderOptions options = reading(2, 2, 512 * mib);
-  EXPECT_EQ(slot_count(options, mib), 5u);
+  EXPECT_EQ(slot_count(options, 20 * mib), 5u);
   EXPECT_EQ(slot_count(options, 300 * mib), 2u);
   options.extra_slots = 1;
-  EXPECT_EQ(slot_count(options, mib), 6u);
+  EXPECT_EQ(slot_count(options, 20 * mib), 6u);
+  EXPECT_EQ(slot_count(options, 2 * mib), 10u) << "8 while the disk is waited for";
   EXPECT_EQ(slot_count(reading(0, 2, 512 * mib), mib), 1u);
+}
+
+TEST(ReadAhead, SmallBatchesKeepTheDiskBusy) {
+  EXPECT_EQ(batches_ahead_of_disk(reading(2, 2, 512 * mib), mib), 16u);
+  EXPECT_EQ(batches_ahead_of_disk(reading(2, 2, 512 * mib), 3 * mib), 5u) << "as many as 16 MiB hold";
+  EXPECT_EQ(batches_ahead_of_disk(reading(2, 2, 512 * mib), 20 * mib), 4u);
+  EXPECT_EQ(batches_ahead_of_disk(reading(8, 4, 512 * mib), mib), 32u);
+  EXPECT_EQ(batches_ahead_of_disk(reading(2, 2, 3 * mib), mib), 3u) << "what was told is never passed";
+  EXPECT_EQ(batches_ahead_of_disk(reading(2, 2, 0), mib), 1u);
+  EXPECT_EQ(batches_ahead_of_disk(reading(0, 2, 512 * mib), mib), 0u);
 }
 
 TEST(ReadAhead, ReadsThatWaitAreNoMoreThanBatchesAhead) {
   EXPECT_EQ(stand_ins(reading(2, 2, 512 * mib), 4), 2u);
-  EXPECT_EQ(stand_ins(reading(2, 16, 512 * mib), 32), 6u);
+  EXPECT_EQ(stand_ins(reading(2, 16, 512 * mib), 32), 14u);
   EXPECT_EQ(stand_ins(reading(2, 2, 512 * mib), 1), 0u);
   EXPECT_EQ(stand_ins(reading(0, 2, 512 * mib), 0), 0u);
 }

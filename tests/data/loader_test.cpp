@@ -1,6 +1,7 @@
 // Loader: the same batches for any number of threads, in order; an end at any time.
 #include "data/loader.hpp"
 
+#include <array>
 #include <chrono>
 #include <gtest/gtest.h>
 #include <map>
@@ -9,6 +10,7 @@
 
 #include "data/loader_report.hpp"
 #include "data/pause.hpp"
+#include "data/slots.hpp"
 #include "loader_trial.hpp"
 
 namespace headroom {
@@ -78,8 +80,8 @@ TEST(Loader, BatchesAreTheSameForAnyNumberOfThreads) {
   EXPECT_EQ(data.readers_open, 0);
 }
 
-// While the one worker waits for the disk, as many others read as batches may be read ahead, and one computes.
-TEST(Loader, ReadsWiderThanItDecodes) {
+// While the one worker waits for the disk, others read as many batches as there is room for, and one computes.
+void read_wide(LoaderOptions all, int batches_under_way) {
   FakeData data;
   std::atomic<int> waiting{0}, most_waiting{0}, computing{0}, most_computing{0};
   const auto raise = [](std::atomic<int>& most, int value) {
@@ -89,7 +91,8 @@ TEST(Loader, ReadsWiderThanItDecodes) {
     {
       const Pause pause(PauseFor::disk);
       raise(most_waiting, ++waiting);
-      for (int i = 0; i < 2000 && most_waiting < 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      for (int i = 0; i < 2000 && most_waiting < batches_under_way; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
       --waiting;
     }
     raise(most_computing, ++computing);
@@ -97,8 +100,6 @@ TEST(Loader, ReadsWiderThanItDecodes) {
     --computing;
   };
   const auto source = open_fake(data);
-  LoaderOptions all = options(1);
-  all.prefetch_factor = 4;
   std::vector<std::string> wide;
   {
     Loader loader(source, train(*source), {}, all);
@@ -106,9 +107,9 @@ TEST(Loader, ReadsWiderThanItDecodes) {
     wide = epoch_of(loader);
     EXPECT_GT(loader.times().disk, 0);
   }
-  EXPECT_EQ(most_waiting, 4);
+  EXPECT_EQ(most_waiting, batches_under_way);
   EXPECT_EQ(most_computing, 1);
-  EXPECT_GE(data.readers_opened, 4);
+  EXPECT_GE(data.readers_opened, batches_under_way);
 
   data.during_read = nullptr;
   data.readers_opened = 0;
@@ -116,6 +117,18 @@ TEST(Loader, ReadsWiderThanItDecodes) {
   warm.seek(3);
   EXPECT_TRUE(epoch_of(warm) == wide);
   EXPECT_EQ(data.readers_opened, 1) << "nobody waits, nobody stands in";
+}
+
+TEST(Loader, ReadsWiderThanItDecodes) {
+  LoaderOptions all = options(1);
+  all.prefetch_factor = 2;
+  read_wide(all, 12);  // the epoch
+}
+
+TEST(Loader, ReadsNoWiderThanItMayReadAhead) {
+  LoaderOptions all = options(1);
+  all.prefetch_bytes = 4 * slot_bytes(std::array<int64_t, 1>{1}, 1);  // as much as one small batch takes
+  read_wide(all, 4);
 }
 
 // A plugin may hold a lock of its own while it waits for the disk: who has the turn then waits for that lock.
