@@ -70,15 +70,21 @@ ChunkCache::Entries::iterator ChunkCache::drop(Entries::iterator entry) {
   return entries_.erase(entry);
 }
 
-// Drops what was not used for longest, but nothing that is decoded just now, until `most_kept` bytes stay. Returns one
-// memory of `reusable` bytes where one came free.
+// Drops from the oldest on what was not used since it was last passed over (CLOCK: a hit only leaves a mark, where LRU
+// would move it), but nothing that is decoded just now, until `most_kept` bytes stay. Returns one memory of `reusable`
+// bytes where one came free.
 std::unique_ptr<std::byte[]> ChunkCache::make_room(uint64_t most_kept, uint64_t reusable) {
   Heir reused{reusable};
   heir = &reused;
   for (auto at = entries_.end(); kept_ > most_kept && at != entries_.begin();) {
     --at;
     if (at->chunk == nullptr) continue;
-    at = drop(at);
+    if (at->used) {
+      at->used = false;
+      entries_.splice(entries_.begin(), entries_, at++);
+    } else {
+      at = drop(at);
+    }
   }
   heir = nullptr;
   return std::move(reused.memory);
@@ -99,7 +105,7 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
   for (auto found = by_key_.find(key); found != by_key_.end(); found = by_key_.find(key)) {
     if (found->second->chunk != nullptr) {
       ++hits_;
-      entries_.splice(entries_.begin(), entries_, found->second);
+      found->second->used = true;
       return found->second->chunk;
     }
     lock.unlock();
@@ -110,7 +116,7 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
   const uint64_t counted = bytes <= room() ? bytes : 0;  // what does not fit is not kept, and drives nothing out
   std::unique_ptr<std::byte[]> memory;
   if (counted > 0) memory = make_room(room() - counted, bytes);
-  entries_.push_front({key, counted, nullptr});
+  entries_.push_front({.key = key, .size = counted, .chunk = nullptr});
   const auto entry = entries_.begin();
   by_key_.emplace(key, entry);
   kept_ += counted;

@@ -1,4 +1,4 @@
-// Decoded chunks of all datasets under one byte limit: least recently used ones go first. A chunk is decoded once, by
+// Decoded chunks of all datasets under one byte limit: those not used lately go first. A chunk is decoded once, by
 // one thread, while others who want it wait and all other chunks go on.
 #pragma once
 
@@ -64,6 +64,7 @@ class ChunkCache {
     ChunkKey key;
     uint64_t size = 0;                    // of the limit; 0: not kept
     std::shared_ptr<DecodedChunk> chunk;  // null while it is decoded
+    bool used = false;                    // since it was last moved to the front
   };
   struct Hash {
     size_t operator()(const ChunkKey& key) const {
@@ -80,7 +81,7 @@ class ChunkCache {
 
   mutable std::mutex mutex_;
   std::condition_variable decoded_;
-  Entries entries_;  // used last: first
+  Entries entries_;  // the newest first
   std::unordered_map<ChunkKey, Entries::iterator, Hash> by_key_;
   uint64_t limit_ = 32 << 20, aside_ = 0, kept_ = 0, hits_ = 0, misses_ = 0;
   int tightened_ = 0;  // times that pressure halved the limit
