@@ -12,6 +12,7 @@
 #include "data/batch_reader.hpp"
 #include "data/pause.hpp"
 #include "data/turns.hpp"
+#include "memory/ledger.hpp"
 #include "memory/relief.hpp"
 
 namespace headroom {
@@ -19,6 +20,10 @@ namespace headroom {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Each thread that reads has scratch memory of its own: large chunks are not read by many at a time.
+constexpr size_t few_stand_ins = 6;
+constexpr int64_t much_scratch_bytes = 16 << 20;
 
 constexpr uint64_t most_warnings = 10;  // sentences about skipped samples; the count goes on
 
@@ -246,6 +251,7 @@ struct Loader::State {
   // [holding mutex]
   void add_stand_in() {
     if (stopping || stand_in_threads.size() >= most_stand_ins) return;
+    if (stand_in_threads.size() >= few_stand_ins && read_ledger().live(Owner::scratch) > much_scratch_bytes) return;
     try {
       stand_in_threads.emplace_back([this] { work(true); });
     } catch (const std::exception&) {  // no room for another: those that are there go on

@@ -12,6 +12,7 @@
 #include "data/pause.hpp"
 #include "data/slots.hpp"
 #include "loader_trial.hpp"
+#include "memory/ledger.hpp"
 
 namespace headroom {
 namespace {
@@ -81,7 +82,8 @@ TEST(Loader, BatchesAreTheSameForAnyNumberOfThreads) {
 }
 
 // While the one worker waits for the disk, others read as many batches as there is room for, and one computes.
-void read_wide(LoaderOptions all, int batches_under_way) {
+// Readers wait for each other until `hoped_for` do, for 100 ms where so many are not to come.
+void read_wide(LoaderOptions all, int batches_under_way, int hoped_for) {
   FakeData data;
   std::atomic<int> waiting{0}, most_waiting{0}, computing{0}, most_computing{0};
   const auto raise = [](std::atomic<int>& most, int value) {
@@ -91,7 +93,7 @@ void read_wide(LoaderOptions all, int batches_under_way) {
     {
       const Pause pause(PauseFor::disk);
       raise(most_waiting, ++waiting);
-      for (int i = 0; i < 2000 && most_waiting < batches_under_way; ++i)
+      for (int i = 0; i < (hoped_for > batches_under_way ? 100 : 2000) && most_waiting < hoped_for; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       --waiting;
     }
@@ -122,13 +124,19 @@ void read_wide(LoaderOptions all, int batches_under_way) {
 TEST(Loader, ReadsWiderThanItDecodes) {
   LoaderOptions all = options(1);
   all.prefetch_factor = 2;
-  read_wide(all, 12);  // the epoch
+  read_wide(all, 12, 12);  // the epoch
 }
 
 TEST(Loader, ReadsNoWiderThanItMayReadAhead) {
   LoaderOptions all = options(1);
   all.prefetch_bytes = 4 * slot_bytes(std::array<int64_t, 1>{1}, 1);  // as much as one small batch takes
-  read_wide(all, 4);
+  read_wide(all, 4, 5);
+}
+
+TEST(Loader, ReadsNotSoWideWhereReadersNeedMuchMemory) {
+  account(Owner::scratch, 20 << 20);
+  read_wide(options(1), 7, 8);
+  account(Owner::scratch, -(20 << 20));
 }
 
 // A plugin may hold a lock of its own while it waits for the disk: who has the turn then waits for that lock.
