@@ -134,8 +134,8 @@ class ChunkReader {
       if (stored.bytes == 0) return fill(region);
       if (is_raw(stored)) return FileBlock(file_, stored.offset, region, sink_).read();
     }
-    const auto chunk = ChunkCache::shared().get({plan_.id, cell}, plan_.layout.chunk_bytes(),
-                                                [&](std::span<std::byte> bytes) { decode(origin, cell, bytes); });
+    const auto decode_it = [&](std::span<std::byte> bytes) { decode(origin, cell, bytes); };
+    const auto chunk = ChunkCache::shared().get({plan_.id, cell}, plan_.layout.chunk_bytes(), std::ref(decode_it));
     const std::byte* records = chunk->bytes().data();
     const uint64_t record = sink_.record_bytes();
     each_run(region, 0, region.from, region.to,
