@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "data/arrays.hpp"
+#include "memory/crash_site.hpp"
 
 namespace headroom {
 
@@ -22,7 +23,7 @@ thread_local sigjmp_buf* way_out = nullptr;  // of a thread inside read_mapped()
 struct sigaction other_handler {};
 
 // The kernel says so where a page of a map has no bytes behind it.
-void on_bus_error(int signal, siginfo_t* info, void* context) {
+void on_bus_error(int signal, siginfo_t* info, void*) {
   if (way_out != nullptr) {
     sigset_t bus;  // blocked in here by some, TSan among them, whatever the flags
     sigemptyset(&bus);
@@ -30,13 +31,14 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     pthread_sigmask(SIG_UNBLOCK, &bus, nullptr);
     siglongjmp(*way_out, 1);
   }
-  if ((other_handler.sa_flags & SA_SIGINFO) != 0) return other_handler.sa_sigaction(signal, info, context);
   sigaction(signal, &other_handler, nullptr);  // happens again, and is theirs then
+  if (info->si_code <= 0) raise(signal);       // what kill() sent does not
 }
 
 void handle_bus_errors() {
   static std::once_flag once;
   std::call_once(once, [] {
+    handle_crashes();
     struct sigaction ours {};
     ours.sa_sigaction = on_bus_error;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;

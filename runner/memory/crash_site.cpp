@@ -118,10 +118,9 @@ void on_crash(int signal, siginfo_t* info, void* context) {
 
 }  // namespace
 
-CrashNotes::CrashNotes(std::span<char> crash_note, std::span<char> call) {
-  note = crash_note;
-  call_note = call;
-  PluginCall::keep_in(call);
+void handle_crashes() {
+  static bool handled = false;
+  if (std::exchange(handled, true)) return;
   static std::array<char, 16384> stack;  // a stack that overflowed cannot run a handler
   stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
   sigaltstack(&own, nullptr);
@@ -133,6 +132,13 @@ CrashNotes::CrashNotes(std::span<char> crash_note, std::span<char> call) {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
     sigaction(signal, &action, nullptr);
   }
+}
+
+CrashNotes::CrashNotes(std::span<char> crash_note, std::span<char> call) {
+  note = crash_note;
+  call_note = call;
+  PluginCall::keep_in(call);
+  handle_crashes();
 }
 
 CrashNotes::~CrashNotes() {

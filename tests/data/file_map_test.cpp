@@ -1,12 +1,16 @@
 // Files read through mappings: the same bytes, and a file that ends early is no crash.
 #include "data/file_map.hpp"
 
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "data/arrays.hpp"
 #include "data/descriptor.hpp"
 #include "h5_files.hpp"
+#include "memory/crash_site.hpp"
 
 namespace headroom {
 namespace {
@@ -67,6 +71,36 @@ TEST_F(FileMapTest, NothingIsMappedUnlessWanted) {
   write_text(folder_ / "a", "abc");
   const Descriptor file(::open((folder_ / "a").c_str(), O_RDONLY));
   EXPECT_EQ(FileMap(file.get(), 3).at(0, 3), nullptr);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;  // whose handlers end the process another way
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+// A page without bytes behind it, touched where nobody expects it, in a process of its own.
+TEST_F(FileMapTest, ABusErrorOfOthersIsNotedAndEndsTheProcess) {
+  if (is_sanitized) GTEST_SKIP() << "sanitizers handle the signal";
+  write_text(folder_ / "empty", "");
+  auto* shared = static_cast<char*>(mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(shared, MAP_FAILED);
+  for (const bool sent : {false, true}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const CrashNotes notes({shared, page / 2}, {shared + page / 2, page / 2});
+      const Descriptor file(::open((folder_ / "empty").c_str(), O_RDONLY));
+      const auto* nothing = static_cast<volatile char*>(mmap(nullptr, page, PROT_READ, MAP_SHARED, file.get(), 0));
+      if (sent) raise(SIGBUS);
+      _exit(nothing[0]);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) << status;
+    EXPECT_EQ(std::string_view(shared).ends_with("/data_services_test"), !sent) << shared;
+    shared[0] = '\0';
+  }
+  munmap(shared, page);
 }
 
 TEST_F(FileMapTest, ArraysReadTheSame) {
