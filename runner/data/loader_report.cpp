@@ -35,6 +35,15 @@ std::string advice(const LoaderTimes& times, const DataSection& data, int proces
 
 }  // namespace
 
+std::string workers_line(const DataSection& data, int processors) {
+  const int good = std::max(DataSection().num_workers, processors / 2);
+  if (data.num_workers <= good) return "";
+  return "data.num_workers is " + std::to_string(data.num_workers) + ", more than half of the " +
+         std::to_string(processors) + (processors == 1 ? " processor" : " processors") +
+         " this run may use: readers take them from the model; " + std::to_string(good) +
+         " is a good rule, more where a run ends with the loader as its bottleneck";
+}
+
 nlohmann::json loader_json(const LoaderTimes& times, const DataSection& data) {
   const auto cache = ChunkCache::shared().statistics();
   return {{"batches", times.batches},

@@ -9,6 +9,10 @@
 
 namespace headroom {
 
+// Said before a run: that data.num_workers is above half of the `processors` it may use; "" where it is not, or at most
+// the 2 that are usual.
+std::string workers_line(const DataSection& data, int processors);
+
 // data.loader of summary.json: seconds by stage, batches, and what the chunk cache did.
 nlohmann::json loader_json(const LoaderTimes& times, const DataSection& data);
 

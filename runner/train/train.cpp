@@ -143,6 +143,7 @@ void announce(const Setup& setup, RunLog& log) {
   const DataSection& data = setup.experiment->data;
   if (const std::string line = order_line(data, setup.order, setup.stored); !line.empty()) log.say(line);
   if (const std::string line = order_warning(data, setup.order); !line.empty()) log.say(line);
+  if (const std::string line = workers_line(data, auto_threads()); !line.empty()) log.say(line);
   CacheSetting cache = setup.cache_setting();
   cache.room_bytes = room_bytes();
   for (const std::string& line : cache_outlook(cache)) log.say(line);

@@ -188,6 +188,18 @@ TEST(LoaderReport, SaysWhetherTheLoaderIsTheBottleneckAndWhatToSet) {
   EXPECT_NE(line(times).find(": raise data.prefetch_factor"), std::string::npos);
 }
 
+TEST(LoaderReport, SaysWhenReadersAreMoreThanHalfOfTheProcessors) {
+  DataSection data;
+  EXPECT_EQ(workers_line(data, 1), "") << "what is usual";
+  data.num_workers = 8;
+  EXPECT_EQ(workers_line(data, 16), "");
+  EXPECT_EQ(workers_line(data, 15),
+            "data.num_workers is 8, more than half of the 15 processors this run may use: readers take them from the "
+            "model; 7 is a good rule, more where a run ends with the loader as its bottleneck");
+  data.num_workers = 3;
+  EXPECT_NE(workers_line(data, 1).find("the 1 processor this run may use"), std::string::npos);
+}
+
 TEST(Loader, TrainingKeysChangeWithTheEpochAndEvaluationKeysDoNot) {
   FakeData data;
   const auto source = open_fake(data);
