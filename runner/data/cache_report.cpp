@@ -64,7 +64,8 @@ std::vector<std::string> cache_outlook(const CacheSetting& setting) {
   if (setting.augments && setting.global_shuffle && setting.blocks == CachePolicy::lru) {
     lines.push_back(
         "data.cache_policy = \"lru\" cannot help under a global shuffle: what was used longest ago is as likely to be "
-        "next as anything; use \"planned\", or data.shuffle = \"grouped\", which brings back what neighbours share");
+        "next as anything; use \"planned\", or data.shuffle = \"grouped\" with few data.grouped.runs, which brings "
+        "back what neighbours share");
   }
   if (setting.room_bytes > 0 && setting.limit_bytes > setting.room_bytes / 2) {
     lines.push_back("data.cache_size is " + size_text(setting.limit_bytes) + ", more than half of the " +

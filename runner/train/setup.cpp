@@ -78,6 +78,12 @@ uint64_t samples_of(const Source& source) {
   return samples;
 }
 
+uint64_t groups_of(const Source& source) {
+  uint64_t groups = 0;
+  for (uint32_t split = 0; split < source.splits().size(); ++split) groups += source.groups(split).size();
+  return groups;
+}
+
 }  // namespace
 
 MicroBatch Setup::micro_batch() const {
@@ -295,7 +301,7 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
   setup.source = open_source(setup);
   setup.content_id = content_id(*setup.source);
   setup.splits = divide(*setup.source, experiment.data);
-  setup.order = choose_order(experiment.data, setup.stored, samples_of(*setup.source));
+  setup.order = choose_order(experiment.data, setup.stored, samples_of(*setup.source), groups_of(*setup.source));
   set_plugin_cache_policy(setup.cache_setting().blocks);
   if (setup.samples_per_epoch() == 0) {
     throw Error(Exit::bad_input, "train.drop_last",

@@ -125,6 +125,19 @@ TEST_F(SurveyTable, ClipsShuffledInsideGroupsOfThreeSequences) {
   EXPECT_NEAR(hit_rate(CachePolicy::planned, visits), 16.5, 0.5);  // by which frames happen to come first
 }
 
+// The same by `data.grouped = { runs = 3 }`: runs as long as a sequence has clips.
+TEST_F(SurveyTable, ClipsInTheGroupedOrder) {
+  const auto visits = [](uint64_t epoch, const auto& visit) {
+    constexpr uint64_t sequences = frames / sequence, clips_of_one = sequence - clip + 1;
+    const Order order(Shuffle::grouped, sequences * clips_of_one, 7, epoch, {3, clips_of_one});
+    for (uint64_t i = 0; i < sequences * clips_of_one; ++i) {
+      const uint64_t at = order.at(i), start = at / clips_of_one * sequence + at % clips_of_one;
+      for (uint64_t frame = 0; frame < clip; ++frame) visit(start + frame);
+    }
+  };
+  EXPECT_NEAR(hit_rate(CachePolicy::lru, visits), 82.8, 1.0);
+}
+
 TEST(ExpectedHitRate, IsWhatTheTableMeasures) {
   constexpr double kept = 374.0 / 2222.0;
   EXPECT_NEAR(expected_hit_rate(CachePolicy::lru, true, kept), 0.015, 0.001);

@@ -69,6 +69,32 @@ TEST_F(StoredLayoutTest, AutoIsGroupedWhereMostBytesAreInCompressedChunks) {
   EXPECT_EQ(choose_order(data, packed, 40'000).shuffle, Shuffle::sequential);
 }
 
+TEST_F(StoredLayoutTest, RunsAreGroupsOfTheSourceWhereNothingElseSaysHowLong) {
+  DataSection data;
+  data.shuffle = "grouped";
+  data.grouped.runs = 3;
+  const uint64_t bytes = 2112 * (uint64_t{128} << 20);
+  const StoredLayout frames{3, bytes, 0, 0}, packed_frames{3, bytes, bytes, 1 << 20};
+  const StoredLayout windows{2, 152'000'000, 0, 0}, packed_windows{2, 152'000'000, 152'000'000, 31'312};
+  const OrderChoice choice = choose_order(data, frames, 2112, 22);
+  EXPECT_EQ(choice.grouping.run_length, 96u);
+  EXPECT_EQ(order_line(data, choice, frames),
+            "data.shuffle is \"grouped\", data.grouped { runs = 3, run_length = 96 }");
+  EXPECT_EQ(order_warning(data, choice), "");
+  EXPECT_EQ(choose_order(data, frames, 2112, 2112).grouping.run_length, 1u) << "each sample is a group";
+  EXPECT_EQ(choose_order(data, packed_frames, 2112, 22).grouping.run_length, 96u);
+  EXPECT_EQ(choose_order(data, windows, 40'000, 2).grouping.run_length, 2048u) << "never longer";
+  EXPECT_EQ(choose_order(data, windows, 40'000, 400).grouping.run_length, 100u);
+  EXPECT_EQ(choose_order(data, packed_windows, 40'000, 400).grouping.run_length, 1471u) << "what is decoded counts";
+
+  data.grouped.runs = 22;
+  EXPECT_EQ(order_warning(data, choose_order(data, frames, 2112, 22)),
+            "data.grouped.runs = 22 mixes all runs of 96 samples that are there (22) at a time, which is a global "
+            "shuffle: lower it, or data.grouped.run_length");
+  data.shuffle = "auto";
+  EXPECT_EQ(order_warning(data, choose_order(data, frames, 2112, 22)), "") << "nobody asked for groups";
+}
+
 TEST_F(StoredLayoutTest, SaysWhatItDecidedAndWhatToSet) {
   DataSection data;
   const StoredLayout packed{2, 152'000'000, 152'000'000, 31'312}, plain{2, 152'000'000, 0, 0};
