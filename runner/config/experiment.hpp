@@ -40,7 +40,7 @@ struct DataSection {
   std::string source;  // required: plugin id or path of a datasource
   int num_workers = 2;
   int prefetch_factor = 2;  // batches per worker
-  int64_t prefetch_size_bytes = 512 << 20;
+  int64_t prefetch_size_bytes = 256 << 20;
   bool persistent_workers = true;
   bool pin_memory = false;
   std::string normalize = "sampled";  // off | sampled | exact

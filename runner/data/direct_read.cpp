@@ -2,6 +2,7 @@
 
 #include "data/chunk_cache.hpp"
 #include "data/open_files.hpp"
+#include "data/shared_work.hpp"
 #include "data/thread_buffer.hpp"
 
 namespace headroom {
@@ -10,6 +11,7 @@ namespace {
 
 constexpr uint64_t scratch_block_bytes = 4 << 20;    // of one read into scratch memory: rows among others
 constexpr uint64_t scratch_piece_bytes = 256 << 10;  // a part of a run, put while the processor's cache has it
+constexpr uint64_t shared_bytes = 2 << 20;           // of what threads share
 constexpr uint64_t call_bytes = 2 << 10;             // what could be read in the time that a further call takes
 constexpr uint64_t look_bytes = 4 << 10;             // and passed over in that of a further look into the page cache
 
@@ -183,25 +185,26 @@ class ChunkReader {
   const FetchChunk& fetch_;
 };
 
-}  // namespace
-
-void read_contiguous(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
-                     std::span<const uint64_t> count, RecordSink& sink) {
-  const Coordinates origin{};
-  const Region region = region_of(start, count, {origin.data(), count.size()}, plan.layout.shape);
-  FileBlock(file, plan.offset, region, sink).read();
+// The pieces of a box's first axis that threads take, at most `most` of them; one where there is nothing to share.
+size_t pieces_of(uint64_t length, uint64_t bytes) {
+  if (bytes < 4 * shared_bytes || !work_is_shared()) return 1;
+  return static_cast<size_t>(std::min(length, bytes / shared_bytes));
 }
 
-void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
-                 std::span<const uint64_t> count, RecordSink& sink, const FetchChunk& fetch) {
+// read(first, end, sink) for even pieces of [0, length), each with a sink of its own where they are many.
+template <class Read>
+void read_pieces(size_t pieces, uint64_t length, RecordSink& sink, Read&& read) {
+  if (pieces == 1) return read(uint64_t{0}, length, sink);
+  std::vector<RecordSink> sinks(pieces, sink);
+  in_parts(pieces, [&](size_t i) { read(i * length / pieces, (i + 1) * length / pieces, sinks[i]); });
+  for (const RecordSink& each : sinks) sink.add(each);
+}
+
+// The grid's cells from `first` to before `end`.
+void read_cells(const ChunkReader& reader, const ArrayPlan& plan, std::span<const uint64_t> start,
+                std::span<const uint64_t> count, const Coordinates& first, const Coordinates& end) {
   const std::vector<uint64_t>& extent = plan.layout.chunk;
   const size_t axes = count.size();
-  Coordinates first{}, end{};
-  for (size_t axis = 0; axis < axes; ++axis) {
-    first[axis] = start[axis] / extent[axis];
-    end[axis] = (start[axis] + count[axis] - 1) / extent[axis] + 1;
-  }
-  const ChunkReader reader(plan, file, sink, fetch);
   each_cell(first, end, axes, [&](const Coordinates& at) {
     Coordinates origin{};
     uint64_t cell = 0;
@@ -216,6 +219,43 @@ void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const u
       bad.chunk_origin = origin;
       throw;
     }
+  });
+}
+
+}  // namespace
+
+void read_contiguous(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
+                     std::span<const uint64_t> count, RecordSink& sink) {
+  const Coordinates origin{};
+  const Region region = region_of(start, count, {origin.data(), count.size()}, plan.layout.shape);
+  const size_t pieces = pieces_of(region.count[0], product(count) * sink.record_bytes());
+  read_pieces(pieces, region.count[0], sink, [&](uint64_t begin, uint64_t end, RecordSink& of_piece) {
+    Region piece = region;
+    piece.count[0] = end - begin;
+    piece.from += begin * region.from_stride[0];
+    piece.to += begin * region.to_stride[0];
+    FileBlock(file, plan.offset, piece, of_piece).read();
+  });
+}
+
+void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const uint64_t> start,
+                 std::span<const uint64_t> count, RecordSink& sink, const FetchChunk& fetch) {
+  const std::vector<uint64_t>& extent = plan.layout.chunk;
+  const size_t axes = count.size();
+  Coordinates first{}, end{};
+  for (size_t axis = 0; axis < axes; ++axis) {
+    first[axis] = start[axis] / extent[axis];
+    end[axis] = (start[axis] + count[axis] - 1) / extent[axis] + 1;
+  }
+  size_t shared = 0;  // the axis whose cells threads share
+  while (shared + 1 < axes && end[shared] - first[shared] == 1) ++shared;
+  const uint64_t cells = end[shared] - first[shared];
+  const size_t pieces = pieces_of(cells, product(count) * sink.record_bytes());
+  read_pieces(pieces, cells, sink, [&](uint64_t piece_first, uint64_t piece_end, RecordSink& of_piece) {
+    Coordinates from = first, to = end;
+    from[shared] = first[shared] + piece_first;
+    to[shared] = first[shared] + piece_end;
+    read_cells(ChunkReader(plan, file, of_piece, fetch), plan, start, count, from, to);
   });
 }
 

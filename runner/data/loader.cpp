@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "data/batch_reader.hpp"
+#include "data/offered_parts.hpp"
 #include "data/pause.hpp"
 #include "data/turns.hpp"
 #include "memory/ledger.hpp"
@@ -66,10 +67,13 @@ struct Job {
 // Readers plan jobs in order under the mutex and fill them outside of it; next() takes them from the front of the
 // queue. Jobs and slots are never destroyed under the mutex: a slot takes it to return.
 struct Loader::State {
-  // Of one thread: lends its turn while it pauses, and counts how long the disk took.
-  class Pauses : public PauseListener {
+  // Of one thread: lends its turn while it pauses, and counts how long the disk took; offers parts of what it reads.
+  class Pauses : public PauseListener, public WorkSharer {
    public:
     explicit Pauses(State& state) : state_(state) {}
+    void run(size_t parts, const Part& part) override {
+      state_.offered.run(parts, part, [this] { state_.let_go_on(std::unique_lock(state_.pool->mutex)); });
+    }
     double take_disk_seconds() { return std::exchange(disk_seconds_, 0); }
 
    private:
@@ -98,6 +102,7 @@ struct Loader::State {
         pool(std::make_shared<SlotPool>(plan.source->fields(), options.batch_size,
                                         slot_count(options, batch_bytes(plan)),
                                         slot_count(options, batch_bytes(plan)) - (read_ahead_of_disk - read_ahead))),
+        offered(pool->mutex),
         turns(static_cast<size_t>(std::max(0, options.num_workers))),
         most_stand_ins(stand_ins(options, read_ahead_of_disk)),
         may_lend(most_stand_ins > 0) {
@@ -122,6 +127,11 @@ struct Loader::State {
   }
 
   // [holding mutex]
+  bool may_work(bool stands_in) const {
+    return turns.is_free(stands_in) && (offered.are_left() || may_plan(stands_in));
+  }
+
+  // [holding mutex]
   bool may_plan(bool stands_in) const {
     if (failure != nullptr || !work_left()) return false;
     if (queue.empty() && consumer_waits) return true;
@@ -131,7 +141,7 @@ struct Loader::State {
   // Comes holding the mutex, after a change, and leaves without it. Wakes one thread of each kind that may go on; one
   // that goes on calls this too, so that another follows where there is work for it.
   void let_go_on(std::unique_lock<std::mutex> lock) {
-    const bool worker = turns.is_free(false) && may_plan(false), other = turns.is_free(true) && may_plan(true);
+    const bool worker = may_work(false), other = may_work(true);
     const bool turn = turns.is_awaited(), batch = consumer_waits && front_is_ready();
     lock.unlock();
     if (worker) pool->slot_free.notify_one();
@@ -159,6 +169,7 @@ struct Loader::State {
       let_go_on(std::move(lock));
       auto slot = pool->lend(std::move(reserved));
       const ListenToPauses listening(pauses);
+      const ShareWork sharing(pauses);
       job.batch = reader.read(job.position.epoch, job.position.first, std::move(slot), job.skipped);
     } catch (...) {
       job.error = std::current_exception();
@@ -191,11 +202,13 @@ struct Loader::State {
     std::unique_lock lock(pool->mutex);
     while (true) {
       const auto began = Clock::now();
-      (stands_in ? stand_in_wanted : pool->slot_free).wait(lock, [&] {
-        return stopping || (turns.is_free(stands_in) && may_plan(stands_in));
-      });
+      (stands_in ? stand_in_wanted : pool->slot_free).wait(lock, [&] { return stopping || may_work(stands_in); });
       if (stopping) return;
       if (!stands_in) times.idle += seconds_since(began);
+      if (offered.are_left()) {
+        help(lock, pauses);
+        continue;
+      }
       std::shared_ptr<Job> job = try_to_plan();
       if (job != nullptr) {
         turns.take();
@@ -209,6 +222,21 @@ struct Loader::State {
       job.reset();
       lock = std::unique_lock(pool->mutex);
     }
+  }
+
+  // Comes and leaves holding the mutex.
+  void help(std::unique_lock<std::mutex>& lock, Pauses& pauses) {
+    turns.take();
+    let_go_on(std::move(lock));
+    lock = std::unique_lock(pool->mutex);
+    {
+      const ListenToPauses listening(pauses);
+      offered.help(lock);
+    }
+    turns.give_back();
+    times.disk += pauses.take_disk_seconds();
+    let_go_on(std::move(lock));
+    lock = std::unique_lock(pool->mutex);
   }
 
   void start_threads() {
@@ -338,6 +366,7 @@ struct Loader::State {
   bool giving_back = false;    // nothing is read ahead into what is about to go
   std::exception_ptr failure;  // of a thread that could not even plan
 
+  OfferedParts offered;
   Turns turns;
   std::condition_variable stand_in_wanted, batch_ready;
   LoaderTimes times;

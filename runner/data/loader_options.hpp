@@ -20,7 +20,7 @@ struct LoaderOptions {
   int num_workers = 0;      // threads that decode at a time; while they wait for the disk, others (up to 16 in
                             // all) read on. 0: read in next()
   int prefetch_factor = 2;  // batches per worker that are read ahead,
-  int64_t prefetch_bytes = 512 << 20;  // as far as they fit in this; always one
+  int64_t prefetch_bytes = 256 << 20;  // as far as they fit in this; always one
   int extra_slots = 0;                 // batches the consumer holds beside the one it was given last
   bool persistent_workers = true;  // threads and their readers live on between epochs; else they end with the epoch,
                                    // and nothing is read ahead across it

@@ -22,6 +22,9 @@ class RecordSink {
   // Of the values that came so far, as far as they are looked at.
   bool finite() const { return finite_; }
 
+  // A part of the same box that another thread puts through a copy of this.
+  void add(const RecordSink& part) { finite_ = finite_ && part.finite_; }
+
   uint64_t record_bytes() const { return record_bytes_; }
 
   // Where record `index` of the box goes when records are wanted just as they stand in the file; else null. Whoever
