@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """act_policy against an nn.Module as a user runs it (bench/peers/act_policy.py), and against the same tuned: time and peak memory of
-whole training steps, the three taking turns.
+whole training steps, the three taking turns. --bf16: each also in mixed precision.
 
-    python3 bench/models/act_policy.py --python .venv/bin/python --build build/release [--height 480 --width 640] [--rounds 5]
+    python3 bench/models/act_policy.py --python .venv/bin/python --build build/release [--height 480 --width 640] [--rounds 5] [--bf16]
 
 A step: read a batch of HDF5, forward, backward, AdamW. Medians over all rounds, with the smallest and the largest, of each round's median
 step and of its peak, the largest resident size of the whole process. --python names one with torch, numpy and h5py.
@@ -67,6 +67,7 @@ def main():
     for name, default in (("batch", 2), ("cameras", 2), ("height", 120), ("width", 160), ("chunk", 20), ("threads", 2),
                           ("steps", 12), ("rounds", 5)):
         parser.add_argument("--" + name, type=int, default=default)
+    parser.add_argument("--bf16", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
         data, experiment = os.path.join(folder, "data.hdf5"), os.path.join(folder, "bench.toml")
@@ -77,9 +78,14 @@ def main():
             file.write(EXPERIMENT.format(**vars(args)))
         words = [args.python, os.path.join(ROOT, "bench", "peers", "act_policy.py"), data, "--batch", str(args.batch), "--steps",
                  str(args.steps), "--chunk", str(args.chunk), "--threads", str(args.threads)]
-        results = take_turns({"headroom": Headroom(args.build, folder, experiment, args.batch, args.steps),
-                              "nn.Module": lambda: peer(words, folder),
-                              "nn.Module tuned": lambda: peer([*words, "--tuned"], folder)}, args.rounds)
+        headroom = Headroom(args.build, folder, experiment, args.batch, args.steps)
+        contenders = {"headroom": headroom, "nn.Module": lambda: peer(words, folder),
+                      "nn.Module tuned": lambda: peer([*words, "--tuned"], folder)}
+        if args.bf16:
+            contenders |= {"headroom bf16": lambda: headroom(**{"train.precision": "bf16"}),
+                           "nn.Module bf16": lambda: peer([*words, "--bf16"], folder),
+                           "nn.Module tuned bf16": lambda: peer([*words, "--tuned", "--bf16"], folder)}
+        results = take_turns(contenders, args.rounds)
     print(f"{args.cameras} cameras of {args.height} x {args.width}, batch {args.batch}, chunk {args.chunk}, {args.threads} threads, "
           f"{args.rounds} rounds of {args.steps} steps")
     print_table(results)

@@ -161,6 +161,7 @@ def main():
     parser.add_argument("--chunk", type=int, default=20)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--tuned", action="store_true")
+    parser.add_argument("--bf16", action="store_true", help="under torch.autocast")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
@@ -175,7 +176,9 @@ def main():
     model.train()
     for _ in range(args.steps):
         began, cpu_began = time.perf_counter(), time.process_time()
-        loss = model(*next(data))
+        batch = next(data)
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
+            loss = model(*batch)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()

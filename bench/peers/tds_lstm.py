@@ -12,6 +12,7 @@ import csv
 import gc
 import json
 import os
+import resource
 import time
 
 import h5py
@@ -173,13 +174,17 @@ def train(options, batch_size, dtype, done):
     validation.mean, validation.std = data.mean, data.std
     kept, steps = [], 0
     while steps < options.steps:
+        began, cpu_began = time.perf_counter(), time.process_time()
         for batch in torch.utils.data.DataLoader(data, batch_size, shuffle=True, num_workers=options.workers):
             optimizer.zero_grad()
-            loss, prediction, target = loss_of(model, batch, dtype)
+            with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
+                loss, prediction, target = loss_of(model, batch, dtype)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             done["samples"] += len(batch[0])
+            done["steps"].append((time.perf_counter() - began, time.process_time() - cpu_began))
+            began, cpu_began = time.perf_counter(), time.process_time()
             if options.keep:
                 kept.append((prediction.detach(), target))
             steps += 1
@@ -217,18 +222,21 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--precision", choices=["fp32", "fp64"], default="fp32")
+    parser.add_argument("--precision", choices=["fp32", "bf16", "fp64"], default="fp32", help="bf16: under torch.autocast")
+    parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--halve", action="store_true", help="on out of memory begin again with half the batch")
     parser.add_argument("--keep", action="store_true", help="keep all predictions and targets to the epoch's end")
     parser.add_argument("--check", metavar="RUN", help="evaluate a Headroom run's weights instead")
     options = parser.parse_args()
     dtype = torch.float64 if options.precision == "fp64" else torch.float32
+    if options.threads:
+        torch.set_num_threads(options.threads)
     if options.check:
         print(json.dumps(check(options, dtype)))
         return
-    batch_size, done, start = options.batch, {"samples": 0}, time.monotonic()
+    batch_size, done, start = options.batch, {}, time.monotonic()
     while True:
-        done["samples"] = 0
+        done = {"samples": 0, "steps": []}
         # The exception is gone when the handler ends, and with it the frames that hold the failed attempt's tensors.
         try:
             mae = train(options, batch_size, dtype, done)
@@ -240,7 +248,9 @@ def main():
         batch_size //= 2
     seconds = time.monotonic() - start
     print(json.dumps({"batch": batch_size, "samples": done["samples"], "seconds": seconds,
-                      "samples_per_second": done["samples"] / seconds, "val_mae": mae}))
+                      "samples_per_second": done["samples"] / seconds, "val_mae": mae,
+                      "step_seconds": [clock for clock, _ in done["steps"]], "cpu_seconds": [cpu for _, cpu in done["steps"]],
+                      "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
 
 
 if __name__ == "__main__":

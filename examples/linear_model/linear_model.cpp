@@ -8,7 +8,7 @@ using namespace headroom::sdk;
 
 class Linear : public torch::nn::Module {
  public:
-  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_RNG_KEYED;
+  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_MODEL_BF16 | HR_MODEL_FP16 | HR_RNG_KEYED;
 
   static OptionList options() {
     return {opt_bool("bias").def(true).help("fit an intercept"),

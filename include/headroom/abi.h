@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 #define HR_ABI_MAJOR 1
-#define HR_ABI_MINOR 4
+#define HR_ABI_MINOR 5
 #define HR_MAGIC 0x524D5248u /* "HRMR", little endian */
 
 /* True when the filled struct *p reaches as far as `member`. */
@@ -354,9 +354,10 @@ typedef struct hr_metric {
 
 #define HR_COUPLES_SAMPLES 1u /* a sample's output depends on its batch mates: the batch is never divided */
 #define HR_MODEL_FP64 2u      /* works in float64 */
-#define HR_MODEL_BF16 4u      /* works under bfloat16 autocast */
+#define HR_MODEL_BF16 4u      /* works under bfloat16 autocast: parameters and floating fields stay float32, and so does loss_sum */
 #define HR_RNG_KEYED 8u       /* draws from sample keys only (with neither RNG flag: draws nothing) */
 #define HR_RNG_GENERATOR 16u  /* draws from LibTorch's generator: retried at the same split only, never resized */
+#define HR_MODEL_FP16 32u     /* since 1.5: works under float16 autocast, its loss scaled before backward */
 
 typedef struct hr_model hr_model;
 

@@ -13,7 +13,7 @@ using namespace sdk::literals;
 
 class ActPolicy {
  public:
-  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_RNG_KEYED;
+  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_MODEL_BF16 | HR_MODEL_FP16 | HR_RNG_KEYED;
   static constexpr const char* target_field = "action";
   static constexpr double ensemble_decay = 0.01;  // the original's --temporal_agg
   static sdk::OptionList options() { return Architecture::options(); }

@@ -99,7 +99,8 @@ std::pair<at::Tensor, at::Tensor> Policy::latent(const Dropout& dropout, const a
       at::cat({cls, encoder_joint_proj_->forward(qpos).unsqueeze(1), encoder_action_proj_->forward(shown.actions)}, 1);
   const at::Tensor attended = at::cat({at::ones({batch, 2}, shown.valid.options()), shown.valid}, 1);
   const at::Tensor summary = encoder_->first_token(dropout, tokens, pos_table_, attended);
-  const std::vector<at::Tensor> halves = latent_proj_->forward(summary).split(architecture_.latent_dim, 1);
+  const std::vector<at::Tensor> halves =
+      latent_proj_->forward(summary).to(qpos.scalar_type()).split(architecture_.latent_dim, 1);
   return {halves[0], halves[1]};
 }
 

@@ -127,24 +127,27 @@ Gradients run_backward(const at::Tensor& x, const at::Tensor& raw, const at::Ten
   return to;
 }
 
+// Computes in the type of the parameters; what is kept for backward stays as narrow as it was given.
 struct DeformConvAlong : torch::autograd::Function<DeformConvAlong> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& raw,
                             const at::Tensor& flow, const at::Tensor& weight, const at::Tensor& bias, double reach) {
     const at::Tensor at_x = channels_last(x), at_raw = channels_last(raw), at_flow = channels_last(flow);
     context->save_for_backward({at_x, at_raw, at_flow, weight});
     context->saved_data["reach"] = reach;
-    return channels_first(x.scalar_type() == at::kDouble
-                              ? run_forward<double>(at_x, at_raw, at_flow, weight.contiguous(), bias, reach)
-                              : run_forward<float>(at_x, at_raw, at_flow, weight.contiguous(), bias, reach));
+    const at::ScalarType type = weight.scalar_type();
+    const auto run = type == at::kDouble ? &run_forward<double> : &run_forward<float>;
+    const at::Tensor result = run(at_x.to(type), at_raw.to(type), at_flow.to(type), weight.contiguous(), bias, reach);
+    return channels_first(result).to(x.scalar_type());
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor weight = saved[3].contiguous(), gradient = channels_last(gradients[0]).flatten(1, 2);
+    const at::Tensor weight = saved[3].contiguous();
+    const at::ScalarType type = weight.scalar_type();
+    const at::Tensor gradient = channels_last(gradients[0]).flatten(1, 2).to(type);
     const double reach = context->saved_data["reach"].toDouble();
-    const Gradients to = gradient.scalar_type() == at::kDouble
-                             ? run_backward<double>(saved[0], saved[1], saved[2], weight, gradient, reach)
-                             : run_backward<float>(saved[0], saved[1], saved[2], weight, gradient, reach);
+    const auto run = type == at::kDouble ? &run_backward<double> : &run_backward<float>;
+    const Gradients to = run(saved[0].to(type), saved[1].to(type), saved[2].to(type), weight, gradient, reach);
     return {channels_first(to.x),         channels_first(to.raw), channels_first(to.flow),
             as_weight(to.tapped, weight), gradient.sum({0, 1}),   {}};
   }
@@ -154,10 +157,7 @@ struct DeformConvAlong : torch::autograd::Function<DeformConvAlong> {
 
 at::Tensor deform_conv_along(const at::Tensor& x, const at::Tensor& raw, const at::Tensor& flow,
                              const at::Tensor& weight, const at::Tensor& bias, double reach) {
-  const at::ScalarType type = x.scalar_type();
-  const bool ours = x.is_cpu() && (type == at::kFloat || type == at::kDouble) && raw.scalar_type() == type &&
-                    flow.scalar_type() == type && weight.scalar_type() == type &&
-                    raw.size(1) / 27 % (flow.size(1) / 2) == 0;
+  const bool ours = x.is_cpu() && raw.size(1) / 27 % (flow.size(1) / 2) == 0;
   return ours ? DeformConvAlong::apply(x, raw, flow, weight, bias, reach)
               : deform_conv_along_gather(x, raw, flow, weight, bias, reach);
 }

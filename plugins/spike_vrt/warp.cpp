@@ -24,7 +24,7 @@ at::Tensor normalised(const at::Tensor& place, int64_t size) {
 
 at::Tensor sample(const at::Tensor& x, const at::Tensor& at_x, const at::Tensor& at_y, int64_t mode, int64_t outside) {
   const at::Tensor grid = at::stack({normalised(at_x, x.size(3)), normalised(at_y, x.size(2))}, 3);
-  return at::grid_sampler_2d(x, grid, mode, outside, /*align_corners=*/true);
+  return at::grid_sampler_2d(x.to(grid.scalar_type()), grid, mode, outside, /*align_corners=*/true);
 }
 
 }  // namespace

@@ -50,19 +50,21 @@ std::pair<at::Tensor, at::Tensor> run_backward(const at::Tensor& x, const at::Te
 at::Tensor channels_last(const at::Tensor& images) { return images.permute({0, 2, 3, 1}).contiguous(); }
 at::Tensor channels_first(const at::Tensor& x) { return x.permute({0, 3, 1, 2}); }
 
+// Computes in the type of the flow; what is kept for backward stays as narrow as it was given.
 struct WarpFeatures : torch::autograd::Function<WarpFeatures> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& flow) {
     const at::Tensor at_x = channels_last(x), at_flow = channels_last(flow);
     context->save_for_backward({at_x, at_flow});
-    return channels_first(x.scalar_type() == at::kDouble ? run_forward<double>(at_x, at_flow)
-                                                         : run_forward<float>(at_x, at_flow));
+    const at::ScalarType type = flow.scalar_type();
+    const auto run = type == at::kDouble ? &run_forward<double> : &run_forward<float>;
+    return channels_first(run(at_x.to(type), at_flow)).to(x.scalar_type());
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor above = channels_last(gradients[0]);
-    const auto [x, flow] = above.scalar_type() == at::kDouble ? run_backward<double>(saved[0], saved[1], above)
-                                                              : run_backward<float>(saved[0], saved[1], above);
+    const at::ScalarType type = saved[1].scalar_type();
+    const auto run = type == at::kDouble ? &run_backward<double> : &run_backward<float>;
+    const auto [x, flow] = run(saved[0].to(type), saved[1], channels_last(gradients[0]).to(type));
     return {channels_first(x), channels_first(flow)};
   }
 };
@@ -70,9 +72,7 @@ struct WarpFeatures : torch::autograd::Function<WarpFeatures> {
 }  // namespace
 
 at::Tensor warp_features(const at::Tensor& x, const at::Tensor& flow) {
-  const at::ScalarType type = x.scalar_type();
-  const bool ours = x.is_cpu() && (type == at::kFloat || type == at::kDouble) && flow.scalar_type() == type;
-  return ours ? WarpFeatures::apply(x, flow) : warp(x, flow);
+  return x.is_cpu() ? WarpFeatures::apply(x, flow) : warp(x, flow);
 }
 
 }  // namespace headroom

@@ -9,13 +9,14 @@
 namespace headroom {
 namespace {
 
-// What the kernel is told, and what it points to.
+// What the kernel is told, and what it points to. The kernel computes in float32 whatever it is given; what is kept for
+// backward stays as narrow as that.
 struct Windows {
-  at::Tensor bias, labels;
+  at::Tensor qkv, bias, labels;
   WindowBatch batch;
 
-  Windows(const at::Tensor& qkv, const at::Tensor& bias_, const at::Tensor& labels_, bool partners)
-      : bias(bias_), labels(labels_) {
+  Windows(const at::Tensor& given, const at::Tensor& bias_, const at::Tensor& labels_, bool partners)
+      : qkv(given.to(at::kFloat)), bias(bias_), labels(labels_) {
     batch.tokens = qkv.size(1), batch.heads = qkv.size(3), batch.width = qkv.size(4);
     batch.padded = WindowBatch::padded_to_lanes(batch.tokens);
     batch.partners = partners;
@@ -25,7 +26,7 @@ struct Windows {
     batch.labels = labels.const_data_ptr<float>();
     batch.label_windows = labels.size(0);
   }
-  at::Tensor scratch(const at::Tensor& like) const { return at::empty({batch.scratch_size()}, like.options()); }
+  at::Tensor scratch() const { return at::empty({batch.scratch_size()}, qkv.options()); }
 };
 
 at::Tensor padded_rows(const std::optional<at::Tensor>& x) {
@@ -42,33 +43,36 @@ struct WindowAttention : torch::autograd::Function<WindowAttention> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& given,
                             const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& labels,
                             bool partners) {
-    const at::Tensor qkv = given.contiguous();
-    const Windows windows(qkv, padded_rows(bias), padded_rows(labels), partners);
+    const at::Tensor kept = given.contiguous();
+    const Windows windows(kept, padded_rows(bias), padded_rows(labels), partners);
+    const at::Tensor& qkv = windows.qkv;
     const WindowBatch& batch = windows.batch;
     at::Tensor out = at::empty({qkv.size(0), batch.tokens, batch.heads * batch.width}, qkv.options()),
                norms = at::empty({qkv.size(0), batch.heads, batch.tokens}, qkv.options());
     at::parallel_for(0, qkv.size(0), 1, [&](int64_t begin, int64_t end) {
-      at::Tensor scratch = windows.scratch(qkv);
+      at::Tensor scratch = windows.scratch();
       attend_windows(batch, begin, end, scratch.mutable_data_ptr<float>(), out.mutable_data_ptr<float>(),
                      norms.mutable_data_ptr<float>());
     });
-    context->save_for_backward({qkv, windows.bias, windows.labels, out, norms});
+    const at::Tensor result = out.to(kept.scalar_type());
+    context->save_for_backward({kept, windows.bias, windows.labels, result, norms});
     context->saved_data["partners"] = partners;
-    return out;
+    return result;
   }
 
   // Windows in as many even parts as there are threads, each with a sum of its own for the bias.
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor &qkv = saved[0], &out = saved[3], &norms = saved[4], above = gradients[0].contiguous();
-    const Windows windows(qkv, saved[1], saved[2], context->saved_data["partners"].toBool());
+    const at::Tensor out = saved[3].to(at::kFloat), &norms = saved[4], above = gradients[0].to(at::kFloat).contiguous();
+    const Windows windows(saved[0], saved[1], saved[2], context->saved_data["partners"].toBool());
     const WindowBatch& batch = windows.batch;
+    const at::Tensor& qkv = windows.qkv;
     const int64_t pairs = (qkv.size(0) + 1) / 2, parts = std::min<int64_t>(at::get_num_threads(), pairs);
     at::Tensor to_qkv = at::empty_like(qkv), to_bias;
     if (windows.bias.defined()) to_bias = at::zeros({parts, batch.heads, batch.tokens, batch.padded}, qkv.options());
     at::parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
-      at::Tensor scratch = windows.scratch(qkv);
+      at::Tensor scratch = windows.scratch();
       for (int64_t part = first; part < last; ++part) {
         const WindowGradients given{
             above.const_data_ptr<float>(), out.const_data_ptr<float>(), norms.const_data_ptr<float>(),
@@ -100,7 +104,7 @@ at::Tensor attend_plainly(const at::Tensor& qkv, const at::Tensor& bias, const a
 }
 
 at::Tensor attend(const at::Tensor& qkv, const at::Tensor& bias, const at::Tensor& labels, bool partners) {
-  if (!qkv.is_cpu() || qkv.scalar_type() != at::kFloat) return attend_plainly(qkv, bias, labels, partners);
+  if (!qkv.is_cpu() || qkv.scalar_type() == at::kDouble) return attend_plainly(qkv, bias, labels, partners);
   return WindowAttention::apply(qkv, if_defined(bias), if_defined(labels), partners);
 }
 

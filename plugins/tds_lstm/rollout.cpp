@@ -1,5 +1,7 @@
 #include "rollout.hpp"
 
+#include "headroom/sdk/autocast.hpp"
+
 namespace headroom {
 namespace {
 
@@ -31,9 +33,16 @@ class LstmDecoder : public Decoder {
     return out(top);
   }
 
-  at::Tensor sequence(const at::Tensor& x) override { return out(std::get<0>(lstm_->forward(x))); }
+  at::Tensor sequence(const at::Tensor& x) override { return out(whole(x)); }
 
  private:
+  // On the CPU LibTorch has no LSTM of whole sequences in float16.
+  at::Tensor whole(const at::Tensor& x) {
+    sdk::Autocast autocast = sdk::Autocast::now(x.device());
+    if (x.is_cpu() && autocast.dtype == at::kHalf) autocast = sdk::Autocast::off(x.device());
+    const sdk::AutocastScope scope(autocast);
+    return std::get<0>(lstm_->forward(x));
+  }
   at::Tensor out(const at::Tensor& hidden) { return mlp_out_->forward(hidden) * shape_.output_scale; }
 
   DecoderShape shape_;
@@ -80,7 +89,8 @@ PoseNetwork::PoseNetwork(const Architecture& architecture)
 }
 
 at::Tensor PoseNetwork::forward(const at::Tensor& emg, const at::Tensor& initial) {
-  const at::Tensor features = network_->forward(emg);
+  // Under autocast poses are added up in float32, and LSTMs take their input in the type of their parameters.
+  const at::Tensor features = network_->forward(emg).to(initial.scalar_type());
   at::Tensor poses;  // [batch, joints, steps] at the module's own rate
   if (architecture_.pose_module == PoseModule::pose) {
     const at::Tensor states = architecture_.predict_vel ? initial.unsqueeze(1) + features.cumsum(1) : features;
@@ -112,7 +122,8 @@ at::Tensor PoseNetwork::roll_out(const at::Tensor& features, at::Tensor state) {
   return torch::stack(states, 2);
 }
 
-at::Tensor PoseNetwork::next_state(const at::Tensor& state, const at::Tensor& output, int64_t step) const {
+at::Tensor PoseNetwork::next_state(const at::Tensor& state, const at::Tensor& change, int64_t step) const {
+  const at::Tensor output = change.to(state.scalar_type());
   if (architecture_.pose_module == PoseModule::vemg2pose) {
     const int64_t joints = architecture_.joints;
     return step < architecture_.position_steps ? output.narrow(1, 0, joints) : state + output.narrow(1, joints, joints);

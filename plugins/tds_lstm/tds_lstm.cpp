@@ -9,7 +9,7 @@ namespace {
 
 class TdsLstm {
  public:
-  static constexpr uint32_t capabilities = HR_MODEL_FP64;
+  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_MODEL_BF16 | HR_MODEL_FP16;
 
   static sdk::OptionList options() { return Architecture::options(); }
 

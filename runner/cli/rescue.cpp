@@ -45,23 +45,24 @@ bool couples_samples(const Experiment& experiment, const CommandLine& line) {
 
 // The same run with one more rung; nullopt: there is none. Where it trained already it goes on in its folder, unless
 // the folder has a checkpoint of other mathematics.
-std::optional<RunWords> with_next_rung(RunWords run, const fs::path& run_folder, const CommandLine& line) {
-  if (!run_folder.empty()) {
-    run.resume = run_folder.string();
+std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const CommandLine& line) {
+  if (!ended.run_folder.empty()) {
+    run.resume = ended.run_folder.string();
     run.experiment.set.clear();
   }
   const Experiment experiment = experiment_of(run);
   if (!experiment.rescue || experiment.rescue->rungs.empty()) return std::nullopt;
   const auto& rungs = experiment.rescue->rungs;
   const auto next = static_cast<size_t>(experiment.rescue->taken);
+  const char* const why = ended.oom_kill ? "it was killed for lack of memory" : "it does not fit";
   if (next == rungs.size()) {
-    std::fprintf(stderr, "[rescue] it does not fit, and no rung is left: %zu of %zu are taken\n", next, rungs.size());
+    std::fprintf(stderr, "[rescue] %s, and no rung is left: %zu of %zu are taken\n", why, next, rungs.size());
     return std::nullopt;
   }
   const bool keeps = keeps_mathematics(*experiment.rescue, next, couples_samples(experiment, line));
   const bool has_checkpoint = !run.resume.empty() && fs::exists(fs::path(run.resume) / "checkpoints" / "last");
   const bool in_new_folder = has_checkpoint && !keeps;
-  std::fprintf(stderr, "[rescue] it does not fit: rung %zu of %zu, %s; %s; it %s\n", next + 1, rungs.size(),
+  std::fprintf(stderr, "[rescue] %s: rung %zu of %zu, %s; %s; it %s\n", why, next + 1, rungs.size(),
                rung_text(rungs[next]).c_str(), keeps ? "this keeps the mathematics" : "this changes the mathematics",
                in_new_folder    ? "begins anew in another folder"
                : has_checkpoint ? "goes on from the last checkpoint"
@@ -79,13 +80,13 @@ std::optional<RunWords> with_next_rung(RunWords run, const fs::path& run_folder,
 }  // namespace
 
 int run_with_rescue(const RunWords& words, const CommandLine& line) {
-  fs::path run_folder;
-  int exit_code = run_trainer(line.arguments, run_folder);
+  Ended ended;
+  int exit_code = run_trainer(line.arguments, ended);
   std::optional<RunWords> run = words;
-  while (exit_code == static_cast<int>(Exit::does_not_fit)) {
-    run = with_next_rung(*run, run_folder, line);
+  while (exit_code == static_cast<int>(Exit::does_not_fit) || ended.oom_kill) {
+    run = with_next_rung(*run, ended, line);
     if (!run) break;
-    exit_code = run_trainer(words_of(*run, line), run_folder);
+    exit_code = run_trainer(words_of(*run, line), ended);
   }
   return exit_code;
 }

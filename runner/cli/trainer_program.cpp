@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include "config/digest.hpp"
+#include "config/precision.hpp"
 #include "config/rescue.hpp"
 #include "config/sweep.hpp"
 #include "config/user_cache.hpp"
-#include "memory/supervisor.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
 #include "record/postmortem.hpp"
@@ -60,15 +60,14 @@ fs::path trainer_program() {
 }
 
 int run_trainer(const std::vector<std::string>& words) {
-  fs::path run_folder;
-  return run_trainer(words, run_folder);
+  Ended ended;
+  return run_trainer(words, ended);
 }
 
-int run_trainer(const std::vector<std::string>& words, fs::path& run_folder) {
-  const Ended ended = supervise(trainer_program(), words);
-  run_folder = ended.run_folder;
+int run_trainer(const std::vector<std::string>& words, Ended& ended) {
+  ended = supervise(trainer_program(), words);
   const int exit_code = conclude(ended);
-  if (!run_folder.empty()) try_to_write_run_report(run_folder);
+  if (!ended.run_folder.empty()) try_to_write_run_report(ended.run_folder);
   return exit_code;
 }
 
@@ -89,8 +88,11 @@ CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<fs:
   CheckedPlugins checked;
   checked.model = find_plugin(experiment.model_plugin, plugin_dirs);
   checked.source = find_plugin(experiment.data.source, plugin_dirs);
-  checked.model_table =
-      table_of(plugin_description(checked.model), HR_MODEL_TORCH, "model.plugin", experiment.model_plugin);
+  const nlohmann::json model = plugin_description(checked.model);
+  checked.model_table = table_of(model, HR_MODEL_TORCH, "model.plugin", experiment.model_plugin);
+  check_precision(experiment.train.precision,
+                  model.at("interfaces").at(HR_MODEL_TORCH).at("capabilities").get<std::vector<std::string>>(),
+                  experiment.model_plugin);
   const nlohmann::json source = plugin_description(checked.source);
   checked.data_table = table_of(source, HR_DATASOURCE, "data.source", experiment.data.source);
   const std::string model_owner = "model '" + experiment.model_plugin + "'",

@@ -10,6 +10,7 @@
 
 #include "config/experiment.hpp"
 #include "config/options.hpp"
+#include "memory/supervisor.hpp"
 
 namespace headroom {
 
@@ -17,9 +18,9 @@ namespace headroom {
 std::filesystem::path trainer_program();
 
 // Hands `words` over to the trainer and waits. Returns the exit code; a post-mortem has been made where there was need,
-// and the run's report.html. `run_folder`: where it trained, empty when it ended before there was a folder.
+// and the run's report.html. `ended`: how, and where it trained.
 int run_trainer(const std::vector<std::string>& words);
-int run_trainer(const std::vector<std::string>& words, std::filesystem::path& run_folder);
+int run_trainer(const std::vector<std::string>& words, Ended& ended);
 
 // What the trainer answers on stdout.
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code);

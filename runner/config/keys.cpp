@@ -16,7 +16,7 @@ using enum KeyType;
 
 std::vector<Key> make_keys() {
   return {
-      {"experiment.name", run_name, "names the run folder", {}, {}, {}, true},
+      {"experiment.name", run_name, "names the run folder", {}, {}, true},
       {"experiment.seed", integer, "of initial weights, order and augmentation", {0, 0x1p63}},
       {"experiment.device", device, "where the model computes; auto: a GPU where there is one"},
       {"experiment.threads",
@@ -30,10 +30,10 @@ std::vector<Key> make_keys() {
        {},
        {"auto", "lower", "higher"}},
 
-      {"model.plugin", plugin, "the model", {}, {}, {}, true},
+      {"model.plugin", plugin, "the model", {}, {}, true},
       {"model.options", options, "the model plugin's own options (`headroom plugins show NAME`)"},
 
-      {"data.source", plugin, "the datasource", {}, {}, {}, true},
+      {"data.source", plugin, "the datasource", {}, {}, true},
       {"data.num_workers", integer, "reader threads; 0 reads between steps", {0, 1024}},
       {"data.prefetch_factor", integer, "batches each worker reads ahead", {1, 1024}},
       {"data.prefetch_size", bytes, "what all batches read ahead may hold together; one is always read"},
@@ -78,7 +78,11 @@ std::vector<Key> make_keys() {
        auto_integer,
        "samples of one forward pass; auto: as fits, at most batch_size",
        {1, million}},
-      {"train.precision", choice, "of parameters and computation", {}, {"fp32", "fp64"}, {"bf16", "fp16"}},
+      {"train.precision",
+       choice,
+       "of parameters and computation; bf16 and fp16: mixed precision (autocast)",
+       {},
+       {"fp32", "bf16", "fp16", "fp64"}},
       {"train.clip_norm", number, "largest norm of all gradients; 0: not clipped", not_negative},
       {"train.log_every", integer, "steps between log lines", positive},
       {"train.drop_last", boolean, "leave out the last window of an epoch when it is not full"},

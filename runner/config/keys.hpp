@@ -42,7 +42,6 @@ struct Key {
   std::string help;
   Range range = {};
   std::vector<std::string> choices = {};
-  std::vector<std::string> later = {};  // names of the same kind that this version refuses, saying so
   bool required = false;
 
   std::string_view section() const;  // "train.optimizer"

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::string_view size_note = "write a size with its unit, as \"50 GiB\"";
 constexpr std::string_view wanted_device = "write \"cpu\", \"cuda\" or \"cuda:1\"";
+constexpr std::string_view wanted_precision = "write \"bf16\" or \"fp16\" for mixed precision";
 constexpr std::string_view one_batch_size = "evaluation uses train.batch_size; remove it";
 constexpr std::string_view resume_note = "continue a run with `headroom run --resume DIR`";
 constexpr std::string_view out_note = "choose the folder of runs with `headroom run FILE --out DIR`";
@@ -26,6 +27,8 @@ constexpr std::array old_keys{
     OldKey{"cache_size_mb", "data.cache_size", size_note},
     OldKey{"cache_gb", "data.cache_size", size_note},
     OldKey{"rdcc_nbytes", "data.chunk_cache_size", size_note},
+    OldKey{"rdcc_w0", "", "a chunk not used lately goes first, whatever was read of it; remove it"},
+    OldKey{"rdcc_nslots", "", "the cache of chunks has no table to size; remove it"},
     OldKey{"chunk_cache", "data.chunk_cache_size", size_note},
     OldKey{"chunk_cache_mb", "data.chunk_cache_size", size_note},
     OldKey{"accumulation_steps", "train.gradient_accumulation_steps", ""},
@@ -109,12 +112,12 @@ constexpr std::array old_keys{
     OldKey{"terminate_on_nan", "train.on_nonfinite", "write \"stop\" or \"skip\""},
 
     // precision and device
-    OldKey{"amp", "train.precision", ""},
-    OldKey{"use_amp", "train.precision", ""},
-    OldKey{"mixed_precision", "train.precision", ""},
-    OldKey{"fp16", "train.precision", ""},
-    OldKey{"bf16", "train.precision", ""},
-    OldKey{"half", "train.precision", ""},
+    OldKey{"amp", "train.precision", wanted_precision},
+    OldKey{"use_amp", "train.precision", wanted_precision},
+    OldKey{"mixed_precision", "train.precision", wanted_precision},
+    OldKey{"fp16", "train.precision", wanted_precision},
+    OldKey{"bf16", "train.precision", wanted_precision},
+    OldKey{"half", "train.precision", wanted_precision},
     OldKey{"dtype", "train.precision", ""},
     OldKey{"accelerator", "experiment.device", wanted_device},
     OldKey{"devices", "experiment.device", wanted_device},

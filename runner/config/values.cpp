@@ -223,10 +223,6 @@ bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> o
 
 void refuse_value(const Key& key, const std::string& name, const toml::node& node) {
   const auto* word = node.as_string();
-  if (word && std::ranges::find(key.later, word->get()) != key.later.end()) {
-    refuse(node.source(),
-           name + " is " + quote(word->get()) + ", which this version does not offer; use " + allowed(key));
-  }
   std::string ending = advice(node, wanted_by(key.type));
   if (const std::string near = word ? nearest(word->get(), key.choices) : ""; !near.empty())
     ending = ": did you mean " + quote(near) + "?";

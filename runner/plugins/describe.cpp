@@ -7,29 +7,30 @@ namespace headroom {
 
 namespace {
 
-nlohmann::json capabilities(uint32_t flags) {
-  static constexpr std::pair<uint32_t, const char*> kNames[] = {{HR_COUPLES_SAMPLES, "couples_samples"},
-                                                                {HR_MODEL_FP64, "fp64"},
-                                                                {HR_MODEL_BF16, "bf16"},
-                                                                {HR_RNG_KEYED, "rng_keyed"},
-                                                                {HR_RNG_GENERATOR, "rng_generator"}};
-  nlohmann::json names = nlohmann::json::array();
-  for (const auto& [flag, name] : kNames) {
-    if ((flags & flag) != 0) names.push_back(name);
-  }
-  return names;
-}
-
 nlohmann::json options(const hr_options* table) { return option_table_to_json(to_option_table(table)); }
 
 }  // namespace
+
+std::vector<std::string> capability_names(uint32_t capabilities) {
+  static constexpr std::pair<uint32_t, const char*> kNames[] = {{HR_COUPLES_SAMPLES, "couples_samples"},
+                                                                {HR_MODEL_FP64, "fp64"},
+                                                                {HR_MODEL_BF16, "bf16"},
+                                                                {HR_MODEL_FP16, "fp16"},
+                                                                {HR_RNG_KEYED, "rng_keyed"},
+                                                                {HR_RNG_GENERATOR, "rng_generator"}};
+  std::vector<std::string> names;
+  for (const auto& [flag, name] : kNames) {
+    if ((capabilities & flag) != 0) names.emplace_back(name);
+  }
+  return names;
+}
 
 nlohmann::json describe_plugin(const Library& library) {
   const hr_plugin& plugin = library.plugin();
   nlohmann::json interfaces = nlohmann::json::object();
   if (const auto* model = library.model_torch()) {
     interfaces[HR_MODEL_TORCH] = {{"options", options(model->options)},
-                                  {"capabilities", capabilities(model->capabilities)},
+                                  {"capabilities", capability_names(model->capabilities)},
                                   {"recompute_kinds", library.recompute_kinds()}};
   }
   if (const auto* source = library.datasource()) interfaces[HR_DATASOURCE] = {{"options", options(source->options)}};

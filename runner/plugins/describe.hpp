@@ -16,4 +16,7 @@ namespace headroom {
 //                 "headroom.state/1": {}, "headroom.gc/1": {}}}    only those it has; options as option_table_to_json()
 nlohmann::json describe_plugin(const Library& library);
 
+// Of hr_model_torch.capabilities; those of precisions are values of train.precision.
+std::vector<std::string> capability_names(uint32_t capabilities);
+
 }  // namespace headroom

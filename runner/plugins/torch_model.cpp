@@ -164,6 +164,13 @@ void require_zero_dim(const std::string& id, const char* name, const at::Tensor&
   }
 }
 
+// What autocast left narrow.
+void widen(std::vector<at::Tensor>& outputs) {
+  for (at::Tensor& output : outputs) {
+    if (output.defined() && at::isReducedFloatingType(output.scalar_type())) output = output.to(at::kFloat);
+  }
+}
+
 }  // namespace
 
 const char* host_torch_tag() { return HEADROOM_TORCH_TAG; }
@@ -209,8 +216,16 @@ void Model::to(at::Device device, at::ScalarType dtype) {
   }
 }
 
+at::Device Model::device() const {
+  return parameters_.empty() ? at::Device(at::kCPU) : parameters_.front().tensor->device();
+}
+
+sdk::Autocast Model::autocast() const {
+  return {device().type(), autocast_.has_value(), autocast_.value_or(at::kBFloat16)};
+}
+
 hr_call Model::call_of(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys) const {
-  const at::Device device = parameters_.empty() ? at::Device(at::kCPU) : parameters_.front().tensor->device();
+  const at::Device device = this->device();
   hr_call native{sizeof(hr_call), mode, step, sample_keys.size(), sample_keys.data(), kDLCPU, 0, nullptr, recomputed_};
   if (device.is_cuda()) {
     native.device_type = kDLCUDA;
@@ -230,12 +245,14 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
   std::vector<hr_tensor> outputs;
   for (const at::Tensor& output : result.outputs) outputs.push_back(handle_of(output));
   hr_error error = no_error();
+  const sdk::AutocastScope scope(autocast());
   const hr_status status =
       call(id_, "step", api_->step, handle_, &native, inputs.handles(), handle_of(result.loss_sum),
            handle_of(result.weight), want_outputs ? outputs.data() : nullptr, handle_of(result.metrics), &error);
   check_memory_or(status, error, id_, "a step");
   require_read_only(inputs.written());
   require_contract(result);
+  widen(result.outputs);
   return result;
 }
 
@@ -248,6 +265,7 @@ std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> s
   std::vector<hr_tensor> handles;
   for (const at::Tensor& output : outputs) handles.push_back(handle_of(output));
   hr_error error = no_error();
+  const sdk::AutocastScope scope(autocast());
   const hr_status status =
       call(id_, "predict", predictor_->predict, handle_, &native, inputs.handles(), handles.data(), &error);
   check_memory_or(status, error, id_, "a prediction");
@@ -262,6 +280,7 @@ std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> s
                            "' of a prediction is not [samples, steps, channels], nor pictures [samples, steps, "
                            "colours, height, width]");
   }
+  widen(outputs);
   return outputs;
 }
 
@@ -275,6 +294,10 @@ void Model::require_contract(const StepResult& result) const {
   require_zero_dim(id_, "loss_sum", result.loss_sum);
   require_zero_dim(id_, "weight", result.weight);
   if (!result.loss_sum.is_floating_point()) refuse_result(id_, "loss_sum is not a floating-point number");
+  if (at::isReducedFloatingType(result.loss_sum.scalar_type())) {
+    refuse_result(id_, "loss_sum is a " + std::string(at::toString(result.loss_sum.scalar_type())) +
+                           ", too narrow for a sum: take what it is made of to float32 before adding it up");
+  }
   for (std::size_t i = 0; i < result.outputs.size(); ++i) {
     if (!result.outputs[i].defined()) refuse_result(id_, "output '" + outputs_[i].name + "' was not assigned");
     if (result.outputs[i].requires_grad()) refuse_result(id_, "output '" + outputs_[i].name + "' is not detached");

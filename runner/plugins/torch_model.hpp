@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <torch/torch.h>
 #include <vector>
 
+#include "headroom/sdk/autocast.hpp"
 #include "plugins/library.hpp"
 #include "plugins/source.hpp"
 
@@ -65,9 +67,12 @@ class Model {
   // Moves every tensor in place; floating ones to `dtype`.
   void to(at::Device device, at::ScalarType dtype);
 
+  // step() and predict() compute under autocast to `dtype` from here on; nullopt: in the parameters' own.
+  void autocast(std::optional<at::ScalarType> dtype) { autocast_ = dtype; }
+
   // `batch` in the order of fields(), undefined where a field is absent. Checks the contract: loss_sum and weight
   // 0-dim, inputs unchanged (version counters). Error(plugin) otherwise; a c10::OutOfMemoryError of the plugin comes
-  // back as one.
+  // back as one. Outputs are never narrower than float32.
   StepResult step(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys, std::span<const at::Tensor> batch,
                   bool want_outputs = false);
 
@@ -92,6 +97,8 @@ class Model {
   void load_state(std::string_view bytes);
 
  private:
+  at::Device device() const;
+  sdk::Autocast autocast() const;
   hr_call call_of(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys) const;
   void require_read_only(int64_t written_input) const;
   void require_contract(const StepResult& result) const;
@@ -104,6 +111,7 @@ class Model {
   hr_model* handle_ = nullptr;
   uint32_t capabilities_ = 0;
   std::vector<std::string> recompute_kinds_;
+  std::optional<at::ScalarType> autocast_;
   uint64_t recomputed_ = 0;  // bit i: recompute_kinds_[i]
   std::vector<Field> fields_;
   std::vector<Parameter> parameters_;

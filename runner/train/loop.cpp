@@ -32,6 +32,7 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
              [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
       eval_retry_(setup.micro_batch(), setup.device, setup.advice(),
                   [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
+      loss_scale_(/*scales=*/experiment_.train.precision == "fp16"),
       window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
       optimizer_(experiment_.train.optimizer, experiment_.train.ema_decay, setup.model->parameters()),
       gc_points_(
@@ -84,6 +85,7 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   retry_.micro_batch().restore(position_.micro_batch);
   eval_retry_.micro_batch().restore(position_.eval_micro_batch);
   recompute_.restore(position_.recompute);
+  if (position_.loss_scale) loss_scale_.restore(*position_.loss_scale);
   log_.event("resume", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"differences", differences}});
   log_.say("resumed at step " + std::to_string(position_.step) +
            (differences.empty() ? ", bit-equal to an undisturbed run" : ""));
@@ -166,6 +168,7 @@ bool TrainingLoop::train_window() {
     not_finite(loss, gradients.norm);
     return false;
   }
+  loss_scale_.went_through();
   const double lr = schedule_.at(position_.step);
   memory_.note(Phase::optimizer);
   optimizer_.step(lr, position_.step);
@@ -194,7 +197,7 @@ TrainingLoop::Gradients TrainingLoop::accumulate(uint64_t end) {
 bool TrainingLoop::try_to_accumulate(uint64_t end, Gradients& gradients) {
   const char* doing = "the start of a window";
   Shortage shortage;
-  if (!attempt_within_memory(shortage, doing, 0, [&] { window_.begin(); })) {
+  if (!attempt_within_memory(shortage, doing, 0, [&] { window_.begin(loss_scale_.factor()); })) {
     retry_.after(shortage);
     return false;
   }
@@ -219,10 +222,21 @@ bool TrainingLoop::try_to_accumulate(uint64_t end, Gradients& gradients) {
     gradients.weight = window_.divide();
     gradients.norm = clip_gradients(window_.gradients(), experiment_.train.clip_norm);
   });
-  if (fits) return true;
+  if (fits && !overflows(gradients)) return true;
   window_.put_back();
-  retry_.after(shortage);
+  if (!fits) retry_.after(shortage);
   return false;
+}
+
+bool TrainingLoop::overflows(const Gradients& gradients) {
+  if (std::isfinite(gradients.norm) || !std::isfinite(window_.sums().loss())) return false;
+  const double factor = loss_scale_.factor();
+  if (!loss_scale_.lower(gradients.weight)) return false;
+  log_.event("loss_scale", {{"step", position_.step}, {"was", factor}, {"is", loss_scale_.factor()}});
+  log_.say((std::ostringstream() << "gradients overflow float16 at a loss scale of " << factor
+                                 << ": the window is computed again at " << loss_scale_.factor())
+               .str());
+  return true;
 }
 
 void TrainingLoop::not_finite(double loss, double norm) {
@@ -330,6 +344,7 @@ void TrainingLoop::save(bool is_best) {
   position_.micro_batch = retry_.size();
   position_.eval_micro_batch = eval_retry_.size();
   position_.recompute = recompute_.kinds();
+  if (experiment_.train.precision == "fp16") position_.loss_scale = loss_scale_.state();
   with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(), [&] {
     save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, log_.lengths(),
                is_best);

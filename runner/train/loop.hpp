@@ -10,6 +10,7 @@
 #include "record/run_log.hpp"
 #include "train/evaluate.hpp"
 #include "train/gc_points.hpp"
+#include "train/loss_scale.hpp"
 #include "train/recompute.hpp"
 #include "train/run_memory.hpp"
 #include "train/schedule.hpp"
@@ -44,6 +45,7 @@ class TrainingLoop {
   };
   Gradients accumulate(uint64_t end);                          // of the window up to `end`, divided and clipped
   bool try_to_accumulate(uint64_t end, Gradients& gradients);  // false: memory ran out, begin again
+  bool overflows(const Gradients& gradients);                  // of float16: begin again with a smaller loss scale
   void not_finite(double loss, double norm);
   void register_rungs();
   bool evaluate_epoch();  // false: stopped by a signal
@@ -70,6 +72,7 @@ class TrainingLoop {
   std::optional<Examples> examples_;  // where there is a val_loader_
   Recompute recompute_;
   Retry retry_, eval_retry_;
+  LossScale loss_scale_;
   Window window_;
   Optimizer optimizer_;
   GcPoints gc_points_;

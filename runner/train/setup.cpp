@@ -4,12 +4,15 @@
 #include <spdlog/spdlog.h>
 
 #include "config/digest.hpp"
+#include "config/precision.hpp"
 #include "config/rescue.hpp"
 #include "data/arrays.hpp"
 #include "data/file_identity.hpp"
 #include "data/normalized_copies.hpp"
 #include "memory/cores.hpp"
+#include "plugins/describe.hpp"
 #include "plugins/library.hpp"
+#include "train/precision.hpp"
 #include "train/recompute.hpp"
 #include "train/retry.hpp"
 #include "train/threads.hpp"
@@ -32,15 +35,6 @@ at::Device pick_device(const std::string& wanted) {
                     " CUDA devices");
   }
   return device;
-}
-
-at::ScalarType pick_dtype(const Experiment& experiment, const Model& model) {
-  if (experiment.train.precision != "fp64") return at::kFloat;
-  if (!(model.capabilities() & HR_MODEL_FP64)) {
-    throw Error(Exit::bad_input, "train.precision",
-                "model '" + model.id() + "' does not work in \"fp64\": use \"fp32\"");
-  }
-  return at::kDouble;
 }
 
 // Which build of a library it is.
@@ -327,8 +321,11 @@ void build_model(Setup& setup) {
     start_compute_threads(setup.threads);
     setup.model = std::make_unique<Model>(*setup.model_library, setup.model_options, setup.source->fields(),
                                           experiment.experiment.seed);
-    setup.dtype = pick_dtype(experiment, *setup.model);
+    const std::string& precision = experiment.train.precision;
+    check_precision(precision, capability_names(setup.model->capabilities()), setup.model->id());
+    setup.dtype = parameter_dtype(precision);
     setup.model->to(setup.device, setup.dtype);
+    setup.model->autocast(autocast_dtype(precision));
   });
   setup.output_pairs = pair_outputs(setup.model->id(), setup.model->outputs(), setup.model->metrics());
   setup.lower_wins(experiment.experiment.metric);

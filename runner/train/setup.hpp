@@ -36,7 +36,7 @@ struct Setup {
   std::unique_ptr<Model> model;
   std::vector<OutputPair> output_pairs;  // what the host measures beside the model's own metrics
   at::Device device = at::kCPU;
-  at::ScalarType dtype = at::kFloat;
+  at::ScalarType dtype = at::kFloat;  // of parameters, and of floating fields in a batch
   int threads = 1;
 
   MicroBatch micro_batch() const;      // samples of one forward pass, and whether they may change

@@ -87,6 +87,8 @@ nlohmann::json values_json(const Scalars& values) {
 }
 
 nlohmann::json position_json(const Position& p) {
+  nlohmann::json loss_scale = nullptr;
+  if (p.loss_scale) loss_scale = {p.loss_scale->factor, p.loss_scale->windows};
   return {{"epoch", p.epoch},
           {"samples", p.samples},
           {"skipped_windows", p.skipped_windows},
@@ -101,6 +103,7 @@ nlohmann::json position_json(const Position& p) {
           {"micro_batch", p.micro_batch},
           {"eval_micro_batch", p.eval_micro_batch},
           {"recompute", p.recompute},
+          {"loss_scale", loss_scale},
           {"values", values_json(p.measured.values)},
           {"channels", p.measured.channels}};
 }
@@ -122,6 +125,8 @@ Position position_from(const nlohmann::json& json, int64_t step) {
   json.at("micro_batch").get_to(p.micro_batch);
   json.at("eval_micro_batch").get_to(p.eval_micro_batch);
   p.recompute = json.value("recompute", std::vector<std::string>());
+  if (const auto scale = json.find("loss_scale"); scale != json.end() && !scale->is_null())
+    p.loss_scale = {scale->at(0).get<double>(), scale->at(1).get<int64_t>()};
   json.at("values").get_to(p.measured.values);
   p.measured.channels = json.value("channels", nlohmann::json::object());
   return p;

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "data/normalizer.hpp"
 #include "record/checkpoint.hpp"
+#include "train/loss_scale.hpp"
 #include "train/metrics.hpp"
 #include "train/optimizer.hpp"
 #include "train/setup.hpp"
@@ -28,6 +30,7 @@ struct Position {
   bool stopped_early = false;
   int64_t micro_batch = 0, eval_micro_batch = 0;  // in use
   std::vector<std::string> recompute;             // kinds, in use
+  std::optional<LossScale::State> loss_scale;     // of fp16
   Measured measured;                              // of the last finished epoch
 };
 

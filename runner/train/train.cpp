@@ -14,6 +14,7 @@
 #include "train/chosen_checkpoint.hpp"
 #include "train/loop.hpp"
 #include "train/page_lock.hpp"
+#include "train/precision.hpp"
 #include "train/rescue_record.hpp"
 #include "train/signals.hpp"
 #include "train/threads.hpp"
@@ -144,6 +145,8 @@ void announce(const Setup& setup, RunLog& log) {
   if (const std::string line = order_line(data, setup.order, setup.stored); !line.empty()) log.say(line);
   if (const std::string line = order_warning(data, setup.order); !line.empty()) log.say(line);
   if (const std::string line = workers_line(data, auto_threads()); !line.empty()) log.say(line);
+  if (const std::string line = slow_precision(setup.experiment->train.precision, setup.device); !line.empty())
+    log.say(line);
   CacheSetting cache = setup.cache_setting();
   cache.room_bytes = room_bytes();
   for (const std::string& line : cache_outlook(cache)) log.say(line);

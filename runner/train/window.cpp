@@ -66,7 +66,8 @@ void Window::thaw(int64_t step) {
   }
 }
 
-void Window::begin() {
+void Window::begin(double loss_scale) {
+  loss_scale_ = loss_scale;
   settle_growth();
   at::NoGradGuard no_grad;
   if (!gradients_.empty()) at::_foreach_zero_(gradients_);
@@ -120,7 +121,9 @@ Window::Outcome Window::add_micro_batch(const Batch& batch, int64_t first, int64
     const MicroBatchTensors tensors(batch, first, count, device_, dtype_);
     const StepResult result = model_.step(HR_TRAIN, step, tensors.keys, tensors.fields, want_outputs);
     doing = "backward";
-    if (result.loss_sum.requires_grad()) result.loss_sum.backward();
+    if (result.loss_sum.requires_grad()) {
+      (loss_scale_ == 1.0 ? result.loss_sum : result.loss_sum * loss_scale_).backward();
+    }
     sums_.add(result);
   });
   if (fits) return Outcome::done;
@@ -131,7 +134,7 @@ Window::Outcome Window::add_micro_batch(const Batch& batch, int64_t first, int64
 
 double Window::divide() {
   const double weight = sums_.weight();
-  if (weight > 0 && !gradients_.empty()) at::_foreach_div_(gradients_, weight);
+  if (weight > 0 && !gradients_.empty()) at::_foreach_div_(gradients_, weight * loss_scale_);
   return weight;
 }
 

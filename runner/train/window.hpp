@@ -38,11 +38,13 @@ class Window {
   // `retry`.
   Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs = {});
 
-  void begin();  // gradients and sums to zero
+  // Gradients and sums to zero. Losses are multiplied by `loss_scale` before backward.
+  void begin(double loss_scale = 1.0);
   // Forward and backward, micro-batch by micro-batch; what runs out of memory in forward is repeated. false: memory ran
   // out where gradients were being added, and the window must begin again with its first batch (all else is put back).
   [[nodiscard]] bool add(const Batch& batch, int64_t step, bool want_outputs = false);
-  // Divides the gradients by the weight. Returns the weight; 0 means nothing counted and no step must be taken.
+  // Divides the gradients by the weight and the loss scale. Returns the weight; 0 means nothing counted and no step
+  // must be taken.
   double divide();
 
   // Buffers, generator and the plugin's state as they were at begin(): before the window begins again.
@@ -66,6 +68,7 @@ class Window {
   std::vector<Parameter*> trainable_;
   std::vector<at::Tensor> gradients_;
   StepSums sums_;
+  double loss_scale_ = 1.0;
   // What a forward pass changes beside its tensors, as it was when the window began: put back before the window begins
   // again.
   std::vector<at::Tensor> buffers_, remembered_buffers_;

@@ -64,7 +64,7 @@ TEST_F(Hostile, BadMagic) {
 
 TEST_F(Hostile, OtherMajor) {
   const std::string rest =
-      "' was built for plugin ABI 2.4; this headroom speaks ABI 1.4: update headroom, or rebuild the plugin with this "
+      "' was built for plugin ABI 2.5; this headroom speaks ABI 1.5: update headroom, or rebuild the plugin with this "
       "headroom's header";
   EXPECT_EQ(after_path("hostile_major"), ": plugin 'hostile_major" + rest);
   EXPECT_FALSE(ran());
@@ -158,7 +158,7 @@ TEST_F(Hostile, FromTheFuture) {
 
 TEST_F(Hostile, NeedsTheFuture) {
   const std::string rest =
-      ": plugin 'hostile' needs plugin ABI 1.999 or newer; this headroom speaks ABI 1.4: update headroom, or use an "
+      ": plugin 'hostile' needs plugin ABI 1.999 or newer; this headroom speaks ABI 1.5: update headroom, or use an "
       "older version of the plugin";
   EXPECT_EQ(after_path("hostile_future_needed"), rest);
   EXPECT_FALSE(ran());

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "../models/mixed_precision.hpp"
 #include "error.hpp"
 #include "plugin_under_test.hpp"
 
@@ -215,6 +216,15 @@ TEST(ActPolicy, FieldsThatDoNotSuitAreRefused) {
   EXPECT_THAT(refusal("chunk_size = 5\nbackbone_widths = [8, 16]"),
               HasSubstr("has 2 numbers: the backbone has four stages"));
   EXPECT_THAT(refusal("chunk_size = 0"), HasSubstr("chunk_size"));
+}
+
+TEST(ActPolicy, WorksInMixedPrecision) {
+  for (const std::string& options : {kTiny + "dropout = 0.2", kTiny + "dropout = 0.2\npre_norm = true"}) {
+    const auto model = make_policy(options, kRobot);
+    Demonstrations batch = Demonstrations::random(3, kRobot);
+    batch.eps = torch::ones({3, 32});
+    expect_mixed_precision_to_work(*model, [&](Model& under_test) { return step(under_test, batch, kRobot); });
+  }
 }
 
 }  // namespace

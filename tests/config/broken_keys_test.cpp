@@ -64,11 +64,16 @@ const BrokenFile cases[] = {
      "[config] FILE:5:1: unknown key train.accumulate_grad_batches; Headroom calls it "
      "train.gradient_accumulation_steps (an integer of at least 1)"},
     {"AcceleratePrecision", required_keys + "[train]\nmixed_precision = \"bf16\"\n",
-     R"([config] FILE:5:1: unknown key train.mixed_precision; Headroom calls it train.precision ("fp32" or "fp64"))"},
+     R"([config] FILE:5:1: unknown key train.mixed_precision; Headroom calls it train.precision ("fp32", "bf16", "fp16" or "fp64"): write "bf16" or "fp16" for mixed precision)"},
     {"ComposerLength", required_keys + "max_duration = \"100ep\"\n",
      "[config] FILE:4:1: unknown key max_duration; Headroom calls it train.epochs (an integer of at least 1)"},
     {"NoSuchThing", required_keys + "[train]\nval_batch_size = 8\n",
      "[config] FILE:5:1: unknown key train.val_batch_size; evaluation uses train.batch_size; remove it"},
+    {"H5pyCache", required_keys + "rdcc_w0 = 0.75\n",
+     "[config] FILE:4:1: unknown key rdcc_w0; a chunk not used lately goes first, whatever was read of it; remove "
+     "it"},
+    {"Autocast", required_keys + "[train]\nuse_amp = true\n",
+     R"([config] FILE:5:1: unknown key train.use_amp; Headroom calls it train.precision ("fp32", "bf16", "fp16" or "fp64"): write "bf16" or "fp16" for mixed precision)"},
     {"OptionBesidePlugin", required_keys + "model.kl_weight = 10\n",
      "[config] FILE:4:7: unknown key model.kl_weight; options of the plugin are set under [model.options]"},
     {"QuotedDots", required_keys + "\"train.epochs\" = 3\n",

@@ -175,7 +175,7 @@ TEST_F(Schema, RefusesWhatTheLoaderRefuses) {
                            "train.optimizer.betas = [0.9, 1.0]\n",
                            "train.optimizer.betas = [0.9]\n",
                            "train.optimizer.lr = 0\n",
-                           "train.precision = \"bf16\"\n",
+                           "train.precision = \"fp8\"\n",
                            "data.cache_size = \"50 gigs\"\n",
                            "memory.limit = \"most\"\n",
                            "memory.gc_every = 0\n",

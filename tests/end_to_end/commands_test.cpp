@@ -67,7 +67,7 @@ TEST_F(Commands, ValidateFindsWhatIsBroken) {
                            {"data.options.path=nowhere", 4, "nowhere/seed.txt"},
                            {"experiment.metric=val/nonsense", 2, "experiment.metric"},
                            {"experiment.metric=test/loss", 2, "experiment.metric"},
-                           {"train.precision=bf16", 2, "bf16"},
+                           {"train.precision=fp8", 2, "bf16"},
                            {"sweep={\"train.batch_size\"=[4,0]}", 2, "sweep.\"train.batch_size\"[1]"},
                            {"sweep={\"model.options.hidden\"=[4,0]}", 2, "sweep.\"model.options.hidden\"[1]"},
                            {"data.split={train=0.5,val=0.2,test=0.2}", 2, "data.split"}}) {

@@ -94,7 +94,7 @@ seconds = 5.0
     const bool linear = random() % 2 == 0;
     using Numbers = std::initializer_list<int64_t>;
     return {.file = linear ? "linear.toml" : "tds_lstm.toml",
-            .precision = one_of(std::initializer_list<std::string>{"fp32", "fp64"}),
+            .precision = one_of(std::initializer_list<std::string>{"fp32", "bf16", "fp64"}),
             .batch = linear ? one_of(Numbers{512, 2048, 8192}) : one_of(Numbers{8, 32, 128}),
             .accumulation = one_of(Numbers{1, 2, 3}),
             .workers = one_of(Numbers{0, 2})};
@@ -201,6 +201,52 @@ TEST_F(KernelStart, LittleIsASentenceWhereverTheLibrariesStumble) {
     EXPECT_EQ(finished.exit_code, 5) << limit / mib << " MiB: " << finished.err;
     fs::remove_all(folder_ / "runs");
   }
+}
+
+using KernelRescue = InCgroup;
+
+// Without a limit of its own nothing but the kernel stops it: from step 20 on, more than two samples take all there is.
+TEST_F(KernelRescue, AKillForLackOfMemoryTakesARung) {
+  write_text(folder_ / "trial.toml",
+             read_text(folder_ / "trial.toml") +
+                 "\n[rescue]\nrungs = [{ \"train.batch_size\" = 2, \"train.gradient_accumulation_steps\" = 4 }]\n");
+  const KernelCgroup cgroup(768 * mib);
+  ASSERT_EQ(cgroup.why_not(), "");
+  StartPlace place = inside(cgroup);
+  place.environment.emplace_back("HEADROOM_TEST_FAULT=hoard:20:2");
+  const Finished finished = headroom_program(run_words({"memory.limit=off", "checkpoint.every_steps=5"}), place);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(cgroup.oom_kills(), 1);
+  EXPECT_NE(finished.err.find("[rescue] it was killed for lack of memory: rung 1 of 1, "), std::string::npos)
+      << finished.err;
+  EXPECT_NE(finished.err.find("; this keeps the mathematics; it goes on from the last checkpoint\n"), std::string::npos)
+      << finished.err;
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), 45);
+}
+
+using KernelMonitor = InCgroup;
+
+// A run that takes little among others that take much: between 90 %, where it warns, and 95 %, where memory is short.
+TEST_F(KernelMonitor, AboveNinetyPercentTheMemoryLineNamesTheKnob) {
+  const std::vector<std::string> set = {"memory.limit=off", "memory.log_every=5", "train.epochs=1"};
+  const std::string warning = "memory is above 90 %: of this run's share the ", knob = "; the knob for them is ";
+  const int64_t limit = 4096 * mib;
+  const KernelCgroup cgroup(limit);
+  const Finished alone = headroom_program(run_words(set, "alone"), inside(cgroup));
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_EQ(alone.err.find(warning), std::string::npos) << alone.err;
+  int64_t process_bytes = 0;
+  for (const auto& line : read_json_lines(run_folder("alone") / "memory.jsonl"))
+    process_bytes = std::max(process_bytes, line.at("process_bytes").get<int64_t>());
+
+  const int64_t others = limit * 37 / 40 - process_bytes;
+  const Neighbour neighbour(cgroup, others);
+  ASSERT_TRUE(eventually([&] { return cgroup.used_bytes() > others - mib; }));
+  const Finished beside = headroom_program(run_words(set, "beside"), inside(cgroup));
+  ASSERT_EQ(beside.exit_code, 0) << beside.err;
+  const size_t found = beside.err.find(warning);
+  ASSERT_NE(found, std::string::npos) << beside.err;
+  EXPECT_LT(beside.err.find(knob, found), beside.err.find('\n', found)) << beside.err;
 }
 
 using KernelPressure = InCgroup;

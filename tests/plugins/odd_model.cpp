@@ -42,13 +42,15 @@ class Odd : public torch::nn::Module {
     at::Tensor loss = y.abs().sum();
     if (how_ == "mean") loss = y.abs().sum(1);
     if (how_ == "nothing") loss = at::Tensor();
+    if (how_ == "narrow_loss") loss = loss.to(torch::kBFloat16);
     at::Tensor weight = at::full({}, static_cast<double>(call.count()));
     if (how_ == "weights") weight = at::ones({2});
     if (how_ == "many_as_int64") weight = at::full({}, kMany, torch::kInt64);
-    StepOutput result{loss,
-                      how_ == "many_as_number" ? ZeroDim(static_cast<double>(kMany)) : ZeroDim(weight),
-                      {y, batch["absent"].defined() ? batch["absent"] : x},
-                      {{y.abs().sum(), 2.0}, {1.0, weight.sum()}}};
+    StepOutput result{
+        loss,
+        how_ == "many_as_number" ? ZeroDim(static_cast<double>(kMany)) : ZeroDim(weight),
+        {how_ == "narrow_output" ? y.to(torch::kBFloat16) : y, batch["absent"].defined() ? batch["absent"] : x},
+        {{y.abs().sum(), 2.0}, {1.0, weight.sum()}}};
     if (how_ == "few_outputs") result.outputs.pop_back();
     if (how_ == "no_output") result.outputs[0] = at::Tensor();
     if (how_ == "few_metrics") result.metrics.pop_back();

@@ -78,12 +78,23 @@ TEST_F(Recompute, WhatIsFrozenTakesNoGradient) {
 
 TEST_F(Recompute, AutocastIsAsItWasInForward) {
   const auto under_autocast = [&](uint64_t mask) {
-    const detail::AutocastScope scope({.enabled = true, .dtype = at::kBFloat16});
+    const AutocastScope scope({.device = at::kCPU, .enabled = true, .dtype = at::kBFloat16});
     return layer(mask);
   };
   const auto expected = gradients(under_autocast(0)), found = gradients(under_autocast(0b10));
   for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(at::equal(found[i], expected[i])) << i;
   EXPECT_FALSE(at::equal(expected[1], gradients(layer(0))[1]));  // it does change something
+}
+
+// Forward runs without a graph; a parameter cast there must not be given to what needs one.
+TEST_F(Recompute, AParameterUsedElsewhereUnderAutocastKeepsThatGradient) {
+  const auto twice = [&](uint64_t mask) {
+    const AutocastScope scope({.device = at::kCPU, .enabled = true, .dtype = at::kBFloat16});
+    const at::Tensor inside = layer(mask);
+    return inside + at::linear(x_, weight_, bias_);
+  };
+  const auto expected = gradients(twice(0)), found = gradients(twice(0b10));
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(at::allclose(found[i], expected[i], 2e-2, 2e-2)) << i;
 }
 
 at::Tensor simple(const char* kind, detail::Recomputable function, const at::Tensor& x) {

@@ -113,6 +113,21 @@ TEST(TorchModel, MovesInPlace) {
   EXPECT_EQ(model->parameters()[0].tensor->grad().scalar_type(), at::kDouble);
 }
 
+TEST(TorchModel, AutocastIsOnInStepsAloneAndOutputsAreWide) {
+  const auto model = odd_model();
+  const at::Tensor exact = step(*model).outputs[0];
+  model->autocast(at::kBFloat16);
+  const StepResult result = step(*model);
+  EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
+  EXPECT_TRUE(at::equal(result.outputs[0], exact));  // products by element are not cast
+  EXPECT_EQ(step(*odd_model("narrow_output")).outputs[0].scalar_type(), at::kFloat);
+
+  const auto failing = odd_model("c10");
+  failing->autocast(at::kBFloat16);
+  EXPECT_THROW(step(*failing), Error);
+  EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
+}
+
 TEST(TorchModel, KeepsItsState) {
   const auto model = odd_model();
   EXPECT_EQ(model->save_state(), "fresh");
@@ -143,6 +158,9 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"writes", kBreaks + "it wrote to its input 'x': inputs are read-only"},
         Broken{"mean", kBreaks + "loss_sum has 1 axes instead of none: return a sum, not one value a sample"},
         Broken{"weights", kBreaks + "weight has 1 axes instead of none: return a sum, not one value a sample"},
+        Broken{"narrow_loss", kBreaks +
+                                  "loss_sum is a BFloat16, too narrow for a sum: take what it is made of to float32 "
+                                  "before adding it up"},
         Broken{"no_output", kBreaks + "output 'prediction' was not assigned"},
         Broken{"nothing", "a step failed: step() returned no loss_sum"},
         Broken{"few_outputs", "a step failed: step() returned 1 outputs; the model declares 2"},
@@ -192,7 +210,8 @@ TEST(TorchModel, OfReleaseOneWorksInThisHost) {
 TEST(TorchModel, TablesAsJson) {
   const nlohmann::json description = describe_plugin(linear());
   EXPECT_EQ(description.at("torch_tag"), host_torch_tag());
-  EXPECT_EQ(description.at("interfaces").at(HR_MODEL_TORCH).at("capabilities"), (nlohmann::json{"fp64", "rng_keyed"}));
+  EXPECT_EQ(description.at("interfaces").at(HR_MODEL_TORCH).at("capabilities"),
+            (nlohmann::json{"fp64", "bf16", "fp16", "rng_keyed"}));
   EXPECT_TRUE(describe_plugin(odd()).at("interfaces").contains(HR_STATE));
   EXPECT_TRUE(describe_plugin(odd()).at("interfaces").contains(HR_GC));
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "../models/mixed_precision.hpp"
 #include "error.hpp"
 #include "plugin_under_test.hpp"
 
@@ -181,6 +182,23 @@ TEST(SpikeVrt, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(refusal("fusion = \"none\"\ndepths = [2, 2]"), HasSubstr("8 or more in all; they have 2, 11 and 11"));
   EXPECT_THAT(refusal(kColours + "tile = [4, 30]"), HasSubstr("tiles of 30 pixels"));
   EXPECT_THAT(refusal(kColours + "tile = [2, 40]"), HasSubstr("must be less than tile = [2, 40]"));
+}
+
+// Backward of convolutions in float16 takes LibTorch a minute on the CPU; what is our own in it is in narrow_test.cpp.
+TEST(SpikeVrt, WorksInMixedPrecision) {
+  for (const Camera& camera : {Camera{2, 40, 48}, Camera{2, 40, 40, 4}}) {
+    const auto model = make_network(
+        kTiny + "drop_path_rate = 0.5\nfusion = " + (camera.bins > 0 ? "\"cross_attention\"" : "\"none\""), camera);
+    const Clips clips = Clips::random(2, camera);
+    const auto run = [&](Model& under_test) { return step(under_test, clips, camera); };
+    expect_mixed_precision_to_work(*model, run, {at::kBFloat16});
+    model->recompute(model->recompute_kinds());
+    expect_mixed_precision_to_work(*model, run, {at::kBFloat16});
+    const at::NoGradGuard no_grad;
+    const double exact = run(*model).loss_sum.item<double>();
+    model->autocast(at::kHalf);
+    EXPECT_NEAR(run(*model).loss_sum.item<double>(), exact, 1e-2 * exact);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "../models/mixed_precision.hpp"
 #include "error.hpp"
 #include "plugin_under_test.hpp"
 
@@ -383,6 +384,16 @@ TEST(TdsLstm, OptionsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal("conv_blocks = [{out_channels = 4, kernel_size = 3, norm_type = \"batch\"}]"),
               HasSubstr("norm_type"));
   EXPECT_THAT(refusal("", EmgRecording{500, 16, 20, 0.0}), HasSubstr("has no sample rate"));
+}
+
+TEST(TdsLstm, WorksInMixedPrecision) {
+  for (const char* options :
+       {"", "pose_module = \"vemg2pose\"", "state_condition = false", "decoder = \"mlp\"", "predict_vel = true"}) {
+    SCOPED_TRACE(options);
+    const auto model = make_model(options);
+    const EmgBatch batch = EmgBatch::random(2, {});
+    expect_mixed_precision_to_work(*model, [&](Model& under_test) { return step(under_test, batch); });
+  }
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 // those without it, up to the order in which those of one tensor are added.
 #pragma once
 
-#include <ATen/autocast_mode.h>
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -28,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/sdk/autocast.hpp"
 #include "headroom/sdk/call.hpp"
 
 namespace headroom::sdk {
@@ -45,29 +45,13 @@ namespace detail {
 
 using Recomputable = std::function<at::Tensor(const Call& call, TensorSpan inputs, TensorSpan params)>;
 
-// Autocast of the CPU, in a state of its own for a scope.
-class AutocastScope {
- public:
-  struct State {
-    bool enabled = at::autocast::is_autocast_enabled(at::kCPU);
-    at::ScalarType dtype = at::autocast::get_autocast_dtype(at::kCPU);
-  };
-  explicit AutocastScope(const State& state) { set(state); }
-  AutocastScope(const AutocastScope&) = delete;
-  AutocastScope& operator=(const AutocastScope&) = delete;
-  ~AutocastScope() { set(before_); }
-
- private:
-  static void set(const State& state) {
-    at::autocast::set_autocast_enabled(at::kCPU, state.enabled);
-    at::autocast::set_autocast_dtype(at::kCPU, state.dtype);
-  }
-  State before_;
-};
-
 struct RecomputedCall : torch::CustomClassHolder {
   RecomputedCall(const Call& given, std::string_view name, Recomputable body, size_t inputs)
-      : call(given), kind(name), function(std::move(body)), input_count(inputs) {}
+      : call(given),
+        kind(name),
+        function(std::move(body)),
+        input_count(inputs),
+        autocast(Autocast::now(given.device())) {}
 
   at::Tensor run(TensorSpan tensors) const {
     return function(*call, tensors.first(input_count), tensors.subspan(input_count));
@@ -77,7 +61,7 @@ struct RecomputedCall : torch::CustomClassHolder {
   std::string kind;
   Recomputable function;
   size_t input_count;
-  AutocastScope::State autocast;
+  Autocast autocast;  // of forward
 };
 
 // What takes a gradient and was not handed over would lose it without a word.

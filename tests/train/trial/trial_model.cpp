@@ -1,8 +1,9 @@
 // A model for tests of the loop: a small network with dropout at two sites, a loss over valid steps only, a buffer and
 // state beside its tensors. Options turn it into the mistakes the tests must notice. HEADROOM_TEST_PAUSE =
 // "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it. HEADROOM_TEST_FAULT
-// = "KIND:STEP:SAMPLES" is a mistake from that training step on: "crash", "hoard" (memory without end), "short" (no
-// memory for more than SAMPLES at once) or "keep" (no memory until the hidden layer is computed again in backward).
+// = "KIND:STEP:SAMPLES" is a mistake from that training step on: "crash", "hoard" (memory without end, for more than
+// SAMPLES at once), "short" (no memory for more than SAMPLES at once) or "keep" (no memory until the hidden layer is
+// computed again in backward).
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -24,7 +25,7 @@ using namespace headroom::sdk;
 
 class TrialModel : public torch::nn::Module {
  public:
-  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_RNG_KEYED;
+  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_MODEL_BF16 | HR_MODEL_FP16 | HR_RNG_KEYED;
   static constexpr auto recompute_kinds = recomputes("input", "hidden");
 
   static OptionList options() {
@@ -32,6 +33,7 @@ class TrialModel : public torch::nn::Module {
             opt_f64("dropout").def(0.0).min(0).max(1).help("at the input and after the hidden layer"),
             opt_string("randomness").def("keyed").choices({"keyed", "sequential"}).help("sequential is the mistake"),
             opt_string("loss").def("sum").choices({"sum", "mean"}).help("mean is the mistake"),
+            opt_f64("loss_factor").def(1.0).help("times the loss; its gradients alone tell"),
             opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
             opt_i64("freeze_until").def(0).min(0).help("step from which the hidden layer is trained")};
   }
@@ -40,6 +42,7 @@ class TrialModel : public torch::nn::Module {
       : dropout_(options.f64("dropout")),
         keyed_(options.string("randomness") == "keyed"),
         mean_(options.string("loss") == "mean"),
+        loss_factor_(options.f64("loss_factor")),
         remember_(options.boolean("remember")),
         freeze_until_(options.i64("freeze_until")) {
     const int64_t inputs = fields.at("x").shape.back(), hidden = options.i64("hidden");
@@ -81,7 +84,7 @@ class TrialModel : public torch::nn::Module {
     const at::Tensor prediction = head_->forward(hidden).squeeze(-1);
     const at::Tensor valid = batch.at("valid").ne(0), error = torch::where(valid, prediction - batch.at("y"), 0.0);
     const at::Tensor count = valid.sum().to(torch::kDouble);
-    at::Tensor loss = error.square().sum();
+    at::Tensor loss = error.square().sum() * loss_factor_;
     if (call.training()) count_call(call);
     if (remember_) loss = loss * (1.0 + 0.01 * static_cast<double>(calls_ % 7));
     const at::Tensor absolute = error.abs().sum();
@@ -127,14 +130,16 @@ class TrialModel : public torch::nn::Module {
       TORCH_CHECK_WITH(OutOfMemoryError, false, "not enough memory: you tried to allocate 7 bytes");
     if (fault_ == "keep" && !call.recomputes("hidden"))
       TORCH_CHECK_WITH(OutOfMemoryError, false, "not enough memory: you tried to allocate 7 bytes");
-    while (fault_ == "hoard") {
+    while (fault_ == "hoard" && static_cast<long long>(call.count()) > fault_samples_) {
       hoard_.push_back(torch::ones({1 << 18}));
       std::this_thread::sleep_for(std::chrono::milliseconds(3));
     }
   }
 
   double dropout_;
-  bool keyed_, mean_, remember_;
+  bool keyed_, mean_;
+  double loss_factor_;
+  bool remember_;
   int64_t freeze_until_;
   torch::nn::Linear hidden_{nullptr}, head_{nullptr};
   at::Tensor seen_;
