@@ -47,7 +47,12 @@ std::string memory_line(const std::string& label, const MemoryUsage& usage) {
                 static_cast<double>(usage.process_bytes) / mb, percent(usage.process_bytes, usage.system_total_bytes),
                 static_cast<double>(usage.system_used_bytes) / gb, static_cast<double>(usage.system_total_bytes) / gb,
                 percent(usage.system_used_bytes, usage.system_total_bytes));
-  return "[" + label + "] " + text;
+  const std::string line = "[" + label + "] " + text;
+  if (!usage.device) return line;
+  std::snprintf(text, sizeof text, ", GPU: %.1fGB allocated, %.1fGB reserved",
+                static_cast<double>(usage.device->allocated_bytes) / gb,
+                static_cast<double>(usage.device->reserved_bytes) / gb);
+  return line + text;
 }
 
 }  // namespace headroom

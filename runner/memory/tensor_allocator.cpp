@@ -99,15 +99,16 @@ void install_tensor_allocator() {
 
 int64_t purge_tensor_memory(c10::Device device) {
   if (device.is_cpu()) return arena::purge();
-  auto* allocator = at::getDeviceAllocator(device.type());
-  const auto reserved = [&] {
-    return allocator->getDeviceStats(device.index())
-        .reserved_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)]
-        .current;
-  };
-  const int64_t before = reserved();
-  allocator->emptyCache();
-  return before - reserved();
+  const int64_t before = read_device_memory(device)->reserved_bytes;
+  at::getDeviceAllocator(device.type())->emptyCache();
+  return before - read_device_memory(device)->reserved_bytes;
+}
+
+std::optional<DeviceMemory> read_device_memory(c10::Device device) {
+  if (device.is_cpu()) return std::nullopt;
+  constexpr auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const auto statistics = at::getDeviceAllocator(device.type())->getDeviceStats(device.index());
+  return DeviceMemory{statistics.allocated_bytes[all].current, statistics.reserved_bytes[all].current};
 }
 
 void purge_heap() { arena::purge_heap(); }

@@ -4,6 +4,9 @@
 
 #include <c10/core/Device.h>
 #include <cstdint>
+#include <optional>
+
+#include "memory/process_memory.hpp"
 
 namespace headroom {
 
@@ -14,6 +17,9 @@ void install_tensor_allocator();
 
 // `empty_cache`: what is free goes back to the system, or to the device. Returns the bytes. [any]
 int64_t purge_tensor_memory(c10::Device device = c10::kCPU);
+
+// Of a device with an index; nullopt on the CPU. [any]
+std::optional<DeviceMemory> read_device_memory(c10::Device device);
 
 // What malloc and new got back goes to the system too. [any]
 void purge_heap();

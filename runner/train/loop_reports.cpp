@@ -78,7 +78,8 @@ nlohmann::json TrainingLoop::memory_json() const {
 
 void TrainingLoop::report_memory() {
   memory_.settle();
-  const MemoryUsage usage = read_memory_usage();
+  MemoryUsage usage = read_memory_usage();
+  usage.device = read_device_memory(setup_.device);
   const LedgerReading ledger = read_ledger();
   nlohmann::json fields = {{"process_bytes", usage.process_bytes},
                            {"system_used_bytes", usage.system_used_bytes},
@@ -88,6 +89,10 @@ void TrainingLoop::report_memory() {
                            {"other_bytes", ledger.other_bytes}};
   for (size_t i = 0; i < owner_count; ++i) {
     fields[std::string(owner_name(static_cast<Owner>(i))) + "_bytes"] = ledger.live_bytes[i];
+  }
+  if (usage.device) {
+    fields["device_allocated_bytes"] = usage.device->allocated_bytes;
+    fields["device_reserved_bytes"] = usage.device->reserved_bytes;
   }
   const std::string label = "Step " + std::to_string(position_.step);
   log_.memory(position_.step, fields, memory_line(label, usage));

@@ -28,8 +28,9 @@ at::Device pick_device(const std::string& wanted) {
     throw Error(Exit::bad_input, "experiment.device",
                 "'" + wanted + "' was asked for, but this LibTorch sees no CUDA device: use \"cpu\" or \"auto\"");
   }
-  const at::Device device(wanted == "auto" ? "cuda" : wanted);
-  if (device.has_index() && device.index() >= torch::cuda::device_count()) {
+  at::Device device(wanted == "auto" ? "cuda" : wanted);
+  if (!device.has_index()) device.set_index(0);
+  if (device.index() >= torch::cuda::device_count()) {
     throw Error(Exit::bad_input, "experiment.device",
                 "'" + wanted + "' was asked for, but there are " + std::to_string(torch::cuda::device_count()) +
                     " CUDA devices");

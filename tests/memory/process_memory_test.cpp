@@ -24,6 +24,11 @@ TEST_F(ProcessMemoryTest, WithoutCgroupsTheMachineIsShown) {
 TEST_F(ProcessMemoryTest, TheLineIsTheOneUsersKnow) {
   EXPECT_EQ(memory_line("Step 100", usage()),
             "[Step 100] Memory - Process: 812.4MB (3.3%), System: 5.1/24.0GB (21.2%)");
+  MemoryUsage with_device = usage();
+  with_device.device = DeviceMemory{.allocated_bytes = gib / 2, .reserved_bytes = 3 * gib / 2};
+  EXPECT_EQ(
+      memory_line("Step 100", with_device),
+      "[Step 100] Memory - Process: 812.4MB (3.3%), System: 5.1/24.0GB (21.2%), GPU: 0.5GB allocated, 1.5GB reserved");
   EXPECT_EQ(memory_line("Start", {}), "[Start] Memory - Process: 0.0MB (0.0%), System: 0.0/0.0GB (0.0%)");
 }
 

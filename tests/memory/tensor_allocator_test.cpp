@@ -1,5 +1,6 @@
 #include "memory/tensor_allocator.hpp"
 
+#include <c10/core/CachingDeviceAllocator.h>
 #include <gtest/gtest.h>
 #include <random>
 #include <sys/resource.h>
@@ -16,6 +17,37 @@ namespace headroom {
 namespace {
 
 constexpr int64_t mib = 1 << 20;
+
+// What a GPU's caching allocator tells, of a device that is not there.
+class StandIn : public c10::DeviceAllocator {
+ public:
+  c10::DataPtr allocate(size_t) override { return {}; }
+  void copy_data(void*, const void*, size_t) const override {}
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override { reserved = allocated; }
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
+    TORCH_CHECK(device == 1, "no such device");
+    c10::CachingDeviceAllocator::DeviceStats statistics;
+    statistics.allocated_bytes[0].current = allocated;
+    statistics.reserved_bytes[0].current = reserved;
+    return statistics;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex) override {}
+  void resetPeakStats(c10::DeviceIndex) override {}
+  int64_t allocated = 5 * mib, reserved = 8 * mib;
+};
+
+TEST(DeviceAllocator, TellsWhatItHoldsAndGivesBackWhatIsFree) {
+  static StandIn allocator;
+  c10::SetAllocator(c10::DeviceType::PrivateUse1, &allocator);
+  const c10::Device device(c10::DeviceType::PrivateUse1, 1);
+  EXPECT_EQ(read_device_memory(device)->allocated_bytes, 5 * mib);
+  EXPECT_EQ(read_device_memory(device)->reserved_bytes, 8 * mib);
+  EXPECT_EQ(purge_tensor_memory(device), 3 * mib);
+  EXPECT_EQ(read_device_memory(device)->reserved_bytes, 5 * mib);
+  EXPECT_FALSE(read_device_memory(c10::kCPU));
+}
 
 at::Tensor megabytes(int64_t count) { return at::empty({count * mib}, at::kByte).fill_(1); }
 
