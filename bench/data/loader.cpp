@@ -10,6 +10,7 @@
 //   batch_size = 16
 //   num_workers = 2
 //   prefetch_factor = 2
+//   prefetch_size = 268435456   # bytes
 //   shuffle = "global"      # "grouped", "sequential"
 //   runs = 32               # of the grouped order
 //   run_length = 2048
@@ -133,6 +134,7 @@ LoaderOptions loader_options(const toml::table& settings, const Source& source) 
   options.batch_size = setting<int64_t>(settings, "batch_size", 16);
   options.num_workers = static_cast<int>(setting<int64_t>(settings, "num_workers", 2));
   options.prefetch_factor = static_cast<int>(setting<int64_t>(settings, "prefetch_factor", 2));
+  options.prefetch_bytes = setting<int64_t>(settings, "prefetch_size", options.prefetch_bytes);
   options.shuffle = shuffle_of(setting<std::string>(settings, "shuffle", "global"));
   options.grouping = {static_cast<uint64_t>(setting<int64_t>(settings, "runs", 32)),
                       static_cast<uint64_t>(setting<int64_t>(settings, "run_length", 2048))};
