@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The quick TDS-LSTM against an nn.Module as a user runs it (bench/peers/tds_lstm.py), each in float32 and in bf16: time and peak memory
-of whole training steps, and the validation error, all taking turns.
+of whole training steps, all taking turns.
 
     python3 bench/models/tds_lstm.py --python .venv/bin/python --build build/release [--batch 64] [--rounds 5]
 
@@ -10,12 +10,11 @@ with torch, numpy and h5py.
 """
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 
-from training_steps import MIB, ROOT, Headroom, of_rounds, peer, print_ratios, print_table, take_turns
+from training_steps import ROOT, Headroom, peer, print_ratios, print_table, ratio, take_turns
 
 EXPERIMENT = """
 extends = "{root}/experiments/emg/quick_demo.toml"
@@ -71,10 +70,8 @@ def main():
     print_table(results)
     print_ratios(results)
     for name in ("headroom", "nn.Module"):
-        seconds, peak = (statistics.median(of_rounds(results[name + " bf16"], key)) / statistics.median(of_rounds(results[name], key))
-                         for key in ("seconds", "peak_bytes"))
-        saved = statistics.median(of_rounds(results[name], "peak_bytes")) - statistics.median(of_rounds(results[name + " bf16"], "peak_bytes"))
-        print(f"{name}: bf16 takes {seconds:.2f} of a step and {peak:.2f} of the peak of fp32, {saved / MIB:.0f} MiB less")
+        seconds, peak = (ratio(results, key, name + " bf16", name) for key in ("seconds", "peak_bytes"))
+        print(f"{name}: bf16 takes {seconds:.2f} of a step and {peak:.2f} of the peak of float32")
 
 
 if __name__ == "__main__":

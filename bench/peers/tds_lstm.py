@@ -234,7 +234,7 @@ def main():
     if options.check:
         print(json.dumps(check(options, dtype)))
         return
-    batch_size, done, start = options.batch, {}, time.monotonic()
+    batch_size, start = options.batch, time.monotonic()
     while True:
         done = {"samples": 0, "steps": []}
         # The exception is gone when the handler ends, and with it the frames that hold the failed attempt's tensors.

@@ -17,8 +17,8 @@ at::Tensor deform_conv_gather(const at::Tensor& x, const at::Tensor& offset, con
 
 // The same from raw offsets [n, 27 G, y, x] and the flows to each of the in / W sources, [n, 2 W, y, x] in (x, y): a
 // tap lies `reach` * tanh(raw) beside the flow of its group's source, and counts the logistic function of the last 9 G.
-// Nothing but the arguments is kept for backward. On the CPU in float and double, where W divides G, in kernels of our
-// own; elsewhere by deform_conv_gather().
+// Nothing but the arguments is kept for backward. On the CPU, where W divides G, in kernels of our own, in the type of
+// the weight; elsewhere by deform_conv_gather().
 at::Tensor deform_conv_along(const at::Tensor& x, const at::Tensor& raw, const at::Tensor& flow,
                              const at::Tensor& weight, const at::Tensor& bias, double reach);
 // Always by deform_conv_gather().

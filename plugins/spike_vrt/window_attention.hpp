@@ -10,7 +10,7 @@ namespace headroom {
 // queries of window i are those of window i ^ 1. [windows, tokens, heads * width]
 // In LibTorch's operations.
 at::Tensor attend_plainly(const at::Tensor& qkv, const at::Tensor& bias, const at::Tensor& labels, bool partners);
-// On the CPU in float32 by a kernel that keeps no probability for backward; elsewhere plainly.
+// On the CPU by a kernel in float32 that keeps no probability for backward; elsewhere and in float64 plainly.
 at::Tensor attend(const at::Tensor& qkv, const at::Tensor& bias, const at::Tensor& labels, bool partners);
 
 }  // namespace headroom

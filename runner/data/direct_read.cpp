@@ -185,7 +185,7 @@ class ChunkReader {
   const FetchChunk& fetch_;
 };
 
-// The pieces of a box's first axis that threads take, at most `most` of them; one where there is nothing to share.
+// Into how many pieces threads take `length` rows or cells of a box of `bytes`; one where there is nothing to share.
 size_t pieces_of(uint64_t length, uint64_t bytes) {
   if (bytes < 4 * shared_bytes || !work_is_shared()) return 1;
   return static_cast<size_t>(std::min(length, bytes / shared_bytes));

@@ -1,20 +1,8 @@
 #include "data/pause.hpp"
 
-#include <utility>
-
 namespace headroom {
 
-namespace {
-
-thread_local PauseListener* current = nullptr;
-
-}  // namespace
-
-ListenToPauses::ListenToPauses(PauseListener& listener) : outer_(std::exchange(current, &listener)) {}
-
-ListenToPauses::~ListenToPauses() { current = outer_; }
-
-Pause::Pause(PauseFor what) : listener_(current), what_(what) {
+Pause::Pause(PauseFor what) : listener_(ListenToPauses::current()), what_(what) {
   if (listener_ != nullptr) listener_->begin_pause(what_);
 }
 
@@ -22,6 +10,6 @@ Pause::~Pause() {
   if (listener_ != nullptr) listener_->end_pause(what_);
 }
 
-bool Pause::is_listened_to() { return current != nullptr; }
+bool Pause::is_listened_to() { return ListenToPauses::current() != nullptr; }
 
 }  // namespace headroom

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "data/for_this_thread.hpp"
+
 namespace headroom {
 
 enum class PauseFor : uint8_t { disk, another_thread };
@@ -16,17 +18,8 @@ class PauseListener {
   virtual void end_pause(PauseFor what) = 0;
 };
 
-// From here to the end of the scope the pauses of this thread are told to `listener`.
-class ListenToPauses {
- public:
-  explicit ListenToPauses(PauseListener& listener);
-  ~ListenToPauses();
-  ListenToPauses(const ListenToPauses&) = delete;
-  ListenToPauses& operator=(const ListenToPauses&) = delete;
-
- private:
-  PauseListener* outer_;
-};
+// Whom the pauses of this thread are told to.
+using ListenToPauses = ForThisThread<PauseListener>;
 
 // One pause, begun and ended with the scope. Its end may wait for a turn to compute: hold no lock that a computing
 // thread takes.

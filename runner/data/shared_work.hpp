@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "data/for_this_thread.hpp"
+
 namespace headroom {
 
 using Part = std::function<void(size_t part)>;
@@ -16,17 +18,8 @@ class WorkSharer {
   virtual void run(size_t parts, const Part& part) = 0;
 };
 
-// From here to the end of the scope in_parts() of this thread goes to `sharer`.
-class ShareWork {
- public:
-  explicit ShareWork(WorkSharer& sharer);
-  ~ShareWork();
-  ShareWork(const ShareWork&) = delete;
-  ShareWork& operator=(const ShareWork&) = delete;
-
- private:
-  WorkSharer* outer_;
-};
+// Whom in_parts() of this thread goes to.
+using ShareWork = ForThisThread<WorkSharer>;
 
 // As WorkSharer::run(); one after the other where nobody shares. Parts ask for no parts of their own.
 void in_parts(size_t parts, const Part& part);

@@ -220,7 +220,7 @@ at::Device Model::device() const {
   return parameters_.empty() ? at::Device(at::kCPU) : parameters_.front().tensor->device();
 }
 
-sdk::Autocast Model::autocast() const {
+sdk::Autocast Model::autocast_of_call() const {
   return {device().type(), autocast_.has_value(), autocast_.value_or(at::kBFloat16)};
 }
 
@@ -245,7 +245,7 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
   std::vector<hr_tensor> outputs;
   for (const at::Tensor& output : result.outputs) outputs.push_back(handle_of(output));
   hr_error error = no_error();
-  const sdk::AutocastScope scope(autocast());
+  const sdk::AutocastScope scope(autocast_of_call());
   const hr_status status =
       call(id_, "step", api_->step, handle_, &native, inputs.handles(), handle_of(result.loss_sum),
            handle_of(result.weight), want_outputs ? outputs.data() : nullptr, handle_of(result.metrics), &error);
@@ -265,7 +265,7 @@ std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> s
   std::vector<hr_tensor> handles;
   for (const at::Tensor& output : outputs) handles.push_back(handle_of(output));
   hr_error error = no_error();
-  const sdk::AutocastScope scope(autocast());
+  const sdk::AutocastScope scope(autocast_of_call());
   const hr_status status =
       call(id_, "predict", predictor_->predict, handle_, &native, inputs.handles(), handles.data(), &error);
   check_memory_or(status, error, id_, "a prediction");

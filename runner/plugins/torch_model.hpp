@@ -98,7 +98,7 @@ class Model {
 
  private:
   at::Device device() const;
-  sdk::Autocast autocast() const;
+  sdk::Autocast autocast_of_call() const;
   hr_call call_of(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys) const;
   void require_read_only(int64_t written_input) const;
   void require_contract(const StepResult& result) const;

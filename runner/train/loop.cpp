@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/precision.hpp"
 #include "train/signals.hpp"
 
 namespace headroom {
@@ -32,7 +33,7 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
              [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
       eval_retry_(setup.micro_batch(), setup.device, setup.advice(),
                   [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
-      loss_scale_(/*scales=*/experiment_.train.precision == "fp16"),
+      loss_scale_(scales_loss(experiment_.train.precision)),
       window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
       optimizer_(experiment_.train.optimizer, experiment_.train.ema_decay, setup.model->parameters()),
       gc_points_(
@@ -85,7 +86,7 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   retry_.micro_batch().restore(position_.micro_batch);
   eval_retry_.micro_batch().restore(position_.eval_micro_batch);
   recompute_.restore(position_.recompute);
-  if (position_.loss_scale) loss_scale_.restore(*position_.loss_scale);
+  loss_scale_.restore(position_.loss_scale);
   log_.event("resume", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"differences", differences}});
   log_.say("resumed at step " + std::to_string(position_.step) +
            (differences.empty() ? ", bit-equal to an undisturbed run" : ""));
@@ -344,7 +345,7 @@ void TrainingLoop::save(bool is_best) {
   position_.micro_batch = retry_.size();
   position_.eval_micro_batch = eval_retry_.size();
   position_.recompute = recompute_.kinds();
-  if (experiment_.train.precision == "fp16") position_.loss_scale = loss_scale_.state();
+  position_.loss_scale = loss_scale_.state();
   with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(), [&] {
     save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, log_.lengths(),
                is_best);

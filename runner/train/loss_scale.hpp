@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace headroom {
 
@@ -25,8 +26,11 @@ class LossScale {
   bool lower(double weight);
   void went_through();
 
-  const State& state() const { return state_; }
-  void restore(const State& state) { state_ = state; }
+  // For a checkpoint; nullopt where nothing scales.
+  std::optional<State> state() const { return scales_ ? std::optional(state_) : std::nullopt; }
+  void restore(const std::optional<State>& state) {
+    if (scales_ && state) state_ = *state;
+  }
 
  private:
   bool scales_;

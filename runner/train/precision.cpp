@@ -22,6 +22,8 @@ std::optional<at::ScalarType> autocast_dtype(const std::string& precision) {
   return std::nullopt;
 }
 
+bool scales_loss(const std::string& precision) { return autocast_dtype(precision) == at::kHalf; }
+
 std::string slow_precision(const std::string& precision, at::Device device) {
   if (!device.is_cpu()) return "";
   if (precision == "fp16") {

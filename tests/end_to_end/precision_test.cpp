@@ -48,6 +48,7 @@ TEST_F(Precision, WhatOverflowsInFloat16IsComputedAgain) {
   EXPECT_NE(finished.err.find("gradients overflow float16 at a loss scale of 65536: the window is computed again at "),
             std::string::npos)
       << finished.err;
+  EXPECT_NE(finished.err.find("train.precision = \"fp16\" is for GPUs"), std::string::npos) << finished.err;
   EXPECT_TRUE(events("runs", "nonfinite").empty());
   EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), 45);
 }

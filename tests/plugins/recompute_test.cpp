@@ -86,17 +86,6 @@ TEST_F(Recompute, AutocastIsAsItWasInForward) {
   EXPECT_FALSE(at::equal(expected[1], gradients(layer(0))[1]));  // it does change something
 }
 
-// Forward runs without a graph; a parameter cast there must not be given to what needs one.
-TEST_F(Recompute, AParameterUsedElsewhereUnderAutocastKeepsThatGradient) {
-  const auto twice = [&](uint64_t mask) {
-    const AutocastScope scope({.device = at::kCPU, .enabled = true, .dtype = at::kBFloat16});
-    const at::Tensor inside = layer(mask);
-    return inside + at::linear(x_, weight_, bias_);
-  };
-  const auto expected = gradients(twice(0)), found = gradients(twice(0b10));
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(at::allclose(found[i], expected[i], 2e-2, 2e-2)) << i;
-}
-
 at::Tensor simple(const char* kind, detail::Recomputable function, const at::Tensor& x) {
   const uint64_t key = 1;
   const hr_call native{sizeof(hr_call), HR_TRAIN, 0, 1, &key, kDLCPU, 0, nullptr, 1};

@@ -67,6 +67,7 @@ TEST(LossScale, IsOneForeverWhereNothingScales) {
   EXPECT_FALSE(scale.lower(kWeight));
   for (int i = 0; i < 5000; ++i) scale.went_through();
   EXPECT_EQ(scale.factor(), 1.0);
+  EXPECT_FALSE(scale.state());
 }
 
 TEST(LossScale, FallsFirstToWhatAMeanWouldBeginWith) {
@@ -95,7 +96,7 @@ TEST(LossScale, IsPutBackWhereNoFactorHelps) {
   while (scale.lower(kWeight)) ++attempts;
   EXPECT_LE(attempts, 6);  // a NaN that no factor explains costs little
   EXPECT_EQ(scale.factor(), 0x1p6);
-  EXPECT_EQ(scale.state().windows, 10);
+  EXPECT_EQ(scale.state()->windows, 10);
   EXPECT_TRUE(scale.lower(kWeight));  // the next window is another one
   EXPECT_EQ(scale.factor(), 0x1p5);
 }
@@ -107,7 +108,7 @@ TEST(LossScale, DoublesAfterTwoThousandWindows) {
   EXPECT_EQ(scale.factor(), 0x1p6);
   scale.went_through();
   EXPECT_EQ(scale.factor(), 0x1p7);
-  EXPECT_EQ(scale.state().windows, 0);
+  EXPECT_EQ(scale.state()->windows, 0);
 }
 
 TEST(LossScale, GoesOnFromAState) {
