@@ -122,7 +122,7 @@ TEST_F(SharedRead, SmallOnesAreNot) {
   EXPECT_EQ(sharer.most_parts, 0u);
 }
 
-// Waits until `wanted` threads are in it at a time, or two seconds.
+// Waits until `wanted` threads are in it at a time; for two seconds, once.
 class Meeting {
  public:
   explicit Meeting(int wanted) : wanted_(wanted) {}
@@ -130,7 +130,9 @@ class Meeting {
     const int here = ++here_;
     for (int most = most_; here > most && !most_.compare_exchange_weak(most, here);) {
     }
-    for (int i = 0; i < 2000 && most_ < wanted_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int i = 0; i < 2000 && most_ < wanted_ && !given_up_; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    given_up_ = most_ < wanted_;
     --here_;
   }
   int most() const { return most_; }
@@ -138,6 +140,7 @@ class Meeting {
  private:
   int wanted_;
   std::atomic<int> here_{0}, most_{0};
+  std::atomic<bool> given_up_{false};
 };
 
 // One batch ahead: the others have nothing to fill.
