@@ -1,8 +1,10 @@
 """vrt.py and vrt_tuned.py against golden numbers of the reference: flows, outputs, losses, gradients.
 
-    python bench/peers/check_vrt.py ../shared/golden/spike_vrt
+    python bench/peers/check_vrt.py ../shared/golden/spike_vrt [--write-float64 tests/golden/spike_vrt/a_vrt_tiny_float64.safetensors]
 
-Prints the largest difference relative to the largest value of each; exits 1 where one is beyond its limit. Needs torch.
+Prints the largest difference relative to the largest value of each; exits 1 where one is beyond its limit. With
+--write-float64 the gradients of the first golden file are written as vrt.py has them in float64, once they are within their
+limits in float32. Needs torch, and numpy to write.
 """
 import argparse
 import json
@@ -56,6 +58,14 @@ class Check:
             if "grad." + name in golden:
                 self.close(f"{way}: gradient of {name}", parameter.grad, golden["grad." + name], GRADIENTS)
 
+    def write_float64(self, path):
+        golden = self.load("a_vrt_tiny")
+        model = self.network(golden, self.cases["a_vrt_tiny"]["cfg"]).double()
+        loss = ((model(golden["x"].double()) - golden["gt"].double()) ** 2 + 1e-9).sqrt().mean()
+        loss.backward()
+        safetensors_file.save(path, {"grad." + name: parameter.grad for name, parameter in model.named_parameters()
+                                     if "grad." + name in golden})
+
     def concatenated(self, way, change):
         golden = self.load("h_concat35")
         model = change(self.network(golden, self.cases["h_concat35"]["cfg"]))
@@ -84,7 +94,9 @@ class Check:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
-    check = Check(parser.parse_args().folder)
+    parser.add_argument("--write-float64", metavar="FILE")
+    args = parser.parse_args()
+    check = Check(args.folder)
     torch.set_num_threads(1)
     for way, change in (("nn.Module", lambda model: model), ("tuned", vrt_tuned.tuned),
                         ("recomputed", lambda model: vrt_tuned.recomputing(vrt_tuned.tuned(model)))):
@@ -92,6 +104,8 @@ def main():
         check.concatenated(way, change)
         for name in ("mut_shift", "mut_noshift", "self_shift3d", "self_small"):
             check.block(way, change, name)
+    if args.write_float64 and not check.failed:
+        check.write_float64(args.write_float64)
     sys.exit(check.failed)
 
 

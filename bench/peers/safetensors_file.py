@@ -15,3 +15,16 @@ def load(path):
     return {name: torch.frombuffer(data, dtype=DTYPES[entry["dtype"]], offset=entry["data_offsets"][0],
                                    count=(entry["data_offsets"][1] - entry["data_offsets"][0]) // DTYPES[entry["dtype"]].itemsize)
             .view(entry["shape"]) for name, entry in header.items()}
+
+
+def save(path, tensors):
+    """Tensors of the types above, in the order they are given."""
+    names, header, data = {dtype: name for name, dtype in DTYPES.items()}, {}, b""
+    for name, tensor in tensors.items():
+        values = tensor.detach().contiguous().numpy().tobytes()
+        header[name] = {"dtype": names[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "headroom/sdk/autocast.hpp"
+
 namespace headroom {
 
 Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride)
@@ -11,7 +13,9 @@ Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride
 }
 
 at::Tensor Convolution::forward(const at::Tensor& x) const {
-  return at::conv2d(x, weight_, {}, at::IntArrayRef({stride_, stride_}), at::IntArrayRef({padding_, padding_}));
+  return sdk::autocast_convolution(x, [this](const at::Tensor& images) {
+    return at::conv2d(images, weight_, {}, at::IntArrayRef({stride_, stride_}), at::IntArrayRef({padding_, padding_}));
+  });
 }
 
 FrozenBatchNorm::FrozenBatchNorm(int64_t channels) {

@@ -56,7 +56,7 @@ at::Tensor align(const Sources& sources, const at::Tensor& current, TensorSpan p
   for (at::Tensor& each : seen) each = each.contiguous(at::MemoryFormat::ChannelsLast);
   at::Tensor o = at::cat(seen, 1);
   for (std::size_t i = 2; i < p.size(); i += 2) {
-    o = at::conv2d(o, p[i], p[i + 1], 1, 1);
+    o = convolve(o, p[i], p[i + 1]);
     if (i + 2 < p.size()) o = at::leaky_relu_(o, 0.1);
   }
   return deform_conv_along(joined(sources.images), o, joined(sources.flows), p[0], p[1], shape.reach);

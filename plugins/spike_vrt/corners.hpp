@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "cpu_kernel.hpp"
+#include "headroom/sdk/cpu_kernel.hpp"
 
 namespace headroom {
 
@@ -20,14 +20,14 @@ struct Corners {
 };
 
 template <class T>
-KERNEL_BODY int64_t floor_of(T value) {
+HEADROOM_KERNEL_BODY int64_t floor_of(T value) {
   const auto whole = static_cast<int32_t>(value);
   return whole - (value < static_cast<T>(whole) ? 1 : 0);
 }
 
 // false: all four are outside.
 template <class T>
-KERNEL_BODY bool find_corners(const ImageSize& image, T y, T x, Corners<T>& corners) {
+HEADROOM_KERNEL_BODY bool find_corners(const ImageSize& image, T y, T x, Corners<T>& corners) {
   if (!(y > T(-1) && y < static_cast<T>(image.rows) && x > T(-1) && x < static_cast<T>(image.columns))) return false;
   const int64_t top = floor_of(y), left = floor_of(x);
   corners.below = y - static_cast<T>(top), corners.right = x - static_cast<T>(left);

@@ -14,7 +14,7 @@ struct Taps {
 };
 
 template <class T>
-KERNEL_BODY void place_taps(const DeformImage<T>& image, int64_t pixel, int64_t group, Taps<T>& taps) {
+HEADROOM_KERNEL_BODY void place_taps(const DeformImage<T>& image, int64_t pixel, int64_t group, Taps<T>& taps) {
   const int64_t part = group / (image.groups / image.parts);
   const T* const raw = image.offset + pixel * 27 * image.groups;
   const T* const offset = raw + 2 * kTaps * group;
@@ -35,7 +35,7 @@ KERNEL_BODY void place_taps(const DeformImage<T>& image, int64_t pixel, int64_t 
 
 // Where the columns of a group's first channel lie in a pixel's, for tap 0; taps are channels / parts apart.
 template <class T>
-KERNEL_BODY int64_t column_of(const DeformImage<T>& image, int64_t group) {
+HEADROOM_KERNEL_BODY int64_t column_of(const DeformImage<T>& image, int64_t group) {
   const int64_t width = image.channels / image.groups, in_part = image.channels / image.parts;
   const int64_t channel = group * width, part = channel / in_part;
   return part * kTaps * in_part + channel - part * in_part;
@@ -43,7 +43,7 @@ KERNEL_BODY int64_t column_of(const DeformImage<T>& image, int64_t group) {
 
 template <class T>
 struct Sample {
-  static KERNEL_BODY void run(const DeformImage<T>& image, int64_t begin, int64_t end, T* columns) {
+  static HEADROOM_KERNEL_BODY void run(const DeformImage<T>& image, int64_t begin, int64_t end, T* columns) {
     const int64_t width = image.channels / image.groups, in_part = image.channels / image.parts;
     const ImageSize size{image.rows, image.columns, image.channels};
     Taps<T> taps;
@@ -75,15 +75,15 @@ struct Sample {
 
 template <class T>
 struct Scatter {
-  static KERNEL_BODY void run(const DeformImage<T>& image, int64_t begin, int64_t end, int64_t first, int64_t last,
-                              const T* columns, const DeformGradients<T>& gradients) {
+  static HEADROOM_KERNEL_BODY void run(const DeformImage<T>& image, int64_t begin, int64_t end, int64_t first,
+                                       int64_t last, const T* columns, const DeformGradients<T>& gradients) {
     for (int64_t pixel = begin; pixel < end; ++pixel) {
       for (int64_t group = first; group < last; ++group) one(image, begin, pixel, group, columns, gradients);
     }
   }
 
-  static KERNEL_BODY void one(const DeformImage<T>& image, int64_t begin, int64_t pixel, int64_t group,
-                              const T* columns, const DeformGradients<T>& gradients) {
+  static HEADROOM_KERNEL_BODY void one(const DeformImage<T>& image, int64_t begin, int64_t pixel, int64_t group,
+                                       const T* columns, const DeformGradients<T>& gradients) {
     const int64_t width = image.channels / image.groups, in_part = image.channels / image.parts;
     const ImageSize size{image.rows, image.columns, image.channels};
     Taps<T> taps;
@@ -129,20 +129,20 @@ struct Scatter {
 }  // namespace
 
 void sample_columns(const DeformImage<float>& image, int64_t begin, int64_t end, float* columns) {
-  run_kernel<Sample<float>, const DeformImage<float>&>(image, begin, end, columns);
+  sdk::run_kernel<Sample<float>, const DeformImage<float>&>(image, begin, end, columns);
 }
 void sample_columns(const DeformImage<double>& image, int64_t begin, int64_t end, double* columns) {
-  run_kernel<Sample<double>, const DeformImage<double>&>(image, begin, end, columns);
+  sdk::run_kernel<Sample<double>, const DeformImage<double>&>(image, begin, end, columns);
 }
 void scatter_gradients(const DeformImage<float>& image, int64_t begin, int64_t end, int64_t first, int64_t last,
                        const float* columns, const DeformGradients<float>& gradients) {
-  run_kernel<Scatter<float>, const DeformImage<float>&, int64_t, int64_t, int64_t, int64_t, const float*,
-             const DeformGradients<float>&>(image, begin, end, first, last, columns, gradients);
+  sdk::run_kernel<Scatter<float>, const DeformImage<float>&, int64_t, int64_t, int64_t, int64_t, const float*,
+                  const DeformGradients<float>&>(image, begin, end, first, last, columns, gradients);
 }
 void scatter_gradients(const DeformImage<double>& image, int64_t begin, int64_t end, int64_t first, int64_t last,
                        const double* columns, const DeformGradients<double>& gradients) {
-  run_kernel<Scatter<double>, const DeformImage<double>&, int64_t, int64_t, int64_t, int64_t, const double*,
-             const DeformGradients<double>&>(image, begin, end, first, last, columns, gradients);
+  sdk::run_kernel<Scatter<double>, const DeformImage<double>&, int64_t, int64_t, int64_t, int64_t, const double*,
+                  const DeformGradients<double>&>(image, begin, end, first, last, columns, gradients);
 }
 
 }  // namespace headroom

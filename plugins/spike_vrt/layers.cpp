@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "headroom/sdk/autocast.hpp"
+
 namespace headroom {
 namespace {
 
@@ -27,14 +29,12 @@ Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel) {
   register_uniform(*this, weight, bias, {out, in, kernel, kernel});
 }
 
-at::Tensor Conv2d::forward(const at::Tensor& images) const {
-  return at::conv2d(images, weight, bias, 1, weight.size(2) / 2);
-}
+at::Tensor Conv2d::forward(const at::Tensor& images) const { return convolve(images, weight, bias); }
 
 FrameConv::FrameConv(int64_t in, int64_t out) { register_uniform(*this, weight, bias, {out, in, 1, 3, 3}); }
 
 at::Tensor FrameConv::forward(const at::Tensor& features) const {
-  return features_of(at::conv2d(images_of(features), weight.squeeze(2), bias, 1, 1), features.size(0));
+  return features_of(convolve(images_of(features), weight.squeeze(2), bias), features.size(0));
 }
 
 VolumeConv::VolumeConv(int64_t in, int64_t out, int64_t stride_) : stride(stride_) {
@@ -42,7 +42,14 @@ VolumeConv::VolumeConv(int64_t in, int64_t out, int64_t stride_) : stride(stride
 }
 
 at::Tensor VolumeConv::forward(const at::Tensor& volume) const {
-  return at::conv3d(volume, weight, bias, {1, stride, stride}, 1);
+  return sdk::autocast_convolution(volume, [&](const at::Tensor& x) {
+    return at::conv3d(x, weight, bias, {1, stride, stride}, 1);
+  });
+}
+
+at::Tensor convolve(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias) {
+  return sdk::autocast_convolution(
+      images, [&](const at::Tensor& x) { return at::conv2d(x, weight, bias, 1, weight.size(2) / 2); });
 }
 
 at::Tensor images_of(const at::Tensor& features) { return features.flatten(0, 1).permute({0, 3, 1, 2}); }

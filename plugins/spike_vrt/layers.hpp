@@ -39,7 +39,10 @@ struct LayerNorm : torch::nn::Module {
   at::Tensor weight, bias;
 };
 
-// Stride 1, as large as its input. Images in, images out.
+// Stride 1, an odd kernel, as large as its input. Images in, images out.
+at::Tensor convolve(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias);
+
+// The same as a layer.
 struct Conv2d : torch::nn::Module {
   Conv2d(int64_t in, int64_t out, int64_t kernel);
   at::Tensor forward(const at::Tensor& images) const;

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <cstdint>
 
-#include "cpu_kernel.hpp"
+#include "headroom/sdk/cpu_kernel.hpp"
 
 namespace headroom {
 
 // Within 2 units in the last place; clamped to what has a normal result.
-KERNEL_BODY float vector_exp(float x) {
+HEADROOM_KERNEL_BODY float vector_exp(float x) {
   const float clamped = x < -87.0F ? -87.0F : (x > 88.0F ? 88.0F : x);
   const float scaled = clamped * 1.44269504088896341F;
   const float shifted = scaled + 12582912.0F;  // 1.5 * 2^23: the sum's low bits are the nearest whole number
@@ -26,13 +26,13 @@ KERNEL_BODY float vector_exp(float x) {
   const auto power = static_cast<uint32_t>(std::bit_cast<int32_t>(shifted) - 0x4B400000 + 127) << 23;
   return value * std::bit_cast<float>(power);
 }
-KERNEL_BODY double vector_exp(double x) { return std::exp(x); }
+HEADROOM_KERNEL_BODY double vector_exp(double x) { return std::exp(x); }
 
 template <class T>
-KERNEL_BODY T vector_logistic(T x) {
+HEADROOM_KERNEL_BODY T vector_logistic(T x) {
   return T(1) / (T(1) + vector_exp(-x));
 }
-KERNEL_BODY float vector_tanh(float x) {
+HEADROOM_KERNEL_BODY float vector_tanh(float x) {
   const float far = 1.0F - 2.0F / (vector_exp(2.0F * x) + 1.0F), square = x * x;
   float sum = -5.70498872745e-3F;
   sum = sum * square + 2.06390887954e-2F;
@@ -42,6 +42,6 @@ KERNEL_BODY float vector_tanh(float x) {
   const float near = sum * square * x + x;  // where `far` would cancel
   return square < 0.390625F ? near : far;
 }
-KERNEL_BODY double vector_tanh(double x) { return std::tanh(x); }
+HEADROOM_KERNEL_BODY double vector_tanh(double x) { return std::tanh(x); }
 
 }  // namespace headroom

@@ -8,7 +8,7 @@ namespace headroom {
 namespace {
 
 template <class T>
-KERNEL_BODY bool find_source(const WarpImage<T>& image, int64_t pixel, Corners<T>& corners) {
+HEADROOM_KERNEL_BODY bool find_source(const WarpImage<T>& image, int64_t pixel, Corners<T>& corners) {
   const T* const flow = image.flow + 2 * pixel;
   return find_corners<T>(ImageSize{image.rows, image.columns, image.channels},
                          static_cast<T>(pixel / image.columns) + flow[1],
@@ -17,7 +17,7 @@ KERNEL_BODY bool find_source(const WarpImage<T>& image, int64_t pixel, Corners<T
 
 template <class T>
 struct Warp {
-  static KERNEL_BODY void run(const WarpImage<T>& image, int64_t begin, int64_t end, T* out) {
+  static HEADROOM_KERNEL_BODY void run(const WarpImage<T>& image, int64_t begin, int64_t end, T* out) {
     Corners<T> corners;
     for (int64_t pixel = begin; pixel < end; ++pixel) {
       T* const to = out + pixel * image.channels;
@@ -37,8 +37,8 @@ struct Warp {
 
 template <class T>
 struct WarpBackward {
-  static KERNEL_BODY void run(const WarpImage<T>& image, int64_t first, int64_t last, const T* gradient, T* x,
-                              T* flow) {
+  static HEADROOM_KERNEL_BODY void run(const WarpImage<T>& image, int64_t first, int64_t last, const T* gradient, T* x,
+                                       T* flow) {
     Corners<T> corners;
     for (int64_t pixel = 0; pixel < image.rows * image.columns; ++pixel) {
       T* const to_flow = flow + 2 * pixel;
@@ -65,16 +65,16 @@ struct WarpBackward {
 
 template <class T>
 void backward(const WarpImage<T>& image, int64_t first, int64_t last, const T* above, T* x, T* flow) {
-  run_kernel<WarpBackward<T>, const WarpImage<T>&>(image, first, last, above, x, flow);
+  sdk::run_kernel<WarpBackward<T>, const WarpImage<T>&>(image, first, last, above, x, flow);
 }
 
 }  // namespace
 
 void warp_pixels(const WarpImage<float>& image, int64_t begin, int64_t end, float* out) {
-  run_kernel<Warp<float>, const WarpImage<float>&>(image, begin, end, out);
+  sdk::run_kernel<Warp<float>, const WarpImage<float>&>(image, begin, end, out);
 }
 void warp_pixels(const WarpImage<double>& image, int64_t begin, int64_t end, double* out) {
-  run_kernel<Warp<double>, const WarpImage<double>&>(image, begin, end, out);
+  sdk::run_kernel<Warp<double>, const WarpImage<double>&>(image, begin, end, out);
 }
 void warp_pixels_backward(const WarpImage<float>& image, int64_t first, int64_t last, const float* above, float* x,
                           float* flow) {

@@ -13,10 +13,10 @@ constexpr float kHidden = -1e30F, kApart = -100.0F;
 
 using Lanes = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 
-KERNEL_BODY Lanes& lanes(float* p) { return *reinterpret_cast<Lanes*>(p); }
-KERNEL_BODY const Lanes& lanes(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
+HEADROOM_KERNEL_BODY Lanes& lanes(float* p) { return *reinterpret_cast<Lanes*>(p); }
+HEADROOM_KERNEL_BODY const Lanes& lanes(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
 
-KERNEL_BODY void exp_in_place(Lanes& x) {
+HEADROOM_KERNEL_BODY void exp_in_place(Lanes& x) {
   for (int64_t i = 0; i < kLanes; ++i) x[i] = vector_exp(x[i]);
 }
 
@@ -28,7 +28,7 @@ struct Head {
   float *dk_across, *dv_across, *hidden;  // [width, padded]; [padded]: kHidden behind the last token
   int64_t row;
 
-  KERNEL_BODY Head(const WindowBatch& b, float* scratch) : row(WindowBatch::padded_to_lanes(b.width)) {
+  HEADROOM_KERNEL_BODY Head(const WindowBatch& b, float* scratch) : row(WindowBatch::padded_to_lanes(b.width)) {
     const auto take = [&scratch](int64_t count) __attribute__((always_inline)) {
       float* const part = scratch;
       scratch += count;
@@ -41,7 +41,7 @@ struct Head {
     for (int64_t j = 0; j < b.padded; ++j) hidden[j] = j < b.tokens ? 0.0F : kHidden;
   }
 
-  KERNEL_BODY void load(const WindowBatch& b, int64_t window, int64_t head) {
+  HEADROOM_KERNEL_BODY void load(const WindowBatch& b, int64_t window, int64_t head) {
     const int64_t all = b.heads * b.width;
     for (int64_t j = 0; j < b.padded; ++j) {
       const float* const from = b.qkv + ((window * b.tokens + j) * 3 * b.heads + head) * b.width;
@@ -55,7 +55,7 @@ struct Head {
   }
 };
 
-KERNEL_BODY int64_t query_row(const WindowBatch& b, int64_t window, int64_t head, int64_t token) {
+HEADROOM_KERNEL_BODY int64_t query_row(const WindowBatch& b, int64_t window, int64_t head, int64_t token) {
   return (((b.partners ? window ^ 1 : window) * b.tokens + token) * 3 * b.heads + head) * b.width;
 }
 
@@ -64,7 +64,7 @@ struct Added {
   const float *bias, *labels, *hidden;
   float label;
 
-  KERNEL_BODY Lanes at(int64_t j) const {
+  HEADROOM_KERNEL_BODY Lanes at(int64_t j) const {
     Lanes sum = lanes(hidden + j);
     if (bias != nullptr) sum += lanes(bias + j);
     if (labels != nullptr) sum += lanes(labels + j) == label ? Lanes{} : Lanes{} + kApart;
@@ -72,7 +72,8 @@ struct Added {
   }
 };
 
-KERNEL_BODY Added added_to(const WindowBatch& b, const Head& head, int64_t window, int64_t index, int64_t token) {
+HEADROOM_KERNEL_BODY Added added_to(const WindowBatch& b, const Head& head, int64_t window, int64_t index,
+                                    int64_t token) {
   const float* const labels = b.labels == nullptr ? nullptr : b.labels + window % b.label_windows * b.padded;
   return {b.bias == nullptr ? nullptr : b.bias + (index * b.tokens + token) * b.padded, labels, head.hidden,
           labels == nullptr ? 0.0F : labels[token]};
@@ -83,7 +84,7 @@ struct Queries {
   int64_t token[kRows], count;
   const float* at[kRows];
 
-  KERNEL_BODY Queries(const WindowBatch& b, int64_t window, int64_t head, int64_t first)
+  HEADROOM_KERNEL_BODY Queries(const WindowBatch& b, int64_t window, int64_t head, int64_t first)
       : count(std::min(kRows, b.tokens - first)) {
     for (int64_t r = 0; r < kRows; ++r) {
       token[r] = first + std::min(r, count - 1);
@@ -93,8 +94,8 @@ struct Queries {
 };
 
 // sums[r] = rows[r] . across[:, j ... j + kLanes)
-KERNEL_BODY void dot_rows(const float* const* rows, const float* across, int64_t width, int64_t stride, int64_t j,
-                          Lanes* sums) {
+HEADROOM_KERNEL_BODY void dot_rows(const float* const* rows, const float* across, int64_t width, int64_t stride,
+                                   int64_t j, Lanes* sums) {
   Lanes s0{}, s1{}, s2{}, s3{};
   for (int64_t d = 0; d < width; ++d) {
     const Lanes column = lanes(across + d * stride + j);
@@ -104,8 +105,8 @@ KERNEL_BODY void dot_rows(const float* const* rows, const float* across, int64_t
 }
 
 // to[r][0 ... row) = factor[r] * weights[r] . rows[:]
-KERNEL_BODY void sum_rows(const float* weights, int64_t stride, const float* rows, int64_t row, int64_t count,
-                          const float* factor, float (*to)[kLanes], int64_t block) {
+HEADROOM_KERNEL_BODY void sum_rows(const float* weights, int64_t stride, const float* rows, int64_t row, int64_t count,
+                                   const float* factor, float (*to)[kLanes], int64_t block) {
   Lanes s0{}, s1{}, s2{}, s3{};
   for (int64_t j = 0; j < count; ++j) {
     const Lanes one = lanes(rows + j * row + block);
@@ -116,16 +117,16 @@ KERNEL_BODY void sum_rows(const float* weights, int64_t stride, const float* row
   lanes(to[2]) = s2 * factor[2], lanes(to[3]) = s3 * factor[3];
 }
 
-KERNEL_BODY void store_rows(const Queries& queries, const float (*from)[kLanes], int64_t block, int64_t width,
-                            float* base, const int64_t* offset) {
+HEADROOM_KERNEL_BODY void store_rows(const Queries& queries, const float (*from)[kLanes], int64_t block, int64_t width,
+                                     float* base, const int64_t* offset) {
   for (int64_t r = 0; r < queries.count; ++r) {
     for (int64_t d = block; d < std::min(width, block + kLanes); ++d) base[offset[r] + d] = from[r][d - block];
   }
 }
 
 struct Forward {
-  static KERNEL_BODY void run(const WindowBatch& b, int64_t begin, int64_t end, float* scratch, float* out,
-                              float* norms) {
+  static HEADROOM_KERNEL_BODY void run(const WindowBatch& b, int64_t begin, int64_t end, float* scratch, float* out,
+                                       float* norms) {
     Head head(b, scratch);
     for (int64_t window = begin; window < end; ++window) {
       for (int64_t index = 0; index < b.heads; ++index) {
@@ -135,8 +136,8 @@ struct Forward {
     }
   }
 
-  static KERNEL_BODY void rows(const WindowBatch& b, const Head& head, int64_t window, int64_t index, int64_t first,
-                               float* out, float* norms) {
+  static HEADROOM_KERNEL_BODY void rows(const WindowBatch& b, const Head& head, int64_t window, int64_t index,
+                                        int64_t first, float* out, float* norms) {
     const Queries queries(b, window, index, first);
     const float scale = 1.0F / std::sqrt(static_cast<float>(b.width));
     Lanes sums[kRows], largest[kRows], total[kRows] = {};
@@ -176,8 +177,8 @@ struct Forward {
 };
 
 struct Backward {
-  static KERNEL_BODY void run(const WindowBatch& b, int64_t begin, int64_t end, float* scratch,
-                              const WindowGradients& g) {
+  static HEADROOM_KERNEL_BODY void run(const WindowBatch& b, int64_t begin, int64_t end, float* scratch,
+                                       const WindowGradients& g) {
     Head head(b, scratch);
     for (int64_t window = begin; window < end; ++window) {
       for (int64_t index = 0; index < b.heads; ++index) {
@@ -196,8 +197,8 @@ struct Backward {
     }
   }
 
-  static KERNEL_BODY void rows(const WindowBatch& b, const Head& head, int64_t window, int64_t index, int64_t first,
-                               const WindowGradients& g) {
+  static HEADROOM_KERNEL_BODY void rows(const WindowBatch& b, const Head& head, int64_t window, int64_t index,
+                                        int64_t first, const WindowGradients& g) {
     const Queries queries(b, window, index, first);
     const float scale = 1.0F / std::sqrt(static_cast<float>(b.width));
     const float* above[kRows];
@@ -248,13 +249,13 @@ int64_t WindowBatch::scratch_size() const {
 }
 
 void attend_windows(const WindowBatch& batch, int64_t begin, int64_t end, float* scratch, float* out, float* norms) {
-  run_kernel<Forward, const WindowBatch&>(batch, begin, end, scratch, out, norms);
+  sdk::run_kernel<Forward, const WindowBatch&>(batch, begin, end, scratch, out, norms);
 }
 
 void attend_windows_backward(const WindowBatch& batch, int64_t begin, int64_t end, float* scratch,
                              const WindowGradients& gradients) {
-  run_kernel<Backward, const WindowBatch&, int64_t, int64_t, float*, const WindowGradients&>(batch, begin, end, scratch,
-                                                                                             gradients);
+  sdk::run_kernel<Backward, const WindowBatch&, int64_t, int64_t, float*, const WindowGradients&>(batch, begin, end,
+                                                                                                  scratch, gradients);
 }
 
 }  // namespace headroom

@@ -1,5 +1,7 @@
 #include "encoder.hpp"
 
+#include "headroom/sdk/autocast.hpp"
+
 namespace headroom {
 namespace {
 
@@ -16,7 +18,9 @@ ConvBlockImpl::ConvBlockImpl(const ConvBlockShape& shape) {
 }
 
 at::Tensor ConvBlockImpl::forward(const at::Tensor& x) {
-  const at::Tensor y = torch::relu(conv->forward(x.transpose(1, 2))).transpose(1, 2);
+  const at::Tensor seen =
+      sdk::autocast_convolution(x.transpose(1, 2), [this](const at::Tensor& in) { return conv->forward(in); });
+  const at::Tensor y = torch::relu(seen).transpose(1, 2);
   return norm ? norm->forward(y) : y;
 }
 
@@ -30,7 +34,9 @@ TdsConvBlockImpl::TdsConvBlockImpl(int64_t channels, int64_t feature_width, int6
 at::Tensor TdsConvBlockImpl::forward(const at::Tensor& x) {
   const int64_t batch = x.size(0), time = x.size(1), features = x.size(2), channels = conv2d->options.in_channels();
   const at::Tensor planes = x.transpose(1, 2).reshape({batch, channels, features / channels, time});
-  const at::Tensor y = torch::relu(conv2d->forward(planes)).reshape({batch, features, -1}).transpose(1, 2);
+  const at::Tensor seen =
+      sdk::autocast_convolution(planes, [this](const at::Tensor& in) { return conv2d->forward(in); });
+  const at::Tensor y = torch::relu(seen).reshape({batch, features, -1}).transpose(1, 2);
   return layer_norm->forward(y + x.narrow(1, time - y.size(1), y.size(1)));
 }
 

@@ -36,10 +36,11 @@ class LstmDecoder : public Decoder {
   at::Tensor sequence(const at::Tensor& x) override { return out(whole(x)); }
 
  private:
-  // On the CPU LibTorch has no LSTM of whole sequences in float16.
+  // On the CPU LibTorch trains no LSTM of whole sequences in float16, and in bfloat16 only where oneDNN works in it.
   at::Tensor whole(const at::Tensor& x) {
     sdk::Autocast autocast = sdk::Autocast::now(x.device());
-    if (x.is_cpu() && autocast.dtype == at::kHalf) autocast = sdk::Autocast::off(x.device());
+    if (x.is_cpu() && (autocast.dtype == at::kHalf || !sdk::cpu_convolves_in(autocast.dtype)))
+      autocast = sdk::Autocast::off(x.device());
     const sdk::AutocastScope scope(autocast);
     return std::get<0>(lstm_->forward(x));
   }

@@ -7,6 +7,8 @@
 #include <immintrin.h>
 #endif
 
+#include "headroom/sdk/cpu_kernel.hpp"
+
 namespace headroom {
 
 namespace {
@@ -91,11 +93,6 @@ template <Look look>
   const bool tail_finite = copy_parts(to + bytes - tail, from + bytes - tail, tail, look);
   return head_finite && tail_finite && signs == 0;
 }
-
-bool has_wide_registers() {
-  static const bool found = __builtin_cpu_supports("avx2");
-  return found;
-}
 #endif
 
 }  // namespace
@@ -111,7 +108,7 @@ bool copy_block(std::byte* to, const std::byte* from, uint64_t bytes, Look look,
     return true;
   }
 #if defined(__x86_64__)
-  if (has_wide_registers()) {
+  if (sdk::cpu_isa() >= sdk::CpuIsa::avx2) {
     if (look == Look::float32) return copy_wide<Look::float32>(to, from, bytes, past_caches);
     if (look == Look::float64) return copy_wide<Look::float64>(to, from, bytes, past_caches);
     return copy_wide<Look::none>(to, from, bytes, past_caches);

@@ -24,6 +24,8 @@ std::unique_lock<std::mutex> lock_at_once(std::mutex& mutex) {
     if (mutex.try_lock()) return {mutex, std::adopt_lock};
 #if defined(__x86_64__)
     __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
 #endif
   }
   return std::unique_lock(mutex);

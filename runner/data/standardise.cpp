@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "headroom/sdk/cpu_kernel.hpp"
+
 namespace headroom {
 
 namespace {
@@ -69,8 +71,8 @@ template <class T>
 
 template <class T>
 auto* best_standardise() {
-  if (__builtin_cpu_supports("avx512f")) return &standardise_widest<T>;
-  return __builtin_cpu_supports("avx2") ? &standardise_wide<T> : &standardise_rows<4, T>;
+  if (sdk::cpu_isa() == sdk::CpuIsa::avx512) return &standardise_widest<T>;
+  return sdk::cpu_isa() == sdk::CpuIsa::avx2 ? &standardise_wide<T> : &standardise_rows<4, T>;
 }
 #else
 template <class T>

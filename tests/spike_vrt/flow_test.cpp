@@ -50,24 +50,62 @@ TEST(SpikeVrtWarp, KernelMatchesGridSample) {
   expect_close(warp_features(x.to(at::kFloat), flow.to(at::kFloat)), results[1].back(), "float32");
 }
 
+using Sampling = at::Tensor (*)(const TensorList&);
+
+// The gradients of a ramp's product with operation(inputs), and the result.
+TensorList gradients_of(Sampling operation, const TensorList& inputs, at::ScalarType dtype) {
+  TensorList given;
+  for (const at::Tensor& each : inputs) given.push_back(each.detach().to(dtype).requires_grad_(true));
+  const at::Tensor y = operation(given);
+  TensorList found = torch::autograd::grad({(y * ramp_like(y)).sum()}, given);
+  found.push_back(y);
+  return found;
+}
+
+void expect_float_as_double(Sampling operation, const TensorList& inputs) {
+  const TensorList narrow = gradients_of(operation, inputs, at::kFloat),
+                   wide = gradients_of(operation, inputs, at::kDouble);
+  for (std::size_t i = 0; i < narrow.size(); ++i) expect_close(narrow[i], wide[i], "tensor " + std::to_string(i));
+}
+
+// Whole pixels, and a tenth to nine tenths: far from where a gradient jumps.
+at::Tensor between_pixels(at::IntArrayRef shape, at::Generator& generator) {
+  return at::rand(shape, generator, at::kDouble) * 0.8 + 0.1;
+}
+at::Tensor whole_pixels(at::IntArrayRef shape, at::Generator& generator) {
+  return (at::randn(shape, generator, at::kDouble) * 3).round();
+}
+
+TEST(SpikeVrtWarp, KernelInFloat) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(31);
+  const at::Tensor x = torch::randn({2, 21, 9, 7}, generator, at::kDouble),
+                   flow = whole_pixels({2, 2, 9, 7}, generator) + between_pixels({2, 2, 9, 7}, generator);
+  expect_float_as_double([](const TensorList& in) { return warp_features(in[0], in[1]); }, {x, flow});
+}
+
+// Flows in both precisions; gradients in float64, since in float32 a ReLU that is almost zero may be on either side.
 TEST(SpikeVrtSpyNet, MatchesTheReference) {
   GOLDEN_OR_SKIP(weights, "d_spynet_weights.safetensors");
   GOLDEN_OR_SKIP(golden, "d_spynet.safetensors");
-  SpyNet spynet;
-  load_into(spynet, weights, "");
-  for (const std::string size : {"64x96", "50x70"}) {
-    const at::Tensor reference = leaf(golden.at("ref" + size)), support = golden.at("supp" + size);
+  for (const auto& [dtype, size] :
+       {std::pair{at::kFloat, "64x96"}, {at::kFloat, "50x70"}, {at::kDouble, "50x70"}, {at::kDouble, "64x96"}}) {
+    SpyNet spynet;
+    load_into(spynet, weights, "");
+    spynet.to(dtype);
+    const at::Tensor reference = leaf(golden.at(std::string("ref") + size).to(dtype)),
+                     support = golden.at(std::string("supp") + size).to(dtype);
     const SpyNet::Flow flows =
         spynet.forward(spynet.pyramid(reference), spynet.pyramid(support), reference.size(2), reference.size(3));
-    at::Tensor loss = at::zeros({});
+    at::Tensor loss = at::zeros({}, reference.options().requires_grad(false));
     for (std::size_t level = 0; level < flows.size(); ++level) {
-      expect_close(flows[level], golden.at("flow" + size + "_l" + std::to_string(level)), size);
+      expect_close(flows[level], golden.at(c10::str("flow", size, "_l", level)), size);
       loss = loss + (flows[level] * ramp_like(flows[level])).mean();
     }
-    if (size == "50x70") break;
+    const auto expected = golden.find(std::string("grad_ref") + size);
+    if (dtype != at::kDouble || expected == golden.end()) continue;
     loss.backward();
     const auto parameters = spynet.named_parameters();
-    expect_close(reference.grad(), golden.at("grad_ref64x96"), "grad_ref", kGradient);
+    expect_close(reference.grad(), expected->second, "grad_ref", kGradient);
     expect_close(parameters["basic_module.5.basic_module.8.weight"].grad(), golden.at("grad_w5_8_weight"), "w5",
                  kGradient);
     expect_close(parameters["basic_module.0.basic_module.0.bias"].grad(), golden.at("grad_w0_0_bias"), "w0", kGradient);
@@ -118,6 +156,17 @@ TEST(SpikeVrtDeformConv, KernelsMatchTheGather) {
                                                 weight.to(at::kFloat), bias.to(at::kFloat), 2.5);
     expect_close(single, results[1].back(), "float32");
   }
+}
+
+TEST(SpikeVrtDeformConv, KernelsInFloat) {
+  constexpr int64_t groups = 6, sources = 3;
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(37);
+  const auto drawn = [&](at::IntArrayRef shape) { return torch::randn(shape, generator, at::kDouble); };
+  const at::Tensor beside = between_pixels({2, 18 * groups, 9, 7}, generator) / 2.5,
+                   raw = at::cat({beside.atanh(), drawn({2, 9 * groups, 9, 7})}, 1);
+  expect_float_as_double([](const TensorList& in) { return deform_conv_along(in[0], in[1], in[2], in[3], in[4], 2.5); },
+                         {drawn({2, 12 * sources, 9, 7}), raw, whole_pixels({2, 2 * sources, 9, 7}, generator),
+                          drawn({12, 12, 3, 3}), drawn({12})});
 }
 
 // Offsets from the features themselves; 2, 4 and 6 frames: as many weight parts as neighbours.

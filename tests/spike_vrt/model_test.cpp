@@ -57,15 +57,26 @@ std::unique_ptr<Model> in_double(const std::string& options, const Camera& camer
 }
 
 TEST(SpikeVrt, ABatchInPartsGivesTheSameGradient) {
-  for (const Camera& camera : {Camera{2, 40, 48}, Camera{2, 40, 40, 4}}) {
-    const std::string options =
-        kTiny + "drop_path_rate = 0.5\nfusion = " + (camera.bins > 0 ? "\"cross_attention\"" : "\"none\"");
-    const auto model = in_double(options, camera);
-    const Clips clips = Clips::random(2, camera);
-    const auto whole = gradients(*model, clips, camera, 2);
-    EXPECT_LT(difference(whole, gradients(*model, clips, camera, 1)), 1e-12);
-    EXPECT_GT(whole.size(), 300u);
-  }
+  const auto model = in_double(kColours + "drop_path_rate = 0.5", kCamera);
+  const Clips clips = Clips::random(2, kCamera);
+  const auto whole = gradients(*model, clips, kCamera, 2);
+  EXPECT_LT(difference(whole, gradients(*model, clips, kCamera, 1)), 1e-12);
+  EXPECT_GT(whole.size(), 300u);
+}
+
+// At the coarsest level 25 places a clip are rows of products: with as many as 50 or 100, MKL adds up the last of them
+// in another order. That last bit is as much as the last bit of the clip, and moves the smallest gradients, 1e-10 of
+// the largest, by about 1e-11 of themselves.
+TEST(SpikeVrt, ABatchWithSpikesInPartsGivesTheSameGradient) {
+  const Camera camera{2, 40, 40, 4};
+  const auto model = in_double(kTiny + "drop_path_rate = 0.5\nfusion = \"cross_attention\"", camera);
+  const Clips clips = Clips::random(2, camera);
+  const auto whole = gradients(*model, clips, camera, 2);
+  Clips other = clips;
+  other.blur = clips.blur.to(at::kDouble) * (1.0 + std::numeric_limits<double>::epsilon());
+  const double last_bit = difference(whole, gradients(*model, other, camera, 2));
+  EXPECT_LT(last_bit, 1e-10);
+  EXPECT_LT(difference(whole, gradients(*model, clips, camera, 1)), std::max(1e-12, 4.0 * last_bit));
 }
 
 TEST(SpikeVrt, RecomputationChangesNothing) {
@@ -184,20 +195,15 @@ TEST(SpikeVrt, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(refusal(kColours + "tile = [2, 40]"), HasSubstr("must be less than tile = [2, 40]"));
 }
 
-// Backward of convolutions in float16 takes LibTorch a minute on the CPU; what is our own in it is in narrow_test.cpp.
 TEST(SpikeVrt, WorksInMixedPrecision) {
   for (const Camera& camera : {Camera{2, 40, 48}, Camera{2, 40, 40, 4}}) {
     const auto model = make_network(
         kTiny + "drop_path_rate = 0.5\nfusion = " + (camera.bins > 0 ? "\"cross_attention\"" : "\"none\""), camera);
     const Clips clips = Clips::random(2, camera);
     const auto run = [&](Model& under_test) { return step(under_test, clips, camera); };
-    expect_mixed_precision_to_work(*model, run, {at::kBFloat16});
+    expect_mixed_precision_to_work(*model, run);
     model->recompute(model->recompute_kinds());
-    expect_mixed_precision_to_work(*model, run, {at::kBFloat16});
-    const at::NoGradGuard no_grad;
-    const double exact = run(*model).loss_sum.item<double>();
-    model->autocast(at::kHalf);
-    EXPECT_NEAR(run(*model).loss_sum.item<double>(), exact, 1e-2 * exact);
+    expect_mixed_precision_to_work(*model, run);
   }
 }
 

@@ -1,11 +1,13 @@
 // Every golden case of the reference emg2pose, through the engine of `headroom parity`: predictions, loss, metrics,
 // gradients, and five steps of Adam. Two cases live in tests/golden; the others run where the shared golden folder lies
-// beside the source tree.
+// beside the source tree. Gradients of the reference are held against the plugin in float64, and its float32 against
+// its own float64: a ReLU that is zero but for rounding is on either side in float32, as the processor has it.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <sstream>
 
 #include "../models/golden_files.hpp"
+#include "../models/kinks.hpp"
 #include "plugin_under_test.hpp"
 #include "train/parity.hpp"
 
@@ -44,6 +46,14 @@ class Golden : public testing::TestWithParam<std::string> {
     return result;
   }
 
+  // With gradients. One unit of the largest network was on the other side in the reference's float32: its value is
+  // -4e-9 of the largest of its layer.
+  Tensors in_double_as_the_reference() const {
+    const auto in_double = [this] { return run(/*gradients=*/true, /*fp64=*/true); };
+    if (GetParam() != "full_tracking_vemg2pose_T2790") return in_double();
+    return Kinks::turn("relu", 11, 1394, in_double);  // the last encoder block, sample 0, time 5, feature 114
+  }
+
   double expected(const std::string& key) const { return expected_.at(key).to(at::kDouble).item<double>(); }
 
   std::filesystem::path file_;
@@ -52,36 +62,60 @@ class Golden : public testing::TestWithParam<std::string> {
 
 double mean_loss(const Tensors& result) { return (result.at("loss_sum") / result.at("weight")).item<double>(); }
 
-TEST_P(Golden, ForwardLossMetricsAndGradients) {
-  const Tensors result = run(/*gradients=*/true, /*fp64=*/false);
+TEST_P(Golden, ForwardLossAndMetrics) {
+  const Tensors result = run(/*gradients=*/false, /*fp64=*/false);
   EXPECT_LE(relative_error(result.at("prediction").transpose(1, 2), expected_.at("out/pred")), 1e-5);
   EXPECT_TRUE(result.at("mask").ne(0).equal(expected_.at("out/mask").ne(0)));
   EXPECT_NEAR(mean_loss(result), expected("loss/mae"), 1e-6);
-
-  int gradients = 0;
-  for (const auto& [key, tensor] : expected_) {
-    if (!key.starts_with("grad/")) continue;
-    ++gradients;
-    EXPECT_LE(relative_error(result.at(key), tensor), 1e-4) << key;
-  }
-  EXPECT_GE(gradients, 9);
 
   int metrics = 0;
   for (const auto& [key, tensor] : expected_) {
     if (!key.starts_with("metric/") || key == "metric/fingertip_distance" || key == "metric/landmark_distance")
       continue;
     ++metrics;
-    // Higher differences of small float32 predictions are mostly rounding.
-    const double limit = key == "metric/acc" || key == "metric/jerk" ? 2e-3 : 1e-5;
-    EXPECT_NEAR(result.at(key).item<double>(), expected(key), limit * std::abs(expected(key))) << key;
+    if (key == "metric/acc" || key == "metric/jerk") continue;  // see HigherDifferences
+    EXPECT_NEAR(result.at(key).item<double>(), expected(key), 1e-5 * std::abs(expected(key))) << key;
   }
   EXPECT_EQ(metrics, 12);
 }
 
 TEST_P(Golden, DoublePrecision) {
-  const Tensors result = run(/*gradients=*/false, /*fp64=*/true);
+  const Tensors result = in_double_as_the_reference();
   EXPECT_LE(relative_error(result.at("prediction").transpose(1, 2), expected_.at("out/pred_f64")), 1e-12);
   EXPECT_NEAR(mean_loss(result), expected("loss/mae_f64"), 1e-12);
+  int gradients = 0;
+  for (const auto& [key, tensor] : expected_) {
+    if (!key.starts_with("grad/")) continue;
+    ++gradients;
+    EXPECT_LE(relative_error(result.at(key), tensor), 1e-5) << key;
+  }
+  EXPECT_GE(gradients, 9);
+}
+
+// Of small predictions they are mostly rounding in float32, the reference's too: so those of its float64 predictions.
+TEST_P(Golden, HigherDifferences) {
+  const Tensors result = run(/*gradients=*/false, /*fp64=*/true);
+  const at::Tensor predicted = expected_.at("out/pred_f64"), counts = expected_.at("out/mask").ne(0);
+  for (const auto& [key, order] : {std::pair{"metric/acc", 2}, {"metric/jerk", 3}}) {
+    at::Tensor valid = counts;
+    for (int i = 0; i < order; ++i)
+      valid = valid.narrow(1, 1, valid.size(1) - 1).logical_and(valid.narrow(1, 0, valid.size(1) - 1));
+    const at::Tensor values = predicted.diff(order).abs().masked_select(valid.unsqueeze(1));
+    const double mean = values.mean().item<double>() * 2000.0;  // one factor for every order, as the reference has it
+    EXPECT_NEAR(result.at(key).item<double>(), mean, 1e-9 * mean) << key;
+  }
+}
+
+TEST_P(Golden, GradientsInFloat) {
+  Kinks kinks;
+  const Tensors narrow = kinks.note([this] { return run(/*gradients=*/true, /*fp64=*/false); }),
+                wide = kinks.follow([this] { return run(/*gradients=*/true, /*fp64=*/true); });
+  EXPECT_LE(kinks.crossings(), 8);
+  EXPECT_LE(kinks.farthest(), 1e-6);
+  for (const auto& [key, tensor] : wide) {
+    if (!key.starts_with("grad/")) continue;
+    EXPECT_LE(relative_error(narrow.at(key), tensor), 2e-5) << key;
+  }
 }
 
 class GoldenTraining : public Golden {};

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <ATen/autocast_mode.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 
 namespace headroom::sdk {
 
@@ -44,5 +46,27 @@ class AutocastScope {
   }
   Autocast before_;
 };
+
+// Whether oneDNN, to which LibTorch leaves convolutions and LSTMs on the CPU, works in `dtype` on this processor. What
+// it does not take, LibTorch computes one product at a time, a hundred times slower, or refuses.
+inline bool cpu_convolves_in(at::ScalarType dtype) {
+  const auto ask = [](const char* operation) {
+    const auto found = c10::Dispatcher::singleton().findSchema({operation, ""});
+    return found && found->typed<bool()>().call();
+  };
+  static const bool bfloat16 = ask("mkldnn::_is_mkldnn_bf16_supported");
+  static const bool float16 = ask("mkldnn::_is_mkldnn_fp16_supported");
+  if (dtype == at::kBFloat16) return bfloat16;
+  return dtype == at::kHalf ? float16 : true;
+}
+
+// convolve(x) under autocast as it is; in float32 on a CPU that does not convolve in autocast's type.
+template <class Convolve>
+at::Tensor autocast_convolution(const at::Tensor& x, const Convolve& convolve) {
+  const Autocast now = Autocast::now(x.device());
+  if (!x.is_cpu() || !now.enabled || cpu_convolves_in(now.dtype)) return convolve(x);
+  const AutocastScope exact(Autocast::off(x.device()));
+  return convolve(x.to(at::kFloat));
+}
 
 }  // namespace headroom::sdk

@@ -1,0 +1,81 @@
+// Kernels for the processor at hand: a body is compiled for each instruction set and one of them is chosen when it
+// runs. Needs no LibTorch.
+//
+//   struct Work { static HEADROOM_KERNEL_BODY void run(Arguments...) { ... } };   // what it calls is
+//   HEADROOM_KERNEL_BODY too sdk::run_kernel<Work>(arguments...);
+//
+// On x86-64 these are AVX-512 (F, BW, DQ, VL), AVX2 with FMA, and what the whole tree is compiled for; elsewhere the
+// last alone. Sets differ in rounding, where a compiler contracts a product and a sum: results are equal up to
+// rounding.
+#pragma once
+
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#define HEADROOM_KERNEL_BODY inline __attribute__((always_inline))
+
+namespace headroom::sdk {
+
+enum class CpuIsa { baseline, avx2, avx512 };  // each has what those before it have
+
+// Takes a lesser set than the processor has: "baseline", "avx2" or "avx512". LibTorch's own switches are
+// ATEN_CPU_CAPABILITY and ONEDNN_MAX_CPU_ISA.
+inline constexpr const char* max_cpu_isa_variable = "HEADROOM_MAX_CPU_ISA";
+
+inline constexpr std::array<std::pair<std::string_view, CpuIsa>, 3> cpu_isa_names = {
+    {{"baseline", CpuIsa::baseline}, {"avx2", CpuIsa::avx2}, {"avx512", CpuIsa::avx512}}};
+
+inline std::optional<CpuIsa> cpu_isa_named(std::string_view name) {
+  for (const auto& [known, isa] : cpu_isa_names)
+    if (known == name) return isa;
+  return std::nullopt;
+}
+
+// Of this processor and its operating system. [any]
+inline CpuIsa best_cpu_isa() {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return CpuIsa::baseline;
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return avx512 ? CpuIsa::avx512 : CpuIsa::avx2;
+#else
+  return CpuIsa::baseline;
+#endif
+}
+
+// What kernels run with in this process: the best there is, or less where the variable says so. A name that is not
+// known changes nothing; the host refuses it when it starts. [any]
+inline CpuIsa cpu_isa() {
+  static const CpuIsa chosen = [] {
+    const CpuIsa best = best_cpu_isa();
+    const char* told = std::getenv(max_cpu_isa_variable);
+    const std::optional<CpuIsa> most = told == nullptr ? std::nullopt : cpu_isa_named(told);
+    return most && *most < best ? *most : best;
+  }();
+  return chosen;
+}
+
+#if defined(__x86_64__)
+template <class Work, class... Arguments>
+__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))) void run_on_avx512(Arguments... arguments) {
+  Work::run(arguments...);
+}
+template <class Work, class... Arguments>
+__attribute__((target("avx2,fma"))) void run_on_avx2(Arguments... arguments) {
+  Work::run(arguments...);
+}
+#endif
+
+template <class Work, class... Arguments>
+void run_kernel(Arguments... arguments) {
+#if defined(__x86_64__)
+  if (cpu_isa() == CpuIsa::avx512) return run_on_avx512<Work, Arguments...>(arguments...);
+  if (cpu_isa() == CpuIsa::avx2) return run_on_avx2<Work, Arguments...>(arguments...);
+#endif
+  Work::run(arguments...);
+}
+
+}  // namespace headroom::sdk
