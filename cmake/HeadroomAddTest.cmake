@@ -59,3 +59,26 @@ function(headroom_add_test)
       PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout} ENVIRONMENT "${environment}")
   endif()
 endfunction()
+
+# headroom_test_on_lesser_cpus(<name> [GTEST_FILTER <filter>])
+#
+# The executable of headroom_add_test(NAME <name>) again, whole or those cases, with the instruction sets of lesser processors: AVX2 under the
+# label avx2, the least that LibTorch runs on under the label baseline. `./headroom test --cpu avx2` picks one, `--all` both.
+function(headroom_test_on_lesser_cpus name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GTEST_FILTER" "")
+  if(NOT TARGET ${name})
+    return()
+  endif()
+  set(command ${name})
+  if(arg_GTEST_FILTER)
+    list(APPEND command "--gtest_filter=${arg_GTEST_FILTER}")
+  endif()
+  set(avx2 ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2)
+  set(baseline ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41)
+  foreach(cpu IN ITEMS avx2 baseline)
+    add_test(NAME ${name}.${cpu} COMMAND ${command})
+    set_tests_properties(
+      ${name}.${cpu} PROPERTIES LABELS ${cpu} TIMEOUT 1800 ENVIRONMENT
+                                "OMP_WAIT_POLICY=PASSIVE;HEADROOM_MAX_CPU_ISA=${cpu};${${cpu}}")
+  endforeach()
+endfunction()

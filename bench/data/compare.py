@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import cases
+import process_tree
 import report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -100,6 +101,7 @@ def main():
     if words.json:
         with open(words.json, "w") as file:
             json.dump(results, file, indent=1)
+    print(f"on {process_tree.processor()}")
     for case in chosen:
         report.print_case(case, results[case["name"]])
     report.print_summary(chosen, results)

@@ -1,7 +1,20 @@
-"""What a process and its children have used, from /proc."""
+"""What a process and its children have used, and on which processor, from /proc."""
 import os
+import platform
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def processor():
+    """Its name, its instructions, how many of it this process may run on, and what holds libraries back from using it."""
+    with open("/proc/cpuinfo") as file:
+        lines = [line.partition(":") for line in file]
+    fields = {key.strip(): value.strip() for key, _, value in reversed(lines)}
+    flags = fields.get("flags", "").split()
+    widest = [name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("sse4_2", "SSE4.2")) if flag in flags]
+    limits = [f"{name}={os.environ[name]}" for name in ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "HEADROOM_MAX_CPU_ISA")
+              if name in os.environ]
+    return ", ".join([fields.get("model name", platform.machine()), *widest[:1], f"{len(os.sched_getaffinity(0))} processors", *limits])
 
 
 def members(root):

@@ -5,9 +5,13 @@ import json
 import os
 import shutil
 import struct
+import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "bench", "data"))
+import process_tree  # noqa: E402
+
 MIB = 1 << 20
 
 EXPERIMENT = """extends = "{root}/experiments/emg/quick_demo.toml"
@@ -109,6 +113,7 @@ def mib(size):
 
 
 def print_table(heading, rows):
+    print(f"on {process_tree.processor()}")
     widths = [max(len(str(row[i])) for row in [heading, *rows]) for i in range(len(heading))]
     for row in [heading, ["-" * w for w in widths], *rows]:
         print("  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(), flush=True)

@@ -1,6 +1,6 @@
 """The kernel's judge: one experiment in cgroups that hold less and less of what it needs; who is killed, who finishes.
 
-    python3 -m venv .venv && .venv/bin/pip install torch==2.13.0 numpy h5py
+    .venv/bin/pip install torch numpy h5py
     sudo python3 bench/memory/kernel_judge.py --python .venv/bin/python [--build build/release]
 
 Needs root (it makes memory cgroups, v1 or v2, and removes them) and the built headroom_app. The experiment is the quick

@@ -62,7 +62,7 @@ def main():
 
         def module(precision):
             run = peer([*words, "--precision", precision], folder)
-            return {**run, "seconds": run["step_seconds"]}
+            return run if "cannot" in run else {**run, "seconds": run["step_seconds"]}
 
         results = take_turns({"headroom": headroom, "headroom bf16": lambda: headroom(**{"train.precision": "bf16"}),
                               "nn.Module": lambda: module("fp32"), "nn.Module bf16": lambda: module("bf16")}, args.rounds)
@@ -70,6 +70,8 @@ def main():
     print_table(results)
     print_ratios(results)
     for name in ("headroom", "nn.Module"):
+        if name + " bf16" not in results:
+            continue
         seconds, peak = (ratio(results, key, name + " bf16", name) for key in ("seconds", "peak_bytes"))
         print(f"{name}: bf16 takes {seconds:.2f} of a step and {peak:.2f} of the peak of float32")
 

@@ -34,7 +34,8 @@ def process(words, folder, environment=None, heard=lambda pid, line: None):
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode != 0:
-            raise SystemExit(f"{' '.join(words)} ended with {child.returncode}:\n{''.join(log[-30:])}")
+            hint = "\n.venv/bin/pip install torch numpy h5py brings it: bench/README.md" if "ModuleNotFoundError" in "".join(log) else ""
+            raise SystemExit(f"{' '.join(words)} ended with {child.returncode}:\n{''.join(log[-30:])}{hint}")
         out.seek(0)
         return out.read(), usage.ru_maxrss * 1024
 
@@ -86,17 +87,25 @@ class Headroom:
 
 
 def peer(words, folder, environment=None):
+    """What it printed; {"cannot": why} where its PyTorch cannot run at all what it was asked to."""
     return json.loads(process(words, folder, environment)[0])
 
 
 def take_turns(contenders, rounds):
-    """{name: its runs}; each round has every contender once, in an order that rotates."""
+    """{name: its runs}; each round has every contender once, in an order that rotates. One that cannot run is left out."""
     results, order = {name: [] for name in contenders}, list(contenders.items())
     for number in range(rounds):
         first = number % len(order)
         for name, run in order[first:] + order[:first]:
+            if name not in results:
+                continue
             print(f"round {number + 1} of {rounds}: {name}", file=sys.stderr, flush=True)
-            results[name].append(run())
+            result = run()
+            if "cannot" in result:
+                print(f"{name} is left out: {result['cannot']}")
+                del results[name]
+            else:
+                results[name].append(result)
     return results
 
 
@@ -106,6 +115,7 @@ def of_rounds(runs, key):
 
 
 def print_table(results):
+    print(f"on {process_tree.processor()}")
     for name, runs in results.items():
         cells = []
         for key, unit, digits, scale in (("seconds", "s", 3, 1), ("cpu_seconds", "CPU s", 3, 1), ("peak_bytes", "MiB", 0, MIB)):

@@ -241,7 +241,10 @@ def main():
         try:
             mae = train(options, batch_size, dtype, done)
             break
-        except (RuntimeError, MemoryError):
+        except (RuntimeError, MemoryError) as problem:
+            if options.precision == "bf16" and "LSTM forward propagation primitive" in str(problem):
+                print(json.dumps({"cannot": "its PyTorch has no LSTM in bfloat16 for this processor"}))
+                return
             if not options.halve or batch_size == 1:
                 raise
         gc.collect()

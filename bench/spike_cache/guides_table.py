@@ -17,6 +17,7 @@ import tempfile
 
 import hit_rates
 import sides
+import process_tree
 from memory_curve import MIB, svg
 
 SEQUENCES, FRAMES = 3, 4
@@ -79,6 +80,7 @@ def main():
             for title, limit in limits.items():
                 print(f"round {number + 1} of {words.rounds}: {title}", file=sys.stderr, flush=True)
                 rounds[title].append(round_of(words, folder, limit, number))
+        print(f"on {process_tree.processor()}")
         print(f"{ITEMS} items of {height} x {width}, {item_bytes / MIB:.1f} MiB each; {words.rounds} rounds of {words.epochs} epochs; "
               "memory above what the process held before its dataset, in the second half of a run: largest, and largest less smallest")
         for title in limits:

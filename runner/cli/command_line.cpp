@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -11,6 +12,8 @@
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+
+#include "headroom/sdk/cpu_kernel.hpp"
 
 namespace headroom {
 
@@ -27,6 +30,14 @@ void require_output_written() {
 int report_bug(const std::exception& problem) {
   std::fprintf(stderr, "[bug] %s: please report this with the command that led to it\n", problem.what());
   return static_cast<int>(Exit::bug);
+}
+
+void require_known_cpu_isa() {
+  const char* told = std::getenv(sdk::max_cpu_isa_variable);
+  if (told == nullptr || sdk::cpu_isa_named(told)) return;
+  throw Error(Exit::bad_input, "cli",
+              std::string("the environment variable ") + sdk::max_cpu_isa_variable + " is \"" + told +
+                  "\"; it must be \"baseline\", \"avx2\" or \"avx512\"");
 }
 
 }  // namespace
@@ -154,6 +165,7 @@ int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that leaves does not end a run
   std::signal(SIGXFSZ, SIG_IGN);  // a file that reaches `ulimit -f` is a write that fails, with a sentence
   try {
+    require_known_cpu_isa();
     app.parse(argc, argv);
     if (line.exit_code == 0) require_output_written();
     return line.exit_code;

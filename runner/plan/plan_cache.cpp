@@ -9,6 +9,7 @@
 
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
+#include "train/processor.hpp"
 
 namespace headroom {
 
@@ -51,6 +52,7 @@ std::string plan_key(const Setup& setup, const std::vector<std::string>& recompu
       {"headroom", file_id("/proc/self/exe")},
       {"libtorch", TORCH_VERSION},
       {"machine", machine()},
+      {"processor", processor_text()},
       {"model", file_id(setup.model_library->path())},
       {"model_options", text_of(setup.model_table, setup.model_options)},
       {"source", file_id(setup.source_library->path())},

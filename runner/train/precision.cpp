@@ -1,5 +1,7 @@
 #include "train/precision.hpp"
 
+#include "headroom/sdk/autocast.hpp"
+
 namespace headroom {
 
 namespace {
@@ -8,7 +10,7 @@ bool computes_bf16() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx512bf16");
 #else
-  return true;
+  return sdk::cpu_convolves_in(at::kBFloat16);
 #endif
 }
 
@@ -32,8 +34,9 @@ std::string slow_precision(const std::string& precision, at::Device device) {
            "takes as little memory";
   }
   if (precision != "bf16" || computes_bf16()) return "";
-  return "train.precision = \"bf16\": this processor has no instructions for it, so it takes less memory and more time "
-         "than \"fp32\"";
+  return "train.precision = \"bf16\": this processor has no instructions for it, so steps take several times as long "
+         "as "
+         "in \"fp32\"";
 }
 
 }  // namespace headroom

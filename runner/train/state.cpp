@@ -7,6 +7,7 @@
 #include <map>
 
 #include "headroom/sdk/shape_text.hpp"
+#include "train/processor.hpp"
 
 namespace headroom {
 
@@ -71,9 +72,13 @@ nlohmann::json micro_batch_of(const Setup& setup) {
 }
 
 nlohmann::json surroundings(const Setup& setup) {
-  return {{"threads", setup.threads},     {"micro_batch", micro_batch_of(setup)},
-          {"libtorch", TORCH_VERSION},    {"content_id", setup.content_id},
-          {"device", setup.device.str()}, {"precision", setup.experiment->train.precision},
+  return {{"threads", setup.threads},
+          {"processor", processor_text()},
+          {"micro_batch", micro_batch_of(setup)},
+          {"libtorch", TORCH_VERSION},
+          {"content_id", setup.content_id},
+          {"device", setup.device.str()},
+          {"precision", setup.experiment->train.precision},
           {"identity", setup.identity()}};
 }
 

@@ -15,6 +15,7 @@
 #include "train/loop.hpp"
 #include "train/page_lock.hpp"
 #include "train/precision.hpp"
+#include "train/processor.hpp"
 #include "train/rescue_record.hpp"
 #include "train/signals.hpp"
 #include "train/threads.hpp"
@@ -73,6 +74,7 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
                            {"test", setup.splits.test.length()}}},
                          {"device", setup.device.str()},
                          {"threads", setup.threads},
+                         {"processor", processor_text()},
                          {"precision", setup.experiment->train.precision},
                          {"headroom", HEADROOM_VERSION},
                          {"libtorch", TORCH_VERSION}};

@@ -78,6 +78,12 @@ TEST_F(Refusals, ResultsThatFindNoRoom) {
             0);
 }
 
+TEST_F(Refusals, AnInstructionSetThatIsNoneOfThem) {
+  expect(headroom_program({"limits"}, here({"HEADROOM_MAX_CPU_ISA=AVX2"})), 2,
+         "[cli] the environment variable HEADROOM_MAX_CPU_ISA is \"AVX2\"; it must be \"baseline\", \"avx2\" or "
+         "\"avx512\"");
+}
+
 TEST_F(Refusals, PluginsThatAreNotThere) {
   expect(run({"model.plugin=nonsense"}), 3, "nonsense");
   expect(run({"data.source=./nonsense.so"}), 3, "nonsense.so");

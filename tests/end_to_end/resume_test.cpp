@@ -62,11 +62,11 @@ class Resume : public TrialRun {
   }
   void let_go() { fs::remove(folder_ / "waiting"); }
 
-  Finished resume(const std::vector<std::string>& set = {}) {
+  Finished resume(const std::vector<std::string>& set = {}, const std::vector<std::string>& environment = {}) {
     std::vector<std::string> words = {"run", "--resume", run_folder().string(), "--plugin-dir",
                                       HEADROOM_TEST_PLUGIN_DIR};
     for (const std::string& word : set) words.insert(words.end(), {"--set", word});
-    return headroom(words);
+    return headroom_program(words, here(environment));
   }
 
   void expect_as_undisturbed() {
@@ -207,6 +207,18 @@ TEST_F(Resume, WithOtherReadersIsBitEqualToo) {
   EXPECT_EQ(program->wait().exit_code, 75);
   EXPECT_EQ(resume({"data.num_workers=0"}).exit_code, 0);
   expect_as_undisturbed();
+}
+
+TEST_F(Resume, OnAnotherProcessorSaysSo) {
+  const auto program = start_paused("train:22");
+  program->signal(SIGTERM);
+  let_go();
+  EXPECT_EQ(program->wait().exit_code, 75);
+  const Finished resumed = resume({}, {"HEADROOM_MAX_CPU_ISA=baseline"});
+  EXPECT_EQ(resumed.exit_code, 0);
+  EXPECT_EQ(resumed.err.find("bit-equal"), std::string::npos);
+  EXPECT_NE(resumed.err.find("equal up to rounding only: processor was \""), std::string::npos) << resumed.err;
+  EXPECT_NE(resumed.err.find(", HEADROOM_MAX_CPU_ISA=baseline\""), std::string::npos) << resumed.err;
 }
 
 TEST_F(Resume, WithAnotherSplitSaysWhatDiffers) {
