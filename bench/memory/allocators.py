@@ -14,7 +14,11 @@ import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "data"))
+import process_tree  # noqa: E402
 
 root = pathlib.Path(__file__).resolve().parents[2]
 tuned = "oversize_threshold:1,background_thread:true,metadata_thp:auto,dirty_decay_ms:9000000000,muzzy_decay_ms:9000000000"
@@ -89,7 +93,7 @@ def main():
             for _ in range(words.rounds):
                 for way, (build, environment) in ways.items():
                     seen[way].append(run(build, environment, experiment, words.steps, data))
-            print(f"\n{name}: {words.rounds} rounds of {words.steps} steps")
+            print(f"\n{name}: {words.rounds} rounds of {words.steps} steps, on {process_tree.processor()}")
             print(f"{'':<31} {'CPU ms a step':>24} {'ratio':>20} {'page faults a step':>26} {'peak MiB':>24}")
             base = [r["median_cpu_ms"] for r in seen["Headroom's arena"]]
             for way, runs in seen.items():

@@ -14,6 +14,9 @@ import sys
 import tempfile
 import tomllib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "data"))
+import process_tree  # noqa: E402
+
 root = pathlib.Path(__file__).resolve().parents[2]
 looks_per_second = 4
 events_per_batch, events_per_step = 3, 4  # at most; see the calls of note() in runner/train/loop.cpp
@@ -42,6 +45,7 @@ def main():
              step["median_tensor_allocations"]),
             ("monitor, per look (black box record included)", each["look_ns"], looks_per_second * seconds),
             ("black box, per event", each["event_ns"], events_per_batch * batches + events_per_step)]
+    print(f"on {process_tree.processor()}")
     print(f"step: {step['median_ms']:.2f} ms (median of {step['windows']}), "
           f"{step['median_tensor_allocations']} tensor allocations, {step['median_minor_faults']} page faults")
     print(f"an allocation and its release in the arena: {each['allocation_ns']:.0f} ns")

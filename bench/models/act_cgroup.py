@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from act_policy import EXPERIMENT, MAKE_DATA
-from training_steps import MIB, ROOT
+from training_steps import MIB, ROOT, process_tree
 
 sys.path.insert(0, os.path.join(ROOT, "bench", "memory"))
 from cgroup import Unavailable, run_in_cgroup  # noqa: E402
@@ -59,6 +59,7 @@ def main():
             sys.exit(1)
         difference = largest_difference(last_weights(out), last_weights(whole_out))
         retries = summary["memory"]["retries"]["train"]
+        print(f"on {process_tree.processor()}")
         print(f"after {args.steps} steps their weights differ by {difference} of the largest; in the cgroup micro-batches of "
               f"{retries['micro_batch']}, {retries['halved']} times halved")
 

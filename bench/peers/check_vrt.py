@@ -17,6 +17,7 @@ import vrt
 import vrt_tuned
 
 OUTPUTS, GRADIENTS = 5e-5, 5e-4  # limits, as the golden files' README suggests
+PLACES = 2e-3  # of gradients through places in images, which jump where rounding takes a place over a whole pixel
 DERIVED = ("relative_position_index", "position_bias", "spynet.mean", "spynet.std")
 
 
@@ -56,7 +57,8 @@ class Check:
         self.close(f"{way}: loss", loss.detach(), golden["loss"], OUTPUTS)
         for name, parameter in model.named_parameters():
             if "grad." + name in golden:
-                self.close(f"{way}: gradient of {name}", parameter.grad, golden["grad." + name], GRADIENTS)
+                limit = PLACES if "spynet" in name or "conv_offset" in name else GRADIENTS
+                self.close(f"{way}: gradient of {name}", parameter.grad, golden["grad." + name], limit)
 
     def write_float64(self, path):
         golden = self.load("a_vrt_tiny")

@@ -39,8 +39,8 @@ class LstmDecoder : public Decoder {
   // On the CPU LibTorch trains no LSTM of whole sequences in float16, and in bfloat16 only where oneDNN works in it.
   at::Tensor whole(const at::Tensor& x) {
     sdk::Autocast autocast = sdk::Autocast::now(x.device());
-    if (x.is_cpu() && (autocast.dtype == at::kHalf || !sdk::cpu_convolves_in(autocast.dtype)))
-      autocast = sdk::Autocast::off(x.device());
+    const bool exists = autocast.dtype == at::kBFloat16 && sdk::onednn_works_in(at::kBFloat16);
+    if (x.is_cpu() && autocast.enabled && !exists) autocast = sdk::Autocast::off(x.device());
     const sdk::AutocastScope scope(autocast);
     return std::get<0>(lstm_->forward(x));
   }

@@ -34,7 +34,7 @@ int report_bug(const std::exception& problem) {
 
 void require_known_cpu_isa() {
   const char* told = std::getenv(sdk::max_cpu_isa_variable);
-  if (told == nullptr || sdk::cpu_isa_named(told)) return;
+  if (told == nullptr || *told == '\0' || sdk::cpu_isa_named(told)) return;
   throw Error(Exit::bad_input, "cli",
               std::string("the environment variable ") + sdk::max_cpu_isa_variable + " is \"" + told +
                   "\"; it must be \"baseline\", \"avx2\" or \"avx512\"");

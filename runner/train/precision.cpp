@@ -10,7 +10,7 @@ bool computes_bf16() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx512bf16");
 #else
-  return sdk::cpu_convolves_in(at::kBFloat16);
+  return sdk::onednn_works_in(at::kBFloat16);
 #endif
 }
 
@@ -29,14 +29,11 @@ bool scales_loss(const std::string& precision) { return autocast_dtype(precision
 std::string slow_precision(const std::string& precision, at::Device device) {
   if (!device.is_cpu()) return "";
   if (precision == "fp16") {
-    return "train.precision = \"fp16\" is for GPUs: on a CPU LibTorch is many times slower in it than in \"bf16\", "
-           "which "
-           "takes as little memory";
+    return "train.precision = \"fp16\" is for GPUs: on a CPU LibTorch is many times slower in it than in \"fp32\"";
   }
   if (precision != "bf16" || computes_bf16()) return "";
-  return "train.precision = \"bf16\": this processor has no instructions for it, so steps take several times as long "
-         "as "
-         "in \"fp32\"";
+  return "train.precision = \"bf16\": this processor has no instructions for it, and LibTorch may be several times "
+         "slower in it than in \"fp32\"";
 }
 
 }  // namespace headroom

@@ -26,7 +26,9 @@ std::string model_name(const std::string& root) {
 
 std::string processor_text(const std::string& root) {
   std::string text = model_name(root) + ", " + at::get_cpu_capability();
-  for (const char* variable : {"ONEDNN_MAX_CPU_ISA", sdk::max_cpu_isa_variable}) {
+  for (const auto& [name, isa] : sdk::cpu_isa_names)
+    if (isa == sdk::cpu_isa() && isa < sdk::best_cpu_isa()) text += ", kernels " + std::string(name);
+  for (const char* variable : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
     const char* value = std::getenv(variable);
     if (value != nullptr && *value != '\0') text += std::string(", ") + variable + "=" + value;
   }

@@ -6,8 +6,8 @@
 
 namespace headroom {
 
-// "AMD EPYC 7763, AVX2": the processor, the instruction set that LibTorch computes with, and the variables that hold
-// others back, as far as they are set. `root` replaces "/" in tests.
+// "AMD EPYC 7763 64-Core Processor, AVX2": the processor and the instruction set that LibTorch computes with; then,
+// where they are held back, that of our kernels and oneDNN's. `root` replaces "/" in tests.
 std::string processor_text(const std::string& root = "/");
 
 }  // namespace headroom

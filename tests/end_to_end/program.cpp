@@ -41,7 +41,9 @@ std::vector<std::string> environment_of(const StartPlace& place) {
   environment.push_back(std::string("XDG_CACHE_HOME=") + HEADROOM_BUILD_DIR + "/tests/cache");
   environment.push_back(std::string("HEADROOM_RESERVATIONS=") + HEADROOM_BUILD_DIR + "/tests/reservations");
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!std::string(*entry).starts_with("HEADROOM_")) environment.emplace_back(*entry);
+    const std::string variable = *entry;
+    if (!variable.starts_with("HEADROOM_") || variable.starts_with("HEADROOM_MAX_CPU_ISA="))
+      environment.push_back(variable);
   }
   return environment;
 }

@@ -9,41 +9,50 @@
 #pragma once
 
 #include <ATen/record_function.h>
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <torch/torch.h>
+#include <utility>
 #include <vector>
 
 namespace headroom {
 
-// Sees the inputs of relu, leaky_relu, floor and ceil, whoever calls them on this thread. Not those of grid_sampler and
-// of kernels of our own: they go between pixels without a jump, but have a kink at every whole one.
+// Sees the inputs of relu, leaky_relu, floor and ceil, whoever calls them on this thread. Not those of abs in a loss,
+// of grid_sampler and of kernels of our own: they go between pixels without a jump, but have a kink at every whole one.
 class Kinks {
  public:
   // run(), whose sides are kept.
   template <class Run>
   auto note(Run run) {
     calls_.clear();
+    farthest_ = 0.0;
     const Watch watch([this](const std::string& operation, const at::Tensor& input) {
       calls_.push_back({operation, input.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true)});
     });
-    return run();
+    auto result = run();
+    EXPECT_FALSE(calls_.empty()) << "no operation was seen";
+    return result;
   }
 
   // run(), of which one value is put just beyond its kink: the `element` of the `call`-th of an operation, from 0.
   // Rounding must be able to take it there.
   template <class Run>
   static auto turn(const std::string& operation, int64_t call, int64_t element, Run run) {
+    bool turned = false;
     const Watch watch([&](const std::string& seen, const at::Tensor& input) {
       if (seen != operation || call-- != 0) return;
       at::Tensor value = input.view({-1})[element];
       const at::Tensor kink = jumps(operation) ? value.round() : at::zeros_like(value);
       EXPECT_LE(((value - kink).abs() / input.abs().max()).item<double>(), 1e-6) << operation << ' ' << element;
       value.copy_(kink - 1e-3 * (value - kink));
+      turned = true;
     });
     auto result = run();
-    EXPECT_LT(call, 0) << "there are not so many calls of " << operation;
+    EXPECT_TRUE(turned) << "there are not so many calls of " << operation;
     return result;
   }
 
@@ -64,8 +73,7 @@ class Kinks {
     return result;
   }
 
-  // Of all that follow() moved: how many, and the longest way, in its call's largest value.
-  int64_t crossings() const { return crossings_; }
+  // The longest way that follow() moved a value, in its call's largest one; 0: it moved none.
   double farthest() const { return farthest_; }
 
  private:
@@ -83,9 +91,7 @@ class Kinks {
 
   void move_over(at::Tensor input, const Call& noted) {
     const at::Tensor crossed = sides(input, noted.operation).ne(sides(noted.input, noted.operation));
-    const int64_t count = crossed.sum().item<int64_t>();
-    if (count == 0) return;
-    crossings_ += count;
+    if (!crossed.any().item<bool>()) return;
     const at::Tensor ways = (input - noted.input).abs().masked_select(crossed);
     farthest_ = std::max(farthest_, (ways.max() / noted.input.abs().max()).item<double>());
     input.copy_(at::where(crossed, noted.input, input));
@@ -114,12 +120,12 @@ class Kinks {
       if (operation.starts_with("aten::")) operation.erase(0, 6);
       if (operation.ends_with('_')) operation.pop_back();
       if (now_ == nullptr || (operation != "relu" && operation != "leaky_relu" && !jumps(operation))) return nullptr;
-      Watch* const watch = std::exchange(now_, nullptr);
-      {
-        const at::NoGradGuard no_grad;
-        watch->see_(operation, function.inputs()[0].toTensor().detach());
-      }
-      now_ = watch;
+      struct Pause {
+        Watch* watch = std::exchange(now_, nullptr);
+        ~Pause() { now_ = watch; }
+      } const pause;
+      const at::NoGradGuard no_grad;
+      pause.watch->see_(operation, function.inputs()[0].toTensor().detach());
       return nullptr;
     }
 
@@ -129,7 +135,6 @@ class Kinks {
   };
 
   std::vector<Call> calls_;
-  int64_t crossings_ = 0;
   double farthest_ = 0.0;
 };
 

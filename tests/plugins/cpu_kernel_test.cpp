@@ -1,5 +1,7 @@
 #include "headroom/sdk/cpu_kernel.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <string>

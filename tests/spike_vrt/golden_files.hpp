@@ -19,7 +19,10 @@ inline void expect_close(const at::Tensor& actual, const at::Tensor& expected, c
 }
 
 // A parameter whose gradient goes through places in images: it jumps where a place passes a whole pixel, and of a
-// clip's many places rounding in float32 takes some over.
+// clip's many places rounding in float32 takes some over. The reference's own float32 is 7.3e-4 from float64 there;
+// against float64 itself such gradients are held to 1e-9, and the kernels that make them to 1e-5 in float32 between the
+// pixels.
+constexpr double kPlaces = 2e-3;
 inline bool feeds_places(const std::string& parameter) {
   return parameter.find("spynet") != std::string::npos || parameter.find("conv_offset") != std::string::npos;
 }

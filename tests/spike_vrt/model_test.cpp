@@ -1,7 +1,9 @@
 // What golden files cannot show: the split of a batch, stochastic depth, groups, metrics, recomputation, and the
 // sentences for what does not fit.
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 
 #include "../models/mixed_precision.hpp"
 #include "error.hpp"

@@ -284,6 +284,11 @@ test_fast_tests_unless_all() {
   run -- test --all --preset asan
   expect_called 'ctest --preset asan'
   expect_no_call 'ctest --preset asan -L'
+  run -- test --cpu avx2
+  expect_called 'ctest --preset release -L ^avx2$'
+  run -- test --cpu sse
+  expect_code 2
+  expect_said 'not understood: --cpu sse; one of avx2, baseline'
 }
 
 test_unknown_preset() {

@@ -47,9 +47,9 @@ class AutocastScope {
   Autocast before_;
 };
 
-// Whether oneDNN, to which LibTorch leaves convolutions and LSTMs on the CPU, works in `dtype` on this processor. What
-// it does not take, LibTorch computes one product at a time, a hundred times slower, or refuses.
-inline bool cpu_convolves_in(at::ScalarType dtype) {
+// Whether oneDNN, to which LibTorch leaves convolutions on the CPU, works in `dtype` on this processor. Those it does
+// not take, LibTorch computes one product at a time, a hundred times slower.
+inline bool onednn_works_in(at::ScalarType dtype) {
   const auto ask = [](const char* operation) {
     const auto found = c10::Dispatcher::singleton().findSchema({operation, ""});
     return found && found->typed<bool()>().call();
@@ -64,7 +64,7 @@ inline bool cpu_convolves_in(at::ScalarType dtype) {
 template <class Convolve>
 at::Tensor autocast_convolution(const at::Tensor& x, const Convolve& convolve) {
   const Autocast now = Autocast::now(x.device());
-  if (!x.is_cpu() || !now.enabled || cpu_convolves_in(now.dtype)) return convolve(x);
+  if (!x.is_cpu() || !now.enabled || onednn_works_in(now.dtype)) return convolve(x);
   const AutocastScope exact(Autocast::off(x.device()));
   return convolve(x.to(at::kFloat));
 }

@@ -1,8 +1,10 @@
 // Kernels for the processor at hand: a body is compiled for each instruction set and one of them is chosen when it
 // runs. Needs no LibTorch.
 //
-//   struct Work { static HEADROOM_KERNEL_BODY void run(Arguments...) { ... } };   // what it calls is
-//   HEADROOM_KERNEL_BODY too sdk::run_kernel<Work>(arguments...);
+//   struct Work { static HEADROOM_KERNEL_BODY void run(Arguments...) { ... } };
+//   sdk::run_kernel<Work>(arguments...);
+//
+// What `run` calls is HEADROOM_KERNEL_BODY too.
 //
 // On x86-64 these are AVX-512 (F, BW, DQ, VL), AVX2 with FMA, and what the whole tree is compiled for; elsewhere the
 // last alone. Sets differ in rounding, where a compiler contracts a product and a sum: results are equal up to
