@@ -14,6 +14,8 @@
 namespace headroom {
 namespace {
 
+const std::string kLargest = "full_tracking_vemg2pose_T2790";
+
 class Golden : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -50,7 +52,7 @@ class Golden : public testing::TestWithParam<std::string> {
   // -4e-9 of the largest of its layer.
   Tensors in_double_as_the_reference() const {
     const auto in_double = [this] { return run(/*gradients=*/true, /*fp64=*/true); };
-    if (GetParam() != "full_tracking_vemg2pose_T2790") return in_double();
+    if (GetParam() != kLargest) return in_double();
     return Kinks::turn("relu", 11, 1394, in_double);  // the last encoder block, sample 0, time 5, feature 114
   }
 
@@ -80,6 +82,9 @@ TEST_P(Golden, ForwardLossAndMetrics) {
 }
 
 TEST_P(Golden, DoublePrecision) {
+  if (GetParam() == kLargest) {
+    KINKS_OR_SKIP();
+  }
   const Tensors result = in_double_as_the_reference();
   EXPECT_LE(relative_error(result.at("prediction").transpose(1, 2), expected_.at("out/pred_f64")), 1e-12);
   EXPECT_NEAR(mean_loss(result), expected("loss/mae_f64"), 1e-12);
@@ -109,6 +114,7 @@ TEST_P(Golden, HigherDifferences) {
 }
 
 TEST_P(Golden, GradientsInFloat) {
+  KINKS_OR_SKIP();
   Kinks kinks;
   const Tensors narrow = kinks.note([this] { return run(/*gradients=*/true, /*fp64=*/false); }),
                 wide = kinks.follow([this] { return run(/*gradients=*/true, /*fp64=*/true); });
@@ -156,10 +162,9 @@ TEST_P(GoldenTraining, FiveStepsOfAdam) {
 }
 
 INSTANTIATE_TEST_SUITE_P(TdsLstm, Golden,
-                         testing::Values("full_tracking_vemg2pose_T2790", "small_track_vel_lstm64_T2790",
-                                         "small_track_pos_lstm64_T2790", "small_reg_pos_mlp64_T2790",
-                                         "small_track_vel_lstm64_T2290_win500", "small_track_vel_lstm64_masked_T2790",
-                                         "seed500_lstm128x2_pos"),
+                         testing::Values(kLargest, "small_track_vel_lstm64_T2790", "small_track_pos_lstm64_T2790",
+                                         "small_reg_pos_mlp64_T2790", "small_track_vel_lstm64_T2290_win500",
+                                         "small_track_vel_lstm64_masked_T2790", "seed500_lstm128x2_pos"),
                          [](const auto& test) { return test.param; });
 INSTANTIATE_TEST_SUITE_P(TdsLstm, GoldenTraining,
                          testing::Values("small_track_vel_lstm64_T2790", "seed500_lstm128x2_pos"),
