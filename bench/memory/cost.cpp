@@ -48,7 +48,7 @@ double pair_ns(Allocate allocate, Release release) {
 
 void* allocate_on_ledger(AllocationTable& table, size_t bytes) {
   void* data = arena::allocate(bytes);
-  const auto usable = static_cast<int64_t>(arena::usable_bytes(data));
+  const auto usable = static_cast<int64_t>(arena::occupied_bytes(data, bytes));
   table.insert(data, static_cast<uint64_t>(usable), current_owner());
   account(current_owner(), usable);
   return data;

@@ -1,8 +1,10 @@
 #include "data/loader.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <deque>
+#include <limits>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 #include <system_error>
@@ -135,7 +137,8 @@ struct Loader::State {
   bool may_plan(bool stands_in) const {
     if (failure != nullptr || !work_left()) return false;
     if (queue.empty() && consumer_waits) return true;
-    return queue.size() < (stands_in ? read_ahead_of_disk : read_ahead) && pool->has_room() && !giving_back;
+    return tightened == 0 && queue.size() < (stands_in ? read_ahead_of_disk : read_ahead) && pool->has_room() &&
+           !giving_back;
   }
 
   // Comes holding the mutex, after a change, and leaves without it. Wakes one thread of each kind that may go on; one
@@ -209,6 +212,8 @@ struct Loader::State {
         help(lock, pauses);
         continue;
       }
+      pool->grow(lock);
+      if (stopping || !turns.is_free(stands_in) || !may_plan(stands_in)) continue;
       std::shared_ptr<Job> job = try_to_plan();
       if (job != nullptr) {
         turns.take();
@@ -217,6 +222,7 @@ struct Loader::State {
         turns.give_back();
         count_times(reader.take_times(), pauses.take_disk_seconds());
         job->done = true;
+        job_done.notify_all();
       }
       let_go_on(std::move(lock));
       job.reset();
@@ -314,27 +320,52 @@ struct Loader::State {
     return job;
   }
 
-  // Batches read ahead, but for the one that is waited for, are read again later; their slots go back for good, the
-  // last one too while nobody reads. Allocates nothing.
-  int64_t drop_read_ahead() {
+  // [holding mutex] Batches read ahead, but for the one that is waited for, are read again later. The last one, where
+  // it has been read; nullptr: there is none.
+  std::shared_ptr<Job> drop_last() {
+    if (queue.size() <= (consumer_waits ? 1u : 0u) || !queue.back()->done) return nullptr;
+    planned = queue.back()->position;
+    std::shared_ptr<Job> dropped = std::move(queue.back());
+    queue.pop_back();
+    return dropped;
+  }
+
+  // Free slots first, then those of batches read ahead; the last slot too while nobody reads. Allocates nothing.
+  int64_t drop_read_ahead(int64_t wanted_bytes) {
     std::unique_lock lock(pool->mutex, std::try_to_lock);
     if (!lock.owns_lock()) return 0;
     giving_back = true;
-    while (queue.size() > (consumer_waits ? 1u : 0u) && queue.back()->done) {
-      planned = queue.back()->position;
-      std::shared_ptr<Job> dropped = std::move(queue.back());
-      queue.pop_back();
-      lock.unlock();
-      dropped.reset();
-      lock.lock();
-    }
     const size_t kept = at_rest ? 0 : 1;
-    lock.unlock();
-    const int64_t returned = pool->drop_free(kept);
-    lock.lock();
+    int64_t returned = 0;
+    std::shared_ptr<Job> dropped;
+    do {
+      lock.unlock();
+      dropped.reset();  // takes the mutex to return its slot
+      returned += pool->drop_free(kept, wanted_bytes - returned);
+      lock.lock();
+      if (returned < wanted_bytes) dropped = drop_last();
+    } while (dropped != nullptr);
     giving_back = false;
     let_go_on(std::move(lock));
     return returned;
+  }
+
+  // From here on nothing is read ahead, and what has been is dropped: waits for what is being read.
+  void read_nothing_ahead() {
+    {
+      std::unique_lock lock(pool->mutex);
+      ++tightened;
+      job_done.wait(lock, [this] {
+        return std::ranges::all_of(queue, [](const std::shared_ptr<Job>& job) { return job->done; });
+      });
+    }
+    drop_read_ahead(std::numeric_limits<int64_t>::max());
+  }
+
+  void read_ahead_again() {
+    std::unique_lock lock(pool->mutex);
+    --tightened;
+    let_go_on(std::move(lock));
   }
 
   // The epoch is over: its threads too, unless they stay.
@@ -364,11 +395,12 @@ struct Loader::State {
   bool continuous = false, consumer_waits = false, stopping = false;
   bool at_rest = true;         // no batch of this epoch has been asked for, or all were delivered
   bool giving_back = false;    // nothing is read ahead into what is about to go
+  int tightened = 0;           // above 0: nothing is read ahead
   std::exception_ptr failure;  // of a thread that could not even plan
 
   OfferedParts offered;
   Turns turns;
-  std::condition_variable stand_in_wanted, batch_ready;
+  std::condition_variable stand_in_wanted, batch_ready, job_done;
   LoaderTimes times;
   size_t most_stand_ins;
   std::vector<std::thread> stand_in_threads;
@@ -377,8 +409,11 @@ struct Loader::State {
   std::vector<std::thread> threads;
   bool positioned = false;
   uint64_t skipped = 0;
-  RungRegistration rung = add_rung(
-      {.name = "batches read ahead", .order = 200, .give_back = [this](int64_t) { return drop_read_ahead(); }});
+  RungRegistration rung = add_rung({.name = "batches read ahead",
+                                    .order = 200,
+                                    .give_back = [this](int64_t wanted) { return drop_read_ahead(wanted); },
+                                    .tighten = [this] { read_nothing_ahead(); },
+                                    .relax = [this] { read_ahead_again(); }});
 };
 
 Loader::Loader(std::shared_ptr<const Source> source, Split split, Normalizer normalizer, LoaderOptions options)
@@ -409,7 +444,6 @@ void Loader::seek(uint64_t epoch, uint64_t position, bool continuous) {
   dropped.clear();
   state.positioned = true;
   if (state.ended(state.delivered)) return;
-  state.pool->make();
   state.start_threads();
   state.let_go_on(std::unique_lock(state.pool->mutex));
 }

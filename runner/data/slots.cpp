@@ -14,7 +14,8 @@ namespace headroom {
 namespace {
 
 constexpr int64_t cache_line = 64;
-constexpr uint64_t page = 4096, huge_page = 2 << 20;
+constexpr uint64_t page = page_bytes, huge_page = 2 << 20;
+constexpr int64_t most_patience = 4096;
 
 int64_t rounded(int64_t bytes) { return (bytes + cache_line - 1) / cache_line * cache_line; }
 
@@ -26,21 +27,30 @@ std::byte* map_pages(uint64_t bytes) {
   const uint64_t spare = bytes >= huge_page ? huge_page - page : 0, whole = rounded_up(bytes, page);
   void* memory = mmap(nullptr, whole + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  if (spare == 0) return static_cast<std::byte*>(memory);
+  if (spare == 0) {
+    pages_mapped(PageUse::batches, memory, whole);
+    return static_cast<std::byte*>(memory);
+  }
   const auto mapped = reinterpret_cast<uintptr_t>(memory), begin = rounded_up(mapped, huge_page);
   if (begin > mapped) munmap(memory, begin - mapped);
   if (const uint64_t behind = mapped + spare - begin; behind > 0)
     munmap(reinterpret_cast<void*>(begin + whole), behind);
   madvise(reinterpret_cast<void*>(begin), bytes / huge_page * huge_page, MADV_HUGEPAGE);
+  pages_mapped(PageUse::batches, reinterpret_cast<void*>(begin), whole);
   return reinterpret_cast<std::byte*>(begin);
 }
 
 std::byte* map(uint64_t bytes) {
-  if (!make_room(static_cast<int64_t>(bytes))) {
-    note_refusal(static_cast<int64_t>(bytes));
-    throw std::bad_alloc();
-  }
-  return map_pages(bytes);
+  const Permit permit = make_room(static_cast<int64_t>(bytes));
+  if (permit) return map_pages(bytes);
+  note_refusal(static_cast<int64_t>(bytes));
+  throw std::bad_alloc();
+}
+
+int64_t bytes_of_slot(std::span<const Field> fields, int64_t samples) {
+  std::vector<int64_t> sample_bytes;
+  for (const Field& field : fields) sample_bytes.push_back(field.bytes());
+  return slot_bytes(sample_bytes, samples);
 }
 
 std::mutex page_lock_mutex;
@@ -90,6 +100,7 @@ int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples) {
 
 Slot::~Slot() {
   if (unlock_ != nullptr) unlock_(memory_);
+  pages_unmapped(memory_, rounded_up(bytes_, page));
   munmap(memory_, bytes_);
   account(Owner::batches, -static_cast<int64_t>(bytes_));
 }
@@ -103,54 +114,62 @@ std::span<const DLTensor> Slot::tensors(int64_t first, int64_t count) {
   return tensors_;
 }
 
-void SlotPool::make() {
-  {
-    const std::lock_guard lock(mutex);
-    if (made_ > 0) return;
-  }
-  std::vector<std::unique_ptr<Slot>> slots;
-  try {
-    while (slots.size() < most_) slots.push_back(std::make_unique<Slot>(fields_, samples_));
-  } catch (const std::bad_alloc&) {
-    if (slots.empty()) {
-      throw Error(Exit::does_not_fit, "data",
-                  "no memory for one batch of " + std::to_string(samples_) + " samples beside the " +
-                      size_text(held_bytes()) +
-                      " that are held: raise memory.limit, or lower train.batch_size and raise "
-                      "train.gradient_accumulation_steps");
-    }
-    take_refusal();  // as many as there is room for are enough
-  }
-  const std::lock_guard lock(mutex);
-  made_ = slots.size();
-  free_.reserve(made_);
-  untouched_ = std::move(slots);
+SlotPool::SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual)
+    : fields_(std::move(fields)),
+      samples_(samples),
+      slot_bytes_(bytes_of_slot(fields_, samples)),
+      most_(most),
+      usual_(usual) {
+  free_.reserve(most_);  // so that giving back allocates nothing
 }
 
-int64_t SlotPool::drop_free(size_t kept) {
+// Others need the memory more: the pool asks again later, and each time later.
+void SlotPool::refrain() {
+  waits_ = patience_;
+  patience_ = std::min(2 * patience_, most_patience);
+}
+
+int64_t SlotPool::drop_free(size_t kept, int64_t wanted_bytes) {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) return 0;
   int64_t returned = 0;
-  for (auto* slots : {&untouched_, &free_}) {
-    while (!slots->empty() && made_ > kept) {
-      returned += static_cast<int64_t>(slots->back()->bytes());
-      slots->pop_back();
-      --made_;
-    }
+  while (!free_.empty() && made_ > kept && returned < wanted_bytes) {
+    returned += static_cast<int64_t>(free_.back()->bytes());
+    free_.pop_back();
+    --made_;
   }
+  if (returned > 0) refrain();
   return returned;
 }
 
+void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
+  if (!may_grow()) return;
+  ++made_;
+  lock.unlock();
+  std::unique_ptr<Slot> slot;
+  try {
+    if (try_to_grow(slot_bytes_)) slot = std::make_unique<Slot>(fields_, samples_);
+  } catch (const std::bad_alloc&) {  // somebody was faster
+    take_refusal();
+  }
+  lock.lock();
+  if (slot != nullptr) {
+    free_.push_back(std::move(slot));
+  } else {
+    --made_;
+    refrain();
+  }
+}
+
 std::unique_ptr<Slot> SlotPool::reserve() {
-  const bool touch = !untouched_.empty() && (free_.empty() || made_ - untouched_.size() < usual_);
-  auto& slots = touch ? untouched_ : free_;
-  if (slots.empty()) {
-    free_.reserve(made_ + 1);  // so that giving back allocates nothing
+  if (waits_ > 0) --waits_;
+  if (free_.empty()) {
+    free_.reserve(made_ + 1);
     ++made_;
     return nullptr;
   }
-  std::unique_ptr<Slot> slot = std::move(slots.back());
-  slots.pop_back();
+  std::unique_ptr<Slot> slot = std::move(free_.back());
+  free_.pop_back();
   return slot;
 }
 

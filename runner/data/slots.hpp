@@ -1,5 +1,5 @@
 // Memory for batches: made once, touched once, used again and again. First-touched memory costs ten times what reused
-// memory does: all slots are touched by the first batches, each by the thread that reads into it.
+// memory does: the slots are made for the first batches, each by the thread that reads into it.
 #pragma once
 
 #include <condition_variable>
@@ -50,41 +50,50 @@ void set_page_lock(PageLock lock);
 // What a slot takes of the system: `samples` samples of fields that have `sample_bytes` each.
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
 
-// The slots of one loader. A slot lent out keeps the pool alive, so that a batch may outlive its loader.
+// The slots of one loader, made as they are needed. A slot lent out keeps the pool alive, so that a batch may outlive
+// its loader.
 class SlotPool : public std::enable_shared_from_this<SlotPool> {
  public:
-  // Of `most` slots, the first `usual` are touched by the first batches; others once those are not enough.
-  SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual)
-      : fields_(std::move(fields)), samples_(samples), most_(most), usual_(usual) {}
-
-  // [not holding mutex] Makes the slots, once: all of them, or as many as the memory limit leaves room for.
-  // Error(does_not_fit) when that is not even one.
-  void make();
+  // At most `most` slots; the first `usual` are made for the first batches, others once those are not enough.
+  SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual);
 
   // Guards the pool, and whatever else its user waits for together with a free slot. A slot that returns wakes one.
   std::mutex mutex;
   std::condition_variable slot_free;
 
-  // [any] Gives free slots back for good until `kept` are made, lent ones included; takes the mutex only when nobody
-  // has it. Returns the bytes.
-  int64_t drop_free(size_t kept);
+  // [any] Gives free slots back until `wanted_bytes` are, or `kept` are left, lent ones included; takes the mutex only
+  // when nobody has it. The pool does not grow again for a while. Returns the bytes.
+  int64_t drop_free(size_t kept, int64_t wanted_bytes);
 
-  // [holding mutex] Whether a slot is free.
-  bool has_room() const { return !untouched_.empty() || !free_.empty(); }
+  // [holding mutex] Whether a slot is free, or the pool may grow.
+  bool has_room() const { return !free_.empty() || may_grow(); }
   size_t made() const { return made_; }
+  int64_t slot_bytes() const { return slot_bytes_; }
+
+  // Comes and leaves holding the mutex, without it in between. One slot more, where one would be of use and the memory
+  // limit leaves room for it without taking anything from others.
+  void grow(std::unique_lock<std::mutex>& lock);
 
   // [holding mutex] A free slot, or NULL: lend() then makes one more. Whether to wait instead is for the caller to
   // decide, by has_room().
   std::unique_ptr<Slot> reserve();
 
   // [not holding mutex] What reserve() gave, for use. It returns when the last copy goes, which takes the mutex.
+  // std::bad_alloc where not even the pressure ladder makes room for one more.
   std::shared_ptr<Slot> lend(std::unique_ptr<Slot> reserved);
 
  private:
-  std::vector<Field> fields_;
-  int64_t samples_;
-  size_t most_, usual_, made_ = 0;
-  std::vector<std::unique_ptr<Slot>> untouched_, free_;
+  bool may_grow() const { return waits_ == 0 && (made_ < usual_ || (free_.empty() && made_ < most_)); }
+  void refrain();
+
+  const std::vector<Field> fields_;
+  const int64_t samples_, slot_bytes_;
+  const size_t most_, usual_;
+  // Guarded by the mutex. `made_` counts lent slots, and those that are being made.
+  size_t made_ = 0;
+  int64_t waits_ = 0;  // batches until it may grow again
+  int64_t patience_ = 32;
+  std::vector<std::unique_ptr<Slot>> free_;
 };
 
 }  // namespace headroom

@@ -2,22 +2,17 @@
 
 #include <atomic>
 
+#include "memory/budget.hpp"
+
 namespace headroom::arena {
 
 namespace {
 
-std::atomic<Gate> gate{nullptr};
 std::atomic<int64_t> mapped{0};
-
-bool may_grow(int64_t bytes) {
-  const Gate ask = gate.load(std::memory_order_acquire);
-  return ask == nullptr || ask(bytes);
-}
 
 }  // namespace
 
 int64_t mapped_bytes() { return mapped.load(std::memory_order_relaxed); }
-void set_gate(Gate may) { gate.store(may, std::memory_order_release); }
 
 }  // namespace headroom::arena
 
@@ -28,19 +23,22 @@ void set_gate(Gate may) { gate.store(may, std::memory_order_release); }
 
 namespace headroom::arena {
 
-void* allocate(size_t bytes) {
+void* allocate(size_t bytes, bool must_pass) {
   void* data = nullptr;
-  if (!may_grow(static_cast<int64_t>(bytes)) || posix_memalign(&data, alignment, bytes) != 0) return nullptr;
-  mapped.fetch_add(static_cast<int64_t>(usable_bytes(data)), std::memory_order_relaxed);
+  const Permit permit = must_pass ? Permit(0) : try_to_grow(static_cast<int64_t>(bytes));
+  if (!permit || posix_memalign(&data, alignment, bytes) != 0) return nullptr;
+  mapped.fetch_add(static_cast<int64_t>(malloc_usable_size(data)), std::memory_order_relaxed);
   return data;
 }
 
-size_t usable_bytes(const void* data) { return malloc_usable_size(const_cast<void*>(data)); }
+size_t occupied_bytes(const void* data, size_t) { return malloc_usable_size(const_cast<void*>(data)); }
 
 void release(void* data) {
-  mapped.fetch_sub(static_cast<int64_t>(usable_bytes(data)), std::memory_order_relaxed);
+  mapped.fetch_sub(static_cast<int64_t>(malloc_usable_size(data)), std::memory_order_relaxed);
   std::free(data);
 }
+
+void bind_heap() {}
 
 int64_t purge() { return 0; }
 void purge_heap() { malloc_trim(0); }
@@ -49,6 +47,7 @@ void purge_heap() { malloc_trim(0); }
 
 #else
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <jemalloc/jemalloc.h>
@@ -68,29 +67,81 @@ namespace headroom::arena {
 
 namespace {
 
-constexpr size_t page = 4096;
+constexpr size_t page = page_bytes;
+constexpr size_t metadata_align = size_t{2} << 20;  // of what jemalloc maps for itself, in blocks that it hardly fills
+constexpr size_t least_large = 4 * page;            // from here on jemalloc gives an allocation an extent of its own
+
+// Of the allocation under way on this thread.
+struct Wanted {
+  size_t bytes = 0;
+  bool must_pass = false;
+};
+thread_local Wanted wanted_now;
+
+size_t pages_of(size_t bytes) { return (bytes + page - 1) / page * page; }
+
+// What of an extent of `extent_bytes` the allocation under way can write to; jemalloc begins it within the first page.
+size_t writable(size_t extent_bytes) {
+  const size_t wanted = wanted_now.bytes;
+  return wanted >= least_large && wanted <= extent_bytes ? std::min(extent_bytes, pages_of(wanted) + page)
+                                                         : extent_bytes;
+}
 
 void* map(size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-void* extent_alloc(extent_hooks_t*, void* wanted, size_t bytes, size_t align, bool* zero, bool* commit, unsigned) {
-  if (wanted != nullptr || !may_grow(static_cast<int64_t>(bytes)))
-    return nullptr;  // extents are never extended in place
+// nullptr: the system has no more.
+char* map_aligned(size_t bytes, size_t align) {
   const size_t extra = align > page ? align - page : 0;
   auto* memory = static_cast<char*>(map(bytes + extra));
   if (memory == nullptr) return nullptr;
   const size_t before = (align - reinterpret_cast<uintptr_t>(memory) % align) % align;
   if (before > 0) munmap(memory, before);
   if (extra > before) munmap(memory + before + bytes, extra - before);
-  mapped.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
-  *zero = true;
-  *commit = true;
   return memory + before;
 }
 
+// Extents are never extended in place.
+void* extent_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool* zero, bool* commit, unsigned) {
+  if (place != nullptr) return nullptr;
+  const size_t promised = writable(bytes);
+  const Permit permit = wanted_now.must_pass ? Permit(0) : try_to_grow(static_cast<int64_t>(promised));
+  char* memory = permit ? map_aligned(bytes, align) : nullptr;
+  if (memory == nullptr) return nullptr;
+  *zero = true;
+  *commit = true;
+  if (align >= metadata_align) return memory;
+  mapped.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  pages_mapped(PageUse::tensors, memory, promised);
+  pages_mapped(PageUse::spare, memory + promised, bytes - promised);
+  return memory;
+}
+
+void* heap_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool* zero, bool* commit, unsigned) {
+  if (place != nullptr) return nullptr;
+  const Permit permit = try_to_grow_heap(static_cast<int64_t>(bytes));
+  if (!permit) note_refusal(static_cast<int64_t>(bytes));
+  char* memory = permit ? map_aligned(bytes, align) : nullptr;
+  if (memory == nullptr) return nullptr;
+  if (align < metadata_align) pages_mapped(PageUse::heap, memory, bytes);
+  *zero = true;
+  *commit = true;
+  return memory;
+}
+
+// True: too many mappings, and jemalloc keeps it.
+bool heap_dalloc(extent_hooks_t*, void* data, size_t bytes, bool, unsigned) {
+  pages_unmapped(data, bytes);
+  return munmap(data, bytes) != 0;
+}
+void heap_destroy(extent_hooks_t* self, void* data, size_t bytes, bool committed, unsigned arena) {
+  heap_dalloc(self, data, bytes, committed, arena);
+}
+
 bool unmap(void* data, size_t bytes) {
+  pages_unmapped(data, bytes);
   if (munmap(data, bytes) != 0) return true;  // too many mappings: jemalloc keeps it
   mapped.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   return false;
@@ -103,6 +154,8 @@ bool extent_merge(extent_hooks_t*, void*, size_t, void*, size_t, bool, unsigned)
 
 extent_hooks_t hooks = {extent_alloc, extent_dalloc, extent_destroy, nullptr,     nullptr,
                         nullptr,      nullptr,       extent_split,   extent_merge};
+extent_hooks_t heap_hooks = {heap_alloc, heap_dalloc, heap_destroy, nullptr,     nullptr,
+                             nullptr,    nullptr,     extent_split, extent_merge};
 
 void control(const char* name, void* old_value, size_t* old_size, void* value, size_t size) {
   const int problem = mallctl(name, old_value, old_size, value, size);
@@ -113,7 +166,8 @@ void control(const char* name, void* old_value, size_t* old_size, void* value, s
   }
 }
 
-// The heap's own. jemalloc makes one when a thread first needs it, and crashes where there is no memory for it by then.
+// The heap's own, and the one for what is larger than 8 MiB. jemalloc makes one when it is first needed, and crashes
+// where there is no memory for it by then.
 void make_heap_arenas() {
   unsigned count = 0;
   size_t size = sizeof count;
@@ -122,10 +176,23 @@ void make_heap_arenas() {
     void* data = mallocx(1, static_cast<int>(MALLOCX_ARENA(i)) | MALLOCX_TCACHE_NONE);
     if (data != nullptr) dallocx(data, MALLOCX_TCACHE_NONE);
   }
+  constexpr size_t very_large = size_t{16} << 20;
+  void* data = mallocx(very_large, MALLOCX_TCACHE_NONE);
+  if (data != nullptr) dallocx(data, MALLOCX_TCACHE_NONE);
+}
+
+void bind_arenas() {
+  make_heap_arenas();
+  unsigned count = 0;
+  size_t size = sizeof count;
+  control("arenas.narenas", &count, &size, nullptr, 0);
+  for (unsigned i = 0; i < count; ++i) {
+    extent_hooks_t* given = &heap_hooks;
+    control(("arena." + std::to_string(i) + ".extent_hooks").c_str(), nullptr, nullptr, &given, sizeof given);
+  }
 }
 
 unsigned make_arena() {
-  make_heap_arenas();
   unsigned index = 0;
   size_t size = sizeof index;
   extent_hooks_t* given = &hooks;
@@ -177,14 +244,40 @@ int cache_flag() { return ThreadCache::alive ? thread_cache().flag() : MALLOCX_T
 
 }  // namespace
 
-void* allocate(size_t bytes) try {
-  return mallocx(bytes,
-                 static_cast<int>(MALLOCX_ALIGN(alignment)) | static_cast<int>(MALLOCX_ARENA(index())) | cache_flag());
+// Memory that was given back may have an end that was spare before and is written to now.
+bool use_spare_pages(const void* data, size_t bytes, bool must_pass) {
+  const int64_t spare = spare_bytes_in(data, bytes);
+  if (spare == 0) return true;
+  const Permit permit = must_pass ? Permit(0) : try_to_grow(spare);
+  if (!permit) return false;
+  claim_spare_pages(data, bytes);
+  return true;
+}
+
+void* allocate(size_t bytes, bool must_pass) try {
+  wanted_now = {bytes, must_pass};
+  void* data = mallocx(
+      bytes, static_cast<int>(MALLOCX_ALIGN(alignment)) | static_cast<int>(MALLOCX_ARENA(index())) | cache_flag());
+  wanted_now = {};
+  if (data == nullptr || bytes < least_large || use_spare_pages(data, bytes, must_pass)) return data;
+  release(data);
+  return nullptr;
 } catch (const std::bad_alloc&) {  // not even an arena could be made; the next call tries again
   return nullptr;
 }
 
-size_t usable_bytes(const void* data) { return sallocx(data, 0); }
+size_t occupied_bytes(const void* data, size_t bytes) {
+  const size_t usable = sallocx(data, 0);
+  return bytes >= least_large ? std::min(usable, pages_of(bytes)) : usable;
+}
+
+void bind_heap() {
+  static const bool bound = [] {
+    bind_arenas();
+    return true;
+  }();
+  (void)bound;
+}
 
 void release(void* data) { dallocx(data, cache_flag()); }
 

@@ -10,11 +10,12 @@ namespace headroom::arena {
 
 inline constexpr size_t alignment = 64;
 
-// [any] At least `bytes`, 64-byte aligned. nullptr when the gate refuses to let the arena grow, or the system has no
-// more.
-void* allocate(size_t bytes);
-// [any] How much memory `data` really has: sizes are rounded up to classes.
-size_t usable_bytes(const void* data);
+// [any] At least `bytes`, 64-byte aligned. nullptr when the memory limit (memory/budget.hpp) has no room for the arena
+// to grow, or the system has no more. `must_pass`: the limit is not asked.
+void* allocate(size_t bytes, bool must_pass = false);
+// [any] What an allocation of `bytes` at `data` may come to hold: small sizes are rounded up to classes, large ones to
+// pages.
+size_t occupied_bytes(const void* data, size_t bytes);
 // [any] From any thread.
 void release(void* data);
 
@@ -27,8 +28,7 @@ void purge_heap();
 // [any] From the system, lent or not.
 int64_t mapped_bytes();
 
-// Asked before the arena grows by `bytes`, with jemalloc's locks held: it must not allocate. nullptr: may always grow.
-using Gate = bool (*)(int64_t bytes);
-void set_gate(Gate may_grow);
+// malloc and new ask the memory limit too before the heap grows. [control] Once, first thing in main.
+void bind_heap();
 
 }  // namespace headroom::arena

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <utility>
 
 #include "memory/held.hpp"
 #include "memory/relief.hpp"
@@ -12,60 +11,78 @@ namespace headroom {
 
 namespace {
 
-std::atomic<int64_t> limit{0};
+constexpr int64_t mib = int64_t{1} << 20;
+constexpr int64_t little_bytes = mib;  // of the heap: such a request is refused last of all
+
+std::atomic<int64_t> limit{0}, ceiling{INT64_MAX}, kill_line{0};
 std::mutex refusal_mutex;
 Refusal refusal;
 
-// Growth that was granted and is not touched yet does not show in U, but it will. What U has grown by since was
-// touched; the rounded ends of allocations never are, so that settle() forgets them when a window is over.
-class Grants {
- public:
-  bool grant(int64_t bytes, int64_t bound) {
-    const std::lock_guard lock(mutex_);
-    const int64_t held = held_bytes();
-    untouched_ = std::max<int64_t>(untouched_ - std::max<int64_t>(held - held_, 0), 0);
-    held_ = held;
-    if (held + untouched_ + bytes > bound) return false;
-    untouched_ += bytes;
-    return true;
-  }
-  int64_t untouched() {
-    const std::lock_guard lock(mutex_);
-    return untouched_;
-  }
-  void settle() {
-    const std::lock_guard lock(mutex_);
-    untouched_ = 0;
-  }
+std::mutex grants_mutex;
+int64_t under_way = 0;  // guarded by grants_mutex: granted to Growths that live
 
- private:
-  std::mutex mutex_;
-  int64_t untouched_ = 0, held_ = 0;
-};
+// First what is untouched and then what is held: a page that is written in between counts twice and not never.
+bool fits(int64_t bytes, int64_t bound) {
+  const int64_t promised = promised_bytes();
+  const int64_t held = held_bytes();
+  note_held(held);
+  if (bytes <= bound - under_way - held - promised) return true;
+  if (bytes > bound - under_way - held) return false;
+  const int64_t still_untouched = read_untouched().promised();
+  return bytes <= bound - under_way - held_bytes() - still_untouched;
+}
 
-Grants& grants() {
-  static auto* made = new Grants;
-  return *made;
+Permit grow(int64_t bytes, int64_t bound) {
+  const std::lock_guard lock(grants_mutex);
+  if (!fits(bytes, bound)) return {};
+  under_way += bytes;
+  return Permit(bytes);
 }
 
 }  // namespace
 
-void set_memory_limit(int64_t limit_bytes) {
-  grants();  // made now: may_grow() allocates nothing
-  limit = limit_bytes;
-}
-
+void set_memory_limit(int64_t limit_bytes) { limit = limit_bytes; }
 int64_t memory_limit() { return limit; }
 
-bool may_grow(int64_t bytes) {
-  const int64_t bound = limit.load(std::memory_order_relaxed);
-  return bound <= 0 || grants().grant(bytes, bound);
+void set_memory_ceiling(int64_t ceiling_bytes) { ceiling = ceiling_bytes; }
+int64_t memory_ceiling() { return ceiling; }
+
+int64_t memory_bound() {
+  const int64_t told = limit.load(std::memory_order_relaxed);
+  return told <= 0 ? 0 : std::max<int64_t>(std::min(told, ceiling.load(std::memory_order_relaxed)), 1);
 }
 
-bool make_room(int64_t bytes) { return may_grow(bytes) || (give_back_memory(bytes) > 0 && may_grow(bytes)); }
+int64_t cushion_bytes(int64_t bound_bytes) { return std::clamp(bound_bytes / 32, 3 * mib, 32 * mib); }
+
+void set_kill_line(int64_t bytes) { kill_line = bytes; }
+
+Permit::~Permit() {
+  if (bytes_ == 0) return;
+  const std::lock_guard lock(grants_mutex);
+  under_way -= bytes_;
+}
+
+Permit try_to_grow(int64_t bytes) {
+  const int64_t bound = memory_bound();
+  return bound <= 0 ? Permit(0) : grow(bytes, bound - cushion_bytes(bound));
+}
+
+Permit make_room(int64_t bytes) {
+  Permit permit = try_to_grow(bytes);
+  if (!permit && give_back_memory(bytes) > 0) permit = try_to_grow(bytes);
+  return permit;
+}
+
+Permit try_to_grow_heap(int64_t bytes) {
+  if (bytes > little_bytes) return try_to_grow(bytes);
+  const int64_t bound = memory_bound();
+  if (bound <= 0) return Permit(0);
+  const int64_t between = kill_line.load(std::memory_order_relaxed) - limit.load(std::memory_order_relaxed);
+  return grow(bytes, bound + std::max(between / 2, cushion_bytes(bound)));
+}
 
 void note_refusal(int64_t bytes) {
-  const Refusal now{bytes, grants().untouched(), read_ledger()};
+  const Refusal now{bytes, read_untouched().promised(), read_ledger()};
   const std::lock_guard lock(refusal_mutex);
   refusal = now;
 }
@@ -76,7 +93,5 @@ Refusal take_refusal() {
   if (taken.bytes == 0) taken.ledger = read_ledger();
   return taken;
 }
-
-void settle_growth() { grants().settle(); }
 
 }  // namespace headroom

@@ -1,10 +1,13 @@
 // The limit of this process, and the question everyone asks who is about to hold more: tensors, batches, caches,
-// plugins' scratch.
+// malloc, files that are written into memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "memory/ledger.hpp"
+#include "memory/untouched_pages.hpp"
 
 namespace headroom {
 
@@ -12,24 +15,58 @@ namespace headroom {
 void set_memory_limit(int64_t limit_bytes);
 int64_t memory_limit();
 
-// Whether U may grow by `bytes`. What was granted before and is not touched yet counts. Some 20 us with a limit;
+// How far U may grow while others hold what they hold now: the monitor tells, and lowers it below the limit when they
+// take what the run counted on. INT64_MAX: nobody does. [any]
+void set_memory_ceiling(int64_t ceiling_bytes);
+int64_t memory_ceiling();
+
+// What bounds U now: the lower of the two; 0: nothing.
+int64_t memory_bound();
+
+// Left free below a bound for what nobody can be refused: small allocations, stacks, libraries.
+int64_t cushion_bytes(int64_t bound_bytes);
+
+// Leave to grow, which counts as held until it ends. By then the memory is written, or pages_mapped() has been told of
+// it.
+class Permit {
+ public:
+  Permit() = default;  // refused
+  explicit Permit(int64_t bytes) : bytes_(bytes), granted_(true) {}
+  Permit(Permit&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, 0)), granted_(std::exchange(other.granted_, false)) {}
+  Permit& operator=(Permit&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(granted_, other.granted_);
+    return *this;
+  }
+  ~Permit();
+  explicit operator bool() const { return granted_; }
+
+ private:
+  int64_t bytes_ = 0;
+  bool granted_ = false;
+};
+
+// Asks whether U may grow by `bytes`, beside all that is promised and not written yet. Some 20 us with a limit;
 // allocates nothing. [any]
-bool may_grow(int64_t bytes);
+Permit try_to_grow(int64_t bytes);
 
 // The same, asking the pressure ladder (memory/relief.hpp) to give back first where it does not fit. [any]
-bool make_room(int64_t bytes);
+Permit make_room(int64_t bytes);
+
+// For what malloc asks of the system. Much is refused as by try_to_grow(). Little may use the cushion and some of what
+// lies between the limit and where the kernel kills: whoever is refused a few bytes cannot go on. [any]
+Permit try_to_grow_heap(int64_t bytes);
+void set_kill_line(int64_t bytes);  // where the kernel kills: the smallest room at the start; 0: unknown
 
 // The last request that was refused, for the sentence about it: by the time somebody has caught the exception, the
 // tensors of the attempt are gone.
 struct Refusal {
-  int64_t bytes = 0;          // asked for; 0: there was none, or it was taken
-  int64_t granted_bytes = 0;  // before, and not touched yet
-  LedgerReading ledger;       // at that moment; without one, now
+  int64_t bytes = 0;           // asked for; 0: there was none, or it was taken
+  int64_t promised_bytes = 0;  // before, and not written yet
+  LedgerReading ledger;        // at that moment; without one, now
 };
 void note_refusal(int64_t bytes);  // [any]
 Refusal take_refusal();            // [any]
-
-// Between two windows: whatever was granted has been touched by now, or never will be. [any]
-void settle_growth();
 
 }  // namespace headroom

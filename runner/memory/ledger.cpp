@@ -5,6 +5,7 @@
 
 #include "memory/held.hpp"
 #include "memory/size_text.hpp"
+#include "memory/untouched_pages.hpp"
 
 namespace headroom {
 
@@ -27,6 +28,27 @@ void raise(std::atomic<int64_t>& peak, int64_t value) {
   int64_t seen = peak.load(std::memory_order_relaxed);
   while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
   }
+}
+
+// At most what is there; returns what was taken.
+int64_t take_from(int64_t& figure, int64_t bytes) {
+  const int64_t taken = std::clamp<int64_t>(bytes, 0, std::max<int64_t>(figure, 0));
+  figure -= taken;
+  return taken;
+}
+
+// `bytes` less in the figures of a reading that are not `other`: slack and activations first, which come and go.
+// Returns what was taken.
+int64_t leave_out(LedgerReading& reading, int64_t bytes) {
+  int64_t taken = take_from(reading.slack_bytes, bytes);
+  taken += take_from(reading.live_bytes[static_cast<size_t>(Owner::activations)], bytes - taken);
+  for (int64_t& live : reading.live_bytes) taken += take_from(live, bytes - taken);
+  return taken;
+}
+
+void leave_out(LedgerReading& reading, Owner owner, int64_t bytes) {
+  const int64_t taken = take_from(reading.live_bytes[static_cast<size_t>(owner)], bytes);
+  leave_out(reading, bytes - taken);
 }
 
 int64_t ask(const std::atomic<int64_t (*)()>& reader) {
@@ -53,19 +75,27 @@ void account(Owner owner, int64_t delta_bytes) {
 
 LedgerReading read_ledger() {
   LedgerReading reading;
+  const UntouchedBytes untouched = read_untouched();
   reading.held_bytes = held_bytes();
-  raise(peak_held, reading.held_bytes);
+  note_held(reading.held_bytes);
   reading.peak_held_bytes = peak_held.load(std::memory_order_relaxed);
-  reading.slack_bytes = std::max<int64_t>(ask(mapped_reader) - ask(lent_reader), 0);
-  int64_t known = reading.slack_bytes;
+  reading.slack_bytes = std::max<int64_t>(ask(mapped_reader) - ask(lent_reader) - untouched.of(PageUse::spare), 0);
   for (size_t i = 0; i < owner_count; ++i) {
     reading.live_bytes[i] = counters[i].live.load(std::memory_order_relaxed);
     reading.peak_bytes[i] = counters[i].peak.load(std::memory_order_relaxed);
-    known += reading.live_bytes[i];
   }
+  leave_out(reading, Owner::batches, untouched.of(PageUse::batches));
+  leave_out(reading, Owner::cache, untouched.of(PageUse::cache));
+  leave_out(reading, untouched.of(PageUse::tensors));
+  int64_t known = reading.slack_bytes;
+  for (const int64_t bytes : reading.live_bytes) known += bytes;
+  // Something may have gone while all this was read.
+  known -= leave_out(reading, known - reading.held_bytes);
   reading.other_bytes = reading.held_bytes - known;
   return reading;
 }
+
+void note_held(int64_t held_bytes) { raise(peak_held, held_bytes); }
 
 std::string ledger_line(const LedgerReading& reading) {
   std::string line;

@@ -48,8 +48,12 @@ struct LedgerReading {
   int64_t live(Owner owner) const { return live_bytes[static_cast<size_t>(owner)]; }
 };
 
-// Reads /proc; some 20 us. Owners, slack and other add up to held_bytes. [any]
+// Reads /proc; some 30 us. Owners, slack and other add up to held_bytes, and none is negative: what is mapped and not
+// written yet belongs to nobody. [any]
 LedgerReading read_ledger();
+
+// Somebody has read U: the peak rises to it. [any]
+void note_held(int64_t held_bytes);
 
 // "parameters 12.1 MB, gradients 12.1 MB, ..., slack 3.0 MB, other 160.2 MB = 231.4 MB"; owners that hold nothing are
 // left out.

@@ -79,7 +79,7 @@ class Finder {
     }
   }
 
-  // The user's: the one in force may be our own backstop.
+  // The user's: the one in force may be what we began under.
   static std::optional<int64_t> data_limit(const std::string& limits) {
     const auto users = users_data_limit();
     if (!users) return number_after(limits, "Max data size");
@@ -187,21 +187,6 @@ MemoryLimit decide_limit(const std::string& wanted, const Rooms& rooms) {
   if (reads_as(wanted, wanted.size(), bytes)) return {bytes, "as told" + warning(bytes, rooms)};
   throw Error(Exit::bad_input, "memory",
               "memory.limit is \"" + wanted + "\"; it must be auto, off, a share such as 80% or a number of bytes");
-}
-
-int64_t set_data_backstop(int64_t limit_bytes, int64_t untouched_bytes) {
-  const std::string status = read_proc_file("/proc/self/status").value_or("");
-  const int64_t growth = std::max<int64_t>(limit_bytes - held_bytes_in(status).value_or(0), 0);
-  const int64_t mapped = bytes_after(status, "VmData:").value_or(0) + untouched_bytes;
-  const auto wanted = static_cast<rlim_t>(mapped) + static_cast<rlim_t>(growth);
-  rlimit bound{};
-  getrlimit(RLIMIT_DATA, &bound);
-  if (bound.rlim_cur == RLIM_INFINITY || wanted < bound.rlim_cur) {
-    bound.rlim_cur = wanted;
-    setrlimit(RLIMIT_DATA, &bound);
-    getrlimit(RLIMIT_DATA, &bound);
-  }
-  return static_cast<int64_t>(bound.rlim_cur);
 }
 
 int64_t stack_bytes(int threads) {

@@ -52,15 +52,6 @@ struct MemoryLimit {
 // Error(bad_input) for anything else. [any]
 MemoryLimit decide_limit(const std::string& wanted, const Rooms& rooms);
 
-// RLIMIT_DATA as a backstop behind `limit_bytes`, for what no allocator of ours sees: allocations fail before the
-// kernel kills. Returns the bound in force; one that is there and smaller stays. Children inherit it.
-//
-// The kernel counts address space (VmData), not pages: the backstop is VmData now, and what U may still grow, and
-// `untouched_bytes` that will be mapped but hardly touched. Without the last the backstop would bite below the limit:
-// the stack of a thread counts in full, 8 MiB, as soon as it starts (stack_bytes()). An allocator that keeps address
-// space whose pages it has given back (jemalloc's opt.retain) must be told not to, or be counted here. [control]
-int64_t set_data_backstop(int64_t limit_bytes, int64_t untouched_bytes);
-
 // What the stacks of so many threads take of the address space. [any]
 int64_t stack_bytes(int threads);
 

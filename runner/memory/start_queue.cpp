@@ -42,24 +42,21 @@ class Outlook {
  public:
   Outlook(const MemoryRequest& request, const std::vector<OtherRun>& ahead, const std::string& root)
       : request_(request), rooms_(read_rooms(root)) {
-    needed_bytes_ = std::max(request.needed_bytes, rooms_.held_bytes);
+    least_bytes_ = std::max(request.needed_bytes, rooms_.held_bytes);
+    wanted_bytes_ = std::max(request.wanted_bytes, least_bytes_);
     set_aside(rooms_, ahead);
     limit_ = decide_limit(request.limit, rooms_);
+    needed_bytes_ = request.wait_seconds > 0 && wanted_bytes_ <= most() ? wanted_bytes_ : least_bytes_;
     others_ = describe(ahead, /*waiting=*/false) + describe(ahead, /*waiting=*/true);
   }
 
   const MemoryLimit& limit() const { return limit_; }
   bool fits() const { return !limit_.bytes || needed_bytes_ <= available(); }
   // Claiming more than is known to be needed would leave nothing to a run that starts beside this one.
-  int64_t reservation() const { return needed_bytes_; }
+  int64_t reservation() const { return std::clamp(available(), needed_bytes_, wanted_bytes_); }
 
   // The most this limit could ever give, were nobody else here.
-  bool never_fits() const {
-    if (fits()) return false;
-    if (request_.limit != "auto") return needed_bytes_ > *limit_.bytes;
-    const Room* bound = rooms_.smallest_bound();
-    return bound != nullptr && needed_bytes_ > bound->bound_bytes - bound->bound_bytes / 10;
-  }
+  bool never_fits() const { return !fits() && needed_bytes_ > most(); }
 
   std::string waiting_line() const {
     return "waiting for memory: needs " + size_text(needed_bytes_) + ", " + size_text(available()) + " free" + others_;
@@ -83,6 +80,12 @@ class Outlook {
   }
 
  private:
+  int64_t most() const {
+    if (!limit_.bytes) return INT64_MAX;
+    const Room* bound = rooms_.smallest_bound();
+    if (request_.limit != "auto" || bound == nullptr) return *limit_.bytes;
+    return bound->bound_bytes - bound->bound_bytes / 10;
+  }
   int64_t available() const {
     int64_t bytes = limit_.bytes.value_or(INT64_MAX);
     if (request_.limit == "auto" || request_.wait_seconds <= 0) return bytes;
@@ -92,7 +95,8 @@ class Outlook {
 
   const MemoryRequest& request_;
   Rooms rooms_;
-  int64_t needed_bytes_ = 0;
+  int64_t least_bytes_ = 0, wanted_bytes_ = 0;
+  int64_t needed_bytes_ = 0;  // to start: one of the two
   MemoryLimit limit_;
   std::string others_;
 };
@@ -100,7 +104,10 @@ class Outlook {
 class Queue {
  public:
   Queue(const MemoryRequest& request, const WaitClock& clock, const std::string& root)
-      : request_(request), clock_(clock), root_(root), place_(Reservation::queue(request.name, request.needed_bytes)) {}
+      : request_(request),
+        clock_(clock),
+        root_(root),
+        place_(Reservation::queue(request.name, std::max(request.needed_bytes, request.wanted_bytes))) {}
 
   std::optional<MemoryGrant> wait() {
     const double start = clock_.now_seconds();

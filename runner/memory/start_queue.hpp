@@ -14,7 +14,8 @@ namespace headroom {
 struct MemoryRequest {
   std::string name;                             // of the run, as others see it
   std::string limit = "auto";                   // memory.limit, as decide_limit() takes it
-  int64_t needed_bytes = 0;                     // the largest U that is planned; 0: unknown, at least what it holds now
+  int64_t needed_bytes = 0;                     // without which it cannot run; 0: unknown, at least what it holds now
+  int64_t wanted_bytes = 0;                     // the largest U that is planned; 0: what it needs
   double wait_seconds = 0;                      // memory.wait
   std::function<void(const std::string&)> say;  // a line for the log: at once, then once a minute
   std::function<bool()> cancelled;              // asked every tenth of a second
@@ -22,7 +23,7 @@ struct MemoryRequest {
 
 struct MemoryGrant {
   MemoryLimit limit;
-  Reservation reservation;  // of needed_bytes, or of what it holds now where that is unknown
+  Reservation reservation;  // of wanted_bytes as far as the limit goes, or of what it holds now where that is unknown
 };
 
 // What time is, for tests.
@@ -32,7 +33,8 @@ struct WaitClock {
   static WaitClock of_machine();
 };
 
-// Waits until needed_bytes fit into the limit. Whoever waits longer comes first: what it needs counts as reserved. An
+// Needs needed_bytes within the limit; with memory.wait it waits until wanted_bytes are there, where they ever can be.
+// Whoever waits longer comes first: what it needs counts as reserved. An
 // explicit limit (bytes, a share) is taken at its word when nobody asked to wait; with memory.wait the room must be
 // there too. nullopt: cancelled. Error(does_not_fit) when the time is over, or at once when no waiting would help.
 // Error(bad_input) and Error(cannot_write) as decide_limit() and Reservation. `root` replaces "/" for the rooms.

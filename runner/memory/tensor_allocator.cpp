@@ -11,6 +11,7 @@
 #include "memory/allocation_table.hpp"
 #include "memory/arena.hpp"
 #include "memory/budget.hpp"
+#include "memory/held.hpp"
 #include "memory/ledger.hpp"
 #include "memory/relief.hpp"
 
@@ -18,22 +19,25 @@ namespace headroom {
 
 namespace {
 
-std::atomic<int64_t> lent{0}, allocations{0};
+std::atomic<int64_t> lent{0}, lent_peak{0}, allocations{0};
 std::atomic<int64_t> fail_at{-1};
 thread_local int essential = 0;
-thread_local bool must_pass = false;  // the allocation under way is an essential one
 
 AllocationTable& table() {
   static auto* made = new AllocationTable;  // outlives every tensor, also static ones
   return *made;
 }
 
-bool arena_may_grow(int64_t bytes) { return must_pass || may_grow(bytes); }
-
 // True once, for the allocation that was chosen to fail.
 bool must_fail() {
   if (fail_at.load(std::memory_order_relaxed) < 0) return false;
   return fail_at.fetch_sub(1, std::memory_order_relaxed) == 0;
+}
+
+void raise_peak(int64_t value) {
+  int64_t seen = lent_peak.load(std::memory_order_relaxed);
+  while (seen < value && !lent_peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
 }
 
 [[noreturn]] void refuse(size_t bytes) {
@@ -45,20 +49,20 @@ bool must_fail() {
 
 void* take(size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  must_pass = essential > 0 && bytes <= EssentialAllocations::most_bytes;
+  const bool must_pass = essential > 0 && bytes <= EssentialAllocations::most_bytes;
   if (!must_pass && must_fail()) refuse(bytes);
-  void* data = arena::allocate(bytes);
-  if (data == nullptr && give_back_memory(static_cast<int64_t>(bytes)) > 0) data = arena::allocate(bytes);
+  void* data = arena::allocate(bytes, must_pass);
+  if (data == nullptr && give_back_memory(static_cast<int64_t>(bytes)) > 0) data = arena::allocate(bytes, must_pass);
   if (data == nullptr) refuse(bytes);
-  const auto usable = static_cast<int64_t>(arena::usable_bytes(data));
+  const auto occupied = static_cast<int64_t>(arena::occupied_bytes(data, bytes));
   try {
-    table().insert(data, static_cast<uint64_t>(usable), current_owner());
+    table().insert(data, static_cast<uint64_t>(occupied), current_owner());
   } catch (const std::bad_alloc&) {
     arena::release(data);
     refuse(bytes);
   }
-  lent.fetch_add(usable, std::memory_order_relaxed);
-  account(current_owner(), usable);
+  raise_peak(lent.fetch_add(occupied, std::memory_order_relaxed) + occupied);
+  account(current_owner(), occupied);
   return data;
 }
 
@@ -69,6 +73,15 @@ void give_back(void* data) {
   account(static_cast<Owner>(entry.owner), -bytes);
   lent.fetch_sub(bytes, std::memory_order_relaxed);
   arena::release(data);
+}
+
+// Of tensors, and where that is not enough what malloc keeps for others.
+int64_t purge_all(int64_t wanted_bytes) {
+  const int64_t returned = arena::purge();
+  if (returned >= wanted_bytes) return returned;
+  const int64_t before = held_bytes();
+  arena::purge_heap();
+  return returned + std::max<int64_t>(before - held_bytes(), 0);
 }
 
 class TensorAllocator final : public c10::Allocator {
@@ -87,11 +100,14 @@ void install_tensor_allocator() {
   static const bool installed = [] {
     static TensorAllocator allocator;
     table();
-    arena::set_gate(&arena_may_grow);
+    arena::bind_heap();
     set_mapped_reader(&arena::mapped_bytes, [] { return lent.load(std::memory_order_relaxed); });
     c10::SetCPUAllocator(&allocator, /*priority=*/255);
     static const RungRegistration purge =
-        add_rung({.name = "free tensor memory", .order = 300, .give_back = [](int64_t) { return arena::purge(); }});
+        add_rung({.name = "free memory", .order = 300, .give_back = [](int64_t wanted) { return purge_all(wanted); }});
+    std::set_new_handler([] {
+      if (give_back_memory(EssentialAllocations::most_bytes) == 0) throw std::bad_alloc();
+    });
     return true;
   }();
   (void)installed;
@@ -109,6 +125,11 @@ std::optional<DeviceMemory> read_device_memory(c10::Device device) {
   constexpr auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   const auto statistics = at::getDeviceAllocator(device.type())->getDeviceStats(device.index());
   return DeviceMemory{statistics.allocated_bytes[all].current, statistics.reserved_bytes[all].current};
+}
+
+LentBytes take_lent_bytes() {
+  const int64_t now = lent.load();
+  return {now, std::max(lent_peak.exchange(now), now)};
 }
 
 void purge_heap() { arena::purge_heap(); }

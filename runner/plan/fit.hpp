@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,10 @@ struct Prediction {
   std::array<int64_t, probe_phases.size()> phase_bytes{};  // U after each phase
   size_t largest_phase = 0;                                // the first that comes within 1 % of the peak
   int64_t slots_bytes = 0;                                 // of all loaders
-  int64_t least_bytes = 0;                                 // the peak where there is room for one batch at a time
-  int64_t kept_bytes = 0;                                  // metrics.mode = "full"
+  int64_t chunk_bytes = 0;                                 // of decoded chunks that are kept
+  int64_t work_bytes = 0;   // the peak with one batch at a time: without what is read ahead and cached
+  int64_t least_bytes = 0;  // without which it does not run: free lists given back whenever memory is short, too
+  int64_t kept_bytes = 0;   // metrics.mode = "full"
 };
 
 class Fit {
@@ -33,11 +36,10 @@ class Fit {
   Prediction predict(const Setting& setting) const;
   const Probe& probe() const { return probe_; }
 
-  // How far a prediction may lie above the truth: what exceeds a limit by less than this is tried all the same.
-  static constexpr double most_over = 0.15;
-
  private:
   int64_t held_at(size_t phase, int64_t micro_batch) const;
+  int64_t least_at(int64_t micro_batch) const;
+  double figure_at(int64_t micro_batch, const std::function<double(size_t)>& y) const;
   int64_t slots_at(int64_t batch_size) const;
 
   Probe probe_;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "memory/budget.hpp"
+
 namespace headroom {
 
 namespace {
@@ -26,6 +28,7 @@ nlohmann::json row_json(const PlanRow& row) {
           {"gradient_accumulation_steps", row.setting.accumulation},
           {"micro_batch", row.setting.micro_batch},
           {"predicted_peak_bytes", row.prediction.peak_bytes},
+          {"work_bytes", row.prediction.work_bytes},
           {"least_bytes", row.prediction.least_bytes},
           {"largest_phase", probe_phases[row.prediction.largest_phase]},
           {"phase_bytes", phases},
@@ -62,8 +65,10 @@ class Planner {
   PlanRow row(int64_t batch, int64_t micro_batch) const {
     const Setting setting{batch, window() / batch, micro_batch};
     const Prediction prediction = fit_.predict(setting);
-    return {setting, prediction, !limit_.bytes || prediction.peak_bytes <= *limit_.bytes};
+    return {setting, prediction, fits(prediction.peak_bytes), fits(prediction.least_bytes)};
   }
+
+  bool fits(int64_t bytes) const { return !limit_.bytes || bytes <= *limit_.bytes - cushion_bytes(*limit_.bytes); }
 
   PlanRow as_written(const Plan& plan) const {
     if (!plan.micro_batch_is_auto) {
@@ -71,11 +76,11 @@ class Planner {
       return row(train_.batch_size, size);
     }
     PlanRow found;
-    std::optional<PlanRow> tight;  // fits where fewer batches are read ahead
+    std::optional<PlanRow> tight;
     for (const int64_t size : halvings(train_.batch_size)) {
       found = row(train_.batch_size, size);
-      if (found.fits) return found;
-      if (!tight && found.prediction.least_bytes <= *limit_.bytes) tight = found;
+      if (fits(found.prediction.work_bytes)) return found;
+      if (!tight && found.works) tight = found;
     }
     return tight.value_or(found);
   }

@@ -16,13 +16,16 @@ namespace headroom {
 struct PlanRow {
   Setting setting;
   Prediction prediction;
-  bool fits = false;
+  bool fits = false;   // with all that is read ahead and cached
+  bool works = false;  // where that is given up as memory runs short
 };
 
 struct Plan {
   MemoryLimit limit;
   std::vector<PlanRow> rows;  // by falling batch, then falling micro-batch
-  PlanRow as_written;         // micro_batch "auto": the largest that fits, be it with one batch at a time, or 1
+  // micro_batch "auto": the largest that fits with one batch at a time, for what is read ahead buys less than a larger
+  // micro-batch does; or 1.
+  PlanRow as_written;
   std::optional<PlanRow> recommended;  // keeps the window; nullopt: nothing fits
   int64_t base_bytes = 0, kept_samples = 0, kept_bytes_per_sample = 0;
   std::string why_whole;

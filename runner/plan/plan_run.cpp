@@ -84,7 +84,7 @@ Plan plan_under(const MemoryLimit& limit, const Setup& setup, const ProbeWords& 
   for (auto last = all.begin();; ++last) {
     try {
       Plan plan = plan_with({all.begin(), last}, limit, setup, words);
-      if (plan.as_written.fits || last == all.end()) return plan;
+      if (plan.as_written.works || last == all.end()) return plan;
     } catch (const Error& problem) {
       if (problem.exit_code() != Exit::does_not_fit || last == all.end()) throw;
     }
@@ -115,17 +115,19 @@ std::optional<PlannedStart> plan_start(const Setup& setup, const ProbeWords& wor
   }
   const int64_t peak = plan->as_written.prediction.peak_bytes, cache = setup.expected_cache_bytes();
   const int64_t most = plan->limit.bytes ? std::max(peak, *plan->limit.bytes) : INT64_MAX;
-  PlannedStart start{std::min(peak + cache, most), peak, plan->as_written.setting.micro_batch, plan->recompute,
-                     start_line(*plan)};
+  const int64_t least = plan->as_written.prediction.least_bytes;
+  PlannedStart start{.predicted_peak_bytes = peak,
+                     .needed_bytes = least,
+                     .wanted_bytes = std::min(peak + cache, most),
+                     .micro_batch = plan->as_written.setting.micro_batch,
+                     .recompute = plan->recompute,
+                     .line = start_line(*plan)};
   if (cache > 0) start.line += "; beside it up to " + size_text(cache) + " of cached samples, which go first";
   if (plan->as_written.fits) return start;
   const int64_t limit = *plan->limit.bytes;
-  const int64_t least = plan->as_written.prediction.least_bytes;
-  if (static_cast<double>(least) > static_cast<double>(limit) * (1.0 + Fit::most_over))
-    throw Error(Exit::does_not_fit, "plan", plan->refusal(*setup.experiment));
-  start.claimed_bytes = limit;
-  start.line += "; the limit is " + size_text(limit) + ", which is tried all the same: " +
-                (least <= limit ? "fewer batches are read ahead then" : "predictions are rather too high");
+  if (!plan->as_written.works) throw Error(Exit::does_not_fit, "plan", plan->refusal(*setup.experiment));
+  start.wanted_bytes = limit;
+  start.line += "; under the limit of " + size_text(limit) + " fewer batches are read ahead and less is cached";
   return start;
 }
 

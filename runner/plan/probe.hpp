@@ -18,14 +18,16 @@ inline constexpr std::array<std::string_view, 5> probe_phases = {"training", "op
 
 struct ProbePoint {
   int64_t micro_batch = 0;
-  std::array<int64_t, probe_phases.size()> held_bytes{};  // U after each phase less the slots; never falls
+  std::array<int64_t, probe_phases.size()> held_bytes{};  // U after each phase less slots and caches; never falls
+  int64_t least_bytes = 0;  // the same at its peak, without what allocators keep for the next step
 };
 
 struct Probe {
-  int64_t base_bytes = 0;          // U after set-up less the slots
+  int64_t base_bytes = 0;          // U after set-up
   std::vector<ProbePoint> points;  // by rising micro-batch; empty: not even the smallest went through
   std::string shortage;            // why it ended there; "" when nothing was short
   int64_t train_samples = 0, val_samples = 0;
+  int64_t chunk_bytes = 0;           // of decoded chunks that a run comes to keep, where memory allows
   int64_t kept_bytes = 0;            // of the outputs of one sample, under metrics.mode = "full"
   std::vector<int64_t> field_bytes;  // of one sample, in the order of the slots
   std::string why_whole;             // why batches cannot be divided; "" where they can

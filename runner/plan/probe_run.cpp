@@ -126,6 +126,11 @@ class ProbeRun {
     return probe_.base_bytes + growth * size / last.micro_batch + slots;
   }
 
+  // Of what was read ahead and cached only as much as a probe needs.
+  static int64_t held_by_work(const LedgerReading& ledger) {
+    return ledger.held_bytes - ledger.live(Owner::batches) - ledger.live(Owner::cache);
+  }
+
   // Of all loaders, with batches of `size` samples.
   int64_t slots_bytes(int64_t size) const {
     const int64_t batch_bytes = slot_bytes(probe_.field_bytes, size);
@@ -177,10 +182,10 @@ class ProbeRun {
     if (val_.length() > 0) val = std::make_unique<Loader>(setup_.source, val_, Normalizer(), options(false, size));
     train.seek(0, 0, /*continuous=*/true);
     if (val) val->seek(0);
-    const int64_t slots = slots_bytes(size);
     level_ = 0;
+    take_lent_bytes();
     const auto note = [&](size_t phase) {
-      level_ = std::max(level_, held_bytes() - slots);
+      level_ = std::max(level_, held_by_work(read_ledger()));
       point.held_bytes[phase] = level_;
     };
     const auto began = Clock::now();
@@ -201,6 +206,9 @@ class ProbeRun {
     save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, {},
                /*is_best=*/true);
     note(4);
+    const LedgerReading ledger = read_ledger();
+    const LentBytes lent = take_lent_bytes();
+    point.least_bytes = held_by_work(ledger) - ledger.slack_bytes - lent.now + lent.peak;
     epoch_sums_.zero();
   }
 
@@ -265,6 +273,8 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   probe.val_samples = static_cast<int64_t>(setup.splits.val.length());
   probe.field_bytes = bytes_of(setup.source->fields());
   probe.why_whole = setup.why_whole();
+  probe.chunk_bytes = static_cast<int64_t>(
+      std::min(setup.stored.compressed_bytes, static_cast<uint64_t>(experiment.data.chunk_cache_size_bytes)));
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
                  [&] { ProbeRun(setup, probe).run(room); });
   probe.seconds = since(began);

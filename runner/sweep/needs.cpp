@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "plan/fit.hpp"
+#include "memory/budget.hpp"
 
 namespace headroom {
 
@@ -57,7 +57,8 @@ void Needs::add(const std::string& group, const Json& plan) {
   Table& table = tables_[group];
   table.whole = plan.contains("why_whole");
   const auto add_row = [&](const Json& row) {
-    table.rows[{row.at("batch_size"), row.at("micro_batch")}] = {row.at("predicted_peak_bytes"), row.at("least_bytes")};
+    table.rows[{row.at("batch_size"), row.at("micro_batch")}] = {row.at("predicted_peak_bytes"), row.at("work_bytes"),
+                                                                 row.at("least_bytes")};
   };
   for (const Json& row : plan.at("rows")) add_row(row);
   add_row(plan.at("as_written"));
@@ -69,15 +70,16 @@ std::optional<Need> Needs::of(const TrialShape& shape, int64_t limit_bytes) cons
   const bool fixed = shape.micro_batch > 0 || table->second.whole;
   int64_t size = shape.batch_size;
   if (shape.micro_batch > 0 && !table->second.whole) size = std::min(shape.micro_batch, shape.batch_size);
+  // As `run` judges: what is read ahead and cached is given up before the micro-batch is.
+  const int64_t bound = limit_bytes == 0 ? INT64_MAX : limit_bytes - cushion_bytes(limit_bytes);
+  std::optional<Need> tight;
   for (;; size = (size + 1) / 2) {
     const auto row = table->second.rows.find({shape.batch_size, size});
     if (row == table->second.rows.end()) return std::nullopt;
-    // As `run` judges: fewer batches are read ahead where memory is short, and predictions are rather too high.
-    const double least = static_cast<double>(row->second.least_bytes);
     const bool last = fixed || size == 1;
-    const bool fits = limit_bytes == 0 || row->second.peak_bytes <= limit_bytes ||
-                      (last && least <= static_cast<double>(limit_bytes) * (1.0 + Fit::most_over));
-    if (fits || last) return Need{row->second.peak_bytes, size, fits};
+    if (row->second.work_bytes <= bound) return Need{row->second.peak_bytes, size, true};
+    if (!tight && row->second.least_bytes <= bound) tight = Need{row->second.peak_bytes, size, true};
+    if (last) return tight.value_or(Need{row->second.peak_bytes, size, false});
   }
 }
 

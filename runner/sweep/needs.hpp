@@ -39,7 +39,7 @@ class Needs {
 
  private:
   struct Row {
-    int64_t peak_bytes = 0, least_bytes = 0;
+    int64_t peak_bytes = 0, work_bytes = 0, least_bytes = 0;
   };
   struct Table {
     std::map<std::pair<int64_t, int64_t>, Row> rows;  // by batch size and micro-batch

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "memory/budget.hpp"
 #include "train/window.hpp"
 
 namespace headroom {
@@ -36,7 +35,6 @@ void add_batch(Setup& setup, const Batch& batch, int64_t step, bool want_outputs
     }
   }
   retry.succeeded();
-  settle_growth();
 }
 
 // NULL at the end of the split. `done`: batches delivered so far.

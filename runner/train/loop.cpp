@@ -158,7 +158,9 @@ bool TrainingLoop::train_window() {
   window_.thaw(position_.step);
   const uint64_t end =
       std::min(position_.samples + static_cast<uint64_t>(setup_.window_samples()), setup_.samples_per_epoch());
-  const Gradients gradients = accumulate(end);
+  const auto accumulated = accumulate(end);
+  if (!accumulated) return false;
+  const Gradients gradients = *accumulated;
   const EssentialAllocations essential;  // from here on the step is taken as a whole
   if (gradients.weight <= 0) {
     ++position_.skipped_windows;
@@ -182,17 +184,32 @@ bool TrainingLoop::train_window() {
   return true;
 }
 
-TrainingLoop::Gradients TrainingLoop::accumulate(uint64_t end) {
+std::optional<TrainingLoop::Gradients> TrainingLoop::accumulate(uint64_t end) {
   const uint64_t start = position_.samples;
   const int64_t interval_samples = interval_samples_;
   Gradients gradients;
-  while (!try_to_accumulate(end, gradients)) {
+  const auto go_back = [&] {
     position_.samples = start;
     interval_samples_ = interval_samples;
     train_loader_.seek(static_cast<uint64_t>(position_.epoch), start, /*continuous=*/true);
+  };
+  try {
+    while (!try_to_accumulate(end, gradients)) go_back();
+  } catch (const TakenByOthers& taken) {
+    window_.put_back();
+    go_back();
+    stop_for(taken);
+    return std::nullopt;
   }
   retry_.succeeded();
   return gradients;
+}
+
+void TrainingLoop::stop_for(const TakenByOthers& taken) {
+  log_.say(std::string(taken.what()) +
+           ": a checkpoint, and the end of this process (exit 75: resume when there is more "
+           "memory)");
+  must_stop_ = true;
 }
 
 bool TrainingLoop::try_to_accumulate(uint64_t end, Gradients& gradients) {
@@ -271,7 +288,12 @@ bool TrainingLoop::evaluate_epoch() {
     gc_points_.eval_batch_done();
     return stop_requested() != Exit::ok;
   };
-  const auto sums = evaluate(setup_, *val_loader_, position_.step, eval_retry_, stop, &*examples_);
+  std::optional<StepSums> sums;
+  try {
+    sums = evaluate(setup_, *val_loader_, position_.step, eval_retry_, stop, &*examples_);
+  } catch (const TakenByOthers& taken) {
+    stop_for(taken);
+  }
   if (!sums) return false;
   examples_->write(position_.step, position_.epoch + 1);
   Measured of_val;

@@ -43,10 +43,12 @@ class TrainingLoop {
   struct Gradients {
     double weight = 0.0, norm = 0.0;
   };
-  Gradients accumulate(uint64_t end);                          // of the window up to `end`, divided and clipped
+  // Of the window up to `end`, divided and clipped; nullopt: others took the memory it needs, and the run must stop.
+  std::optional<Gradients> accumulate(uint64_t end);
   bool try_to_accumulate(uint64_t end, Gradients& gradients);  // false: memory ran out, begin again
   bool overflows(const Gradients& gradients);                  // of float16: begin again with a smaller loss scale
   void not_finite(double loss, double norm);
+  void stop_for(const TakenByOthers& taken);
   void register_rungs();
   bool evaluate_epoch();  // false: stopped by a signal
   bool judge();           // is this the best so far?

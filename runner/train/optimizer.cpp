@@ -17,6 +17,26 @@ std::vector<at::Tensor> zeros_like_all(const std::vector<at::Tensor>& tensors) {
   return zeros;
 }
 
+double norm_of(const std::vector<at::Tensor>& tensors) {
+  return at::linalg_vector_norm(at::stack(at::_foreach_norm(tensors, 2, at::kDouble))).item<double>();
+}
+
+// On a CPU LibTorch makes a float64 copy of a whole tensor for its norm.
+double norm_in_pieces(const std::vector<at::Tensor>& tensors) {
+  constexpr int64_t piece = 1 << 17;
+  double squares = 0.0;
+  for (const at::Tensor& tensor : tensors) {
+    const at::Tensor flat =
+        tensor.is_non_overlapping_and_dense() ? tensor.as_strided({tensor.numel()}, {1}) : tensor.reshape({-1});
+    for (int64_t begin = 0; begin < flat.numel(); begin += piece) {
+      const at::Tensor part = flat.narrow(0, begin, std::min(piece, flat.numel() - begin));
+      const double norm = at::linalg_vector_norm(part, 2, std::nullopt, false, at::kDouble).item<double>();
+      squares += norm * norm;
+    }
+  }
+  return std::sqrt(squares);
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const OptimizerSection& section, double ema_decay, std::vector<Parameter>& parameters)
@@ -144,8 +164,7 @@ double clip_gradients(std::span<const at::Tensor> gradients, double max_norm) {
   if (gradients.empty()) return 0.0;
   at::NoGradGuard no_grad;
   const std::vector<at::Tensor> list(gradients.begin(), gradients.end());
-  const auto norms = at::_foreach_norm(list, 2, at::kDouble);
-  const double norm = at::linalg_vector_norm(at::stack(norms)).item<double>();
+  const double norm = list.front().is_cpu() ? norm_in_pieces(list) : norm_of(list);
   if (max_norm > 0 && norm > max_norm && std::isfinite(norm)) at::_foreach_mul_(list, max_norm / (norm + 1e-6));
   return norm;
 }

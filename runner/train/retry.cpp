@@ -1,16 +1,60 @@
 #include "train/retry.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include "memory/budget.hpp"
+#include "memory/size_text.hpp"
 
 namespace headroom {
 
+namespace {
+
+constexpr int64_t most_patience = 4096;
+constexpr int last_rung_of_speed = 300;  // memory/relief.hpp: caches, batches read ahead, free memory
+
+}  // namespace
+
+TakenByOthers::TakenByOthers(const Shortage& shortage)
+    : Error(Exit::resumable, "memory",
+            shortage.text() + ": others hold " + size_text(memory_limit() - memory_bound()) + " of the " +
+                size_text(memory_limit()) + " that were free when the run began") {}
+
+bool Retry::give_up_speed() {
+  const size_t before = slower_.size();
+  for (const auto& rung : rungs()) {
+    if (rung->order >= last_rung_of_speed || !rung->tighten || !rung->relax) continue;
+    if (std::ranges::find(slower_, rung) != slower_.end()) continue;
+    rung->tighten();
+    slower_.push_back(rung);
+  }
+  good_windows_ = 0;
+  return slower_.size() > before;
+}
+
+void Retry::take_speed_back() {
+  if (slower_.empty() || ++good_windows_ < patience_) return;
+  patience_ = std::min(2 * patience_, most_patience);
+  const auto on_the_ladder = rungs();
+  for (const auto& rung : slower_) {
+    if (std::ranges::find(on_the_ladder, rung) != on_the_ladder.end()) rung->relax();
+  }
+  slower_.clear();
+}
+
 void Retry::after(const Shortage& shortage) {
   const std::string freed = std::to_string(purge_tensor_memory(device_) >> 20) + " MB of free memory given back, ";
-  settle_growth();
   take_recent_peak(Owner::activations);
   if (++in_a_row_ == 1) {
     ++counts_.repeated;
     report_(shortage, freed + "repeated as it was");
+    return;
+  }
+  const bool slower = give_up_speed();
+  give_back_memory(std::numeric_limits<int64_t>::max());
+  if (slower) {
+    ++counts_.repeated;
+    report_(shortage, freed + "nothing is read ahead and less is cached for a while, repeated as it was");
     return;
   }
   if (micro_batch_.halve()) {
@@ -19,17 +63,21 @@ void Retry::after(const Shortage& shortage) {
     return;
   }
   const std::string less = keep_less_ ? keep_less_() : "";
-  if (less.empty()) advice_.give_up(shortage);
+  if (less.empty()) {
+    if (memory_bound() < memory_limit()) throw TakenByOthers(shortage);
+    advice_.give_up(shortage);
+  }
   ++counts_.recomputed;
   report_(shortage, freed + less);
 }
 
 void Retry::succeeded() {
   in_a_row_ = 0;
+  take_speed_back();
   if (micro_batch_.is_largest()) return;
   const LedgerReading ledger = read_ledger();
   const int64_t growing = take_recent_peak(Owner::activations) - ledger.live(Owner::activations);
-  if (micro_batch_.went_through(ledger.held_bytes - ledger.slack_bytes + growing, growing, memory_limit()))
+  if (micro_batch_.went_through(ledger.held_bytes - ledger.slack_bytes + growing, growing, memory_bound()))
     ++counts_.grown;
 }
 

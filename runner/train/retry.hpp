@@ -1,12 +1,16 @@
-// After running out of memory: give back what is free and repeat exactly what failed; the second time in smaller
-// pieces; where nothing smaller exists, keeping less for backward; and then end the run (docs/memory.md).
+// After running out of memory: give back what is free and repeat exactly what failed; the second time without what only
+// buys speed (reading ahead, half of the caches); then in smaller pieces; where nothing smaller exists, keeping less
+// for backward; and then end the run (docs/memory.md).
 #pragma once
 
 #include <c10/core/Device.h>
 #include <c10/util/Exception.h>
 #include <functional>
+#include <memory>
 #include <new>
+#include <vector>
 
+#include "memory/relief.hpp"
 #include "memory/tensor_allocator.hpp"
 #include "train/micro_batch.hpp"
 #include "train/shortage.hpp"
@@ -18,6 +22,12 @@ struct RetryCounts {
   int64_t halved = 0;    // at half of it: equal up to rounding
   int64_t grown = 0;
   int64_t recomputed = 0;  // kinds of calls that are computed again since
+};
+
+// What does not fit would fit what the run was given at its start: others hold it now. Exit::resumable.
+class TakenByOthers : public Error {
+ public:
+  explicit TakenByOthers(const Shortage& shortage);
 };
 
 // [compute]
@@ -35,8 +45,8 @@ class Retry {
   int64_t size() const { return micro_batch_.size(); }
   const RetryCounts& counts() const { return counts_; }
 
-  // The tensors of the failed attempt are gone. Returns when it may be repeated; throws Error(does_not_fit) when
-  // nothing is left.
+  // The tensors of the failed attempt are gone. Returns when it may be repeated; throws Error(does_not_fit), or
+  // TakenByOthers, when nothing is left.
   void after(const Shortage& shortage);
 
   // What was tried is done: the next shortage is a first one again. Lets the micro-batch grow back.
@@ -47,9 +57,14 @@ class Retry {
   c10::Device device_;
   Advice advice_;
   Report report_;
+  bool give_up_speed();
+  void take_speed_back();
+
   std::function<std::string()> keep_less_;
   RetryCounts counts_;
   int64_t in_a_row_ = 0;
+  std::vector<std::shared_ptr<const Rung>> slower_;  // tightened by give_up_speed()
+  int64_t good_windows_ = 0, patience_ = 64;         // until they are relaxed
 };
 
 // Runs `attempt`; false when memory ran out, and then `shortage` says what was held. `doing` names the attempt's part

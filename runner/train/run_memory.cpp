@@ -5,8 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include "memory/budget.hpp"
-#include "memory/cores.hpp"
-#include "memory/held.hpp"
 #include "memory/ledger.hpp"
 #include "memory/size_text.hpp"
 #include "memory/supervised.hpp"
@@ -15,21 +13,11 @@
 
 namespace headroom {
 
-namespace {
-
-// Address space that is mapped and hardly touched: stacks of OpenMP's, the readers' and our own threads, and malloc's
-// tables.
-int64_t untouched_bytes(const Experiment& experiment) {
-  const int compute = experiment.experiment.threads > 0 ? experiment.experiment.threads : auto_threads();
-  return stack_bytes(2 * compute + 2 * experiment.data.num_workers + 8) + (int64_t{64} << 20);
-}
-
-}  // namespace
-
-RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes) {
+RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes) {
   grant_ = wait_for_memory({.name = experiment.experiment.name,
                             .limit = experiment.memory.limit,
                             .needed_bytes = needed_bytes,
+                            .wanted_bytes = wanted_bytes,
                             .wait_seconds = experiment.memory.wait_seconds,
                             .say = [](const std::string& line) { spdlog::info("[memory] {}", line); },
                             .cancelled = [] { return stop_requested() != Exit::ok; }});
@@ -38,11 +26,11 @@ RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes) {
   hold_within_cgroup();
   set_memory_limit(limit_bytes_);
   lift_start_limit();
-  if (limit_bytes_ > 0) set_data_backstop(limit_bytes_, untouched_bytes(experiment));
 }
 
 void RunMemory::hold_within_cgroup() {
   const Rooms rooms = read_rooms();
+  if (const Room* shared = rooms.smallest_shared(); shared != nullptr) set_kill_line(shared->room_bytes);
   const Room* room = rooms.smallest_that_kills();
   if (limit_bytes_ == 0 || room == nullptr || room->auto_bytes() >= limit_bytes_) return;
   limit_bytes_ = std::max<int64_t>(room->auto_bytes(), 1);

@@ -20,9 +20,10 @@ namespace headroom {
 
 class RunMemory {
  public:
-  // Claims memory.limit - waiting for it as memory.wait says - and sets it: tensors stay within it, and RLIMIT_DATA
-  // stands behind it. `needed_bytes`: the planned peak; 0: unknown. Error(does_not_fit). [control]
-  RunMemory(const Experiment& experiment, int64_t needed_bytes);
+  // Claims memory.limit - waiting for it as memory.wait says - and sets it: tensors, batches, caches and what malloc
+  // hands out stay within it. `needed_bytes`: without which it cannot run, `wanted_bytes`: the planned peak; 0:
+  // unknown. Error(does_not_fit). [control]
+  RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes = 0);
   ~RunMemory();
   RunMemory(const RunMemory&) = delete;
   RunMemory& operator=(const RunMemory&) = delete;

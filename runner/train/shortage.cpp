@@ -21,7 +21,7 @@ std::string listed(const std::vector<std::string>& items) {
 
 Shortage Shortage::now(const char* doing, int64_t micro_batch) {
   const Refusal refusal = take_refusal();
-  return {doing, refusal.bytes, refusal.granted_bytes, memory_limit(), micro_batch, refusal.ledger};
+  return {doing, refusal.bytes, refusal.promised_bytes, memory_limit(), micro_batch, refusal.ledger};
 }
 
 std::string Shortage::text() const {
@@ -32,8 +32,10 @@ std::string Shortage::text() const {
 std::string Shortage::figures() const {
   std::string text =
       requested_bytes > 0 ? size_text(requested_bytes) + " more were asked for" : "the system gave no more";
-  if (limit_bytes > 0) text += " under the limit of " + size_text(limit_bytes);
-  return text + "; at least " + size_text(needed_bytes()) + " are needed. Held: " + ledger_line(ledger) + ". ";
+  text += " beside " + size_text(ledger.held_bytes) + " that were held";
+  if (promised_bytes > 0) text += " and " + size_text(promised_bytes) + " that were about to be";
+  if (limit_bytes > 0) text += ", under the limit of " + size_text(limit_bytes);
+  return text + ". Held: " + ledger_line(ledger) + ". ";
 }
 
 std::string Advice::knobs(const Shortage& shortage) const {

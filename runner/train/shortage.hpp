@@ -15,14 +15,13 @@ namespace headroom {
 struct Shortage {
   const char* doing = "";       // "forward", "backward", "writing a checkpoint"
   int64_t requested_bytes = 0;  // 0: nobody knows, the system refused
-  int64_t granted_bytes = 0;    // before that, and not touched yet
+  int64_t promised_bytes = 0;   // before that, and not written yet
   int64_t limit_bytes = 0;      // 0: none
   int64_t micro_batch = 0;      // 0: not about one
   LedgerReading ledger;
   static Shortage now(const char* doing, int64_t micro_batch);
-  int64_t needed_bytes() const { return ledger.held_bytes + granted_bytes + requested_bytes; }  // at least
   std::string text() const;     // "no memory for forward with a micro-batch of 1"
-  std::string figures() const;  // "2.0 MiB more were asked for under the limit ...; held: ..."
+  std::string figures() const;  // "2.0 MiB more were asked for beside ...; held: ..."
 };
 
 // `action`, with Error(does_not_fit) for memory that ran out where nothing can be repeated and no experiment is known.

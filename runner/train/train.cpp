@@ -188,7 +188,7 @@ Exit train(const TrainRequest& request) {
   Setup setup = prepare_data(experiment, request.plugin_dirs);  // first: a run that cannot begin leaves no folder
   std::optional<PlannedStart> planned;
   if (request.plan && !request.resume) planned = request.plan(setup);
-  RunMemory memory(experiment, planned ? planned->claimed_bytes : 0);
+  RunMemory memory(experiment, planned ? planned->needed_bytes : 0, planned ? planned->wanted_bytes : 0);
   if (memory.cancelled()) return stop_requested();
   build_model(setup);
   std::string started;

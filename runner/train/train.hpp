@@ -18,7 +18,8 @@ struct Setup;
 // What a plan says of a run that is about to begin.
 struct PlannedStart {
   int64_t predicted_peak_bytes = 0;
-  int64_t claimed_bytes = 0;           // the peak, or the limit where only the prediction's band is above it
+  int64_t needed_bytes = 0;            // without which it cannot run
+  int64_t wanted_bytes = 0;            // the peak, with the sample cache
   int64_t micro_batch = 0;             // to begin with, where it is not fixed
   std::vector<std::string> recompute;  // kinds, where memory.recompute leaves them open
   std::string line;                    // for the log

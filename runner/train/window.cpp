@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "memory/budget.hpp"
-
 namespace headroom {
 
 MicroBatchTensors::MicroBatchTensors(const Batch& batch, int64_t first, int64_t count, at::Device device,
@@ -68,7 +66,6 @@ void Window::thaw(int64_t step) {
 
 void Window::begin(double loss_scale) {
   loss_scale_ = loss_scale;
-  settle_growth();
   at::NoGradGuard no_grad;
   if (!gradients_.empty()) at::_foreach_zero_(gradients_);
   sums_.zero();

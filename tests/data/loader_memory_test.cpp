@@ -45,9 +45,10 @@ std::atomic<int64_t> page_locked_bytes{0};
 std::atomic<int> page_locks{0};
 
 TEST(Loader, SlotsArePageLockedByWhoHasADevice) {
+  reset_ledger_peaks();
+  int slots = 0;
   FakeData data;
   const auto source = open_fake(data);
-  const auto slots = static_cast<int>(slot_count(options(2), 1));
   set_page_lock({[](void* memory, size_t bytes) {
                    page_locked_bytes += static_cast<int64_t>(bytes);
                    return memory != nullptr && ++page_locks % 2 == 0;  // every other one fails
@@ -55,12 +56,12 @@ TEST(Loader, SlotsArePageLockedByWhoHasADevice) {
                  [](void*) { --page_locks; }});
   {
     Loader loader(source, train(*source), {}, options(2));
-    loader.seek(0);
-    EXPECT_EQ(page_locked_bytes, read_ledger().live(Owner::batches));
-    EXPECT_EQ(page_locks, slots);
     EXPECT_EQ(epoch_of(loader).size(), 12u);
+    EXPECT_EQ(page_locked_bytes, read_ledger().peak_bytes[static_cast<size_t>(Owner::batches)]);
+    EXPECT_GE(page_locks, 5) << "as many slots as are usual";
+    slots = page_locks;
   }
-  EXPECT_EQ(page_locks, slots - slots / 2) << "the two that were locked were unlocked";
+  EXPECT_EQ(page_locks, slots - slots / 2) << "those that were locked were unlocked";
   set_page_lock({});
 }
 
@@ -112,7 +113,6 @@ TEST(Loader, AtRestItGivesBackItsLastSlot) {
   for (const int workers : {0, 1, 3}) {
     Loader loader(source, train(*source), {}, options(workers));
     loader.seek(0);
-    EXPECT_GT(read_ledger().live(Owner::batches), 0);
     EXPECT_EQ(left_after_relief(), 0) << "nothing was asked for yet";
     const auto first = epoch_of(loader);
     ASSERT_EQ(first.size(), 12u) << "with " << workers << " threads";
@@ -130,13 +130,19 @@ TEST(Loader, AtRestItGivesBackItsLastSlot) {
   }
 }
 
+int64_t bytes_of_one_slot(const std::shared_ptr<const Source>& source) {
+  Loader loader(source, train(*source), {}, options(0));
+  const auto batch = loader.next();
+  return read_ledger().live(Owner::batches);
+}
+
 TEST(Loader, InTheMiddleOfAnEpochItKeepsOneSlot) {
   FakeData data;
   const auto source = open_fake(data);
+  const int64_t slot = bytes_of_one_slot(source);
   for (const int workers : {0, 2}) {
     Loader loader(source, train(*source), {}, options(workers));
     loader.seek(0);
-    const int64_t slot = read_ledger().live(Owner::batches) / static_cast<int64_t>(slot_count(options(workers), 1));
     auto batch = loader.next();
     EXPECT_EQ(left_after_relief(slot), slot) << "the one in use";
     const std::string before = content(*batch);

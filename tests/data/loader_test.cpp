@@ -134,6 +134,7 @@ TEST(Loader, ReadsNoWiderThanItMayReadAhead) {
 }
 
 TEST(Loader, ReadsNotSoWideWhereReadersNeedMuchMemory) {
+  const std::vector<char> scratch(20 << 20, 1);
   account(Owner::scratch, 20 << 20);
   read_wide(options(1), 7, 8);
   account(Owner::scratch, -(20 << 20));

@@ -232,64 +232,6 @@ TEST(SizeText, IsShortAndReadable) {
   EXPECT_EQ(size_text(INT64_MAX), "8388608.0 TiB");
 }
 
-void* map(int64_t bytes) {
-  return ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-int64_t data_limit() {
-  rlimit bound{};
-  ::getrlimit(RLIMIT_DATA, &bound);
-  return bound.rlim_cur == RLIM_INFINITY ? -1 : static_cast<int64_t>(bound.rlim_cur);
-}
-
-TEST(DataBackstop, AllocationsFailBehindTheLimit) {
-  Child child([](Child& self) {
-    rlimit before{}, after{};
-    ::getrlimit(RLIMIT_DATA, &before);
-    self.tell(set_data_backstop(*held_bytes_of() + 256 * mib, 0) == data_limit());
-    ::getrlimit(RLIMIT_DATA, &after);
-    self.tell(after.rlim_max == before.rlim_max);
-    self.tell(map(128 * mib) != MAP_FAILED);
-    self.tell(map(192 * mib) != MAP_FAILED);
-  });
-  EXPECT_TRUE(child.hear());
-  EXPECT_TRUE(child.hear()) << "the hard limit is the user's";
-  EXPECT_TRUE(child.hear()) << "128 of 256 MiB";
-  EXPECT_FALSE(child.hear()) << "320 of 256 MiB";
-}
-
-TEST(DataBackstop, ALimitThatIsThereIsNeverRaised) {
-  static constexpr int64_t there = int64_t{1} << 50;  // far above what sanitizers map
-  Child child([](Child& self) {
-    const rlimit bound{.rlim_cur = rlim_t{there}, .rlim_max = RLIM_INFINITY};
-    ::setrlimit(RLIMIT_DATA, &bound);
-    self.tell(set_data_backstop(2 * there, 0));
-    self.tell(set_data_backstop(INT64_MAX, INT64_MAX / 2));
-    self.tell(data_limit());
-  });
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(child.hear(), there);
-}
-
-void* sleep_for_ever(void*) {
-  for (;;) ::pause();
-}
-
-TEST(DataBackstop, StacksOfThreadsToComeTakeNothingFromTheRun) {
-  Child child([](Child& self) {
-    constexpr int threads = 16;
-    set_data_backstop(*held_bytes_of() + 256 * mib, stack_bytes(threads));
-    int started = 0;
-    for (int i = 0; i < threads; ++i) {
-      pthread_t thread;
-      started += ::pthread_create(&thread, nullptr, sleep_for_ever, nullptr) == 0;
-    }
-    self.tell(started);
-    self.tell(map(200 * mib) != MAP_FAILED);
-  });
-  EXPECT_EQ(child.hear(), 16);
-  EXPECT_TRUE(child.hear());
-}
-
 TEST(HeldBytes, AreThoseOfAnyProcess) {
   Child child([](Child& self) {
     self.hear();

@@ -57,7 +57,6 @@ class TensorAllocator : public testing::Test {
     install_tensor_allocator();
     at::set_num_threads(1);
     purge_tensor_memory();
-    settle_growth();
   }
   void TearDown() override {
     set_memory_limit(0);

@@ -8,16 +8,21 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json row(int64_t batch, int64_t micro_batch, int64_t peak) {
-  return {
-      {"batch_size", batch}, {"micro_batch", micro_batch}, {"predicted_peak_bytes", peak}, {"least_bytes", peak - 10}};
+constexpr int64_t mib = int64_t{1} << 20;
+
+Json row(int64_t batch, int64_t micro_batch, int64_t peak_bytes) {
+  return {{"batch_size", batch},
+          {"micro_batch", micro_batch},
+          {"predicted_peak_bytes", peak_bytes},
+          {"work_bytes", peak_bytes - 10 * mib},
+          {"least_bytes", peak_bytes - 20 * mib}};
 }
 
-// 100 bytes, and 10 for a sample of a micro-batch.
+// 100 MiB, and 10 for a sample of a micro-batch; 10 of it for what is read ahead, 10 for free lists.
 Json plan_of_64() {
   Json rows = Json::array();
   for (int64_t batch = 64; batch >= 1; batch /= 2) {
-    for (int64_t size = batch; size >= 1; size /= 2) rows.push_back(row(batch, size, 100 + 10 * size));
+    for (int64_t size = batch; size >= 1; size /= 2) rows.push_back(row(batch, size, (100 + 10 * size) * mib));
   }
   return {{"rows", rows}, {"as_written", rows[0]}};
 }
@@ -30,8 +35,8 @@ TEST(Needs, OneTableServesEveryBatchSizeInIt) {
   Needs needs;
   EXPECT_FALSE(needs.of(shape(8), 0));
   needs.add("g", plan_of_64());
-  EXPECT_EQ(needs.of(shape(8), 0)->peak_bytes, 180);
-  EXPECT_EQ(needs.of(shape(64), 0)->peak_bytes, 740);
+  EXPECT_EQ(needs.of(shape(8), 0)->peak_bytes, 180 * mib);
+  EXPECT_EQ(needs.of(shape(64), 0)->peak_bytes, 740 * mib);
   EXPECT_FALSE(needs.of(shape(12), 0)) << "no row";
   EXPECT_FALSE(needs.of({.group = "other", .batch_size = 8}, 0));
 }
@@ -39,11 +44,11 @@ TEST(Needs, OneTableServesEveryBatchSizeInIt) {
 TEST(Needs, AnAutomaticMicroBatchIsTheLargestThatFits) {
   Needs needs;
   needs.add("g", plan_of_64());
-  const auto need = needs.of(shape(64), 300);
+  const auto need = needs.of(shape(64), 300 * mib);
   EXPECT_EQ(need->micro_batch, 16);
-  EXPECT_EQ(need->peak_bytes, 260);
+  EXPECT_EQ(need->peak_bytes, 260 * mib);
   EXPECT_TRUE(need->fits);
-  const auto none = needs.of(shape(64), 80);
+  const auto none = needs.of(shape(64), 80 * mib);
   EXPECT_EQ(none->micro_batch, 1);
   EXPECT_FALSE(none->fits);
 }
@@ -51,10 +56,10 @@ TEST(Needs, AnAutomaticMicroBatchIsTheLargestThatFits) {
 TEST(Needs, AFixedMicroBatchFitsOrDoesNot) {
   Needs needs;
   needs.add("g", plan_of_64());
-  EXPECT_FALSE(needs.of(shape(64, 64), 300)->fits);
-  EXPECT_EQ(needs.of(shape(64, 64), 300)->peak_bytes, 740);
-  EXPECT_TRUE(needs.of(shape(8, 64), 300)->fits) << "no larger than the batch";
-  EXPECT_TRUE(needs.of(shape(16, 16), 250)->fits) << "as near as this is tried";
+  EXPECT_FALSE(needs.of(shape(64, 64), 300 * mib)->fits);
+  EXPECT_EQ(needs.of(shape(64, 64), 300 * mib)->peak_bytes, 740 * mib);
+  EXPECT_TRUE(needs.of(shape(8, 64), 300 * mib)->fits) << "no larger than the batch";
+  EXPECT_TRUE(needs.of(shape(16, 16), 250 * mib)->fits) << "as near as this is tried";
 }
 
 TEST(Needs, WhatAPlanDoesNotSeeSharesItsTable) {

@@ -1,0 +1,80 @@
+#include "memory/surroundings.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "memory/proc_file.hpp"
+#include "memory/size_text.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr double smoothing = 0.1;  // of the slope, a look: some 2.5 s of memory
+
+// "some avg10=1.23 avg60=..."
+double stalled_percent(const std::string& root) {
+  const std::string text = read_proc_file(root + "/proc/pressure/memory").value_or("");
+  const size_t found = text.find("some avg10=");
+  return found == std::string::npos ? 0.0 : std::strtod(text.c_str() + found + 11, nullptr);
+}
+
+}  // namespace
+
+bool is_short(const Surroundings& s) {
+  if (s.bound_bytes <= 0 || s.taken_bytes <= s.margin_bytes / 2) return false;
+  const double left = static_cast<double>(s.left_bytes), bound = static_cast<double>(s.bound_bytes);
+  return s.left_bytes < s.margin_bytes || (s.bytes_per_s > 0 && left < 5 * s.bytes_per_s) ||
+         (s.stalled_percent > 10 && left < 0.15 * bound);
+}
+
+std::string surroundings_text(const Surroundings& s) {
+  std::string text = size_text(s.left_bytes) + " left of " + size_text(s.bound_bytes) + " in " + s.bound_name;
+  if (s.taken_bytes > 0) text += ", others took " + size_text(s.taken_bytes);
+  if (s.bytes_per_s >= 1) text += ", " + size_text(static_cast<int64_t>(s.bytes_per_s)) + "/s now";
+  if (s.stalled_percent >= 1) {
+    text += ", processes stalled for " + std::to_string(static_cast<int>(s.stalled_percent)) + " % of the time";
+  }
+  return text;
+}
+
+// Half of what the run's limit left free of its room at the start, but neither next to nothing nor more than the kernel
+// needs to do its work.
+int64_t SurroundingsReader::margin_of(const Seen& seen) const {
+  const int64_t room = seen.first_room_bytes;
+  const int64_t wanted = limit_bytes_ > 0 ? std::min(limit_bytes_, room) : room - room / 10;
+  return std::clamp((room - wanted) / 2, room / 64, room / 20);
+}
+
+Surroundings SurroundingsReader::look() {
+  const Rooms rooms = read_rooms(root_);
+  const auto time = std::chrono::steady_clock::now();
+  const double seconds = std::max(std::chrono::duration<double>(time - last_time_).count(), 1e-3);
+  last_time_ = time;
+  Surroundings now;
+  now.held_bytes = rooms.held_bytes;
+  now.stalled_percent = stalled_percent(root_);
+  now.left_bytes = INT64_MAX;
+  for (const Room& room : rooms.rooms) {
+    if (room.scope.empty()) continue;
+    const auto [entry, is_new] = rooms_.try_emplace(room.name, Seen{room.room_bytes, room.room_bytes});
+    Seen& seen = entry->second;
+    const double slope = static_cast<double>(seen.room_bytes - room.room_bytes) / seconds;
+    if (!is_new) seen.bytes_per_s = (1 - smoothing) * seen.bytes_per_s + smoothing * slope;
+    seen.room_bytes = room.room_bytes;
+    const int64_t margin = margin_of(seen), left = room.room_bytes - rooms.held_bytes;
+    // A limit that was told may be above what the machine has free: its user knows.
+    const bool counts = room.kills() || limit_bytes_ <= seen.first_room_bytes - margin;
+    if (counts) now.ceiling_bytes = std::min(now.ceiling_bytes, room.room_bytes - margin);
+    if (left >= now.left_bytes) continue;
+    now.left_bytes = left;
+    now.bound_bytes = room.bound_bytes;
+    now.bound_name = room.name;
+    now.taken_bytes = std::max<int64_t>(seen.first_room_bytes - room.room_bytes, 0);
+    now.margin_bytes = margin;
+    now.bytes_per_s = seen.bytes_per_s;
+  }
+  return now;
+}
+
+}  // namespace headroom

@@ -1,0 +1,161 @@
+#include "memory/untouched_pages.hpp"
+
+#include <gtest/gtest.h>
+#include <random>
+#include <set>
+#include <sys/mman.h>
+
+#include "memory/budget.hpp"
+#include "memory/held.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr int64_t mib = 1 << 20;
+
+// Pages from the system, known as those of batches.
+class Mapped {
+ public:
+  explicit Mapped(size_t bytes, PageUse use = PageUse::batches)
+      : bytes_(bytes),
+        data_(static_cast<char*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    madvise(data_, bytes_, MADV_NOHUGEPAGE);
+    pages_mapped(use, data_, bytes_);
+  }
+  ~Mapped() {
+    pages_unmapped(data_, bytes_);
+    munmap(data_, bytes_);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  void touch(size_t page) { data_[page * page_bytes] = 1; }
+  void touch_all() {
+    for (size_t page = 0; page < bytes_ / page_bytes; ++page) touch(page);
+  }
+  char* data() const { return data_; }
+
+ private:
+  size_t bytes_;
+  char* data_;
+};
+
+int64_t untouched_batches() { return read_untouched().of(PageUse::batches); }
+
+TEST(UntouchedPages, CountUntilTheyAreWritten) {
+  const int64_t before = untouched_batches();
+  {
+    Mapped pages(100 * page_bytes);
+    EXPECT_EQ(untouched_batches() - before, 100 * static_cast<int64_t>(page_bytes));
+    pages.touch(50);
+    EXPECT_EQ(untouched_batches() - before, 99 * static_cast<int64_t>(page_bytes));
+    EXPECT_EQ(promised_bytes(), read_untouched().promised());
+    pages.touch_all();
+    EXPECT_EQ(untouched_batches(), before);
+  }
+  EXPECT_EQ(untouched_batches(), before);
+}
+
+TEST(UntouchedPages, AnyPagesInAnyOrder) {
+  std::mt19937 random(3);
+  constexpr size_t count = 300;
+  const int64_t before = untouched_batches();
+  Mapped pages(count * page_bytes);
+  std::set<size_t> untouched;
+  for (size_t i = 0; i < count; ++i) untouched.insert(i);
+  while (!untouched.empty()) {
+    const size_t page = random() % count;
+    pages.touch(page);
+    untouched.erase(page);
+    ASSERT_EQ(untouched_batches() - before, static_cast<int64_t>(untouched.size() * page_bytes));
+  }
+}
+
+TEST(UntouchedPages, PartsMayBeUnmapped) {
+  const int64_t before = untouched_batches();
+  Mapped pages(10 * page_bytes);
+  pages_unmapped(pages.data() + 3 * page_bytes, 2 * page_bytes);
+  EXPECT_EQ(untouched_batches() - before, 8 * static_cast<int64_t>(page_bytes));
+  pages_unmapped(pages.data(), 10 * page_bytes);
+  EXPECT_EQ(untouched_batches(), before);
+}
+
+TEST(UntouchedPages, SparePagesArePromisedOnceTheyAreClaimed) {
+  const int64_t before = read_untouched().of(PageUse::tensors);
+  Mapped pages(10 * page_bytes, PageUse::spare);
+  const int64_t promised = promised_bytes();
+  EXPECT_EQ(spare_bytes_in(pages.data() + 100, 2 * page_bytes), 3 * static_cast<int64_t>(page_bytes));
+  claim_spare_pages(pages.data() + 100, 2 * page_bytes);
+  EXPECT_EQ(promised_bytes() - promised, 3 * static_cast<int64_t>(page_bytes));
+  EXPECT_EQ(read_untouched().of(PageUse::tensors) - before, 3 * static_cast<int64_t>(page_bytes));
+  EXPECT_EQ(spare_bytes_in(pages.data(), 10 * page_bytes), 7 * static_cast<int64_t>(page_bytes));
+}
+
+TEST(UntouchedPages, MoreRangesThanCanBeKeptAreWrittenAtOnce) {
+  const int64_t before = promised_bytes();
+  std::vector<std::unique_ptr<Mapped>> pages;
+  Mapped apart(2 * 5000 * page_bytes);
+  pages_unmapped(apart.data(), 2 * 5000 * page_bytes);
+  for (size_t i = 0; i < 5000; ++i) pages_mapped(PageUse::batches, apart.data() + 2 * i * page_bytes, page_bytes);
+  const int64_t held = held_bytes(), kept = promised_bytes() - before;
+  EXPECT_LT(kept, 5000 * static_cast<int64_t>(page_bytes));
+  apart.touch_all();
+  EXPECT_GE(held_bytes() - held, kept);
+  EXPECT_EQ(read_untouched().of(PageUse::batches), 0);
+}
+
+class Budget : public testing::Test {
+ protected:
+  void TearDown() override {
+    set_memory_ceiling(INT64_MAX);
+    set_memory_limit(0);
+  }
+};
+
+// A promise lives until its pages are written, however much else is asked for or given back meanwhile.
+TEST_F(Budget, WhatWasPromisedIsNotGrantedAgain) {
+  Mapped pages(64 * mib);
+  set_memory_limit(held_bytes() + 100 * mib);
+  EXPECT_FALSE(try_to_grow(50 * mib)) << "64 of 100 MiB are promised";
+  EXPECT_TRUE(try_to_grow(20 * mib));
+  {
+    Mapped others(16 * mib, PageUse::tensors);
+    others.touch_all();
+    EXPECT_FALSE(try_to_grow(25 * mib));
+  }
+  EXPECT_TRUE(try_to_grow(25 * mib));
+  pages.touch_all();
+  EXPECT_FALSE(try_to_grow(50 * mib)) << "now they are held";
+  EXPECT_TRUE(try_to_grow(25 * mib));
+}
+
+TEST_F(Budget, LeaveToGrowCountsWhileItLives) {
+  set_memory_limit(held_bytes() + 100 * mib);
+  {
+    const Permit first = try_to_grow(60 * mib);
+    EXPECT_TRUE(first);
+    EXPECT_FALSE(try_to_grow(60 * mib));
+  }
+  EXPECT_TRUE(try_to_grow(60 * mib));
+}
+
+TEST_F(Budget, TheLowerOfLimitAndCeilingBinds) {
+  set_memory_limit(held_bytes() + 100 * mib);
+  set_memory_ceiling(held_bytes() + 40 * mib);
+  EXPECT_FALSE(try_to_grow(60 * mib));
+  EXPECT_TRUE(try_to_grow(30 * mib));
+  set_memory_ceiling(INT64_MAX);
+  EXPECT_TRUE(try_to_grow(60 * mib));
+}
+
+TEST_F(Budget, ALittleOfTheHeapMayUseWhatIsLeftFreeOfTheLimit) {
+  set_memory_limit(held_bytes());
+  set_kill_line(0);
+  EXPECT_FALSE(try_to_grow(page_bytes));
+  EXPECT_FALSE(try_to_grow_heap(2 * mib));
+  EXPECT_TRUE(try_to_grow_heap(page_bytes));
+  set_memory_limit(held_bytes() - 40 * mib);
+  EXPECT_FALSE(try_to_grow_heap(page_bytes));
+}
+
+}  // namespace
+}  // namespace headroom
