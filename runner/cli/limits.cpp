@@ -22,6 +22,7 @@ void print_rooms(const Rooms& rooms) {
                room.scope.empty() ? "-" : size_text(room.reserved_bytes), room.name});
   }
   for (const std::string& name : rooms.unset) table.add({"none", "-", "-", "-", name});
+  for (const std::string& name : rooms.unknown) table.add({"unknown", "-", "-", "-", name});
   table.print();
   const std::string swap = rooms.swap_total_bytes == 0
                                ? "none"
@@ -65,6 +66,7 @@ Json as_json(const Rooms& rooms, const std::vector<OtherRun>& runs, const std::s
   return {{"held_bytes", rooms.held_bytes},
           {"rooms", bounds},
           {"not_set", rooms.unset},
+          {"unknown", rooms.unknown},
           {"swap", {{"free_bytes", rooms.swap_free_bytes}, {"total_bytes", rooms.swap_total_bytes}}},
           {"other_runs", others},
           {"limit",

@@ -58,7 +58,7 @@ class Outlook {
     if (fits()) return false;
     if (request_.limit != "auto") return needed_bytes_ > *limit_.bytes;
     const Room* bound = rooms_.smallest_bound();
-    return bound != nullptr && needed_bytes_ > bound->bound_bytes - bound->bound_bytes / 10;
+    return bound != nullptr && needed_bytes_ > bound->bound_bytes - bound->bound_bytes / bound->margin_part;
   }
 
   std::string waiting_line() const {
@@ -76,8 +76,8 @@ class Outlook {
       sentence += ": raise the limit or make the run smaller";
     } else {
       const Room* bound = rooms_.smallest_bound();
-      sentence += "; it will never fit 0.9 of the " + size_text(bound->bound_bytes) + " of " + bound->name +
-                  ": raise that bound or make the run smaller";
+      sentence += std::string("; it will never fit ") + bound->auto_share() + " of the " +
+                  size_text(bound->bound_bytes) + " of " + bound->name + ": raise that bound or make the run smaller";
     }
     throw Error(Exit::does_not_fit, "memory", sentence);
   }
