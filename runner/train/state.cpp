@@ -7,7 +7,7 @@
 #include <map>
 
 #include "headroom/sdk/shape_text.hpp"
-#include "train/processor.hpp"
+#include "train/differences.hpp"
 
 namespace headroom {
 
@@ -63,23 +63,6 @@ void require(const std::string& problem, const std::filesystem::path& path) {
     throw Error(Exit::bad_input, "checkpoint",
                 path.string() + ": " + problem + ": use the checkpoint with the experiment that wrote it");
   }
-}
-
-// One that adapts is restored, so it is no difference.
-nlohmann::json micro_batch_of(const Setup& setup) {
-  const MicroBatch micro_batch = setup.micro_batch();
-  return micro_batch.adapts() ? nlohmann::json("auto") : nlohmann::json(micro_batch.size());
-}
-
-nlohmann::json surroundings(const Setup& setup) {
-  return {{"threads", setup.threads},
-          {"processor", processor_text()},
-          {"micro_batch", micro_batch_of(setup)},
-          {"libtorch", TORCH_VERSION},
-          {"content_id", setup.content_id},
-          {"device", setup.device.str()},
-          {"precision", setup.experiment->train.precision},
-          {"identity", setup.identity()}};
 }
 
 // In their order, which an object would lose. JSON has no number for what is not finite.
@@ -163,8 +146,7 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
   return checkpoints.save({state.position.step, model.bytes(), extra.bytes(), std::move(json)}, is_best);
 }
 
-nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState& state,
-                             std::vector<std::string>& differences) {
+nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState& state) {
   restore_model(checkpoint, *state.setup.model, /*use_average=*/false);
   for (NamedTensor& named : state.optimizer.state()) {
     require(copy_into(checkpoint.state, named.name, named.tensor), checkpoint.state.path());
@@ -180,10 +162,6 @@ nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState&
   at::Generator(at::detail::getDefaultCPUGenerator()).set_state(generator);
   try {
     state.position = position_from(checkpoint.json.at("position"), checkpoint.json.at("step").get<int64_t>());
-    const nlohmann::json now = surroundings(state.setup);
-    for (const auto& [key, then] : checkpoint.json.at("surroundings").items()) {
-      if (now.at(key) != then) differences.push_back(key + " was " + then.dump() + ", is " + now.at(key).dump());
-    }
     return checkpoint.json.at("logs");
   } catch (const nlohmann::json::exception& problem) {
     throw Error(Exit::bad_input, "checkpoint",
