@@ -54,7 +54,8 @@ Json as_json(const Rooms& rooms, const std::vector<OtherRun>& runs, const std::s
                       {"bound_bytes", room.bound_bytes},
                       {"used_bytes", room.used_bytes},
                       {"room_bytes", room.room_bytes},
-                      {"reserved_bytes", room.reserved_bytes}});
+                      {"reserved_bytes", room.reserved_bytes},
+                      {"claimed_bytes", room.claimed_bytes}});
   }
   for (const OtherRun& run : runs) {
     others.push_back({{"name", run.name},

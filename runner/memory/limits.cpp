@@ -143,6 +143,7 @@ MemoryLimit automatic(const Rooms& rooms) {
   std::string rule =
       std::string(room->auto_share()) + " of the " + size_text(room->room_bytes) + " of room in " + room->name;
   if (room->reserved_bytes > 0) rule += ", less " + size_text(room->reserved_bytes) + " reserved by other runs";
+  if (room->claimed_bytes > room->reserved_bytes) rule += ", who claim " + size_text(room->claimed_bytes);
   rule += unknown_text(rooms);
   return {room->auto_bytes(), rule};
 }

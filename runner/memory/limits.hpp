@@ -18,6 +18,7 @@ struct Room {
   int64_t used_bytes = 0;      // by everybody it bounds, without what the kernel drops on demand
   int64_t room_bytes = 0;      // bound - (used - U), never below 0 nor above the bound
   int64_t reserved_bytes = 0;  // by other runs under it, and not held yet: set_aside() in reservations.hpp tells
+  int64_t claimed_bytes = 0;   // what those claim; more where claims are bounded
   int64_t margin_part = 10;    // "auto" leaves one part in so many: 2 where another bound is unknown
 
   // A cgroup's, beyond which the kernel kills at once.

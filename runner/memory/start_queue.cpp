@@ -37,6 +37,13 @@ std::string describe(const std::vector<OtherRun>& runs, bool waiting) {
   return "; " + count_of(number, waiting ? "run" : "other run") + figures + " (" + names + ")";
 }
 
+// "; they claim 4.0 EiB of system, of which 5.0 GiB count"; empty where all of it counts.
+std::string bounded_claims(const Room* room) {
+  if (room == nullptr || room->claimed_bytes <= room->reserved_bytes) return "";
+  return "; they claim " + size_text(room->claimed_bytes) + " of " + room->name + ", of which " +
+         size_text(room->reserved_bytes) + " count";
+}
+
 // One look at the machine and at the runs ahead.
 class Outlook {
  public:
@@ -45,7 +52,8 @@ class Outlook {
     needed_bytes_ = std::max(request.needed_bytes, rooms_.held_bytes);
     set_aside(rooms_, ahead);
     limit_ = decide_limit(request.limit, rooms_);
-    others_ = describe(ahead, /*waiting=*/false) + describe(ahead, /*waiting=*/true);
+    others_ =
+        describe(ahead, /*waiting=*/false) + describe(ahead, /*waiting=*/true) + bounded_claims(rooms_.smallest());
   }
 
   const MemoryLimit& limit() const { return limit_; }
