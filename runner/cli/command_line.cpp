@@ -71,7 +71,9 @@ CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
   auto* command = app.add_subcommand("run", "Train, validate, leave a run folder");
   command->footer("Example: headroom run experiments/quick_demo.toml --set train.epochs=2");
   add_experiment_words(*command, words.experiment, /*file_required=*/false);
-  command->add_option("--resume", words.resume, "Run folder to go on in (runs/<name>/<time>-<id>)");
+  auto* resume = command->add_option("--resume", words.resume, "Run folder to go on in (runs/<name>/<time>-<id>)");
+  command->add_flag("--changed", words.changed, "Go on though --set or the data change the mathematics of the run")
+      ->needs(resume);
   command->add_option("--out", words.out, "Folder that gets the run's folder")->capture_default_str();
   command->add_flag("--no-plan", words.no_plan, "Start without predicting memory first (see headroom plan)");
   command

@@ -33,7 +33,7 @@ void add_plugin_dirs(CLI::App& command, CommandLine& line);
 struct RunWords {
   ExperimentWords experiment;
   std::string resume, out = "runs";
-  bool no_plan = false;
+  bool no_plan = false, changed = false;
   int64_t until_epoch = 0;  // 0: to the run's own end
 };
 CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words);

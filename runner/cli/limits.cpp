@@ -22,6 +22,7 @@ void print_rooms(const Rooms& rooms) {
                room.scope.empty() ? "-" : size_text(room.reserved_bytes), room.name});
   }
   for (const std::string& name : rooms.unset) table.add({"none", "-", "-", "-", name});
+  for (const std::string& name : rooms.unknown) table.add({"unknown", "-", "-", "-", name});
   table.print();
   const std::string swap = rooms.swap_total_bytes == 0
                                ? "none"
@@ -53,7 +54,8 @@ Json as_json(const Rooms& rooms, const std::vector<OtherRun>& runs, const std::s
                       {"bound_bytes", room.bound_bytes},
                       {"used_bytes", room.used_bytes},
                       {"room_bytes", room.room_bytes},
-                      {"reserved_bytes", room.reserved_bytes}});
+                      {"reserved_bytes", room.reserved_bytes},
+                      {"claimed_bytes", room.claimed_bytes}});
   }
   for (const OtherRun& run : runs) {
     others.push_back({{"name", run.name},
@@ -65,6 +67,7 @@ Json as_json(const Rooms& rooms, const std::vector<OtherRun>& runs, const std::s
   return {{"held_bytes", rooms.held_bytes},
           {"rooms", bounds},
           {"not_set", rooms.unset},
+          {"unknown", rooms.unknown},
           {"swap", {{"free_bytes", rooms.swap_free_bytes}, {"total_bytes", rooms.swap_total_bytes}}},
           {"other_runs", others},
           {"limit",

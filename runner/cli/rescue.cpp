@@ -26,6 +26,7 @@ std::vector<std::string> words_of(const RunWords& run, const CommandLine& line) 
     if (run.no_plan) words.emplace_back("--no-plan");
   } else {
     words.insert(words.end(), {"--resume", run.resume});
+    if (run.changed) words.emplace_back("--changed");
   }
   if (run.until_epoch > 0) words.insert(words.end(), {"--until-epoch", std::to_string(run.until_epoch)});
   for (const std::string& word : run.experiment.set) words.insert(words.end(), {"--set", word});

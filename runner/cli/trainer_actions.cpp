@@ -44,6 +44,7 @@ int run_action(const RunWords& words, const CommandLine& line) {
     }
     request.experiment = load_experiment(file, words.experiment.overrides());
   }
+  request.changed = words.changed;
   request.out = words.out;
   request.plugin_dirs = line.plugin_dirs;
   request.until_epoch = words.until_epoch;

@@ -22,7 +22,8 @@ Error at_place(const Error& problem, const std::string& place) {
 
 }  // namespace
 
-Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<std::string>& skipped) {
+Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot,
+                        std::vector<SkippedSample>& skipped) {
   const LoaderOptions& options = plan_.options;
   const uint64_t count = std::min(static_cast<uint64_t>(options.batch_size), plan_.samples_per_epoch - first);
   const Order order(options.shuffle, plan_.split.length(), options.seed, epoch, options.grouping);
@@ -83,7 +84,7 @@ void BatchReader::normalize(std::span<const DLTensor> fields) {
 }
 
 // The batch failed as a whole: which sample was it? Those that can be read move up.
-void BatchReader::read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<std::string>& skipped) {
+void BatchReader::read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<SkippedSample>& skipped) {
   const bool skip = plan_.options.skip_bad_samples;
   const bool bad_sample = dynamic_cast<const BadSample*>(&problem) != nullptr;
   size_t kept = 0;
@@ -98,7 +99,7 @@ void BatchReader::read_one_by_one(Batch& batch, Slot& slot, const Error& problem
     } catch (const BadSample& bad) {
       const Error located = at_place(bad, place_of(batch.index[i]));
       if (!skip) throw located;
-      skipped.push_back(located.what());
+      skipped.push_back({batch.first + i, located.what()});
     } catch (const Error& other) {
       throw at_place(other, place_of(batch.index[i]));
     }

@@ -23,13 +23,18 @@ struct BatchPlan {
   std::shared_ptr<const KeptSamples> kept;  // NULL: every sample is read
 };
 
+struct SkippedSample {
+  uint64_t position;  // in its epoch
+  std::string sentence;
+};
+
 class BatchReader {
  public:
   explicit BatchReader(const BatchPlan& plan) : plan_(plan) {}
 
-  // The batch that starts at `first` of `epoch`, in `slot`. Appends a sentence to `skipped` for every sample left out.
+  // The batch that starts at `first` of `epoch`, in `slot`. Appends every sample left out to `skipped`.
   // Throws Error that names the sample.
-  Batch read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<std::string>& skipped);
+  Batch read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<SkippedSample>& skipped);
 
   // What the last read() took in the source, and to normalise.
   struct Times {
@@ -41,7 +46,7 @@ class BatchReader {
   void fill(const Batch& batch, Slot& slot);
   void read_run(const Batch& batch, Slot& slot, size_t first, size_t count);
   void normalize(std::span<const DLTensor> fields);
-  void read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<std::string>& skipped);
+  void read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<SkippedSample>& skipped);
   std::string place_of(uint64_t index) const;
 
   const BatchPlan& plan_;

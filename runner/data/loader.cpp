@@ -53,6 +53,7 @@ void block_signals() {
 
 struct Position {
   uint64_t epoch = 0, first = 0;
+  auto operator<=>(const Position&) const = default;
 };
 
 // One batch on its way. Its reader fills `batch`, `error` and `skipped`, then sets `done` under the mutex.
@@ -60,7 +61,7 @@ struct Job {
   Position position;
   Batch batch;
   std::exception_ptr error;
-  std::vector<std::string> skipped;
+  std::vector<SkippedSample> skipped;
   bool done = false;
 };
 
@@ -370,6 +371,7 @@ struct Loader::State {
 
   // The epoch is over: its threads too, unless they stay.
   void end_epoch() {
+    counted_to = {};
     if (!plan.options.persistent_workers) stop_threads();
     std::unique_lock lock(pool->mutex);
     at_rest = true;
@@ -378,9 +380,12 @@ struct Loader::State {
     let_go_on(std::move(lock));
   }
 
+  // A sample that is read again after seek() is counted once.
   void count_skipped(const Job& job) {
-    for (const std::string& sentence : job.skipped) {
-      if (skipped++ < most_warnings) spdlog::warn("skipped: {}", sentence);
+    for (const SkippedSample& sample : job.skipped) {
+      if (Position{job.position.epoch, sample.position} < counted_to) continue;
+      counted_to = {job.position.epoch, sample.position + 1};
+      if (skipped++ < most_warnings) spdlog::warn("skipped: {}", sample.sentence);
     }
   }
 
@@ -409,6 +414,7 @@ struct Loader::State {
   std::vector<std::thread> threads;
   bool positioned = false;
   uint64_t skipped = 0;
+  Position counted_to;  // of the epoch that is read: skipped samples before it are counted
   RungRegistration rung = add_rung({.name = "batches read ahead",
                                     .order = 200,
                                     .give_back = [this](int64_t wanted) { return drop_read_ahead(wanted); },

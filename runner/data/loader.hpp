@@ -42,8 +42,9 @@ class Loader {
   // (std::bad_alloc, or Error(does_not_fit) of the source), seek() to the batch that did not come and go on.
   std::optional<Batch> next();
 
-  uint64_t skipped_samples() const;  // in the batches delivered so far
-  LoaderTimes times() const;         // so far
+  // In the batches delivered so far; once in an epoch, however often seek() has a batch read again.
+  uint64_t skipped_samples() const;
+  LoaderTimes times() const;  // so far
 
  private:
   struct State;

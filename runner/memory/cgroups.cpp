@@ -4,7 +4,9 @@
 #include <sstream>
 #include <string_view>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "memory/cgroup_search.hpp"
 #include "memory/proc_file.hpp"
 
 namespace headroom {
@@ -56,7 +58,8 @@ std::string unescaped(const std::string& text) {
 }
 
 // "32 31 0:29 /root /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory"
-std::optional<Mount> find_mount(const std::string& mountinfo, const Version& version) {
+std::vector<Mount> find_mounts(const std::string& mountinfo, const Version& version) {
+  std::vector<Mount> mounts;
   std::istringstream lines(mountinfo);
   for (std::string line; std::getline(lines, line);) {
     const size_t dash = line.find(" - ");
@@ -65,9 +68,9 @@ std::optional<Mount> find_mount(const std::string& mountinfo, const Version& ver
     std::istringstream(line) >> id >> parent >> device >> root >> point;
     std::istringstream(line.substr(dash + 3)) >> type >> source >> options;
     if (type == version.type && (&version == &v2 || lists(options, "memory")))
-      return Mount{unescaped(root), unescaped(point)};
+      mounts.push_back({unescaped(root), unescaped(point)});
   }
-  return std::nullopt;
+  return mounts;
 }
 
 // "4:memory:/a/b" for v1, "0::/a/b" for v2.
@@ -117,13 +120,34 @@ bool counts_children(const fs::path& folder) {
   return number_after(read_proc_file(folder / "memory.use_hierarchy").value_or("1"), "") != 0;
 }
 
+// How many folders above the root of the cgroup namespace a path begins: "/../../a" -> 2.
+int levels_up(const fs::path& path) {
+  const fs::path parts = path.relative_path();
+  const auto end = std::find_if(parts.begin(), parts.end(), [](const fs::path& part) { return part != ".."; });
+  return static_cast<int>(std::distance(parts.begin(), end));
+}
+
+fs::path without_levels_up(const fs::path& path) {
+  fs::path rest;
+  for (const fs::path& part : path.relative_path()) {
+    if (part != "..") rest /= part;
+  }
+  return rest;
+}
+
+// The path below the mount; nullopt where it is outside.
+std::optional<fs::path> below(const Mount& mount, const fs::path& path) {
+  const auto [root, part] = std::mismatch(mount.root.begin(), mount.root.end(), path.begin(), path.end());
+  if (root != mount.root.end()) return std::nullopt;
+  fs::path rest;
+  std::for_each(part, path.end(), [&](const fs::path& name) { rest /= name; });
+  return rest;
+}
+
 // From the mounted root down to the process's own.
-std::vector<fs::path> chain_of(const fs::path& root, const Mount& mount, const fs::path& path) {
-  std::vector<fs::path> chain = {root / mount.point.relative_path()};
-  // Inside a container only a part of the hierarchy may be mounted; a path outside of it means its root.
-  const fs::path below = path.lexically_relative(mount.root);
-  if (below.empty() || *below.begin() == "..") return chain;
-  for (const fs::path& part : below) {
+std::vector<fs::path> chain_of(const fs::path& point, const fs::path& path_below) {
+  std::vector<fs::path> chain = {point};
+  for (const fs::path& part : path_below) {
     if (!part.empty() && part != ".") chain.push_back(chain.back() / part);
   }
   return chain;
@@ -132,28 +156,97 @@ std::vector<fs::path> chain_of(const fs::path& root, const Mount& mount, const f
 struct Hierarchy {
   fs::path point;
   std::vector<fs::path> folders;  // the process's own first, up to the first that does not bound it
+  bool hidden = false;            // the process's own cannot be found: `folders` has only ancestors, if any
 };
 
-Hierarchy hierarchy(const fs::path& root, const fs::path& process, const Version& version) {
-  const auto mount = find_mount(read_proc_file(root / "proc/self/mountinfo").value_or(""), version);
-  const auto path = find_path(read_proc_file(process / "cgroup").value_or(""), version);
-  if (!mount || !path) return {};
-  std::vector<fs::path> chain = chain_of(root, *mount, *path);
-  Hierarchy found{chain.front(), {}};
-  std::reverse(chain.begin(), chain.end());
-  const auto end =
-      std::find_if(chain.begin() + 1, chain.end(), [](const fs::path& folder) { return !counts_children(folder); });
-  chain.erase(end, chain.end());
-  found.folders = std::move(chain);
-  return found;
+class Finder {
+ public:
+  Finder(const fs::path& root, int64_t pid, const Version& version)
+      : root_(root),
+        pid_(pid == 0 ? ::getpid() : pid),
+        version_(version),
+        mounts_(find_mounts(read_proc_file(root / "proc/self/mountinfo").value_or(""), version)) {
+    const fs::path process = root / "proc" / (pid == 0 ? "self" : std::to_string(pid));
+    path_ = find_path(read_proc_file(process / "cgroup").value_or(""), version);
+  }
+
+  Hierarchy find() const {
+    if (mounts_.empty() || !path_) return {};
+    std::vector<fs::path> chain = longest_chain();
+    for (auto mount = mounts_.begin(); chain.empty() && mount != mounts_.end(); ++mount) chain = searched(*mount);
+    if (chain.empty()) return outside();
+    Hierarchy found{chain.front(), {}};
+    std::reverse(chain.begin(), chain.end());
+    const auto end =
+        std::find_if(chain.begin() + 1, chain.end(), [](const fs::path& folder) { return !counts_children(folder); });
+    chain.erase(end, chain.end());
+    found.folders = std::move(chain);
+    return found;
+  }
+
+ private:
+  fs::path point_of(const Mount& mount) const { return root_ / mount.point.relative_path(); }
+
+  // Of the mounts that contain the path the one that shows most ancestors; one that is mounted over shows nothing.
+  std::vector<fs::path> longest_chain() const {
+    std::vector<fs::path> longest, hidden;
+    for (const Mount& mount : mounts_) {
+      const auto rest = below(mount, *path_);
+      if (!rest) continue;
+      std::vector<fs::path> chain = chain_of(point_of(mount), *rest);
+      std::error_code error;  // where others mount there may be nothing to see for this user
+      std::vector<fs::path>& place = fs::exists(chain.back(), error) ? longest : hidden;
+      if (chain.size() > place.size()) place = std::move(chain);
+    }
+    return longest.empty() ? hidden : longest;
+  }
+
+  // In a mount that begins above this process's cgroup namespace.
+  std::vector<fs::path> searched(const Mount& mount) const {
+    const int up = levels_up(mount.root), down = up - levels_up(*path_);
+    if (up == 0 || down < 0 || !without_levels_up(mount.root).empty()) return {};
+    const fs::path end = without_levels_up(*path_);
+    const int depth = down + static_cast<int>(std::distance(end.begin(), end.end()));
+    const auto folder = find_cgroup({point_of(mount), depth, end, pid_});
+    return folder ? chain_of(point_of(mount), folder->lexically_relative(point_of(mount))) : std::vector<fs::path>();
+  }
+
+  // Inside a container only a part of the hierarchy may be mounted: a path outside of it means its root.
+  Hierarchy outside() const {
+    for (const Mount& mount : mounts_) {
+      if (levels_up(mount.root) == 0) return {point_of(mount), {point_of(mount)}};
+    }
+    Hierarchy found{.point = point_of(mounts_.front()), .folders = {}, .hidden = bounds_memory()};
+    if (without_levels_up(mounts_.front().root).empty()) found.folders = {found.point};
+    return found;
+  }
+
+  // The v2 half of a hybrid has no memory controller, and bounds nothing.
+  bool bounds_memory() const {
+    if (&version_ == &v1) return true;
+    const auto controllers = read_proc_file(point_of(mounts_.front()) / "cgroup.controllers");
+    return !controllers || (" " + *controllers).find(" memory") != std::string::npos;
+  }
+
+  fs::path root_;
+  int64_t pid_;
+  const Version& version_;
+  std::vector<Mount> mounts_;
+  std::optional<fs::path> path_;  // from the root of this process's cgroup namespace
+};
+
+Hierarchy hierarchy(const fs::path& root, int64_t pid, const Version& version) {
+  return Finder(root, pid, version).find();
 }
 
 }  // namespace
 
 std::vector<fs::path> memory_cgroup_folders(const std::string& root, int64_t pid) {
-  const fs::path process = fs::path(root) / "proc" / (pid == 0 ? "self" : std::to_string(pid));
-  std::vector<fs::path> folders = hierarchy(root, process, v1).folders;
-  for (fs::path& folder : hierarchy(root, process, v2).folders) folders.push_back(std::move(folder));
+  std::vector<fs::path> folders;
+  for (const Version* version : {&v1, &v2}) {
+    const Hierarchy found = hierarchy(root, pid, *version);
+    if (!found.hidden) folders.insert(folders.end(), found.folders.begin(), found.folders.end());
+  }
   return folders;
 }
 
@@ -167,10 +260,11 @@ std::vector<MemoryCgroup> read_memory_cgroups(const std::vector<fs::path>& folde
   return cgroups;
 }
 
-std::vector<MemoryCgroup> memory_cgroups(const std::string& root) {
+std::vector<MemoryCgroup> memory_cgroups(const std::string& root, std::vector<std::string>* unknown) {
   std::vector<MemoryCgroup> cgroups;
   for (const Version* version : {&v1, &v2}) {
-    const Hierarchy found = hierarchy(root, fs::path(root) / "proc/self", *version);
+    const Hierarchy found = hierarchy(root, 0, *version);
+    if (found.hidden && unknown != nullptr) unknown->push_back("cgroup (" + std::string(version->name) + ")");
     for (const fs::path& folder : found.folders) {
       if (auto cgroup = read_cgroup(found.point, folder, *version)) cgroups.push_back(*std::move(cgroup));
     }

@@ -19,13 +19,14 @@ struct MemoryCgroup {
 };
 
 // The folders, the process's own first, then towards the root; v1 before v2; also those that hold no memory controller.
-// None when the process is gone. `root` replaces "/"; `pid` 0 is this process. [any]
+// None when the process is gone, and none of a hierarchy in which its own cannot be found. `root` replaces "/"; `pid` 0
+// is this process. [any]
 std::vector<std::filesystem::path> memory_cgroup_folders(const std::string& root = "/", int64_t pid = 0);
 
 // What they say, in the same order. Those that cannot be read are left out. [any]
 std::vector<MemoryCgroup> read_memory_cgroups(const std::vector<std::filesystem::path>& folders);
 
-// Both, for this process.
-std::vector<MemoryCgroup> memory_cgroups(const std::string& root = "/");
+// Both, for this process. `unknown` receives a name for each hierarchy in which its own cannot be found.
+std::vector<MemoryCgroup> memory_cgroups(const std::string& root = "/", std::vector<std::string>* unknown = nullptr);
 
 }  // namespace headroom

@@ -34,11 +34,12 @@ class Finder {
   }
 
   Rooms find() {
-    for (const MemoryCgroup& cgroup : memory_cgroups(root_)) add_cgroup(cgroup);
+    for (const MemoryCgroup& cgroup : memory_cgroups(root_, &found_.unknown)) add_cgroup(cgroup);
     add_system();
     const std::string limits = read_proc_file(proc_ / "self/limits").value_or("");
     add_own("RLIMIT_DATA", data_limit(limits), "VmData:");
     add_own("RLIMIT_AS", number_after(limits, "Max address space"), "VmSize:");
+    for (Room& room : found_.rooms) room.margin_part = found_.unknown.empty() ? 10 : 2;
     return std::move(found_);
   }
 
@@ -118,6 +119,12 @@ const Room* smallest_where(const std::vector<Room>& rooms, Condition condition) 
   return smallest;
 }
 
+std::string unknown_text(const Rooms& rooms) {
+  std::string text;
+  for (const std::string& name : rooms.unknown) text += "; the bound of " + name + " is unknown";
+  return text;
+}
+
 // What a limit that does not look at the room ought to be told.
 std::string warning(int64_t bytes, const Rooms& rooms) {
   const Room* bound = rooms.smallest_bound();
@@ -133,8 +140,11 @@ std::string warning(int64_t bytes, const Rooms& rooms) {
 MemoryLimit automatic(const Rooms& rooms) {
   const Room* room = rooms.smallest();
   if (room == nullptr) return {std::nullopt, "off: no bound can be read here"};
-  std::string rule = "0.9 of the " + size_text(room->room_bytes) + " of room in " + room->name;
+  std::string rule =
+      std::string(room->auto_share()) + " of the " + size_text(room->room_bytes) + " of room in " + room->name;
   if (room->reserved_bytes > 0) rule += ", less " + size_text(room->reserved_bytes) + " reserved by other runs";
+  if (room->claimed_bytes > room->reserved_bytes) rule += ", who claim " + size_text(room->claimed_bytes);
+  rule += unknown_text(rooms);
   return {room->auto_bytes(), rule};
 }
 
@@ -142,8 +152,8 @@ MemoryLimit share_of_bound(double share, const std::string& text, const Rooms& r
   const Room* bound = rooms.smallest_bound();
   if (bound == nullptr) return {std::nullopt, "off: no bound can be read here"};
   const auto bytes = static_cast<int64_t>(share * static_cast<double>(bound->bound_bytes));
-  return {bytes,
-          text + " of " + size_text(bound->bound_bytes) + ", the bound of " + bound->name + warning(bytes, rooms)};
+  return {bytes, text + " of " + size_text(bound->bound_bytes) + ", the bound of " + bound->name +
+                     warning(bytes, rooms) + unknown_text(rooms)};
 }
 
 template <class Number>
@@ -156,7 +166,9 @@ bool reads_as(const std::string& text, size_t length, Number& number) {
 
 int64_t Room::free_bytes() const { return std::max<int64_t>(room_bytes - reserved_bytes, 0); }
 
-int64_t Room::auto_bytes() const { return std::max<int64_t>(room_bytes - room_bytes / 10 - reserved_bytes, 0); }
+int64_t Room::auto_bytes() const {
+  return std::max<int64_t>(room_bytes - room_bytes / margin_part - reserved_bytes, 0);
+}
 
 const Room* Rooms::smallest() const {
   return smallest_where(rooms, [](const Room&) { return true; });
@@ -184,7 +196,7 @@ MemoryLimit decide_limit(const std::string& wanted, const Rooms& rooms) {
   if (wanted.ends_with('%') && reads_as(wanted, wanted.size() - 1, percent) && percent <= 100)
     return share_of_bound(percent / 100, wanted, rooms);
   int64_t bytes = 0;
-  if (reads_as(wanted, wanted.size(), bytes)) return {bytes, "as told" + warning(bytes, rooms)};
+  if (reads_as(wanted, wanted.size(), bytes)) return {bytes, "as told" + warning(bytes, rooms) + unknown_text(rooms)};
   throw Error(Exit::bad_input, "memory",
               "memory.limit is \"" + wanted + "\"; it must be auto, off, a share such as 80% or a number of bytes");
 }

@@ -18,11 +18,14 @@ struct Room {
   int64_t used_bytes = 0;      // by everybody it bounds, without what the kernel drops on demand
   int64_t room_bytes = 0;      // bound - (used - U), never below 0 nor above the bound
   int64_t reserved_bytes = 0;  // by other runs under it, and not held yet: set_aside() in reservations.hpp tells
+  int64_t claimed_bytes = 0;   // what those claim; more where claims are bounded
+  int64_t margin_part = 10;    // "auto" leaves one part in so many: 2 where another bound is unknown
 
   // A cgroup's, beyond which the kernel kills at once.
   bool kills() const { return hard && !scope.empty() && scope != "machine"; }
   int64_t free_bytes() const;  // room - reserved; never below 0
-  int64_t auto_bytes() const;  // 0.9 of room - reserved, what "auto" gives under it; never below 0
+  int64_t auto_bytes() const;  // its share of the room - reserved, what "auto" gives under it; never below 0
+  const char* auto_share() const { return margin_part == 2 ? "0.5" : "0.9"; }
 };
 
 struct Rooms {
@@ -30,6 +33,7 @@ struct Rooms {
   int64_t swap_free_bytes = 0, swap_total_bytes = 0;  // shown, never counted
   std::vector<Room> rooms;                            // as found: cgroups (own first), system, this process's own
   std::vector<std::string> unset;                     // names of bounds that could be there and are not
+  std::vector<std::string> unknown;                   // names of bounds that are there and cannot be read
 
   // nullptr: no bound can be read here. The first of equals.
   const Room* smallest() const;             // by what "auto" gives under it
@@ -47,9 +51,9 @@ struct MemoryLimit {
 };
 
 // `wanted` is memory.limit as config/ resolves it: "auto", "off", "80%", or bytes in digits. "auto" is 0.9 of the
-// smallest room less what is reserved in it; a share is of the smallest hard bound. Both are off where no bound can be
-// read. Bytes are taken at their word; the rule says when they are above a bound or above the room there is.
-// Error(bad_input) for anything else. [any]
+// smallest room less what is reserved in it, half of it where a bound is unknown; a share is of the smallest hard
+// bound. Both are off where no bound can be read. Bytes are taken at their word; the rule says when they are above a
+// bound or above the room there is. Error(bad_input) for anything else. [any]
 MemoryLimit decide_limit(const std::string& wanted, const Rooms& rooms);
 
 // What the stacks of so many threads take of the address space. [any]

@@ -121,8 +121,8 @@ Descriptor ReservationFolder::create(std::string& name) const {
 
 void ReservationFolder::remove(const std::string& name) const { ::unlinkat(folder_.number(), name.c_str(), 0); }
 
-std::vector<std::pair<std::string, std::string>> ReservationFolder::read_live() const {
-  std::vector<std::pair<std::string, std::string>> entries;
+std::vector<LiveEntry> ReservationFolder::read_live() const {
+  std::vector<LiveEntry> entries;
   const int again = ::openat(folder_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> list(again < 0 ? nullptr : ::fdopendir(again),
                                                  [](DIR* open) { return ::closedir(open); });
@@ -131,12 +131,12 @@ std::vector<std::pair<std::string, std::string>> ReservationFolder::read_live() 
   for (const dirent* entry = nullptr; seen < most_entries && (entry = ::readdir(list.get())) != nullptr; ++seen) {
     const std::string name = entry->d_name;
     if (!name.starts_with(prefix)) continue;
-    if (auto text = read_if_live(name)) entries.emplace_back(name, *std::move(text));
+    if (auto live = read_if_live(name)) entries.push_back(*std::move(live));
   }
   return entries;
 }
 
-std::optional<std::string> ReservationFolder::read_if_live(const std::string& name) const {
+std::optional<LiveEntry> ReservationFolder::read_if_live(const std::string& name) const {
   // Never through a link, never waiting for the other end of a pipe.
   const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   const Descriptor file(::openat(folder_.number(), name.c_str(), flags));
@@ -150,7 +150,7 @@ std::optional<std::string> ReservationFolder::read_if_live(const std::string& na
   const ssize_t got = ::pread(file.number(), text.data(), text.size(), 0);
   if (got < 0) return std::nullopt;
   text.resize(static_cast<size_t>(got));
-  return text;
+  return LiveEntry{name, std::move(text), status.st_uid};
 }
 
 bool is_linked(const Descriptor& file) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,13 @@ class Descriptor {
   int number_ = -1;
 };
 
+// What a live process wrote.
+struct LiveEntry {
+  std::string name;  // of its file
+  std::string text;
+  uid_t owner = 0;  // of its file: who wrote it, as the kernel knows
+};
+
 // Opened anew for every use, because an administrator may clear /tmp meanwhile. The names of entries are those of run
 // files; everything else in the folder is left alone.
 class ReservationFolder {
@@ -46,12 +54,12 @@ class ReservationFolder {
   Descriptor create(std::string& name) const;
   void remove(const std::string& name) const;
 
-  // What live processes wrote, by file name. With the folder locked, this user's files of dead processes are removed.
-  std::vector<std::pair<std::string, std::string>> read_live() const;
+  // With the folder locked, this user's files of dead processes are removed.
+  std::vector<LiveEntry> read_live() const;
 
  private:
   explicit ReservationFolder(Descriptor folder) : folder_(std::move(folder)) {}
-  std::optional<std::string> read_if_live(const std::string& name) const;
+  std::optional<LiveEntry> read_if_live(const std::string& name) const;
 
   Descriptor folder_;
   bool locked_ = false;

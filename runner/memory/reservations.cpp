@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <sstream>
 #include <sys/stat.h>
 #include <time.h>
@@ -45,8 +46,20 @@ std::string entry_text(const OtherRun& run) {
   return text.str();
 }
 
-// nullopt for a process that is gone, and for an entry that is not one.
-std::optional<OtherRun> run_from(const std::string& text) {
+// As whom a process writes files; nullopt where this process may not look at it. The owner of /proc/PID would be root's
+// for one that has changed its user.
+std::optional<uid_t> user_of(int64_t pid) {
+  const std::string status = read_proc_file("/proc/" + std::to_string(pid) + "/status").value_or("");
+  const size_t line = status.find("\nUid:");
+  unsigned user = 0;
+  if (line == std::string::npos || std::sscanf(status.c_str() + line, "\nUid: %*u %*u %*u %u", &user) != 1)
+    return std::nullopt;
+  return user;
+}
+
+// nullopt for a process that is gone or another user's than its file, and for an entry that is not one.
+std::optional<OtherRun> run_from(const LiveEntry& entry) {
+  const std::string& text = entry.text;
   const auto pid = number_after(text, "pid"), space = number_after(text, "namespace");
   const auto reserved = number_after(text, "reserved"), held = number_after(text, "held");
   const auto since = number_after(text, "waiting");
@@ -59,17 +72,19 @@ std::optional<OtherRun> run_from(const std::string& text) {
     if (line.starts_with("name ")) run.name = printable(line.substr(5));
     if (line.starts_with("scope ")) run.scopes.push_back(line.substr(6));
   }
+  run.is_trusted = *space == pid_namespace() && entry.owner == ::geteuid();
   if (*space != pid_namespace()) return run;
   // Its child, made by fork, may still hold the lock.
   if (*pid == ::getpid() || (::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH)) return std::nullopt;
+  if (!run.is_trusted && user_of(*pid) != entry.owner) return std::nullopt;
   run.held_bytes = held_bytes_of(*pid).value_or(*held);
   return run;
 }
 
 std::vector<OtherRun> runs_in(const ReservationFolder& folder) {
   std::vector<OtherRun> runs;
-  for (const auto& [name, text] : folder.read_live()) {
-    if (auto run = run_from(text)) runs.push_back(*std::move(run));
+  for (const LiveEntry& entry : folder.read_live()) {
+    if (auto run = run_from(entry)) runs.push_back(*std::move(run));
   }
   std::ranges::sort(runs, {},
                     [](const OtherRun& run) { return std::pair(run.waiting_since_ns == 0, run.waiting_since_ns); });
@@ -109,11 +124,15 @@ std::vector<OtherRun> other_runs() {
 
 void set_aside(Rooms& rooms, const std::vector<OtherRun>& others) {
   for (Room& room : rooms.rooms) {
-    room.reserved_bytes = 0;
+    int64_t trusted = 0, untrusted = 0;
     for (const OtherRun& run : others) {
       const bool shares = room.scope == "machine" || std::ranges::find(run.scopes, room.scope) != run.scopes.end();
-      if (shares) room.reserved_bytes = sum(room.reserved_bytes, run.outstanding_bytes());
+      if (!shares) continue;
+      int64_t& total = run.is_trusted ? trusted : untrusted;
+      total = sum(total, run.outstanding_bytes());
     }
+    room.claimed_bytes = sum(trusted, untrusted);
+    room.reserved_bytes = sum(std::min(trusted, room.bound_bytes), std::min(untrusted, room.room_bytes / 2));
   }
 }
 

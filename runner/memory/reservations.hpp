@@ -1,6 +1,7 @@
 // Runs on one machine see each other: every run has a small file in a folder that the machine's users share, locked
 // while its process lives. A killed run's reservation is gone with it. What is written there is a courtesy between
-// runs, never trusted beyond its figures. Runs that do not see the same /tmp do not see each other.
+// runs: this user's own are taken at their word; those of others must be confirmed by the kernel, and what they claim
+// is bounded. Runs that do not see the same /tmp do not see each other.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +22,19 @@ struct OtherRun {
   int64_t held_bytes = 0;             // its U, as read now; as it last wrote it where its process cannot be looked at
   int64_t waiting_since_ns = 0;       // on the machine's boot clock; 0: it is running
   std::vector<std::string> scopes{};  // ids of the cgroups it is in
+  bool is_trusted = true;             // a process of this user and this pid namespace
 
   bool waits() const { return waiting_since_ns > 0; }
   int64_t outstanding_bytes() const;  // reserved and not held yet
 };
 
-// Every other live run, those waiting included: the ones that wait longest first, then those running. Empty where there
-// is no folder. Error(cannot_write) when $HEADROOM_RESERVATIONS cannot be used. [any]
+// Every other live run, those waiting included: the ones that wait longest first, then those running. An entry of
+// another user counts only where its process is one of that user's, or of another pid namespace, where nobody can tell.
+// Empty where there is no folder. Error(cannot_write) when $HEADROOM_RESERVATIONS cannot be used. [any]
 std::vector<OtherRun> other_runs();
 
-// Fills in Room::reserved_bytes: a run counts in the rooms it shares, the system's always.
+// Fills in Room::reserved_bytes and claimed_bytes: a run counts in the rooms it shares, the system's always. Trusted
+// runs set aside at most the bound of a room, all others together at most half of what there is in it.
 void set_aside(Rooms& rooms, const std::vector<OtherRun>& others);
 
 // Outstanding bytes of all others together, wherever they run. [any]

@@ -7,7 +7,7 @@
 namespace headroom {
 
 std::string size_text(int64_t bytes) {
-  static constexpr std::array<const char*, 4> units{"KiB", "MiB", "GiB", "TiB"};
+  static constexpr std::array<const char*, 6> units{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (std::llabs(bytes) < 1024) return std::to_string(bytes) + " B";
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;

@@ -37,6 +37,13 @@ std::string describe(const std::vector<OtherRun>& runs, bool waiting) {
   return "; " + count_of(number, waiting ? "run" : "other run") + figures + " (" + names + ")";
 }
 
+// "; they claim 4.0 EiB of system, of which 5.0 GiB count"; empty where all of it counts.
+std::string bounded_claims(const Room* room) {
+  if (room == nullptr || room->claimed_bytes <= room->reserved_bytes) return "";
+  return "; they claim " + size_text(room->claimed_bytes) + " of " + room->name + ", of which " +
+         size_text(room->reserved_bytes) + " count";
+}
+
 // One look at the machine and at the runs ahead.
 class Outlook {
  public:
@@ -47,7 +54,8 @@ class Outlook {
     set_aside(rooms_, ahead);
     limit_ = decide_limit(request.limit, rooms_);
     needed_bytes_ = request.wait_seconds > 0 && wanted_bytes_ <= most() ? wanted_bytes_ : least_bytes_;
-    others_ = describe(ahead, /*waiting=*/false) + describe(ahead, /*waiting=*/true);
+    others_ =
+        describe(ahead, /*waiting=*/false) + describe(ahead, /*waiting=*/true) + bounded_claims(rooms_.smallest());
   }
 
   const MemoryLimit& limit() const { return limit_; }
@@ -73,8 +81,8 @@ class Outlook {
       sentence += ": raise the limit or make the run smaller";
     } else {
       const Room* bound = rooms_.smallest_bound();
-      sentence += "; it will never fit 0.9 of the " + size_text(bound->bound_bytes) + " of " + bound->name +
-                  ": raise that bound or make the run smaller";
+      sentence += std::string("; it will never fit ") + bound->auto_share() + " of the " +
+                  size_text(bound->bound_bytes) + " of " + bound->name + ": raise that bound or make the run smaller";
     }
     throw Error(Exit::does_not_fit, "memory", sentence);
   }
@@ -84,7 +92,7 @@ class Outlook {
     if (!limit_.bytes) return INT64_MAX;
     const Room* bound = rooms_.smallest_bound();
     if (request_.limit != "auto" || bound == nullptr) return *limit_.bytes;
-    return bound->bound_bytes - bound->bound_bytes / 10;
+    return bound->bound_bytes - bound->bound_bytes / bound->margin_part;
   }
   int64_t available() const {
     int64_t bytes = limit_.bytes.value_or(INT64_MAX);

@@ -20,7 +20,8 @@ namespace {
 MemoryLimit foreseen_limit(const std::string& wanted, bool may_wait) {
   Rooms rooms = read_rooms();
   if (const Room* bound = rooms.smallest_bound(); may_wait && wanted == "auto" && bound != nullptr) {
-    return {bound->bound_bytes - bound->bound_bytes / 10, "0.9 of the bound of " + bound->name};
+    return {bound->bound_bytes - bound->bound_bytes / bound->margin_part,
+            std::string(bound->auto_share()) + " of the bound of " + bound->name};
   }
   set_aside(rooms, other_runs());
   return decide_limit(wanted, rooms);

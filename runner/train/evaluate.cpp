@@ -2,39 +2,50 @@
 
 #include <algorithm>
 
+#include "train/traces.hpp"
 #include "train/window.hpp"
 
 namespace headroom {
 
 namespace {
 
-void add_batch(Setup& setup, const Batch& batch, int64_t step, bool want_outputs, Examples* examples, Retry& retry,
-               StepSums& staged, StepSums& sums) {
+// What a pass over a split works with.
+struct Pass {
+  Setup& setup;
+  Retry& retry;
+  StepSums &staged, &sums;
+  Traces& traces;
+};
+
+void add_micro_batch(const Pass& pass, const Batch& batch, int64_t first, int64_t count, int64_t step,
+                     bool want_outputs, Examples* examples) {
+  const Setup& setup = pass.setup;
+  const MicroBatchTensors tensors(batch, first, count, setup.device, setup.dtype);
+  const uint64_t position = batch.first + static_cast<uint64_t>(first);
+  const bool shown = examples != nullptr && examples->wants(position, static_cast<uint64_t>(count));
+  StepResult result = setup.model->step(HR_EVAL, step, tensors.keys, tensors.fields, want_outputs || shown);
+  if (shown) examples->take(position, tensors.fields, result.outputs);
+  if (!want_outputs) result.outputs.clear();
+  pass.staged.zero();
+  pass.staged.add(result);
+  const EssentialAllocations essential;  // the sums take all of a micro-batch or nothing
+  pass.sums.add(pass.staged);
+}
+
+void add_batch(const Pass& pass, const Batch& batch, int64_t step, bool want_outputs, Examples* examples) {
   const auto total = static_cast<int64_t>(batch.count());
   for (int64_t first = 0; first < total;) {
-    const int64_t count = std::min(retry.size(), total - first);
-    const char* doing = "evaluation";
-    Shortage shortage;
-    const bool fits = attempt_within_memory(shortage, doing, count, [&] {
-      const MicroBatchTensors tensors(batch, first, count, setup.device, setup.dtype);
-      const uint64_t position = batch.first + static_cast<uint64_t>(first);
-      const bool shown = examples != nullptr && examples->wants(position, static_cast<uint64_t>(count));
-      StepResult result = setup.model->step(HR_EVAL, step, tensors.keys, tensors.fields, want_outputs || shown);
-      if (shown) examples->take(position, tensors.fields, result.outputs);
-      if (!want_outputs) result.outputs.clear();
-      staged.zero();
-      staged.add(result);
-      const EssentialAllocations essential;  // the sums take all of a micro-batch or nothing
-      sums.add(staged);
+    const int64_t count = std::min(pass.retry.size(), total - first);
+    const bool fits = attempt_with_traces(pass.traces, pass.retry, "evaluation", count, [&] {
+      add_micro_batch(pass, batch, first, count, step, want_outputs, examples);
     });
     if (fits) {
       first += count;
     } else {
       examples = nullptr;  // a picture on a page is worth no memory a run is short of
-      retry.after(shortage);
     }
   }
-  retry.succeeded();
+  pass.retry.succeeded();
 }
 
 // NULL at the end of the split. `done`: batches delivered so far.
@@ -55,17 +66,20 @@ std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Ret
                                  const std::function<bool(int64_t done)>& stop, Examples* examples) {
   at::NoGradGuard no_grad;
   std::optional<StepSums> sums, staged;
+  std::optional<Traces> traces;
   with_one_retry("the sums of an evaluation", Owner::metrics, setup.device, setup.advice(), [&] {
     sums.emplace(setup.model->metrics().size(), setup.device, setup.output_metrics());
     staged.emplace(setup.model->metrics().size(), setup.device, setup.output_metrics());
+    traces.emplace(*setup.model, setup.device);
   });
+  const Pass pass{setup, retry, *staged, *sums, *traces};
   const MetricSample sample = setup.metric_sample(loader, /*training=*/false);
   loader.seek(0);
   int64_t done = 0;
   while (const auto batch = next_batch(loader, done, retry)) {
     const bool want_outputs = sample.contains(static_cast<uint64_t>(done));
     if (stop(++done)) return std::nullopt;
-    add_batch(setup, *batch, step, want_outputs, examples, retry, *staged, *sums);
+    add_batch(pass, *batch, step, want_outputs, examples);
   }
   return sums;
 }

@@ -79,18 +79,14 @@ void TrainingLoop::register_rungs() {
 }
 
 void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
-  std::vector<std::string> differences;
-  log_.truncate(restore_state(checkpoint, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_},
-                              differences));
+  const Differences differences = differences_from(checkpoint, setup_);
+  log_.truncate(restore_state(checkpoint, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}));
   bad_before_ = position_.bad_samples;
   retry_.micro_batch().restore(position_.micro_batch);
   eval_retry_.micro_batch().restore(position_.eval_micro_batch);
   recompute_.restore(position_.recompute);
   loss_scale_.restore(position_.loss_scale);
-  log_.event("resume", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"differences", differences}});
-  log_.say("resumed at step " + std::to_string(position_.step) +
-           (differences.empty() ? ", bit-equal to an undisturbed run" : ""));
-  for (const std::string& difference : differences) log_.say("equal up to rounding only: " + difference);
+  report_resume(differences);
   if (experiment_.metrics.mode == "full" && !setup_.output_pairs.empty() && position_.samples > 0) {
     log_.say(
         "metrics.mode = \"full\" keeps nothing in checkpoints: this epoch's metrics of outputs are of what comes "

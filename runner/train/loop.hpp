@@ -8,6 +8,7 @@
 #include "memory/leak_watch.hpp"
 #include "record/checkpoint.hpp"
 #include "record/run_log.hpp"
+#include "train/differences.hpp"
 #include "train/evaluate.hpp"
 #include "train/gc_points.hpp"
 #include "train/loss_scale.hpp"
@@ -59,6 +60,7 @@ class TrainingLoop {
   int64_t windows_done() const;  // of the current epoch
 
   // loop_reports.cpp
+  void report_resume(const Differences& differences);
   void report_step(double loss, double lr, double norm);
   void report_epoch();
   void report_memory();

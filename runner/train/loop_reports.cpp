@@ -22,6 +22,26 @@ Scalars headline(const Scalars& values, const std::vector<MetricInfo>& metrics, 
 
 }  // namespace
 
+void TrainingLoop::report_resume(const Differences& differences) {
+  const auto& [mathematics, length, rounding] = differences;
+  const std::string& schedule = experiment_.train.schedule.name;
+  const bool spans_the_run = schedule == "cosine" || schedule == "linear";
+  const bool equal = mathematics.empty() && rounding.empty() && (length.empty() || !spans_the_run);
+  std::vector<std::string> all = mathematics;
+  for (const auto* more : {&length, &rounding}) all.insert(all.end(), more->begin(), more->end());
+  log_.event("resume", {{"step", position_.step},
+                        {"epoch", position_.epoch + 1},
+                        {"differences", all},
+                        {"keeps_mathematics", mathematics.empty()}});
+  log_.say("resumed at step " + std::to_string(position_.step) + (equal ? ", bit-equal to an undisturbed run" : ""));
+  for (const std::string& difference : mathematics) log_.say("other mathematics from here on: " + difference);
+  for (const std::string& difference : length) {
+    log_.say("another length: " + difference +
+             (spans_the_run ? "; train.schedule spans the new length from here on" : ""));
+  }
+  for (const std::string& difference : rounding) log_.say("equal up to rounding only: " + difference);
+}
+
 void TrainingLoop::report_step(double loss, double lr, double norm) {
   log_.progress(windows_done(), {{"loss", loss}, {"lr", lr}});
   if (position_.step % experiment_.train.log_every == 0) {

@@ -17,7 +17,8 @@ class StepSums {
   StepSums(size_t metrics, at::Device device, OutputMetrics outputs = {});
   void zero();
   void add(const StepResult& result);  // nothing synchronises; all or nothing
-  // Allocates nothing once both have been added to. Sums without the host's metrics leave those of `other` out.
+  // All or nothing; allocates nothing once both have been added to. Sums without the host's metrics leave those of
+  // `other` out.
   void add(const StepSums& other);
   at::Tensor& tensor() { return rows_; }
   OutputMetrics& outputs() { return outputs_; }

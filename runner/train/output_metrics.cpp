@@ -1,5 +1,6 @@
 #include "train/output_metrics.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -52,6 +53,11 @@ nlohmann::json column(const std::vector<HostValues>& channels, size_t metric) {
   return values;
 }
 
+// For so many more, doubling as push_back() would.
+void make_room(std::vector<PairTensors>& kept, size_t more) {
+  if (kept.size() + more > kept.capacity()) kept.reserve(std::max(kept.size() + more, 2 * kept.capacity()));
+}
+
 void require_channels(const OutputPair& pair, int64_t now, int64_t before) {
   if (now == before) return;
   throw Error(Exit::plugin, pair.model,
@@ -87,6 +93,7 @@ void OutputMetrics::add(std::span<const at::Tensor> outputs) {
     if (keep_ == Keep::outputs) {
       if (!part.kept.empty()) require_channels(part.pair, tensors.channels(), part.kept.front().channels());
       copies[i] = keep(tensors);
+      make_room(part.kept, 1);
     } else {
       part.sums.make_room(tensors.channels(), tensors.prediction.device());
       require_channels(part.pair, tensors.channels(), part.sums.tensor().size(1));
@@ -103,14 +110,16 @@ void OutputMetrics::add(std::span<const at::Tensor> outputs) {
 }
 
 void OutputMetrics::add(const OutputMetrics& other) {
-  for (size_t i = 0; i < std::min(parts_.size(), other.parts_.size()); ++i) {
-    Part& part = parts_[i];
+  const size_t count = std::min(parts_.size(), other.parts_.size());
+  for (size_t i = 0; i < count; ++i) {
+    make_room(parts_[i].kept, other.parts_[i].kept.size());
+    const at::Tensor& moments = other.parts_[i].sums.tensor();
+    if (moments.defined()) parts_[i].sums.make_room(moments.size(1), moments.device());
+  }
+  for (size_t i = 0; i < count; ++i) {
     const Part& more = other.parts_[i];
-    part.kept.insert(part.kept.end(), more.kept.begin(), more.kept.end());
-    const at::Tensor& moments = more.sums.tensor();
-    if (!moments.defined()) continue;
-    part.sums.make_room(moments.size(1), moments.device());
-    part.sums.add(moments);
+    parts_[i].kept.insert(parts_[i].kept.end(), more.kept.begin(), more.kept.end());
+    if (more.sums.tensor().defined()) parts_[i].sums.add(more.sums.tensor());
   }
 }
 

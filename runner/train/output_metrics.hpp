@@ -40,7 +40,7 @@ class OutputMetrics {
   // One micro-batch: all of the model's outputs, or none where they were not asked for. All or nothing. Error(plugin)
   // when shapes do not suit.
   void add(std::span<const at::Tensor> outputs);
-  void add(const OutputMetrics& other);                // of the same pairs
+  void add(const OutputMetrics& other);                // of the same pairs; all or nothing
   Measured measured(const std::string& prefix) const;  // synchronises; what counted nothing is left out
 
   // The sums under their predictions' names, for a checkpoint: none before anything was added, and none of outputs

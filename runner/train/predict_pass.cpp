@@ -5,6 +5,7 @@
 
 #include "train/retry.hpp"
 #include "train/signals.hpp"
+#include "train/traces.hpp"
 
 namespace headroom {
 
@@ -18,21 +19,16 @@ std::optional<Batch> read_batch(PredictInput& input, uint64_t first, Retry& retr
   return batch;
 }
 
-void pass_batch(const Setup& setup, const Batch& batch, Retry& retry, const PredictPass& pass) {
+void pass_batch(const Setup& setup, const Batch& batch, Retry& retry, Traces& traces, const PredictPass& pass) {
   for (int64_t first = 0; first < static_cast<int64_t>(batch.count());) {
     const int64_t count = std::min(retry.size(), static_cast<int64_t>(batch.count()) - first);
-    const char* doing = "a prediction";
-    Shortage shortage;
     Outputs outputs;
-    const bool fits = attempt_within_memory(shortage, doing, count, [&] {
-      outputs = pass.ask(MicroBatchTensors(batch, first, count, setup.device, setup.dtype));
-      for (at::Tensor& output : outputs) output = output.defined() ? output.to(at::kCPU).contiguous() : output;
+    const bool fits = attempt_with_traces(traces, retry, "a prediction", count, [&] {
+      Outputs answer = pass.ask(MicroBatchTensors(batch, first, count, setup.device, setup.dtype));
+      for (at::Tensor& output : answer) output = output.defined() ? output.to(at::kCPU).contiguous() : output;
+      outputs = std::move(answer);
     });
-    if (!fits) {
-      outputs.clear();
-      retry.after(shortage);
-      continue;
-    }
+    if (!fits) continue;
     pass.take(batch, first, count, outputs);
     first += count;
   }
@@ -61,12 +57,15 @@ bool run_pass(const Setup& setup, PredictInput& input, const PredictPass& pass) 
               [](const Shortage& shortage, const std::string& action) {
                 spdlog::warn("out of memory in {}, micro-batch {}: {}", shortage.doing, shortage.micro_batch, action);
               });
+  std::optional<Traces> traces;
+  with_one_retry("what a prediction may change", Owner::metrics, setup.device, setup.advice(),
+                 [&] { traces.emplace(*setup.model, setup.device); });
   const auto batch_size = static_cast<uint64_t>(setup.experiment->train.batch_size);
   for (uint64_t first = 0;; first += batch_size) {
     if (stop_requested() != Exit::ok) return false;
     const auto batch = read_batch(input, first, retry);
     if (!batch) return true;
-    pass_batch(setup, *batch, retry, pass);
+    pass_batch(setup, *batch, retry, *traces, pass);
   }
 }
 

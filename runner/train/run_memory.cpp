@@ -34,8 +34,9 @@ void RunMemory::hold_within_cgroup() {
   const Room* room = rooms.smallest_that_kills();
   if (limit_bytes_ == 0 || room == nullptr || room->auto_bytes() >= limit_bytes_) return;
   limit_bytes_ = std::max<int64_t>(room->auto_bytes(), 1);
-  if (grant_->limit.rule.starts_with("0.9 of")) return;  // "auto", some moments later
-  grant_->limit.rule += "; held to 0.9 of the " + size_text(room->room_bytes) + " of room in " + room->name;
+  if (grant_->limit.rule.starts_with(std::string(room->auto_share()) + " of")) return;  // "auto", some moments later
+  grant_->limit.rule += std::string("; held to ") + room->auto_share() + " of the " + size_text(room->room_bytes) +
+                        " of room in " + room->name;
 }
 
 RunMemory::~RunMemory() { set_memory_limit(0); }

@@ -127,7 +127,7 @@ std::string Setup::resolved_toml() const {
                             options_to_toml(data_table, data_options), data_synth, decided);
 }
 
-std::string Setup::identity() const {
+nlohmann::json Setup::mathematics() const {
   const Experiment& e = *experiment;
   const TrainSection& t = e.train;
   nlohmann::json json = {
@@ -159,8 +159,10 @@ std::string Setup::identity() const {
   if (order.shuffle == Shuffle::grouped) json["grouped"] = {order.grouping.runs, order.grouping.run_length};
   if (e.data.split) json["split"] = {e.data.split->train, e.data.split->val, e.data.split->test, e.data.split->seed};
   if (model->capabilities() & HR_COUPLES_SAMPLES) json["batch_size"] = t.batch_size;
-  return Digest().add(json.dump()).hex();
+  return json;
 }
+
+std::string Setup::identity() const { return Digest().add(mathematics().dump()).hex(); }
 
 bool Setup::lower_wins(const std::string& metric) const {
   const std::string& better = experiment->experiment.better;

@@ -44,9 +44,10 @@ struct Setup {
   int64_t window_samples() const;      // batch_size x gradient_accumulation_steps
   uint64_t samples_per_epoch() const;  // of the training split, less what drop_last drops
   int64_t windows_per_epoch() const;
-  std::string resolved_toml() const;  // the experiment with every default filled in and every path absolute
-  std::string identity() const;       // hash of what changes the mathematics
-  Advice advice() const;              // what would make it fit when it does not
+  std::string resolved_toml() const;   // the experiment with every default filled in and every path absolute
+  nlohmann::json mathematics() const;  // what changes the mathematics; differences.cpp names the keys of its entries
+  std::string identity() const;        // its hash
+  Advice advice() const;               // what would make it fit when it does not
   // Whether lower values of experiment.metric ("val/loss") are better. Error(bad_input) when nobody measures it.
   bool lower_wins(const std::string& metric) const;
 

@@ -1,13 +1,13 @@
 #include "train/state.hpp"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/DLConvertor.h>
 #include <cmath>
 #include <cstring>
 #include <map>
 
 #include "headroom/sdk/shape_text.hpp"
-#include "train/processor.hpp"
+#include "train/differences.hpp"
+#include "train/traces.hpp"
 
 namespace headroom {
 
@@ -16,7 +16,6 @@ namespace {
 constexpr const char* epoch_sums_name = "epoch_sums";
 constexpr const char* epoch_outputs_name = "epoch_outputs/";
 constexpr const char* interval_sums_name = "interval_sums";
-constexpr const char* generator_name = "generator/cpu";
 constexpr const char* plugin_state_name = "plugin_state";
 
 // Keeps CPU copies alive while their bytes are written. On the CPU nothing is copied.
@@ -37,7 +36,9 @@ class ByteList {
   std::vector<TensorBytes> bytes_;
 };
 
-at::Tensor generator_state() { return at::detail::getDefaultCPUGenerator().get_state(); }
+std::string generator_name(const at::Generator& generator) {
+  return "generator/" + c10::DeviceTypeName(generator.device().type(), /*lower_case=*/true);
+}
 
 at::Tensor tensor_of(const TensorBytes& stored) {
   at::Tensor tensor = at::empty(stored.shape, at::toScalarType(stored.dtype));
@@ -63,23 +64,6 @@ void require(const std::string& problem, const std::filesystem::path& path) {
     throw Error(Exit::bad_input, "checkpoint",
                 path.string() + ": " + problem + ": use the checkpoint with the experiment that wrote it");
   }
-}
-
-// One that adapts is restored, so it is no difference.
-nlohmann::json micro_batch_of(const Setup& setup) {
-  const MicroBatch micro_batch = setup.micro_batch();
-  return micro_batch.adapts() ? nlohmann::json("auto") : nlohmann::json(micro_batch.size());
-}
-
-nlohmann::json surroundings(const Setup& setup) {
-  return {{"threads", setup.threads},
-          {"processor", processor_text()},
-          {"micro_batch", micro_batch_of(setup)},
-          {"libtorch", TORCH_VERSION},
-          {"content_id", setup.content_id},
-          {"device", setup.device.str()},
-          {"precision", setup.experiment->train.precision},
-          {"identity", setup.identity()}};
 }
 
 // In their order, which an object would lose. JSON has no number for what is not finite.
@@ -151,7 +135,8 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
   extra.add(epoch_sums_name, state.epoch_sums.tensor());
   for (const auto& [name, tensor] : state.epoch_sums.outputs().state()) extra.add(epoch_outputs_name + name, tensor);
   extra.add(interval_sums_name, state.interval_sums.tensor());
-  extra.add(generator_name, generator_state());
+  for (const at::Generator& generator : generators_for(state.setup.device))
+    extra.add(generator_name(generator), generator.get_state());
   std::string plugin_state = state.setup.model->save_state();
   extra.add(plugin_state_name,
             torch::from_blob(plugin_state.data(), {static_cast<int64_t>(plugin_state.size())}, at::kByte));
@@ -163,8 +148,7 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
   return checkpoints.save({state.position.step, model.bytes(), extra.bytes(), std::move(json)}, is_best);
 }
 
-nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState& state,
-                             std::vector<std::string>& differences) {
+nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState& state) {
   restore_model(checkpoint, *state.setup.model, /*use_average=*/false);
   for (NamedTensor& named : state.optimizer.state()) {
     require(copy_into(checkpoint.state, named.name, named.tensor), checkpoint.state.path());
@@ -175,15 +159,16 @@ nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState&
     const TensorBytes* stored = checkpoint.state.find(epoch_outputs_name + name);
     return stored != nullptr ? tensor_of(*stored).to(state.setup.device) : at::Tensor();
   });
-  at::Tensor generator = generator_state();
-  require(copy_into(checkpoint.state, generator_name, generator), checkpoint.state.path());
-  at::Generator(at::detail::getDefaultCPUGenerator()).set_state(generator);
+  for (at::Generator& generator : generators_for(state.setup.device)) {
+    const std::string name = generator_name(generator);
+    // One that was saved on another device has no numbers for this one.
+    if (generator.device().type() != at::kCPU && checkpoint.state.find(name) == nullptr) continue;
+    at::Tensor numbers = generator.get_state();
+    require(copy_into(checkpoint.state, name, numbers), checkpoint.state.path());
+    generator.set_state(numbers);
+  }
   try {
     state.position = position_from(checkpoint.json.at("position"), checkpoint.json.at("step").get<int64_t>());
-    const nlohmann::json now = surroundings(state.setup);
-    for (const auto& [key, then] : checkpoint.json.at("surroundings").items()) {
-      if (now.at(key) != then) differences.push_back(key + " was " + then.dump() + ", is " + now.at(key).dump());
-    }
     return checkpoint.json.at("logs");
   } catch (const nlohmann::json::exception& problem) {
     throw Error(Exit::bad_input, "checkpoint",

@@ -47,10 +47,8 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
                                  bool is_best);
 
 // Everything but the normalizer, which the loaders need first. Returns the recorded log lengths. Error(bad_input) when
-// names or shapes differ from the model's. `differences` collects what of the surroundings is no longer the same
-// (threads, micro-batch, LibTorch, data): then equal up to rounding is all that is promised.
-nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState& state,
-                             std::vector<std::string>& differences);
+// names or shapes differ from the model's. Whether the run is then the same one: differences_from().
+nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState& state);
 
 // Loads the model alone: its tensors and what it keeps beside them. `use_average`: the EMA weights where the checkpoint
 // has them.

@@ -12,6 +12,7 @@
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
 #include "train/chosen_checkpoint.hpp"
+#include "train/differences.hpp"
 #include "train/loop.hpp"
 #include "train/page_lock.hpp"
 #include "train/precision.hpp"
@@ -166,6 +167,14 @@ std::string start_from_weights(Setup& setup) {
   return init.from.empty() ? "" : initialise_from(init, *setup.model);
 }
 
+// nullopt: the run was stopped before its first.
+std::optional<LoadedCheckpoint> last_checkpoint(const std::filesystem::path& run) {
+  const auto checkpoints = run / "checkpoints";
+  if (const auto last = Checkpoints(checkpoints).last()) return load_checkpoint(*last);
+  if (std::filesystem::is_symlink(checkpoints / "last")) load_checkpoint(checkpoints / "last");  // says what is wrong
+  return std::nullopt;
+}
+
 // What ended the run, where a later reader looks for it.
 void record_failure(const Setup& setup, const TrainingLoop& loop, const RunFolder& folder, RunLog& log,
                     const Error& problem) {
@@ -195,6 +204,11 @@ Exit train(const TrainRequest& request) {
   if (!request.resume) started = start_from_weights(setup);
   RunFolder folder =
       request.resume ? RunFolder::open(*request.resume) : RunFolder::create(request.out, experiment.experiment.name);
+  std::optional<LoadedCheckpoint> checkpoint = request.resume ? last_checkpoint(folder.path()) : std::nullopt;
+  if (checkpoint) {
+    checkpoint->json.at("init_id").get_to(setup.init_id);  // the weights' file may be gone by now
+    if (!request.changed) require_same_mathematics(differences_from(*checkpoint, setup), folder.path());
+  }
   forget_postmortem(folder.path());
   tell_supervisor_run_folder(folder.path());
   write_file_atomically(folder.path() / "experiment.toml", setup.resolved_toml());
@@ -211,15 +225,6 @@ Exit train(const TrainRequest& request) {
         log.say(line);
         log.event("pressure", {{"sentence", line}});
       });
-  std::optional<LoadedCheckpoint> checkpoint;
-  if (request.resume) {
-    const auto checkpoints = folder.path() / "checkpoints";
-    if (const auto last = Checkpoints(checkpoints).last()) {
-      checkpoint.emplace(load_checkpoint(*last));
-    } else if (std::filesystem::is_symlink(checkpoints / "last")) {
-      load_checkpoint(checkpoints / "last");  // says why not one of them can be read
-    }
-  }
   Normalizer normalizer;
   if (checkpoint) {
     normalizer = Normalizer::from_json(checkpoint->json.at("normalizer"));
@@ -232,7 +237,6 @@ Exit train(const TrainRequest& request) {
   }
   if (experiment.data.normalized_cache)
     read_normalized_copies(setup, normalizer, [&log](const std::string& line) { log.say(line); });
-  if (checkpoint) checkpoint->json.at("init_id").get_to(setup.init_id);  // the weights' file may be gone by now
   if (request.resume && !checkpoint) started = start_from_weights(setup);
   if (!started.empty()) log.say("init: " + started);
 

@@ -29,6 +29,7 @@ struct TrainRequest {
   Experiment experiment;
   std::filesystem::path out = "runs";           // a new run goes to out/<experiment.name>/<time>-<id>
   std::optional<std::filesystem::path> resume;  // an existing run folder to go on in
+  bool changed = false;                         // resumes though the mathematics are others than the checkpoint's
   std::vector<std::filesystem::path> plugin_dirs;
   int64_t until_epoch = 0;  // saves and stops at the end of that one (Exit::resumable); 0: goes on to its own end
   // Asked of a new run before it claims its memory; the Setup has no model yet. Empty, or nullopt: no plan.
@@ -36,7 +37,8 @@ struct TrainRequest {
 };
 
 // Trains, validates, and leaves a run folder; prints the result on stdout. Exit::ok, or resumable / interrupted after a
-// signal (checkpoint saved) or `until_epoch`. Throws Error for everything that ends a run early.
+// signal (checkpoint saved) or `until_epoch`. Throws Error for everything that ends a run early. A run that is not
+// resumed because its mathematics are others now is left as it was.
 Exit train(const TrainRequest& request);
 
 struct EvaluateRequest {

@@ -1,6 +1,5 @@
 #include "train/window.hpp"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/DLConvertor.h>
 #include <algorithm>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -38,15 +37,24 @@ MicroBatchTensors::~MicroBatchTensors() {
   }
 }
 
+namespace {
+
+Traces make_traces(Model& model, at::Device device) {
+  const OwnerScope scope(Owner::gradients);
+  return {model, device};
+}
+
+}  // namespace
+
 Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs)
     : model_(model),
       device_(device),
       dtype_(dtype),
       retry_(retry),
-      sums_(model.metrics().size(), device, std::move(outputs)) {
+      sums_(model.metrics().size(), device, std::move(outputs)),
+      traces_(make_traces(model, device)) {
   const OwnerScope scope(Owner::gradients);
   for (Parameter& parameter : model.parameters()) {
-    if (parameter.kind == HR_BUFFER) buffers_.push_back(*parameter.tensor);
     if (parameter.kind != HR_PARAMETER) continue;
     parameter.tensor->requires_grad_(parameter.trains());
     if (!parameter.trains()) continue;
@@ -54,7 +62,6 @@ Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& ret
     trainable_.push_back(&parameter);
     gradients_.push_back(parameter.tensor->grad());
   }
-  for (const at::Tensor& buffer : buffers_) remembered_buffers_.push_back(at::empty_like(buffer));
 }
 
 void Window::thaw(int64_t step) {
@@ -69,27 +76,7 @@ void Window::begin(double loss_scale) {
   at::NoGradGuard no_grad;
   if (!gradients_.empty()) at::_foreach_zero_(gradients_);
   sums_.zero();
-  remember();
-}
-
-void Window::remember() {
-  for (size_t i = 0; i < buffers_.size(); ++i) remembered_buffers_[i].copy_(buffers_[i]);
-  if (model_.capabilities() & HR_RNG_GENERATOR) {
-    remembered_generator_ = at::detail::getDefaultCPUGenerator().get_state();
-  }
-  if (model_.has_state()) remembered_state_ = model_.save_state();
-}
-
-void Window::put_back() {
-  at::NoGradGuard no_grad;
-  for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(remembered_buffers_[i]);
-  if (remembered_generator_.defined())
-    at::Generator(at::detail::getDefaultCPUGenerator()).set_state(remembered_generator_);
-  if (model_.has_state()) model_.load_state(remembered_state_);
-}
-
-bool Window::forward_leaves_traces() const {
-  return !buffers_.empty() || remembered_generator_.defined() || model_.has_state();
+  traces_.remember();
 }
 
 bool Window::add(const Batch& batch, int64_t step, bool want_outputs) {
@@ -126,7 +113,7 @@ Window::Outcome Window::add_micro_batch(const Batch& batch, int64_t first, int64
   if (fits) return Outcome::done;
   const bool added = std::string_view(doing) == "backward";
   retry_.after(shortage);
-  return added || forward_leaves_traces() ? Outcome::lost : Outcome::again;
+  return added || traces_.possible() ? Outcome::lost : Outcome::again;
 }
 
 double Window::divide() {

@@ -12,6 +12,7 @@
 #include "plugins/torch_model.hpp"
 #include "train/metrics.hpp"
 #include "train/retry.hpp"
+#include "train/traces.hpp"
 
 namespace headroom {
 
@@ -47,8 +48,8 @@ class Window {
   // must be taken.
   double divide();
 
-  // Buffers, generator and the plugin's state as they were at begin(): before the window begins again.
-  void put_back();
+  // What forward passes left behind is as it was at begin(): before the window begins again.
+  void put_back() { traces_.put_back(); }
 
   const StepSums& sums() const { return sums_; }
   std::span<const at::Tensor> gradients() const { return gradients_; }
@@ -58,8 +59,6 @@ class Window {
  private:
   enum class Outcome { done, again, lost };
   Outcome add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs);
-  void remember();
-  bool forward_leaves_traces() const;  // in what remember() keeps
 
   Model& model_;
   at::Device device_;
@@ -69,11 +68,7 @@ class Window {
   std::vector<at::Tensor> gradients_;
   StepSums sums_;
   double loss_scale_ = 1.0;
-  // What a forward pass changes beside its tensors, as it was when the window began: put back before the window begins
-  // again.
-  std::vector<at::Tensor> buffers_, remembered_buffers_;
-  at::Tensor remembered_generator_;
-  std::string remembered_state_;
+  Traces traces_;  // as they were when the window began
 };
 
 }  // namespace headroom

@@ -64,6 +64,35 @@ TEST(Loader, ABadSampleFailsUnlessItMayBeSkipped) {
   }
 }
 
+TEST(Loader, ABadSampleThatIsReadAgainIsCountedOnce) {
+  FakeData data;
+  data.corrupt = {2, 3, 9};
+  const auto source = open_fake(data);
+  LoaderOptions plain = options(0);
+  plain.shuffle = Shuffle::sequential;
+  plain.skip_bad_samples = true;
+  for (const int workers : {0, 2}) {
+    plain.num_workers = workers;
+    Loader loader(source, train(*source), {}, plain);
+    loader.seek(0, 0, /*continuous=*/true);
+    loader.next();
+    EXPECT_EQ(loader.skipped_samples(), 2u);
+    testing::internal::CaptureStdout();
+    loader.seek(0, 0, /*continuous=*/true);  // a window that ran out of memory
+    loader.next();
+    EXPECT_EQ(testing::internal::GetCapturedStdout().find("skipped"), std::string::npos);
+    EXPECT_EQ(loader.skipped_samples(), 2u);
+    while (loader.next()) {
+    }
+    EXPECT_EQ(loader.skipped_samples(), 3u);
+    loader.next();
+    EXPECT_EQ(loader.skipped_samples(), 5u) << "the next epoch";
+    loader.seek(1, 0, /*continuous=*/true);
+    loader.next();
+    EXPECT_EQ(loader.skipped_samples(), 5u);
+  }
+}
+
 TEST(Loader, ABatchMayLoseAllItsSamples) {
   FakeData data;
   for (uint64_t i = 0; i < 7; ++i) data.corrupt.insert(i);

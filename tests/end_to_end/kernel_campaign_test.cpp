@@ -224,6 +224,21 @@ TEST_F(KernelRescue, AKillForLackOfMemoryTakesARung) {
   EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), 45);
 }
 
+using KernelNamespace = InCgroup;
+
+// As in a container that brings the machine's cgroup mounts along.
+TEST_F(KernelNamespace, APrivateCgroupNamespaceHidesNoLimit) {
+  if (std::system("unshare -C true 2>/dev/null") != 0) GTEST_SKIP() << "no cgroup namespace can be made here";
+  const KernelCgroup cgroup(1024 * mib);
+  StartPlace place = inside(cgroup);
+  place.own_cgroup_namespace = true;
+  const Finished finished = headroom_program(run_words({"train.epochs=1"}), place);
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_LT(read_json(run_folder() / "summary.json").at("memory").at("limit_bytes"), 1024 * mib);
+  EXPECT_NE(finished.err.find("of room in cgroup /"), std::string::npos) << finished.err;
+  EXPECT_EQ(finished.err.find("unknown"), std::string::npos) << finished.err;
+}
+
 using KernelMonitor = InCgroup;
 
 // A run that takes little among others that take much: between 90 %, where it warns, and 95 %, where memory is short.

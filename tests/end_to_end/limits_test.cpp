@@ -82,7 +82,9 @@ TEST_F(LimitsCommand, OtherRunsAreShownAndCounted) {
   EXPECT_EQ(run.at("pid"), getpid());
   EXPECT_EQ(run.at("reserved_bytes"), int64_t{1} << 45);
   EXPECT_EQ(run.at("state"), "running");
-  EXPECT_EQ(room_named(found, "system").at("reserved_bytes"), (int64_t{1} << 45) - run.at("held_bytes").get<int64_t>());
+  const Json system = room_named(found, "system");
+  EXPECT_EQ(system.at("claimed_bytes"), (int64_t{1} << 45) - run.at("held_bytes").get<int64_t>());
+  EXPECT_EQ(system.at("reserved_bytes"), system.at("bound_bytes")) << "more than all of it cannot be set aside";
   EXPECT_EQ(found.at("limit").at("bytes"), 0) << "more than there is";
   const Finished text = limits();
   EXPECT_NE(text.out.find("night run"), std::string::npos) << text.out;

@@ -70,6 +70,7 @@ Program::Program(std::vector<std::string> words, const StartPlace& place)
   words.insert(words.begin(), std::string(HEADROOM_BUILD_DIR) + "/bin/headroom");
   if (!place.cgroup.empty()) {
     const std::string procs = (place.cgroup / "cgroup.procs").string();
+    if (place.own_cgroup_namespace) words.insert(words.begin(), {"unshare", "-C", "--"});
     words.insert(words.begin(), {"/bin/sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", procs});
   }
   auto environment = environment_of(place);

@@ -236,6 +236,46 @@ TEST_F(Resume, WithAnotherSplitSaysWhatDiffers) {
       << resumed.err;
 }
 
+TEST_F(Resume, WithOtherMathematicsOnlyWhenTold) {
+  EXPECT_EQ(run({"train.max_steps=22", "checkpoint.every_steps=4"}).exit_code, 0);
+  const std::string file = read_text(run_folder() / "experiment.toml");
+  const Finished refused = resume({"train.optimizer.lr=0.02", "experiment.seed=4", "train.max_steps=24"});
+  EXPECT_EQ(refused.exit_code, 2) << refused.err;
+  EXPECT_NE(refused.err.find("[resume] " + run_folder().string() +
+                             " has a checkpoint of other mathematics: train.optimizer.lr was 0.01, is 0.02; "
+                             "experiment.seed was 3, is 4; "),
+            std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("--changed"), std::string::npos) << refused.err;
+  EXPECT_EQ(refused.err.find("rounding"), std::string::npos) << refused.err;
+  EXPECT_EQ(read_text(run_folder() / "experiment.toml"), file) << "the run is left as it was";
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("state"), "finished");
+
+  const Finished longer = resume({"train.max_steps=23"});
+  EXPECT_EQ(longer.exit_code, 0) << longer.err;
+  EXPECT_NE(longer.err.find("another length: train.max_steps was 22, is 23"), std::string::npos) << longer.err;
+
+  const Finished told =
+      headroom({"run", "--resume", run_folder().string(), "--changed", "--set", "train.optimizer.lr=0.02", "--set",
+                "train.max_steps=24", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_NE(told.err.find("other mathematics from here on: train.optimizer.lr was 0.01, is 0.02"), std::string::npos)
+      << told.err;
+  EXPECT_EQ(told.err.find("bit-equal"), std::string::npos) << told.err;
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), 24);
+}
+
+TEST_F(Resume, OnOtherDataOnlyWhenTold) {
+  ASSERT_EQ(run({"data.options.path=made", "data.synth={seed=7}", "train.epochs=1"}).exit_code, 0);
+  write_text(folder_ / "made/seed.txt", "8\n");
+  const Finished refused = resume({"train.epochs=2"});
+  EXPECT_EQ(refused.exit_code, 2) << refused.err;
+  EXPECT_NE(refused.err.find("other mathematics: the data's content (its id) was \""), std::string::npos)
+      << refused.err;
+  write_text(folder_ / "made/seed.txt", "7\n");
+  EXPECT_EQ(resume({"train.epochs=2"}).exit_code, 0) << "the same data again";
+}
+
 TEST_F(Resume, GoesOnBeyondMaxSteps) {
   EXPECT_EQ(run({"checkpoint.every_steps=4", "checkpoint.keep=3", "train.schedule.name=constant", "train.max_steps=22"})
                 .exit_code,

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <string>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -121,6 +122,21 @@ TEST_F(RealCgroupTest, AutoIsNineTenthsOfTheRoom) {
   EXPECT_NEAR(static_cast<double>(limit), 0.9 * static_cast<double>(room), 4 * mib);
   EXPECT_NEAR(static_cast<double>(child.hear()), static_cast<double>(room), 4 * mib) << "U may grow into its room";
   EXPECT_GE(child.hear(), 100 * mib);
+}
+
+TEST_F(RealCgroupTest, APrivateCgroupNamespaceHidesNoLimit) {
+  Child child([&](Child& self) {
+    self.tell(enter_inner());
+    self.tell(::unshare(CLONE_NEWCGROUP) == 0);
+    self.tell(limited_room().room_bytes);
+    self.tell(static_cast<int64_t>(read_rooms().unknown.size()));
+    self.tell(*decide_limit("auto", read_rooms()).bytes);
+  });
+  if (child.hear() == 0) GTEST_SKIP() << "a process cannot be moved into " << inner_;
+  if (child.hear() == 0) GTEST_SKIP() << "no cgroup namespace can be made here";
+  EXPECT_GT(child.hear(), 250 * mib);
+  EXPECT_EQ(child.hear(), 0) << "unknown bounds";
+  EXPECT_LT(child.hear(), 256 * mib);
 }
 
 // Another process holds 64 MiB beside it: what is left can be used up, and not much more.

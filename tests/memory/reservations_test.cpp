@@ -224,13 +224,14 @@ TEST_F(ReservationsTest, APidOfAnotherNamespaceIsNotLookedUp) {
   child.hear();
   ASSERT_THAT(other_runs(), SizeIs(1)) << "not taken for this process, which has that pid here";
   EXPECT_EQ(other_runs()[0].held_bytes, 400);
+  EXPECT_FALSE(other_runs()[0].is_trusted);
   EXPECT_EQ(reserved_by_others(), 600);
 }
 
 TEST_F(ReservationsTest, ARunCountsInTheRoomsItShares) {
   Rooms rooms;
-  rooms.rooms = {Room{.name = "ours", .scope = "1:7"}, Room{.name = "system", .scope = "machine"},
-                 Room{.name = "RLIMIT_DATA"}};
+  rooms.rooms = {Room{.name = "ours", .scope = "1:7", .bound_bytes = 1000},
+                 Room{.name = "system", .scope = "machine", .bound_bytes = 1000}, Room{.name = "RLIMIT_DATA"}};
   const OtherRun beside{.name = "beside", .pid = 1, .reserved_bytes = 100, .held_bytes = 30, .scopes = {"1:7", "1:1"}};
   const OtherRun apart{.name = "apart", .pid = 2, .reserved_bytes = 50, .held_bytes = 80, .scopes = {"1:8", "1:1"}};
   const OtherRun waiting{.name = "waits", .pid = 3, .reserved_bytes = 20, .waiting_since_ns = 1, .scopes = {"1:8"}};
@@ -240,6 +241,42 @@ TEST_F(ReservationsTest, ARunCountsInTheRoomsItShares) {
   EXPECT_EQ(rooms.rooms[2].reserved_bytes, 0);
   set_aside(rooms, {});
   EXPECT_EQ(rooms.rooms[0].reserved_bytes, 0);
+}
+
+TEST_F(ReservationsTest, WhatNobodyConfirmsSetsAsideHalfOfARoomAtMost) {
+  Rooms rooms;
+  rooms.rooms = {Room{.name = "ours", .scope = "1:7", .bound_bytes = 1000, .room_bytes = 800},
+                 Room{.name = "system", .scope = "machine", .bound_bytes = 5000, .room_bytes = 3000}};
+  OtherRun ours{.name = "ours", .pid = 1, .reserved_bytes = 100};
+  const OtherRun liar{.name = "liar", .pid = 2, .reserved_bytes = INT64_MAX, .scopes = {"1:7"}, .is_trusted = false};
+  set_aside(rooms, {ours, liar, liar});
+  EXPECT_EQ(rooms.rooms[0].reserved_bytes, 400);
+  EXPECT_EQ(rooms.rooms[1].reserved_bytes, 100 + 1500);
+  EXPECT_EQ(rooms.rooms[1].claimed_bytes, INT64_MAX);
+  const OtherRun modest{.name = "m", .pid = 3, .reserved_bytes = 70, .scopes = {"1:7"}, .is_trusted = false};
+  set_aside(rooms, {modest, modest});
+  EXPECT_EQ(rooms.rooms[0].reserved_bytes, 140);
+  EXPECT_EQ(rooms.rooms[0].claimed_bytes, 140);
+  ours.reserved_bytes = INT64_MAX;
+  set_aside(rooms, {ours, ours});
+  EXPECT_EQ(rooms.rooms[1].reserved_bytes, 5000) << "one's own runs cannot need more than there is";
+}
+
+TEST_F(ReservationsTest, AFileOfAnotherUserMustNameAProcessOfThatUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  fs::create_directories(folder_);
+  struct stat space {};
+  ASSERT_EQ(::stat("/proc/self/ns/pid", &space), 0);
+  const auto entry = [&](int64_t pid) {
+    return "headroom-reservation 1\npid " + std::to_string(pid) + "\nnamespace " + std::to_string(space.st_ino) +
+           "\nreserved 1000\nheld 400\nwaiting 0\nname x\n";
+  };
+  Child child([&](Child& self) { write_locked(self, "run-1", entry(::getpid())); });
+  child.hear();
+  ASSERT_THAT(other_runs(), SizeIs(1));
+  EXPECT_TRUE(other_runs()[0].is_trusted);
+  ASSERT_EQ(::chown((folder_ / "run-1").c_str(), 65534, 65534), 0);
+  EXPECT_THAT(other_runs(), IsEmpty()) << "the process is not that user's";
 }
 
 TEST_F(ReservationsTest, AFolderThatCannotBeUsedIsAnError) {

@@ -182,6 +182,22 @@ TEST_F(StartQueueTest, WhatOthersHaveReservedIsNotFree) {
   EXPECT_EQ(wait()->limit.bytes, 9 * gib);
 }
 
+TEST_F(StartQueueTest, AStrangersClaimLeavesHalfOfTheRoom) {
+  std::filesystem::create_directories(folder_);
+  const std::string claim = "headroom-reservation 1\npid 7\nnamespace 1\nreserved " + std::to_string(int64_t{1} << 62) +
+                            "\nheld 0\nwaiting 0\nname liar\n";
+  Child stranger([&](Child& self) { write_locked(self, "run-1", claim); });
+  stranger.hear();
+  request_.needed_bytes = 3 * gib;
+  const auto grant = wait();
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(grant->limit.bytes, 4 * gib);
+  EXPECT_EQ(grant->limit.rule,
+            "0.9 of the 10.0 GiB of room in system, less 5.0 GiB reserved by other runs, who claim 4.0 EiB");
+  request_.needed_bytes = 5 * gib;
+  EXPECT_THAT(refusal(), HasSubstr("; they claim 4.0 EiB of system, of which 5.0 GiB count"));
+}
+
 TEST_F(StartQueueTest, WhoWaitsLongerComesFirst) {
   Child other([](Child& self) {
     const Reservation place = Reservation::queue("large", 8 * gib);

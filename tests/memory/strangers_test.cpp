@@ -45,17 +45,21 @@ TEST_F(StrangersTest, AnotherUserSeesWhatItCannotTouch) {
   dead.kill();
   Child stranger([](Child& self) {
     if (::setgid(65534) != 0 || ::setuid(65534) != 0) return;
-    self.tell(static_cast<int64_t>(other_runs().size()));
+    const auto seen = other_runs();
+    self.tell(static_cast<int64_t>(seen.size()));
+    self.tell(!seen.empty() && !seen[0].is_trusted);
     const Reservation reservation = Reservation::claim("stranger", 2 * gib);
     self.tell(reservation.shared());
     self.hear();
   });
   EXPECT_EQ(stranger.hear(), 1) << "ours, and not the dead one";
+  EXPECT_TRUE(stranger.hear()) << "to them we are the strangers";
   EXPECT_TRUE(stranger.hear());
   EXPECT_EQ(entries(), 3u) << "a stranger cannot clear up after us";
   const auto runs = other_runs();
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].name, "stranger");
+  EXPECT_FALSE(runs[0].is_trusted) << "its process is that user's, its figures are its own";
   EXPECT_GT(runs[0].held_bytes, 0);
   EXPECT_EQ(entries(), 2u);
 }

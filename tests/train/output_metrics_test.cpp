@@ -8,6 +8,7 @@
 #include <map>
 
 #include "error.hpp"
+#include "memory/tensor_allocator.hpp"
 #include "train/metrics.hpp"
 
 namespace headroom {
@@ -474,6 +475,44 @@ TEST(OutputPairs, NeedATarget) {
   const std::vector<OutputInfo> outputs = {{"pose", ""}, {"valid", "", HR_MASK}, {"valid2", "", HR_MASK}};
   EXPECT_TRUE(pair_outputs("net", outputs, {}).empty());
   EXPECT_TRUE(OutputMetrics(pair_outputs("net", outputs, {})).empty());
+}
+
+// Two pairs, so that memory can run out between them.
+StepSums two_pairs() {
+  return {
+      0, at::kCPU,
+      OutputMetrics(pair_outputs(
+          "net",
+          std::vector<OutputInfo>{{"pose", "rad"}, {"truth", "", HR_TARGET}, {"grip", "N"}, {"force", "", HR_TARGET}},
+          {}))};
+}
+
+TEST(OutputMetrics, SumsTakeAllOfOtherSumsOrNothing) {
+  install_tensor_allocator();
+  StepSums window = two_pairs();
+  const auto values = [] { return torch::randn({5, 3}); };
+  window.add(StepResult{at::ones({}),
+                        at::ones({}, at::kDouble),
+                        {values(), values(), values(), values()},
+                        at::zeros({0, 2}, at::kDouble)});
+  int64_t failures = 0;
+  for (bool fits = false; !fits; ++failures) {
+    StepSums epoch = two_pairs();
+    fail_tensor_allocation(failures);
+    try {
+      epoch.add(window);
+      fits = true;
+    } catch (const c10::OutOfMemoryError&) {
+      epoch.add(window);
+    }
+    fail_tensor_allocation(-1);
+    const auto ours = epoch.outputs().state(), theirs = window.outputs().state();
+    ASSERT_EQ(ours.size(), 2u);
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_TRUE(ours[i].second.equal(theirs[i].second)) << ours[i].first << ", allocation " << failures;
+    }
+  }
+  EXPECT_GT(failures, 3) << "each pair allocates";
 }
 
 }  // namespace

@@ -100,6 +100,13 @@ TEST_F(WholeRun, PutsBackWhatAModelRemembersBesideItsTensors) {
   every_allocation({"model.options.remember=true"}, stride(143));
 }
 
+TEST_F(WholeRun, PutsBackTheGeneratorAndWhatEvaluationLeaves) {
+  every_allocation(
+      {"model.plugin=trial_generator_model", "model.options.randomness=sequential", "model.options.dropout=0.2",
+       "model.options.remember=true", "model.options.evaluation_leaves_traces=true", "data.options.samples=32"},
+      stride(41));
+}
+
 TEST_F(WholeRun, RepeatsAFixedMicroBatchToo) {
   every_allocation({"train.micro_batch=3", "model.options.dropout=0.2", "train.precision=fp64"}, stride(203));
 }

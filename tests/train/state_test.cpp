@@ -1,14 +1,22 @@
 #include "train/state.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "retry_of.hpp"
+#include "train/differences.hpp"
 #include "train/window.hpp"
 #include "trial_setup.hpp"
 
 namespace headroom {
 namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::IsEmpty;
+using testing::StartsWith;
+using testing::UnorderedElementsAre;
 
 // A run in small: what TrainingLoop keeps between two windows.
 struct Trial {
@@ -76,10 +84,13 @@ TEST(State, GoesOnBitEqualAfterSaveAndRestore) {
   undisturbed.train(3);
 
   Trial resumed;
-  std::vector<std::string> differences;
-  const auto logs = restore_state(load_checkpoint(folder), resumed.state(), differences);
+  const LoadedCheckpoint checkpoint = load_checkpoint(folder);
+  const auto logs = restore_state(checkpoint, resumed.state());
   EXPECT_EQ(logs, (nlohmann::json{{"metrics.csv", 17}}));
-  EXPECT_TRUE(differences.empty()) << differences.front();
+  const Differences differences = differences_from(checkpoint, *resumed.trial);
+  EXPECT_THAT(differences.mathematics, IsEmpty());
+  EXPECT_THAT(differences.length, IsEmpty());
+  EXPECT_THAT(differences.rounding, IsEmpty());
   EXPECT_EQ(resumed.position.step, 3);
   EXPECT_EQ(resumed.position.samples, 24u);
   EXPECT_EQ(resumed.position.best, 0.1);
@@ -100,8 +111,7 @@ TEST(State, SgdWithMomentumToo) {
   const auto folder = save_state(checkpoints, undisturbed.state(), {}, false);
   undisturbed.train(2);
   Trial resumed(words);
-  std::vector<std::string> differences;
-  restore_state(load_checkpoint(folder), resumed.state(), differences);
+  restore_state(load_checkpoint(folder), resumed.state());
   resumed.train(2);
   expect_bit_equal(undisturbed, resumed);
 }
@@ -115,21 +125,50 @@ TEST(State, CarriesWhatThePluginKeepsBesideItsTensors) {
   EXPECT_EQ(undisturbed.trial->model->save_state(), "3");
   undisturbed.train(2);
   Trial resumed(words);
-  std::vector<std::string> differences;
-  restore_state(load_checkpoint(folder), resumed.state(), differences);
+  restore_state(load_checkpoint(folder), resumed.state());
   EXPECT_EQ(resumed.trial->model->save_state(), "3");
   resumed.train(2);
   expect_bit_equal(undisturbed, resumed);
 }
 
-TEST(State, NamesWhatOfTheSurroundingsChanged) {
+TEST(State, NamesWhatDiffersByKey) {
   Trial run;
   Checkpoints checkpoints(run.trial.folder() / "checkpoints");
-  const auto folder = save_state(checkpoints, run.state(), {}, false);
-  Trial other({"train.ema.decay=0.9", "data.options.samples=80", "train.micro_batch=2"});
-  std::vector<std::string> differences;
-  restore_state(load_checkpoint(folder), other.state(), differences);
-  EXPECT_EQ(differences, (std::vector<std::string>{"micro_batch was \"auto\", is 2"}));
+  LoadedCheckpoint checkpoint = load_checkpoint(save_state(checkpoints, run.state(), {}, false));
+  const std::vector<std::string> words = {"train.ema.decay=0.9", "data.options.samples=80"};
+  const auto now = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    TrialSetup other(more);
+    return differences_from(checkpoint, *other);
+  };
+  EXPECT_THAT(now({"train.micro_batch=2"}).rounding, ElementsAre("micro_batch was \"auto\", is 2"));
+  EXPECT_THAT(now({"train.micro_batch=2"}).mathematics, IsEmpty());
+  EXPECT_THAT(now({"train.epochs=7", "train.early_stop.patience=2"}).mathematics, IsEmpty());
+  EXPECT_THAT(now({"train.epochs=7"}).length, ElementsAre(testing::EndsWith(", is 7")));
+  const Differences found = now({"train.optimizer.lr=0.5", "experiment.seed=99", "model.options.dropout=0.25",
+                                 "train.clip_norm=0.5", "train.drop_last=true"});
+  EXPECT_THAT(found.rounding, IsEmpty());
+  EXPECT_THAT(found.mathematics,
+              UnorderedElementsAre(AllOf(StartsWith("train.optimizer.lr was 0.0"), EndsWith(", is 0.5")),
+                                   AllOf(StartsWith("experiment.seed was "), EndsWith(", is 99")),
+                                   AllOf(StartsWith("model.options.dropout was 0.0"), EndsWith(", is 0.25")),
+                                   AllOf(StartsWith("train.clip_norm was "), EndsWith(", is 0.5")),
+                                   AllOf(StartsWith("train.drop_last was 0, is 1"))));
+  EXPECT_THAT(now({"data.options.samples=90"}).mathematics, ElementsAre("data.options.samples was 80, is 90"));
+  EXPECT_EQ(sentence_of([&] {
+              require_same_mathematics(now({"train.optimizer.lr=0.5"}), "RUN");
+            }).find("[resume] RUN has a checkpoint of other mathematics: train.optimizer.lr was "),
+            0u);
+}
+
+TEST(State, AnOlderCheckpointTellsByItsIdentity) {
+  Trial run;
+  Checkpoints checkpoints(run.trial.folder() / "checkpoints");
+  LoadedCheckpoint checkpoint = load_checkpoint(save_state(checkpoints, run.state(), {}, false));
+  checkpoint.json.at("surroundings").erase("mathematics");
+  EXPECT_THAT(differences_from(checkpoint, *run.trial).mathematics, IsEmpty());
+  TrialSetup other({"train.ema.decay=0.9", "data.options.samples=80", "train.optimizer.lr=0.5"});
+  EXPECT_THAT(differences_from(checkpoint, *other).mathematics, ElementsAre(StartsWith("identity was ")));
 }
 
 TEST(State, TheAverageIsWhatEvaluationLoads) {
@@ -151,8 +190,7 @@ TEST(State, ACheckpointOfAnotherModelIsRefused) {
   Checkpoints checkpoints(run.trial.folder() / "checkpoints");
   const auto folder = save_state(checkpoints, run.state(), {}, false);
   Trial wider({"model.options.hidden=9"});
-  std::vector<std::string> differences;
-  EXPECT_EQ(sentence_of([&] { restore_state(load_checkpoint(folder), wider.state(), differences); }),
+  EXPECT_EQ(sentence_of([&] { restore_state(load_checkpoint(folder), wider.state()); }),
             "[checkpoint] " + (folder / "model.safetensors").string() +
                 ": 'hidden.weight' has shape [8, 3], the model needs [9, 3]: use the checkpoint with the experiment "
                 "that wrote it");
@@ -163,8 +201,7 @@ TEST(State, ACheckpointOfAnotherOptimizerIsRefused) {
   Checkpoints checkpoints(run.trial.folder() / "checkpoints");
   const auto folder = save_state(checkpoints, run.state(), {}, false);
   Trial adam({"train.optimizer.name=adam"});
-  std::vector<std::string> differences;
-  EXPECT_EQ(sentence_of([&] { restore_state(load_checkpoint(folder), adam.state(), differences); }),
+  EXPECT_EQ(sentence_of([&] { restore_state(load_checkpoint(folder), adam.state()); }),
             "[checkpoint] " + (folder / "state.safetensors").string() +
                 ": 'exp_avg/hidden.weight' is missing: use the checkpoint with the experiment that wrote it");
 }

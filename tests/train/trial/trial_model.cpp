@@ -3,7 +3,8 @@
 // "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it. HEADROOM_TEST_FAULT
 // = "KIND:STEP:SAMPLES" is a mistake from that training step on: "crash", "hoard" (memory without end, for more than
 // SAMPLES at once), "short" (no memory for more than SAMPLES at once) or "keep" (no memory until the hidden layer is
-// computed again in backward).
+// computed again in backward). Built twice: with TRIAL_GENERATOR_MODEL as trial_generator_model, which says that it
+// draws from the sequential generator.
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -23,18 +24,28 @@ using namespace headroom::sdk;
   *nowhere = 1;
 }
 
+#ifdef TRIAL_GENERATOR_MODEL
+constexpr uint32_t randomness_capability = HR_RNG_GENERATOR;
+#else
+constexpr uint32_t randomness_capability = HR_RNG_KEYED;
+#endif
+
 class TrialModel : public torch::nn::Module {
  public:
-  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_MODEL_BF16 | HR_MODEL_FP16 | HR_RNG_KEYED;
+  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_MODEL_BF16 | HR_MODEL_FP16 | randomness_capability;
   static constexpr auto recompute_kinds = recomputes("input", "hidden");
 
   static OptionList options() {
     return {opt_i64("hidden").def(8).min(1).help("width"),
             opt_f64("dropout").def(0.0).min(0).max(1).help("at the input and after the hidden layer"),
-            opt_string("randomness").def("keyed").choices({"keyed", "sequential"}).help("sequential is the mistake"),
+            opt_string("randomness")
+                .def("keyed")
+                .choices({"keyed", "sequential"})
+                .help("sequential is the mistake, unless it is declared"),
             opt_string("loss").def("sum").choices({"sum", "mean"}).help("mean is the mistake"),
             opt_f64("loss_factor").def(1.0).help("times the loss; its gradients alone tell"),
             opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
+            opt_bool("evaluation_leaves_traces").def(false).help("it counts calls and drops units as training does"),
             opt_i64("freeze_until").def(0).min(0).help("step from which the hidden layer is trained")};
   }
 
@@ -44,6 +55,7 @@ class TrialModel : public torch::nn::Module {
         mean_(options.string("loss") == "mean"),
         loss_factor_(options.f64("loss_factor")),
         remember_(options.boolean("remember")),
+        evaluation_leaves_traces_(options.boolean("evaluation_leaves_traces")),
         freeze_until_(options.i64("freeze_until")) {
     const int64_t inputs = fields.at("x").shape.back(), hidden = options.i64("hidden");
     hidden_ = register_module("hidden", torch::nn::Linear(inputs, hidden));
@@ -85,7 +97,7 @@ class TrialModel : public torch::nn::Module {
     const at::Tensor valid = batch.at("valid").ne(0), error = torch::where(valid, prediction - batch.at("y"), 0.0);
     const at::Tensor count = valid.sum().to(torch::kDouble);
     at::Tensor loss = error.square().sum() * loss_factor_;
-    if (call.training()) count_call(call);
+    if (leaves_traces(call)) count_call(call);
     if (remember_) loss = loss * (1.0 + 0.01 * static_cast<double>(calls_ % 7));
     const at::Tensor absolute = error.abs().sum();
     StepOutput result{loss,
@@ -102,8 +114,9 @@ class TrialModel : public torch::nn::Module {
  private:
   at::Tensor drop(const Call& call, uint64_t site, const at::Tensor& x) const {
     if (keyed_) return dropout(call, site, x, dropout_);
-    return torch::dropout(x, dropout_, call.training());
+    return torch::dropout(x, dropout_, leaves_traces(call));
   }
+  bool leaves_traces(const Call& call) const { return call.training() || evaluation_leaves_traces_; }
   void count_call(const Call& call) {
     const at::NoGradGuard no_grad;
     seen_.add_(static_cast<double>(call.count()));
@@ -139,7 +152,7 @@ class TrialModel : public torch::nn::Module {
   double dropout_;
   bool keyed_, mean_;
   double loss_factor_;
-  bool remember_;
+  bool remember_, evaluation_leaves_traces_;
   int64_t freeze_until_;
   torch::nn::Linear hidden_{nullptr}, head_{nullptr};
   at::Tensor seen_;
@@ -151,5 +164,10 @@ class TrialModel : public torch::nn::Module {
 
 }  // namespace
 
+#ifdef TRIAL_GENERATOR_MODEL
+HEADROOM_PLUGIN(.id = "trial_generator_model", .version = "1.0", .summary = "The same, drawing from the generator",
+                .interfaces = {headroom::sdk::model<TrialModel>()});
+#else
 HEADROOM_PLUGIN(.id = "trial_model", .version = "1.0", .summary = "A small network for tests of the loop",
                 .interfaces = {headroom::sdk::model<TrialModel>()});
+#endif

@@ -1,0 +1,172 @@
+#include "train/differences.hpp"
+
+#include <map>
+#include <set>
+#include <toml++/toml.h>
+
+#include "config/literals.hpp"
+#include "train/processor.hpp"
+
+namespace headroom {
+
+namespace {
+
+using Json = nlohmann::json;
+using Sentences = std::vector<std::string>;
+
+// The keys behind an entry of Setup::mathematics(): one, or one for each of its elements.
+const std::map<std::string, Sentences>& keys_of_entries() {
+  static const std::map<std::string, Sentences> keys = {
+      {"model", {"model.plugin"}},
+      {"init", {"[init]"}},
+      {"content", {"the data's content (its id)"}},
+      {"normalize", {"data.normalize", "data.max_samples_for_normalize"}},
+      {"max_groups", {"data.max_groups"}},
+      {"window", {"train.batch_size x train.gradient_accumulation_steps"}},
+      {"seed", {"experiment.seed"}},
+      {"shuffle", {"data.shuffle"}},
+      {"precision", {"train.precision"}},
+      {"length", {"train.epochs", "train.max_steps", "train.drop_last"}},
+      {"optimizer",
+       {"train.optimizer.name", "train.optimizer.lr", "train.optimizer.weight_decay", "train.optimizer.betas[0]",
+        "train.optimizer.betas[1]", "train.optimizer.eps", "train.optimizer.momentum", "train.optimizer.nesterov"}},
+      {"schedule",
+       {"train.schedule.name", "train.schedule.warmup_epochs", "train.schedule.warmup_steps", "train.schedule.min_lr",
+        "train.schedule.step_epochs", "train.schedule.gamma"}},
+      {"clip_norm", {"train.clip_norm"}},
+      {"ema_decay", {"train.ema.decay"}},
+      {"passes_over", {"train.on_nonfinite", "data.on_bad_sample"}},
+      {"early_stop",
+       {"train.early_stop.patience", "train.early_stop.min_delta", "experiment.metric", "experiment.better"}},
+      {"grouped", {"data.grouped.runs", "data.grouped.run_length"}},
+      {"split", {"data.split.train", "data.split.val", "data.split.test", "data.split.seed"}},
+      {"batch_size", {"train.batch_size"}},
+  };
+  return keys;
+}
+
+// They say when a run ends, and nothing about its steps.
+bool is_length(const std::string& key) {
+  return key == "train.epochs" || key == "train.max_steps" || key.starts_with("train.early_stop.") ||
+         key == "experiment.metric" || key == "experiment.better";
+}
+
+std::string text_of(const Json& value) { return value.is_null() ? "not set" : value.dump(); }
+
+class Comparison {
+ public:
+  explicit Comparison(Differences& found) : found_(found) {}
+
+  // Of what Setup::mathematics() says.
+  void compare(const Json& then, const Json& now) {
+    std::set<std::string> names;
+    for (const Json* side : {&then, &now}) {
+      for (const auto& [name, value] : side->items()) names.insert(name);
+    }
+    for (const std::string& name : names) {
+      const Json was = then.value(name, Json()), is = now.value(name, Json());
+      if (name == "model_options" || name == "data_options") {
+        compare_options(name == "model_options" ? "model.options" : "data.options", was, is);
+      } else {
+        compare_entry(name, was, is);
+      }
+    }
+  }
+
+ private:
+  void add(const std::string& key, const std::string& was, const std::string& is) {
+    if (was != is) (is_length(key) ? found_.length : found_.mathematics).push_back(key + " was " + was + ", is " + is);
+  }
+
+  void compare_entry(const std::string& name, const Json& was, const Json& is) {
+    const auto known = keys_of_entries().find(name);
+    const Sentences keys = known == keys_of_entries().end() ? Sentences{name} : known->second;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const auto element = [&](const Json& value) {
+        if (keys.size() == 1) return text_of(value);
+        return text_of(value.is_array() && i < value.size() ? value[i] : Json());
+      };
+      add(keys[i], element(was), element(is));
+    }
+  }
+
+  using Settings = std::map<std::string, std::string>;
+  static void list(const toml::table& table, const std::string& prefix, Settings& settings) {
+    for (const auto& [key, value] : table) {
+      const std::string path = prefix + "." + key_literal(key.str());
+      if (const toml::table* inner = value.as_table()) {
+        list(*inner, path, settings);
+      } else {
+        settings[path] = literal(value);
+      }
+    }
+  }
+
+  // Options are written as TOML.
+  void compare_options(const std::string& prefix, const Json& was, const Json& is) {
+    Settings before, after;
+    list(toml::parse(was.get<std::string>()), prefix, before);
+    list(toml::parse(is.get<std::string>()), prefix, after);
+    Settings all = before;
+    all.insert(after.begin(), after.end());
+    for (const auto& [key, value] : all) {
+      add(key, before.contains(key) ? before[key] : "not set", after.contains(key) ? after[key] : "not set");
+    }
+  }
+
+  Differences& found_;
+};
+
+// One that adapts is restored, so it is no difference.
+Json micro_batch_of(const Setup& setup) {
+  const MicroBatch micro_batch = setup.micro_batch();
+  return micro_batch.adapts() ? Json("auto") : Json(micro_batch.size());
+}
+
+}  // namespace
+
+Json surroundings(const Setup& setup) {
+  return {{"threads", setup.threads},
+          {"processor", processor_text()},
+          {"micro_batch", micro_batch_of(setup)},
+          {"libtorch", TORCH_VERSION},
+          {"content_id", setup.content_id},
+          {"device", setup.device.str()},
+          {"precision", setup.experiment->train.precision},
+          {"identity", setup.identity()},
+          {"mathematics", setup.mathematics()}};
+}
+
+Differences differences_from(const LoadedCheckpoint& checkpoint, const Setup& setup) {
+  Differences found;
+  try {
+    const Json& then = checkpoint.json.at("surroundings");
+    const Json now = surroundings(setup);
+    const bool by_key = then.contains("mathematics");
+    for (const auto& [key, value] : then.items()) {
+      const bool mathematical = key == "content_id" || key == "precision" || key == "identity" || key == "mathematics";
+      if (now.at(key) == value || (mathematical && by_key)) continue;
+      (mathematical ? found.mathematics : found.rounding)
+          .push_back(key + " was " + value.dump() + ", is " + now.at(key).dump());
+    }
+    if (by_key) Comparison(found).compare(then.at("mathematics"), now.at("mathematics"));
+  } catch (const Json::exception& problem) {
+    throw Error(Exit::bad_input, "checkpoint",
+                checkpoint.state.path().parent_path().string() + "/checkpoint.json: " + problem.what());
+  } catch (const toml::parse_error& problem) {
+    throw Error(Exit::bad_input, "checkpoint",
+                checkpoint.state.path().parent_path().string() + "/checkpoint.json: options: " + problem.what());
+  }
+  return found;
+}
+
+void require_same_mathematics(const Differences& differences, const std::string& run) {
+  if (differences.mathematics.empty()) return;
+  std::string list;
+  for (const std::string& difference : differences.mathematics) list += (list.empty() ? "" : "; ") + difference;
+  throw Error(Exit::bad_input, "resume",
+              run + " has a checkpoint of other mathematics: " + list +
+                  "; resume it as it was, begin a run of its own, or go on all the same with --changed");
+}
+
+}  // namespace headroom
