@@ -4,42 +4,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "kernel_cgroup.hpp"
-#include "trial_run.hpp"
+#include "in_cgroup.hpp"
 
 namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t mib = 1 << 20, plenty = int64_t{1} << 46;
-
 int64_t number_from(const char* variable, int64_t otherwise) {
   const char* text = std::getenv(variable);
   return text != nullptr ? std::strtoll(text, nullptr, 10) : otherwise;
 }
-
-// What stands before every kernel test: skips with the reason where no cgroup can be made.
-class InCgroup : public TrialRun {
- protected:
-  void SetUp() override {
-#ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "AddressSanitizer keeps what was freed";
-#endif
-    const KernelCgroup trial(plenty);
-    if (!trial.why_not().empty()) GTEST_SKIP() << trial.why_not();
-    TrialRun::SetUp();
-  }
-  StartPlace inside(const KernelCgroup& cgroup) const {
-    StartPlace place = here();
-    place.cgroup = cgroup.folder();
-    return place;
-  }
-};
 
 class KernelCampaign : public InCgroup {
  protected:
@@ -164,29 +140,6 @@ TEST_F(KernelCampaign, TheKernelNeverKills) {
   for (const auto& [exit_code, count] : ends) std::printf("exit %d: %d\n", exit_code, count);
   EXPECT_EQ(killed, 0);
 }
-
-// Holds memory in a cgroup until it is let go.
-class Neighbour {
- public:
-  Neighbour(const KernelCgroup& cgroup, int64_t bytes) : id_(fork()) {
-    if (id_ != 0) return;
-    FILE* procs = std::fopen((cgroup.folder() / "cgroup.procs").c_str(), "w");
-    if (procs == nullptr || std::fprintf(procs, "%d", getpid()) < 0 || std::fclose(procs) != 0) _exit(1);
-    mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
-         0);
-    pause();
-    _exit(0);
-  }
-  ~Neighbour() {
-    kill(id_, SIGKILL);
-    waitpid(id_, nullptr, 0);
-  }
-  Neighbour(const Neighbour&) = delete;
-  Neighbour& operator=(const Neighbour&) = delete;
-
- private:
-  pid_t id_;
-};
 
 using KernelStart = InCgroup;
 

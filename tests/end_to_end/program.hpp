@@ -20,6 +20,7 @@ struct StartPlace {
   std::filesystem::path folder;          // working folder
   std::vector<std::string> environment;  // NAME=value, beside the test's own
   std::filesystem::path cgroup = {};     // folder of the cgroup it starts in; empty: the test's own
+  std::vector<gid_t> groups = {};        // supplementary groups, which root may choose; empty: the test's own
 };
 
 // A started `headroom`. Ended with its trainer when the test goes first.

@@ -31,13 +31,13 @@ class HungryModel : public torch::nn::Module {
   static constexpr uint32_t capabilities = HR_MODEL_FP64;
 
   static OptionList options() {
-    return {opt_i64("activation_mib").def(1).min(0).help("MiB a sample keeps for backward, in float32"),
+    return {opt_i64("activation_mib").def(1).min(0).help("MiB that a sample keeps for backward, in float32"),
             opt_i64("layers").def(1).min(1).help("tensors that activation_mib is divided into"),
             opt_i64("parameters_mib").def(0).min(0).help("MiB of one weight, in float32; 0: one row"),
             opt_i64("malloc_mib").def(0).min(0).help("MiB of malloc that nobody is told of"),
             opt_i64("malloc_at_step").def(0).min(0).help("step from which malloc_mib is held"),
             opt_string("malloc_for").def("good").choices({"good", "call"}).help("how long it is held"),
-            opt_i64("sleep_ms").def(0).min(0).help("milliseconds a call takes at least")};
+            opt_i64("sleep_ms").def(0).min(0).help("milliseconds that a call takes at least, spread over its layers")};
   }
 
   HungryModel(const Options& options, const Fields& fields)
@@ -57,7 +57,6 @@ class HungryModel : public torch::nn::Module {
   std::vector<Metric> metrics() const { return {{.name = "rmse", .reduction = HR_ROOT_MEAN}}; }
 
   StepOutput step(const Call& call, const Batch& batch) {
-    std::this_thread::sleep_for(sleep_);
     Own own(nullptr, &std::free);
     if (malloc_bytes_ > 0 && call.training() && static_cast<int64_t>(call.step()) >= malloc_at_step_ && !kept_)
       own = take(malloc_bytes_);
@@ -72,9 +71,11 @@ class HungryModel : public torch::nn::Module {
  private:
   // A number for each sample by way of layers_ tensors; each operation keeps its result for backward and nothing else.
   at::Tensor felt(const at::Tensor& level) const {
-    if (layer_numbers_ == 0) return (level * scale_).squeeze(1);
-    at::Tensor layer = (level * scale_).expand({level.size(0), layer_numbers_}).tanh();
-    for (int64_t i = 1; i < layers_; ++i) layer = layer.tanh();
+    at::Tensor layer = (level * scale_).expand({level.size(0), std::max<int64_t>(1, layer_numbers_)});
+    for (int64_t i = 0; i < layers_; ++i) {
+      std::this_thread::sleep_for(sleep_ / layers_);
+      layer = layer.tanh();
+    }
     return layer.mean(1);
   }
 
