@@ -98,9 +98,9 @@ TEST_F(KernelDefects, ItsOwnSteadyGrowthIsNoPressure) {
   EXPECT_EQ(in_a_step.exit_code, 0) << in_a_step.err;
   fs::remove_all(folder_ / "runs");
   const Finished with_batches = run_in(
-      400 * mib,
-      hungry(slow_readers + std::vector<std::string>{"--no-plan", "data.options.floats=1048576",
-                                                     "model.options.activation_mib=150", "model.options.layers=3"}));
+      400 * mib, hungry(slow_readers + std::vector<std::string>{"--no-plan", "data.options.floats=1048576",
+                                                                "model.options.activation_mib=150",
+                                                                "model.options.layers=3", "train.max_steps=40"}));
   EXPECT_EQ(with_batches.exit_code, 0) << with_batches.err;
 }
 
