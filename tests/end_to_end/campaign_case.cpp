@@ -125,6 +125,8 @@ void CampaignCase::make_possible() {
   if ((is("experiment", "hungry") || is("experiment", "linear")) && is("then", "predict")) values_["then"] = "evaluate";
   if (is("workers", "0")) put_back("prefetch");
   if (is("neighbour", "none")) put_back("neighbour_mib");
+  // A child takes at once what it takes: the run can give back what it has beyond its need, and nothing below that.
+  if (!is("child_mib", "0") && share() < 1) values_["share"] = std::to_string(share() + 0.7).substr(0, 4);
   if (!swaps) put_back("swap");
   if (!version_2) put_back("oom_group");
   if (!shm) put_back("out");
