@@ -123,6 +123,7 @@ void CampaignCase::make_possible() {
     put_back("precision");
   // A recording is needed.
   if ((is("experiment", "hungry") || is("experiment", "linear")) && is("then", "predict")) values_["then"] = "evaluate";
+  if (is("experiment", "spike") && is("size", "small")) put_back("micro_batch");  // a batch is one sample
   if (is("workers", "0")) put_back("prefetch");
   if (is("neighbour", "none")) put_back("neighbour_mib");
   // A child takes at once what it takes: the run can give back what it has beyond its need, and nothing below that.
