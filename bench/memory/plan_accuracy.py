@@ -1,78 +1,178 @@
 #!/usr/bin/env python3
-"""What `headroom plan` predicts against what short runs measure.
+"""What `headroom plan` predicts against what whole runs measure: epochs with validation, checkpoints and all.
 
-    bench/memory/plan_accuracy.py                         # the EMG presets x batch sizes x precisions
+    bench/memory/plan_accuracy.py                         # every preset and quick demo that ends within minutes, on small data
     bench/memory/plan_accuracy.py PRESET --vary data.options.clip_length=2,3,4 --vary data.options.crop_size=48,64
-                                  [--set KEY=VALUE] [--steps 6] [--headroom build/release/bin/headroom]
+                                  [--set KEY=VALUE] [--epochs 3] [--steps N] [--build build/release]
+    sudo bench/memory/plan_accuracy.py --cgroup           # also against the kernel's count of the run's anonymous memory
+    bench/memory/plan_accuracy.py --limits 8              # also under limits of 0.5 to 1.2 of each plan, three seeds each
 
-Each run writes its data and its folder below a temporary folder. Prints a line a run and, at the end, how many
-predictions were too low by more than 2 % or too high by more than 15 %; exits with 1 where more than 1 % were too low
-or any was too high.
+Each run writes its data and its folder below a temporary folder. Prints a line a run and, at the end, how many predictions were
+too low by more than 2 % or too high by more than 15 % of measured_peak_bytes. The kernel's count is that of the whole cgroup: beside the
+trainer the `headroom` that waits for it and the processes that read HDF5 files; plans are probed before, outside of it. A run under a
+limit is admitted when it began to train; then it must not end with 5, nor hold more than its limit. Exits with 1 where more than 1 % of
+predictions were too low, any was too high, a run failed, or an admitted one broke its promise.
 """
 import argparse
 import itertools
-import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 
-root = pathlib.Path(__file__).resolve().parents[2]
-emg_presets = [f"experiments/emg/{name}.toml" for name in ("quick_demo", "low_memory", "default", "high_performance")]
-emg_sets = ["data.options.stride=25", "data.synth.sessions=8", "data.synth.seconds=6.0", "data.normalize=off"]
-emg_varied = ["train.precision=fp32,fp64", "train.batch_size=1,2,4,8,16,32,64"]
+from cgroup import Cgroup, Unavailable, read
+from headroom_runs import MIB, ROOT, summary_of
+
+SEEDS = (1, 2, 3)
+SMALL = {  # what makes a preset's data small
+    "emg": ["data.options.stride=100", "data.synth.sessions=6", "data.synth.seconds=4.0", "data.max_samples_for_normalize=64"],
+    "act_dual_arm": ["data.options.samples_per_episode=4", "data.synth.episodes=6", "data.synth.steps=40", "data.synth.cameras=2",
+                     "data.synth.height=60", "data.synth.width=80", "data.max_samples_for_normalize=16"],
+    "spike_vrt": ["data.synth.sequences=6", "data.synth.frames=6", "data.synth.height=64", "data.synth.width=64",
+                  "data.options.crop_size=64"],
+}
+PRESETS = [f"experiments/emg/{name}.toml" for name in ("quick_demo", "low_memory", "default", "high_performance")]
+PRESETS += [f"experiments/act_dual_arm/{name}.toml" for name in ("quick_demo", "minimal", "train_reduced")]
+PRESETS += ["experiments/spike_vrt/quick_demo.toml", "experiments/quick_demo.toml"]
 
 
-def run(headroom, preset, sets, out):
-    words = [headroom, "run", str(root / preset), "--out", str(out)]
-    for word in sets:
-        words += ["--set", word]
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != 0:
-        return None, done.stderr.strip().splitlines()[-1:]
-    summaries = list(out.glob("*/*/summary.json"))
-    return json.loads(summaries[0].read_text()), []
+def mib(size):
+    return f"{size / MIB:.1f} MiB"
+
+
+class Anonymous:
+    """A cgroup without a limit and the largest anonymous memory that was seen in it, looked at every few milliseconds."""
+
+    def __enter__(self):
+        self.group, self.peak_bytes, self.over = Cgroup().__enter__(), 0, threading.Event()
+        self.watch = threading.Thread(target=self._look)
+        self.watch.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.watch.join()
+        self.group.__exit__()
+
+    def enter(self):
+        self.group.write("cgroup.procs", str(os.getpid()))
+
+    def _look(self):
+        name = "rss" if self.group.version_1 else "anon"
+        while not self.over.wait(0.005):
+            for line in read(self.group.folder, "memory.stat").splitlines():
+                key, value = line.split()
+                if key == name:
+                    self.peak_bytes = max(self.peak_bytes, int(value))
+
+
+class Runs:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, pathlib.Path(folder)
+        self.environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"),
+                            "HEADROOM_RESERVATIONS": str(self.folder / "reservations")}
+
+    def run(self, preset, sets):
+        """(exit code, summary or None, the kernel's peak or 0, the last line it said)"""
+        out = tempfile.mkdtemp(dir=self.folder)
+        data = self.folder / preset.replace("/", "-")
+        always = [f"train.epochs={self.options.epochs}", f"train.max_steps={self.options.steps}", f"data.options.path={data}"]
+        program, more = os.path.join(ROOT, self.options.build, "bin", "headroom"), []
+        for word in always + SMALL[family_of(preset)] + self.options.sets + sets:
+            more += ["--set", word]
+        words = [program, "run", os.path.join(ROOT, preset), "--out", out, *more]
+        if not self.options.cgroup:
+            done, peak = self._process(words), 0
+        else:
+            self._process([program, "plan", os.path.join(ROOT, preset), *more])  # kept for the run
+            with Anonymous() as anonymous:
+                done = self._process(words, anonymous.enter)
+            peak = anonymous.peak_bytes
+        return done.returncode, summary_of(out), peak, (done.stderr.strip().splitlines() or [""])[-1]
+
+    def _process(self, words, enter=None):
+        return subprocess.run(words, capture_output=True, text=True, env=self.environment, preexec_fn=enter)
+
+
+def family_of(preset):
+    family = pathlib.Path(preset).parent.name
+    return family if family in SMALL else "emg"
+
+
+class Tally:
+    def __init__(self):
+        self.errors, self.kernel_saw, self.failures, self.admitted, self.broken = [], [], 0, 0, []
+
+    def whole(self, name, ended):
+        """Judges a run without a limit; its predicted peak, or None."""
+        exit_code, summary, kernel_peak, said = ended
+        if exit_code != 0:
+            self.failures += 1
+            print(f"{name}: exit {exit_code}: {said}", flush=True)
+            return None
+        memory = summary["memory"]
+        measured, predicted = memory["measured_peak_bytes"], memory["predicted_peak_bytes"]
+        self.errors.append(predicted / measured - 1)
+        self.kernel_saw.append(kernel_peak / measured)
+        kernel = f", the kernel {mib(kernel_peak)}" if kernel_peak else ""
+        print(f"{name}: predicted {mib(predicted)}, measured {mib(measured)}{kernel}, {self.errors[-1]:+.1%}", flush=True)
+        return predicted
+
+    def limited(self, name, limit, ended):
+        exit_code, summary, _, said = ended
+        peak = summary["memory"]["measured_peak_bytes"] if summary else 0
+        self.admitted += summary is not None
+        wrong = []
+        if exit_code not in (0, 5) or (summary is not None and exit_code != 0):
+            wrong.append(f"admitted, and ended with {exit_code}: {said[:200]}" if summary else f"exit {exit_code}: {said[:200]}")
+        if peak > limit:
+            wrong.append(f"held {mib(peak)}")
+        print(f"{name} in {mib(limit)}: exit {exit_code}, peak {mib(peak)}{': ' * bool(wrong)}{'; '.join(wrong)}", flush=True)
+        self.broken += [f"{name} in {mib(limit)}: {sentence}" for sentence in wrong]
+
+    def told(self):
+        low, high = sum(e < -0.02 for e in self.errors), sum(e > 0.15 for e in self.errors)
+        if self.errors:
+            print(f"{len(self.errors)} runs: {low} predicted more than 2 % too low, {high} more than 15 % too high; "
+                  f"from {min(self.errors):+.1%} to {max(self.errors):+.1%}")
+        if max(self.kernel_saw, default=0) > 0:
+            print(f"the kernel saw {min(self.kernel_saw):.2f} to {max(self.kernel_saw):.2f} of the measured peaks")
+        if self.admitted:
+            print(f"{self.admitted} admitted under a limit, {len(self.broken)} broken promises", *self.broken, sep="\n  ")
+        return 1 if self.failures or not self.errors or low > 0.01 * len(self.errors) or high or self.broken else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("presets", nargs="*")
-    parser.add_argument("--headroom", default=str(root / "build/release/bin/headroom"))
+    parser.add_argument("--build", default="build/release")
     parser.add_argument("--vary", action="append", default=[], metavar="KEY=V,V,...")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="sets")
-    parser.add_argument("--steps", type=int, default=6)
-    words = parser.parse_args()
-    presets, sets, varied = words.presets, words.sets, words.vary
-    if not presets:
-        presets, sets, varied = emg_presets, emg_sets + sets, varied or emg_varied
-    keys = [word.split("=", 1)[0] for word in varied]
-    combinations = list(itertools.product(*(word.split("=", 1)[1].split(",") for word in varied)))
-
-    errors, failures = [], 0
-    print(f"{'preset':<20} {' '.join(key.rsplit('.', 1)[-1] for key in keys)}: predicted, measured, error")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=0, help="end after so many; 0: whole epochs")
+    parser.add_argument("--cgroup", action="store_true", help="needs root")
+    parser.add_argument("--limits", type=int, default=0, metavar="N")
+    options = parser.parse_args()
+    keys = [word.split("=", 1)[0] for word in options.vary]
+    combinations = list(itertools.product(*(word.split("=", 1)[1].split(",") for word in options.vary)))
+    tally = Tally()
     with tempfile.TemporaryDirectory(prefix="headroom-plan-") as folder:
-        always = [f"train.max_steps={words.steps}", "train.gradient_accumulation_steps=1", "train.micro_batch=auto",
-                  "memory.limit=off"]
-        for preset, values in itertools.product(presets, combinations):
-            out = pathlib.Path(tempfile.mkdtemp(dir=folder))
-            data = f"data.options.path={pathlib.Path(folder) / pathlib.Path(preset).stem}"
-            chosen = [f"{key}={value}" for key, value in zip(keys, values)]
-            summary, problem = run(words.headroom, preset, always + [data] + sets + chosen, out)
-            name = f"{pathlib.Path(preset).stem:<20} {' '.join(values)}:"
-            if summary is None:
-                failures += 1
-                print(f"{name} failed: {' '.join(problem)}", flush=True)
-                continue
-            memory = summary["memory"]
-            measured, predicted = memory["measured_peak_bytes"], memory["predicted_peak_bytes"]
-            errors.append(predicted / measured - 1)
-            print(f"{name} {predicted / 2**20:.1f} MiB, {measured / 2**20:.1f} MiB, {errors[-1]:+.1%}", flush=True)
-    low, high = sum(e < -0.02 for e in errors), sum(e > 0.15 for e in errors)
-    if errors:
-        print(f"{len(errors)} runs: {low} predicted more than 2 % too low, {high} more than 15 % too high; "
-              f"from {min(errors):+.1%} to {max(errors):+.1%}")
-    return 1 if failures or not errors or low > 0.01 * len(errors) or high else 0
+        runs = Runs(options, folder)
+        for preset, values in itertools.product(options.presets or PRESETS, combinations):
+            chosen = [f"{key}={value}" for key, value in zip(keys, values, strict=True)]
+            name = " ".join([preset.removeprefix("experiments/").removesuffix(".toml"), *values])
+            predicted = tally.whole(name, runs.run(preset, ["memory.limit=off", *chosen]))
+            for i, seed in itertools.product(range(options.limits if predicted else 0), SEEDS):
+                limit = int(predicted * (0.5 + 0.7 * i / max(1, options.limits - 1)))
+                ended = runs.run(preset, [f"memory.limit={limit}", f"experiment.seed={seed}", *chosen])
+                tally.limited(f"{name}, seed {seed}", limit, ended)
+    return tally.told()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Unavailable as reason:
+        sys.exit(f"{reason}; --cgroup needs root")

@@ -32,9 +32,9 @@ int64_t number_in(const fs::path& path, const std::string& name = "") {
 
 }  // namespace
 
-KernelCgroup::KernelCgroup(int64_t limit_bytes) : why_not_(make(limit_bytes)) {}
+KernelCgroup::KernelCgroup(int64_t limit_bytes, Options options) : why_not_(make(limit_bytes, options)) {}
 
-std::string KernelCgroup::make(int64_t limit_bytes) {
+std::string KernelCgroup::make(int64_t limit_bytes, Options options) {
   const auto folders = memory_cgroup_folders();
   if (folders.empty()) return "no memory cgroup is mounted here";
   const fs::path parent = folders.front();
@@ -49,6 +49,8 @@ std::string KernelCgroup::make(int64_t limit_bytes) {
   folder_ = folder;
   if (!write(folder_ / (v1_ ? "memory.limit_in_bytes" : "memory.max"), std::to_string(limit_bytes)))
     return "no memory limit can be set in " + folder_.string();
+  if (!v1_ && options.oom_group) write(folder_ / "memory.oom.group", "1");
+  if (options.swap) return "";
   // Where there is no swap there may be no file for it.
   if (v1_ && fs::exists(folder_ / "memory.memsw.limit_in_bytes"))
     write(folder_ / "memory.memsw.limit_in_bytes", std::to_string(limit_bytes));

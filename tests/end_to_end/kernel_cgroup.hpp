@@ -9,8 +9,13 @@ namespace headroom {
 
 class KernelCgroup {
  public:
+  struct Options {
+    bool swap = false;       // may use the machine's swap beside its limit
+    bool oom_group = false;  // v2: a kill takes all of its processes
+  };
   // Below this process's own. Needs root, or a delegated cgroup; why_not() says what was missing.
-  explicit KernelCgroup(int64_t limit_bytes);
+  explicit KernelCgroup(int64_t limit_bytes) : KernelCgroup(limit_bytes, Options()) {}
+  KernelCgroup(int64_t limit_bytes, Options options);
   ~KernelCgroup();  // ends what is left in it
   KernelCgroup(const KernelCgroup&) = delete;
   KernelCgroup& operator=(const KernelCgroup&) = delete;
@@ -21,7 +26,7 @@ class KernelCgroup {
   int64_t used_bytes() const;
 
  private:
-  std::string make(int64_t limit_bytes);
+  std::string make(int64_t limit_bytes, Options options);
 
   std::filesystem::path folder_;
   bool v1_ = false;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
+#include <grp.h>
 #include <iterator>
 #include <spawn.h>
 #include <stdexcept>
@@ -55,6 +56,26 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
+// This process's supplementary groups for a scope: a child is born with those of its parent.
+class GroupsScope {
+ public:
+  explicit GroupsScope(const std::vector<gid_t>& groups) : chosen_(!groups.empty()) {
+    if (!chosen_) return;
+    own_.resize(static_cast<size_t>(getgroups(0, nullptr)));
+    if (getgroups(static_cast<int>(own_.size()), own_.data()) < 0 || setgroups(groups.size(), groups.data()) != 0)
+      throw std::runtime_error("cannot choose supplementary groups");
+  }
+  GroupsScope(const GroupsScope&) = delete;
+  GroupsScope& operator=(const GroupsScope&) = delete;
+  ~GroupsScope() {
+    if (chosen_) setgroups(own_.size(), own_.data());
+  }
+
+ private:
+  bool chosen_;
+  std::vector<gid_t> own_;
+};
+
 }  // namespace
 
 bool eventually(const std::function<bool()>& condition) {
@@ -80,6 +101,7 @@ Program::Program(std::vector<std::string> words, const StartPlace& place)
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (!place.folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, place.folder.c_str());
+  const GroupsScope groups(place.groups);
   const int failed =
       posix_spawn(&id_, words.front().c_str(), &actions, nullptr, pointers(words).data(), pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);

@@ -21,6 +21,7 @@ struct StartPlace {
   std::vector<std::string> environment;  // NAME=value, beside the test's own
   std::filesystem::path cgroup = {};     // folder of the cgroup it starts in; empty: the test's own
   bool own_cgroup_namespace = false;     // in which that cgroup is the root; REQUIRES `cgroup`, and unshare(1)
+  std::vector<gid_t> groups = {};        // supplementary groups, which root may choose; empty: the test's own
 };
 
 // A started `headroom`. Ended with its trainer when the test goes first.
