@@ -122,11 +122,13 @@ void add_trainer_only(CLI::App& app, CommandLine& line) {
 
   auto* probe = app.add_subcommand("probe", "Measure a short run, for a plan");
   auto probed = std::make_shared<ExperimentWords>();
+  auto folder = std::make_shared<std::string>();
   add_experiment_words(*probe, *probed);
   add_plugin_dirs(*probe, line);
-  probe->callback(within_memory([probed, &line] {
+  probe->add_option("--folder", *folder, "where its checkpoint goes")->required();
+  probe->callback(within_memory([probed, folder, &line] {
     const Experiment experiment = load_experiment(probed->file, probed->overrides());
-    std::printf("%s\n", run_probe(experiment, line.plugin_dirs).json().dump().c_str());
+    std::printf("%s\n", run_probe(experiment, line.plugin_dirs, *folder).json().dump().c_str());
   }));
 
   auto* check = app.add_subcommand("check", "Build everything a run needs, then let go");

@@ -11,6 +11,7 @@
 #include "data/slots.hpp"
 #include "data/substitutes.hpp"
 #include "headroom/sdk/error.hpp"
+#include "memory/file_memory.hpp"
 #include "memory/quantities.hpp"
 
 namespace headroom {
@@ -103,7 +104,11 @@ class Copies {
   }
 
  private:
+  // A copy is there to read faster: it takes no memory that the run may need.
   fs::path write(const NormalizedCopy& copy, const fs::path& file) {
+    std::error_code ignored;
+    const Permit room = make_room_for_file(file, static_cast<int64_t>(fs::file_size(copy.original, ignored)));
+    if (!room) throw sdk::Error(HR_IO, file.string() + " would lie in memory (tmpfs), where there is no room for it");
     write_copy(copy, file, [this](uint64_t bytes) {
       bytes_ += bytes;
       if (Clock::now() - said_ < between_lines) return;

@@ -40,6 +40,7 @@ Surroundings Monitor::surroundings() const {
 void Monitor::watch() {
   std::unique_lock lock(mutex_);
   while (!ends_) {
+    const int64_t asking = asked_;
     lock.unlock();
     auto pause = period_;
     try {
@@ -47,8 +48,17 @@ void Monitor::watch() {
     } catch (const std::bad_alloc&) {  // the next look may find room for its strings
     }
     lock.lock();
-    ending_.wait_for(lock, pause, [this] { return ends_; });
+    answered_ = asking;
+    looked_.notify_all();
+    ending_.wait_for(lock, pause, [this] { return ends_ || asked_ > answered_; });
   }
+}
+
+void Monitor::look_now() {
+  std::unique_lock lock(mutex_);
+  const int64_t call = ++asked_;
+  ending_.notify_all();
+  looked_.wait(lock, [&] { return ends_ || answered_ >= call; });
 }
 
 // What is held above it is asked back at once: the kernel does not wait for the end of a window.

@@ -25,6 +25,9 @@ class Monitor {
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
+  // Looks once more before it returns: something was just written into memory, or taken out. [any]
+  void look_now();
+
   Surroundings surroundings() const;                                        // at the last look [any]
   bool is_short() const { return short_.load(std::memory_order_relaxed); }  // [any], a load
   int64_t looks() const { return looks_.load(); }
@@ -41,8 +44,9 @@ class Monitor {
   std::atomic<bool> short_{false};
   std::atomic<int64_t> looks_{0};
   mutable std::mutex mutex_;
-  std::condition_variable ending_;
+  std::condition_variable ending_, looked_;
   bool ends_ = false;
+  int64_t asked_ = 0, answered_ = 0;  // calls of look_now(), and those among them that it has looked for
   Surroundings last_;
   std::thread thread_;
 };

@@ -1,6 +1,7 @@
 #include "memory/surroundings.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "memory/proc_file.hpp"
@@ -10,7 +11,7 @@ namespace headroom {
 
 namespace {
 
-constexpr double smoothing = 0.1;  // of the slope, a look: some 2.5 s of memory
+constexpr double memory_seconds = 2.5;  // of the slope
 
 // "some avg10=1.23 avg60=..."
 double stalled_percent(const std::string& root) {
@@ -60,7 +61,7 @@ Surroundings SurroundingsReader::look() {
     const auto [entry, is_new] = rooms_.try_emplace(room.name, Seen{room.room_bytes, room.room_bytes});
     Seen& seen = entry->second;
     const double slope = static_cast<double>(seen.room_bytes - room.room_bytes) / seconds;
-    if (!is_new) seen.bytes_per_s = (1 - smoothing) * seen.bytes_per_s + smoothing * slope;
+    if (!is_new) seen.bytes_per_s += (slope - seen.bytes_per_s) * (1 - std::exp(-seconds / memory_seconds));
     seen.room_bytes = room.room_bytes;
     const int64_t margin = margin_of(seen), left = room.room_bytes - rooms.held_bytes;
     // A limit that was told may be above what the machine has free: its user knows.

@@ -1,10 +1,13 @@
 #include "plan/plan_run.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
 #include "config/values.hpp"
+#include "memory/file_memory.hpp"
 #include "memory/quantities.hpp"
 #include "memory/reservations.hpp"
 #include "memory/supervisor.hpp"
@@ -15,6 +18,8 @@
 namespace headroom {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 // The limit a run would be given now; where it may wait for others to end, what it would be given without them.
 MemoryLimit foreseen_limit(const std::string& wanted, bool may_wait) {
@@ -27,7 +32,31 @@ MemoryLimit foreseen_limit(const std::string& wanted, bool may_wait) {
   return decide_limit(wanted, rooms);
 }
 
-Probe probe_in_child(const ProbeWords& words) {
+// Ours, so that it goes with us even where the probe is killed.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    const fs::path place = temporary_folder_on_disk();
+    std::string pattern = (place / "headroom-probe-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr)
+      throw Error(Exit::cannot_write, "plan", "cannot make a folder in " + place.string());
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+Probe probe_in_child(ProbeWords words) {
+  const TemporaryFolder folder;
+  words.insert(words.end(), {"--folder", folder.path().string()});
   Ended ended;
   const std::string text = output_of("/proc/self/exe", words, ended);
   const int exit_code = ended.exit_code();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <stdlib.h>
 
 #include "data/arrays.hpp"
 #include "data/slots.hpp"
@@ -30,26 +29,6 @@ constexpr int least_windows = 3, most_windows = 6;
 constexpr double most_seconds = 20.0;  // of windows at one micro-batch, beyond the least
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "headroom-probe-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw Error(Exit::cannot_write, "plan", "cannot make a folder in " + fs::temp_directory_path().string());
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 int64_t room_for_us() {
   Rooms rooms = read_rooms();
@@ -82,7 +61,7 @@ std::vector<int64_t> bytes_of(const std::vector<Field>& fields) {
 // A run in small, at one micro-batch after the other.
 class ProbeRun {
  public:
-  ProbeRun(Setup& setup, Probe& probe)
+  ProbeRun(Setup& setup, Probe& probe, const fs::path& folder)
       : setup_(setup),
         probe_(probe),
         most_(
@@ -96,7 +75,7 @@ class ProbeRun {
         optimizer_(setup.experiment->train.optimizer, setup.experiment->train.ema_decay, setup.model->parameters()),
         epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
         interval_sums_(setup.model->metrics().size(), setup.device),
-        checkpoints_(folder_.path() / "checkpoints") {
+        checkpoints_(folder / "checkpoints") {
     window_.thaw(std::numeric_limits<int64_t>::max());
   }
 
@@ -247,7 +226,6 @@ class ProbeRun {
   Probe& probe_;
   int64_t most_;
   Split train_, val_;
-  TemporaryFolder folder_;
   Recompute recompute_;
   Retry retry_;
   Window window_;
@@ -261,7 +239,7 @@ class ProbeRun {
 
 }  // namespace
 
-Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugin_dirs) {
+Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugin_dirs, const fs::path& folder) {
   const auto began = Clock::now();
   const int64_t room = room_for_us();
   set_memory_limit(room);
@@ -276,7 +254,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   probe.chunk_bytes = static_cast<int64_t>(
       std::min(setup.stored.compressed_bytes, static_cast<uint64_t>(experiment.data.chunk_cache_size_bytes)));
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
-                 [&] { ProbeRun(setup, probe).run(room); });
+                 [&] { ProbeRun(setup, probe, folder).run(room); });
   probe.seconds = since(began);
   return probe;
 }

@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "memory/file_memory.hpp"
+#include "memory/size_text.hpp"
 #include "record/output_file.hpp"
 
 namespace headroom {
@@ -72,10 +74,23 @@ void write_files(const fs::path& folder, const CheckpointView& checkpoint) {
   sync_folder(folder);
 }
 
+Error no_room_in_memory(const fs::path& folder, int64_t bytes) {
+  return {Exit::does_not_fit, "checkpoint",
+          folder.string() + " lies in memory (tmpfs), where a checkpoint of " + size_text(bytes) +
+              " counts as held and finds no room: put the run on a disk with --out, or raise memory.limit"};
+}
+
 }  // namespace
 
 Checkpoints::Checkpoints(fs::path folder, int64_t keep)
     : folder_(std::move(folder)), keep_(std::max<int64_t>(keep, 1)) {}
+
+int64_t CheckpointView::bytes() const {
+  size_t sum = 0;
+  for (const TensorBytes& tensor : model) sum += tensor.data.size();
+  for (const TensorBytes& tensor : state) sum += tensor.data.size();
+  return static_cast<int64_t>(sum);
+}
 
 fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   std::error_code error;
@@ -86,6 +101,8 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   const std::string name = step_name(checkpoint.step);
   const fs::path temporary = folder_ / (std::string(temporary_prefix) + name + mine());
   const fs::path final = folder_ / name;
+  const Permit room = make_room_for_file(folder_, checkpoint.bytes());
+  if (!room) throw no_room_in_memory(folder_, checkpoint.bytes());
   try {
     if (!fs::create_directory(temporary, error) && error) throw cannot_write(temporary, error.value());
     write_files(temporary, checkpoint);

@@ -21,6 +21,8 @@ struct CheckpointView {
   std::span<const TensorBytes> model;  // parameters and buffers under the model's names
   std::span<const TensorBytes> state;  // optimizer moments, EMA, accumulators
   nlohmann::json json;                 // everything scalar; gets "format", "step"
+
+  int64_t bytes() const;  // of its tensors
 };
 
 class Checkpoints {

@@ -368,6 +368,7 @@ void TrainingLoop::save(bool is_best) {
     save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, log_.lengths(),
                is_best);
   });
+  memory_.look_again();
   saved_ = Clock::now();
 }
 

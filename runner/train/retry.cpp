@@ -20,8 +20,13 @@ TakenByOthers::TakenByOthers(const Shortage& shortage)
             shortage.text() + ": others hold " + size_text(memory_limit() - memory_bound()) + " of the " +
                 size_text(memory_limit()) + " that were free when the run began") {}
 
+// Whether it gave anything back.
 bool Retry::give_up_speed() {
-  const size_t before = slower_.size();
+  const auto read_ahead_and_cached = [] {
+    const LedgerReading ledger = read_ledger();
+    return ledger.live(Owner::batches) + ledger.live(Owner::cache);
+  };
+  const int64_t before = read_ahead_and_cached();
   for (const auto& rung : rungs()) {
     if (rung->order >= last_rung_of_speed || !rung->tighten || !rung->relax) continue;
     if (std::ranges::find(slower_, rung) != slower_.end()) continue;
@@ -29,7 +34,8 @@ bool Retry::give_up_speed() {
     slower_.push_back(rung);
   }
   good_windows_ = 0;
-  return slower_.size() > before;
+  give_back_memory(std::numeric_limits<int64_t>::max());
+  return read_ahead_and_cached() < before;
 }
 
 void Retry::take_speed_back() {
@@ -50,9 +56,7 @@ void Retry::after(const Shortage& shortage) {
     report_(shortage, freed + "repeated as it was");
     return;
   }
-  const bool slower = give_up_speed();
-  give_back_memory(std::numeric_limits<int64_t>::max());
-  if (slower) {
+  if (give_up_speed()) {
     ++counts_.repeated;
     report_(shortage, freed + "nothing is read ahead and less is cached for a while, repeated as it was");
     return;

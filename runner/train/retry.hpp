@@ -81,6 +81,7 @@ bool attempt_within_memory(Shortage& shortage, const char*& doing, int64_t micro
   } catch (const Error& problem) {  // of a plugin, or of the loader
     if (problem.exit_code() != Exit::does_not_fit) throw;
     shortage = Shortage::now(doing, micro_batch);
+    shortage.told = std::current_exception();
   }
   return false;
 }

@@ -69,6 +69,10 @@ void RunMemory::note(int64_t step, int64_t epoch, int64_t micro_batch) const {
   box_->set_micro_batch(micro_batch);
 }
 
+void RunMemory::look_again() const {
+  if (monitor_) monitor_->look_now();
+}
+
 void RunMemory::judge() {
   if (!monitor_) return;
   const bool is_short = monitor_->is_short();

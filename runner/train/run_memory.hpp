@@ -42,6 +42,9 @@ class RunMemory {
 
   // [control] Between two windows.
   void judge();
+
+  // Files may have been written that lie in memory: what is left of the room is looked at before more is asked for.
+  void look_again() const;
   bool is_short() const { return monitor_ && monitor_->is_short(); }
 
   // What the run has needed so far is what it reserves from now on. [control]

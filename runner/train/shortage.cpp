@@ -21,12 +21,18 @@ std::string listed(const std::vector<std::string>& items) {
 
 Shortage Shortage::now(const char* doing, int64_t micro_batch) {
   const Refusal refusal = take_refusal();
-  return {doing, refusal.bytes, refusal.promised_bytes, memory_limit(), micro_batch, refusal.ledger};
+  return {doing, refusal.bytes, refusal.promised_bytes, memory_limit(), micro_batch, refusal.ledger, nullptr};
 }
 
 std::string Shortage::text() const {
-  const std::string what = std::string("no memory for ") + doing;
-  return micro_batch > 0 ? what + " with a micro-batch of " + std::to_string(micro_batch) : what;
+  std::string what = std::string("no memory for ") + doing;
+  if (micro_batch > 0) what += " with a micro-batch of " + std::to_string(micro_batch);
+  try {
+    if (told) std::rethrow_exception(told);
+  } catch (const Error& problem) {
+    what += " (" + std::string(problem.what()) + ")";
+  }
+  return what;
 }
 
 std::string Shortage::figures() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <string>
 
@@ -19,6 +20,7 @@ struct Shortage {
   int64_t limit_bytes = 0;      // 0: none
   int64_t micro_batch = 0;      // 0: not about one
   LedgerReading ledger;
+  std::exception_ptr told = nullptr;  // the Error that told of it, where one did
   static Shortage now(const char* doing, int64_t micro_batch);
   std::string text() const;     // "no memory for forward with a micro-batch of 1"
   std::string figures() const;  // "2.0 MiB more were asked for beside ...; held: ..."

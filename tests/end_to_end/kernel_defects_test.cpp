@@ -1,4 +1,5 @@
 // Situations in which a run was once killed, or gave up, although it fits. Each is as small as it can be.
+#include <regex>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -61,7 +62,7 @@ TEST_F(KernelDefects, NobodyHoldsLessThanNothing) {
         hungry(slow_readers + std::vector<std::string>{"--no-plan", "data.options.floats=1048576", "train.max_steps=4",
                                                        "memory.limit=357 MiB", "train.batch_size=" + batch}));
     ASSERT_EQ(finished.exit_code, 0) << finished.err;
-    EXPECT_EQ(finished.err.find(" -"), std::string::npos) << finished.err;  // as in "other -7.1 MiB"
+    EXPECT_FALSE(std::regex_search(finished.err, std::regex("[a-z] -[0-9]"))) << finished.err;  // "other -7.1 MiB"
     EXPECT_LE(measured_peak(), 357 * mib);
     for (const auto& line : read_json_lines(run_folder() / "memory.jsonl")) {
       for (const auto& [key, value] : line.items()) {
@@ -170,17 +171,16 @@ TEST_F(KernelDefects, MemoryOfAPluginComesOutOfTheRoom) {
   }
 }
 
-// Parameter, gradient, and the gradient of a further piece: nothing of twice the tensor's size beside them.
+// Parameter, gradient, and the gradient of a further piece, and something beside them: nothing of twice the tensor's
+// size.
 TEST_F(KernelDefects, OneLargeTensorNeedsNoSecondLargerOne) {
   const auto words = [](int64_t parameters_mib) -> std::vector<std::string> {
     return {"--no-plan", "model.options.parameters_mib=" + std::to_string(parameters_mib), "train.max_steps=4"};
   };
   ASSERT_EQ(run_free(hungry(words(0), "base")).exit_code, 0);
-  ASSERT_EQ(run_free(hungry(words(64))).exit_code, 0);
-  const int64_t peak = measured_peak();
-  EXPECT_LT(peak - measured_peak("base"), 64 * mib * 18 / 5);
-  const Finished limited = run_free(
-      hungry(words(64) + std::vector<std::string>{"memory.limit=" + std::to_string(peak * 21 / 20)}, "limited"));
+  const int64_t limit = measured_peak("base") + 64 * mib * 7 / 2;
+  const Finished limited =
+      run_free(hungry(words(64) + std::vector<std::string>{"memory.limit=" + std::to_string(limit)}, "limited"));
   EXPECT_EQ(limited.exit_code, 0) << limited.err;
 }
 

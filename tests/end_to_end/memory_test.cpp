@@ -117,7 +117,7 @@ TEST_F(MemoryRun, WhatCannotFitEndsWithTheLedgerTheNeedAndTheKnobs) {
   const Json free = finished(by_ones, "by_ones");
   ASSERT_FALSE(HasFailure());
   const int64_t activations = free.at("memory").at("peak_bytes").at("activations");
-  ASSERT_GT(activations, 30 * mib);
+  ASSERT_GT(activations, 25 * mib);
   const int64_t too_little = peak("by_ones") - activations * 2 / 3;
 
   const Finished refused = run(with(under(limit(too_little))), "refused");
@@ -125,8 +125,8 @@ TEST_F(MemoryRun, WhatCannotFitEndsWithTheLedgerTheNeedAndTheKnobs) {
   const size_t begin = refused.err.rfind("[memory] no memory for ");
   ASSERT_NE(begin, std::string::npos) << refused.err;
   const std::string sentence = refused.err.substr(begin);
-  for (const char* part : {"ward with a micro-batch of 1: ", " more were asked for under the limit of ", "; at least ",
-                           " are needed. Held: ", "parameters 8.5 MiB, ", "other ",
+  for (const char* part : {"ward with a micro-batch of 1: ", " more were asked for beside ", " that were held",
+                           ", under the limit of ", ". Held: ", "parameters 8.5 MiB, ", "other ",
                            "To make it fit, with the same mathematics, cheapest first: 1) raise memory.limit",
                            "a smaller train.batch_size with more train.gradient_accumulation_steps (now 2 x 1)",
                            "Changing the mathematics: 1) train.precision = \"fp32\""}) {
@@ -174,7 +174,7 @@ max_steps = 2
   const int64_t predicted = memory.at("predicted_peak_bytes"), base = predicted - 10 * 32'000'000;
   const Finished tight = planned(std::to_string(base + 4 * 32'000'000), "tight");
   EXPECT_EQ(tight.exit_code, 0) << tight.err;
-  EXPECT_NE(tight.err.find("fewer batches are read ahead then"), std::string::npos) << tight.err;
+  EXPECT_NE(tight.err.find("fewer batches are read ahead and less is cached"), std::string::npos) << tight.err;
   const auto loss = [&](const std::string& out) {
     return read_json(run_folder(out) / "summary.json").at("metrics").at("val/loss").get<double>();
   };

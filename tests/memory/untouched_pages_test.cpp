@@ -148,6 +148,8 @@ TEST_F(Budget, TheLowerOfLimitAndCeilingBinds) {
 }
 
 TEST_F(Budget, ALittleOfTheHeapMayUseWhatIsLeftFreeOfTheLimit) {
+  Mapped pages(64 * mib);
+  pages.touch_all();
   set_memory_limit(held_bytes());
   set_kill_line(0);
   EXPECT_FALSE(try_to_grow(page_bytes));

@@ -1,0 +1,36 @@
+#include "memory/file_memory.hpp"
+
+#include <linux/magic.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "error.hpp"
+
+namespace headroom {
+
+namespace fs = std::filesystem;
+
+bool lies_in_memory(const fs::path& path) {
+  std::error_code error;
+  fs::path place = fs::absolute(path, error);
+  while (!fs::exists(place, error) && place.has_relative_path()) place = place.parent_path();
+  struct statfs status {};
+  if (statfs(place.c_str(), &status) != 0) return false;
+  return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
+}
+
+Permit make_room_for_file(const fs::path& path, int64_t bytes) {
+  return lies_in_memory(path) ? make_room(bytes) : Permit(0);
+}
+
+fs::path temporary_folder_on_disk() {
+  std::error_code error;
+  const fs::path usual = fs::temp_directory_path(error);
+  if (error) throw Error(Exit::cannot_write, "memory", "there is no folder for temporary files: " + error.message());
+  for (const fs::path& folder : {usual, fs::path("/var/tmp"), fs::current_path(error)}) {
+    if (!folder.empty() && !lies_in_memory(folder) && access(folder.c_str(), W_OK | X_OK) == 0) return folder;
+  }
+  return usual;
+}
+
+}  // namespace headroom
