@@ -17,10 +17,8 @@ bool is_close(const Surroundings& s) { return s.taken_bytes > 0 && s.left_bytes 
 
 }  // namespace
 
-Monitor::Monitor(BlackBox* box, int64_t limit_bytes, std::chrono::milliseconds period, std::string root)
-    : box_(box), limit_bytes_(limit_bytes), period_(period), reader_(limit_bytes, std::move(root)), thread_([this] {
-        watch();
-      }) {}
+Monitor::Monitor(int64_t limit_bytes, std::chrono::milliseconds period, std::string root)
+    : limit_bytes_(limit_bytes), period_(period), reader_(limit_bytes, std::move(root)), thread_([this] { watch(); }) {}
 
 Monitor::~Monitor() {
   {
@@ -85,7 +83,7 @@ Surroundings Monitor::look() {
   record.live_bytes = ledger.live_bytes;
   record.slack_bytes = ledger.slack_bytes;
   record.other_bytes = ledger.other_bytes;
-  if (box_ != nullptr) box_->push(record);
+  if (BlackBox* box = box_.load()) box->push(record);
   ++looks_;
   return now;
 }

@@ -18,12 +18,15 @@ namespace headroom {
 
 class Monitor {
  public:
-  // `box` (nullptr: none) outlives the monitor. `root` replaces "/" in tests.
-  Monitor(BlackBox* box, int64_t limit_bytes, std::chrono::milliseconds period = std::chrono::milliseconds(250),
-          std::string root = "/");
+  // `limit_bytes`: of the run; 0: none. `root` replaces "/" in tests.
+  explicit Monitor(int64_t limit_bytes, std::chrono::milliseconds period = std::chrono::milliseconds(250),
+                   std::string root = "/");
   ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
+
+  // From here on; the box outlives the monitor.
+  void fill(BlackBox& box) { box_ = &box; }
 
   // Looks once more before it returns: something was just written into memory, or taken out. [any]
   void look_now();
@@ -37,7 +40,7 @@ class Monitor {
   Surroundings look();
   void hold_below(int64_t ceiling_bytes) const;
 
-  BlackBox* box_;
+  std::atomic<BlackBox*> box_{nullptr};
   int64_t limit_bytes_;
   std::chrono::milliseconds period_;
   SurroundingsReader reader_;  // of the thread alone

@@ -8,6 +8,7 @@
 #include "memory/budget.hpp"
 #include "memory/held.hpp"
 #include "memory/limits.hpp"
+#include "memory/monitor.hpp"
 #include "memory/reservations.hpp"
 #include "memory/supervised.hpp"
 #include "train/evaluate.hpp"
@@ -243,6 +244,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   const auto began = Clock::now();
   const int64_t room = room_for_us();
   set_memory_limit(room);
+  const Monitor monitor(room);
   lift_start_limit();
   Setup setup = prepare(experiment, plugin_dirs);
   set_cache_limit(0);  // it fills over an epoch, and shrinks before anything else does: the plan adds it

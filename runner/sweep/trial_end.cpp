@@ -28,16 +28,23 @@ std::string tail_of(const fs::path& log) {
   return begin == std::string::npos ? tail : tail.substr(begin);
 }
 
-// Headroom's sentences begin with their component: "[data] ...".
+// Headroom's sentences begin with their component, "[data] ..."; where a run came to none, its post-mortem's first one
+// says how it ended.
 std::string last_sentence(const std::string& text) {
-  std::string sentence, last;
+  constexpr std::string_view postmortem = "[postmortem] ";
+  std::string sentence, ended, last;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("== ") || line.empty()) continue;
     last = line;
-    if (line.starts_with("[") && !line.starts_with("[postmortem]")) sentence = line;
+    if (line.starts_with(postmortem)) {
+      if (ended.empty()) ended = line.substr(postmortem.size());
+    } else if (line.size() > 1 && line[0] == '[' && std::islower(static_cast<unsigned char>(line[1])) != 0) {
+      sentence = line;
+    }
   }
-  return sentence.empty() ? last : sentence;
+  if (!sentence.empty()) return sentence;
+  return ended.empty() ? last : ended;
 }
 
 bool kernel_killed(const fs::path& run, const std::string& log_tail, fs::file_time_type began) {

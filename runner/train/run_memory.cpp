@@ -26,6 +26,7 @@ RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t
   hold_within_cgroup();
   set_memory_limit(limit_bytes_);
   lift_start_limit();
+  monitor_ = std::make_unique<Monitor>(limit_bytes_);
 }
 
 void RunMemory::hold_within_cgroup() {
@@ -56,7 +57,7 @@ void RunMemory::watch(const std::filesystem::path& file, const PressureLadder::S
   ladder_ = std::make_unique<PressureLadder>([this, rung = std::move(rung)](const std::string& line) {
     rung(is_short() ? line + " (" + surroundings_text(monitor_->surroundings()) + ")" : line);
   });
-  monitor_ = std::make_unique<Monitor>(box_.get(), limit_bytes_);
+  if (box_ != nullptr) monitor_->fill(*box_);
 }
 
 void RunMemory::note(Phase phase) const {
@@ -74,7 +75,7 @@ void RunMemory::look_again() const {
 }
 
 void RunMemory::judge() {
-  if (!monitor_) return;
+  if (!ladder_) return;
   const bool is_short = monitor_->is_short();
   const int64_t wanted = is_short ? monitor_->surroundings().bound_bytes / 10 : 0;
   ladder_->judge(is_short, wanted);

@@ -32,8 +32,8 @@ class RunMemory {
   const MemoryLimit& limit() const { return grant_->limit; }
   std::string line() const;  // what was decided, for the log
 
-  // From here on the surroundings are looked at, and the black box `file` is filled, where it can be made; `rung` is
-  // told of each step on the ladder. [control]
+  // From here on the black box `file` is filled, where it can be made, and judge() climbs the ladder; `rung` is told of
+  // each step on it. [control]
   void watch(const std::filesystem::path& file, const PressureLadder::Say& say, PressureLadder::Say rung);
 
   // What the run is doing, for the black box. [any]

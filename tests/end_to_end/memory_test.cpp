@@ -126,7 +126,7 @@ TEST_F(MemoryRun, WhatCannotFitEndsWithTheLedgerTheNeedAndTheKnobs) {
   ASSERT_NE(begin, std::string::npos) << refused.err;
   const std::string sentence = refused.err.substr(begin);
   for (const char* part : {"ward with a micro-batch of 1: ", " more were asked for beside ", " that were held",
-                           ", under the limit of ", ". Held: ", "parameters 8.5 MiB, ", "other ",
+                           ", under the limit of ", ". Held: ", "parameters 7.6 MiB, ", "other ",
                            "To make it fit, with the same mathematics, cheapest first: 1) raise memory.limit",
                            "a smaller train.batch_size with more train.gradient_accumulation_steps (now 2 x 1)",
                            "Changing the mathematics: 1) train.precision = \"fp32\""}) {

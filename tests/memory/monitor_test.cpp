@@ -17,8 +17,7 @@ class MonitorTest : public FakeRoot {
 TEST_F(MonitorTest, SeesACgroupFillUpAndEmptyAgain) {
   only_v2("/job");
   v2_cgroup("sys/fs/cgroup/job", std::to_string(2 * gib), gib, 0);
-  BlackBox box(root_ / "box");
-  Monitor monitor(&box, gib, std::chrono::milliseconds(1), root_.string());
+  Monitor monitor(gib, std::chrono::milliseconds(1), root_.string());
   wait_for(monitor, 2);
   EXPECT_FALSE(monitor.is_short());
   EXPECT_EQ(monitor.surroundings().bound_bytes, 2 * gib);
@@ -41,7 +40,7 @@ TEST_F(MonitorTest, DoesNotTakeItsOwnLimitForItsSurroundings) {
        "Limit                     Soft Limit           Hard Limit           Units\n"
        "Max data size             1073741824           unlimited            bytes\n");
   file("proc/self/status", "VmData:\t 1048000 kB\nRssAnon:\t  700000 kB\nRssShmem:\t   31898 kB\n");
-  Monitor monitor(nullptr, 0, std::chrono::milliseconds(1), root_.string());
+  Monitor monitor(0, std::chrono::milliseconds(1), root_.string());
   wait_for(monitor, 2);
   EXPECT_EQ(monitor.surroundings().bound_bytes, 8 * gib);
   EXPECT_FALSE(monitor.is_short());
@@ -52,7 +51,8 @@ TEST_F(MonitorTest, FillsTheBlackBox) {
   box.set_phase(Phase::backward);
   box.set_position(7, 1);
   {
-    Monitor monitor(&box, 3 * gib, std::chrono::milliseconds(1), root_.string());
+    Monitor monitor(3 * gib, std::chrono::milliseconds(1), root_.string());
+    monitor.fill(box);
     wait_for(monitor, 3);
   }
   const auto reading = read_black_box(root_ / "box");
@@ -67,7 +67,7 @@ TEST_F(MonitorTest, FillsTheBlackBox) {
 }
 
 TEST_F(MonitorTest, WorksWithoutABox) {
-  Monitor monitor(nullptr, 0, std::chrono::milliseconds(1), root_.string());
+  Monitor monitor(0, std::chrono::milliseconds(1), root_.string());
   wait_for(monitor, 2);
   EXPECT_GT(monitor.surroundings().bound_bytes, 0);
 }
