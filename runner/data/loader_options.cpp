@@ -6,8 +6,7 @@ namespace headroom {
 
 namespace {
 
-constexpr size_t io_width = 16;                 // reads that wait for the disk at a time: what such a queue gains from
-constexpr int64_t disk_ahead_bytes = 16 << 20;  // of batches for its sake
+constexpr size_t io_width = 16;  // reads that wait for the disk at a time: what such a queue gains from
 
 }  // namespace
 
@@ -21,7 +20,7 @@ size_t batches_ahead(const LoaderOptions& options, int64_t batch_bytes) {
 size_t batches_ahead_of_disk(const LoaderOptions& options, int64_t batch_bytes) {
   const size_t ahead = batches_ahead(options, batch_bytes);
   if (ahead == 0) return 0;
-  const int64_t room = std::min(disk_ahead_bytes, options.prefetch_bytes);
+  const int64_t room = std::min(options.disk_ahead_bytes, options.prefetch_bytes);
   return std::max(ahead, std::min(io_width, static_cast<size_t>(room / std::max<int64_t>(1, batch_bytes))));
 }
 

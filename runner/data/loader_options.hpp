@@ -20,8 +20,9 @@ struct LoaderOptions {
   int num_workers = 0;      // threads that decode at a time; while they wait for the disk, others (up to 16 in
                             // all) read on. 0: read in next()
   int prefetch_factor = 2;  // batches per worker that are read ahead,
-  int64_t prefetch_bytes = 256 << 20;  // as far as they fit in this; always one
-  int extra_slots = 0;                 // batches the consumer holds beside the one it was given last
+  int64_t prefetch_bytes = 256 << 20;   // as far as they fit in this; always one
+  int64_t disk_ahead_bytes = 16 << 20;  // of batches beyond that, while reads wait for the disk
+  int extra_slots = 0;                  // batches the consumer holds beside the one it was given last
   bool persistent_workers = true;  // threads and their readers live on between epochs; else they end with the epoch,
                                    // and nothing is read ahead across it
   // on_bad_sample = "skip": a sample that cannot be read is left out, and its batch is shorter; a batch that lost all
@@ -30,6 +31,9 @@ struct LoaderOptions {
   // Samples go through the sample cache, under this policy. Only where a read does not depend on the sample's key.
   std::optional<CachePolicy> keep_samples = std::nullopt;
 };
+
+// The loader of evaluations stands beside that of training, whose batches wait meanwhile.
+inline constexpr int64_t evaluation_disk_ahead_bytes = 8 << 20;
 
 // Batches of `batch_bytes` each that are ready or being read beside the one next() gave last.
 size_t batches_ahead(const LoaderOptions& options, int64_t batch_bytes);

@@ -27,6 +27,7 @@ void* allocate(size_t bytes, bool must_pass) {
   void* data = nullptr;
   const Permit permit = must_pass ? Permit(0) : try_to_grow(static_cast<int64_t>(bytes));
   if (!permit || posix_memalign(&data, alignment, bytes) != 0) return nullptr;
+  touch_pages(data, bytes);
   mapped.fetch_add(static_cast<int64_t>(malloc_usable_size(data)), std::memory_order_relaxed);
   return data;
 }

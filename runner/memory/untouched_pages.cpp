@@ -156,7 +156,7 @@ Range pages_of(const void* data, size_t bytes) {
 // Where there is no place to remember them they are touched now. Spare ones are forgotten.
 void add_or_touch(Table& all, PageUse use, Range range) {
   if (all.of(use).add(range) || use == PageUse::spare) return;
-  madvise(reinterpret_cast<void*>(range.begin), range.end - range.begin, MADV_POPULATE_WRITE);
+  touch_pages(reinterpret_cast<void*>(range.begin), range.end - range.begin);
 }
 
 }  // namespace
@@ -178,6 +178,13 @@ void pages_unmapped(const void* data, size_t bytes) {
   Table& all = table();
   const std::lock_guard lock(all.mutex);
   for (Ranges& ranges : all.uses) ranges.remove(range_of(data, bytes), [](Range) {});
+}
+
+void touch_pages(void* data, size_t bytes) {
+  const Range range = range_of(data, bytes);
+  const Address begin = (range.begin + page_bytes - 1) / page_bytes * page_bytes,
+                end = range.end / page_bytes * page_bytes;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
 }
 
 int64_t spare_bytes_in(const void* data, size_t bytes) {

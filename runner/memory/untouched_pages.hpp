@@ -31,6 +31,10 @@ struct UntouchedBytes {
 void pages_mapped(PageUse use, const void* data, size_t bytes);
 void pages_unmapped(const void* data, size_t bytes);
 
+// Writes to the whole pages among these bytes, of any address and size, without changing them: where nobody may tell
+// which are untouched.
+void touch_pages(void* data, size_t bytes);
+
 // Spare pages that overlap these bytes (of any address and size): how much they are; and from now on promised.
 int64_t spare_bytes_in(const void* data, size_t bytes);
 void claim_spare_pages(const void* data, size_t bytes);

@@ -31,8 +31,13 @@ Fit::Fit(Probe probe, const LoaderOptions& loader, bool full)
 
 int64_t Fit::slots_at(int64_t batch_size) const {
   const int64_t batch_bytes = slot_bytes(probe_.field_bytes, batch_size);
-  const int64_t loaders = probe_.val_samples > 0 ? 2 : 1;
-  return loaders * static_cast<int64_t>(slot_count(loader_, batch_bytes)) * batch_bytes;
+  size_t slots = slot_count(loader_, batch_bytes);
+  if (probe_.val_samples > 0) {
+    LoaderOptions evaluation = loader_;
+    evaluation.disk_ahead_bytes = evaluation_disk_ahead_bytes;
+    slots += slot_count(evaluation, batch_bytes);
+  }
+  return static_cast<int64_t>(slots) * batch_bytes;
 }
 
 // Through the last points before and after the size that is wanted; `y` tells what the i-th of them measured.

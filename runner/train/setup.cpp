@@ -190,6 +190,7 @@ LoaderOptions Setup::loader_options(bool training) const {
   options.num_workers = data.num_workers;
   options.prefetch_factor = data.prefetch_factor;
   options.prefetch_bytes = data.prefetch_size_bytes;
+  if (!training) options.disk_ahead_bytes = evaluation_disk_ahead_bytes;
   options.persistent_workers = data.persistent_workers;
   options.skip_bad_samples = data.on_bad_sample == "skip";
   if (data.cache_size_bytes > 0 && (!training || !source->augments())) options.keep_samples = cache_setting().samples;
