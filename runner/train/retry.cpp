@@ -20,13 +20,14 @@ TakenByOthers::TakenByOthers(const Shortage& shortage)
             shortage.text() + ": others hold " + size_text(memory_limit() - memory_bound()) + " of the " +
                 size_text(memory_limit()) + " that were free when the run began") {}
 
-// Whether it gave anything back.
+// Whether it made anything slower that gave something back: what has been cached again since is no new gain.
 bool Retry::give_up_speed() {
   const auto read_ahead_and_cached = [] {
     const LedgerReading ledger = read_ledger();
     return ledger.live(Owner::batches) + ledger.live(Owner::cache);
   };
   const int64_t before = read_ahead_and_cached();
+  const size_t slower = slower_.size();
   for (const auto& rung : rungs()) {
     if (rung->order >= last_rung_of_speed || !rung->tighten || !rung->relax) continue;
     if (std::ranges::find(slower_, rung) != slower_.end()) continue;
@@ -35,7 +36,7 @@ bool Retry::give_up_speed() {
   }
   good_windows_ = 0;
   give_back_memory(std::numeric_limits<int64_t>::max());
-  return read_ahead_and_cached() < before;
+  return slower_.size() > slower && read_ahead_and_cached() < before;
 }
 
 void Retry::take_speed_back() {

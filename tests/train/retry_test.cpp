@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "memory/relief.hpp"
+#include "retry_of.hpp"
 #include "train/train.hpp"
 #include "trial_setup.hpp"
 
@@ -141,6 +143,30 @@ TEST_F(WholeRun, RecomputesWhatTheFileSays) {
   EXPECT_EQ(outcome.weights, whole.weights);
   EXPECT_EQ(outcome.summary["memory"]["recompute"], nlohmann::json{"hidden"});
   EXPECT_EQ(outcome.summary["memory"]["retries"]["train"]["repeated"], 0);
+}
+
+// A cache that is full again after each attempt gives back for ever: that is no way on.
+TEST(RetryTest, WhatIsCachedAgainKeepsNobodyFromTheEnd) {
+  constexpr int64_t cached = 1 << 20;
+  bool full = false;
+  const auto empty = [&](int64_t) -> int64_t {
+    if (!std::exchange(full, false)) return 0;
+    account(Owner::cache, -cached);
+    return cached;
+  };
+  const RungRegistration cache =
+      add_rung({.name = "cache", .order = 100, .give_back = empty, .tighten = [] {}, .relax = [] {}});
+  Retry retry = retry_of(MicroBatch(4, /*adapts=*/true));
+  int attempts = 0;
+  const auto attempt = [&] {
+    ++attempts;
+    account(Owner::cache, cached);
+    full = true;
+    retry.after(Shortage::now("forward", retry.size()));
+  };
+  EXPECT_THROW(while (attempts < 20) attempt(), Error);
+  EXPECT_EQ(attempts, 5) << "as it was, without what is cached, in halves, in quarters, and no further";
+  empty(0);
 }
 
 }  // namespace
