@@ -5,6 +5,7 @@
 
 #include "data/arrays.hpp"
 #include "headroom/random.h"
+#include "memory/budget.hpp"
 
 namespace headroom {
 
@@ -37,10 +38,12 @@ Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> sl
   }
   const auto began = Clock::now();
   if (!reader_) reader_ = plan_.source->reader();
+  const int64_t refusals = heap_refusals();
   try {
     fill(batch, *slot);
   } catch (const Error& problem) {
     if (problem.exit_code() != Exit::data) throw;
+    if (heap_refusals() != refusals) throw std::bad_alloc();  // no sample is bad for want of memory
     read_one_by_one(batch, *slot, problem, skipped);
     normalize(slot->tensors(0, static_cast<int64_t>(batch.count())));
   }
@@ -87,6 +90,7 @@ void BatchReader::normalize(std::span<const DLTensor> fields) {
 void BatchReader::read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<SkippedSample>& skipped) {
   const bool skip = plan_.options.skip_bad_samples;
   const bool bad_sample = dynamic_cast<const BadSample*>(&problem) != nullptr;
+  const int64_t refusals = heap_refusals();
   size_t kept = 0;
   for (size_t i = 0; i < batch.index.size(); ++i) {
     const std::span index(&batch.index[i], 1), key(&batch.key[i], 1);
@@ -97,6 +101,7 @@ void BatchReader::read_one_by_one(Batch& batch, Slot& slot, const Error& problem
       batch.key[kept] = batch.key[i];
       ++kept;
     } catch (const BadSample& bad) {
+      if (heap_refusals() != refusals) throw std::bad_alloc();
       const Error located = at_place(bad, place_of(batch.index[i]));
       if (!skip) throw located;
       skipped.push_back({batch.first + i, located.what()});

@@ -213,7 +213,7 @@ struct Loader::State {
         help(lock, pauses);
         continue;
       }
-      pool->grow(lock);
+      if (tightened == 0 && !giving_back) pool->grow(lock);
       if (stopping || !turns.is_free(stands_in) || !may_plan(stands_in)) continue;
       std::shared_ptr<Job> job = try_to_plan();
       if (job != nullptr) {
@@ -366,6 +366,7 @@ struct Loader::State {
   void read_ahead_again() {
     std::unique_lock lock(pool->mutex);
     --tightened;
+    pool->may_grow_again();
     let_go_on(std::move(lock));
   }
 

@@ -1,4 +1,4 @@
-// Delivers the batches of a split in order, read ahead by threads into a fixed pool of slots.
+// Delivers the batches of a split in order, read ahead by threads into a pool of slots.
 #pragma once
 
 #include <memory>

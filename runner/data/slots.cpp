@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t cache_line = 64;
 constexpr uint64_t page = page_bytes, huge_page = 2 << 20;
-constexpr int64_t most_patience = 4096;
+constexpr int64_t least_patience = 32, most_patience = 4096;  // batches
 
 int64_t rounded(int64_t bytes) { return (bytes + cache_line - 1) / cache_line * cache_line; }
 
@@ -138,7 +138,7 @@ int64_t SlotPool::drop_free(size_t kept, int64_t wanted_bytes) {
     free_.pop_back();
     --made_;
   }
-  if (returned > 0) refrain();
+  if (returned > 0 && waits_ == 0) refrain();
   return returned;
 }
 
@@ -155,6 +155,7 @@ void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (slot != nullptr) {
     free_.push_back(std::move(slot));
+    patience_ = std::max(patience_ / 2, least_patience);
   } else {
     --made_;
     refrain();

@@ -67,8 +67,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
 
   // [holding mutex] Whether a slot is free, or the pool may grow.
   bool has_room() const { return !free_.empty() || may_grow(); }
-  size_t made() const { return made_; }
-  int64_t slot_bytes() const { return slot_bytes_; }
+  void may_grow_again() { waits_ = 0; }
 
   // Comes and leaves holding the mutex, without it in between. One slot more, where one would be of use and the memory
   // limit leaves room for it without taking anything from others.

@@ -123,10 +123,10 @@ void* extent_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, boo
 void* heap_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool* zero, bool* commit, unsigned) {
   if (place != nullptr) return nullptr;
   const Permit permit = try_to_grow_heap(static_cast<int64_t>(bytes));
-  if (!permit) note_refusal(static_cast<int64_t>(bytes));
+  if (!permit) note_heap_refusal(static_cast<int64_t>(bytes));
   char* memory = permit ? map_aligned(bytes, align) : nullptr;
   if (memory == nullptr) return nullptr;
-  if (align < metadata_align) pages_mapped(PageUse::heap, memory, bytes);
+  pages_mapped(PageUse::heap, memory, bytes);
   *zero = true;
   *commit = true;
   return memory;

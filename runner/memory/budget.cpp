@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t mib = int64_t{1} << 20;
 constexpr int64_t little_bytes = mib;  // of the heap: such a request is refused last of all
 
-std::atomic<int64_t> limit{0}, ceiling{INT64_MAX}, kill_line{0};
+std::atomic<int64_t> limit{0}, ceiling{INT64_MAX}, kill_line{0}, heap_refusal_count{0};
 std::mutex refusal_mutex;
 Refusal refusal;
 
@@ -77,9 +77,17 @@ Permit try_to_grow_heap(int64_t bytes) {
   if (bytes > little_bytes) return try_to_grow(bytes);
   const int64_t bound = memory_bound();
   if (bound <= 0) return Permit(0);
-  const int64_t between = kill_line.load(std::memory_order_relaxed) - limit.load(std::memory_order_relaxed);
-  return grow(bytes, bound + std::max(between / 2, cushion_bytes(bound)));
+  const int64_t told = limit.load(std::memory_order_relaxed), kill = kill_line.load(std::memory_order_relaxed);
+  const int64_t most = cushion_bytes(bound), free = kill > 0 ? std::max<int64_t>(kill - told, 0) / 2 : most;
+  return grow(bytes, bound + std::min(free, bound < told ? most / 2 : most));
 }
+
+void note_heap_refusal(int64_t bytes) {
+  ++heap_refusal_count;
+  note_refusal(bytes);
+}
+
+int64_t heap_refusals() { return heap_refusal_count; }
 
 void note_refusal(int64_t bytes) {
   const Refusal now{bytes, read_untouched().promised(), read_ledger()};

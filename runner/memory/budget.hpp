@@ -26,7 +26,7 @@ int64_t memory_bound();
 // Left free below a bound for what nobody can be refused: small allocations, stacks, libraries.
 int64_t cushion_bytes(int64_t bound_bytes);
 
-// Leave to grow, which counts as held until it ends. By then the memory is written, or pages_mapped() has been told of
+// Leave to grow. It counts as held until it ends. By then the memory is written, or pages_mapped() has been told of
 // it.
 class Permit {
  public:
@@ -54,10 +54,14 @@ Permit try_to_grow(int64_t bytes);
 // The same, asking the pressure ladder (memory/relief.hpp) to give back first where it does not fit. [any]
 Permit make_room(int64_t bytes);
 
-// For what malloc asks of the system. Much is refused as by try_to_grow(). Little may use the cushion and some of what
-// lies between the limit and where the kernel kills: whoever is refused a few bytes cannot go on. [any]
+// For what malloc asks of the system. Much is refused as by try_to_grow(). Little may use the cushion, and as much
+// again beyond the limit as far as the kernel does not kill there: whoever is refused a few bytes cannot go on. [any]
 Permit try_to_grow_heap(int64_t bytes);
 void set_kill_line(int64_t bytes);  // where the kernel kills: the smallest room at the start; 0: unknown
+
+// How often malloc was refused. A library in C that was refused memory may call that a damaged file: who reads compares
+// the counts before and after. [any]
+int64_t heap_refusals();
 
 // The last request that was refused, for the sentence about it: by the time somebody has caught the exception, the
 // tensors of the attempt are gone.
@@ -66,7 +70,8 @@ struct Refusal {
   int64_t promised_bytes = 0;  // before, and not written yet
   LedgerReading ledger;        // at that moment; without one, now
 };
-void note_refusal(int64_t bytes);  // [any]
-Refusal take_refusal();            // [any]
+void note_refusal(int64_t bytes);       // [any]
+void note_heap_refusal(int64_t bytes);  // the same, of malloc [any]
+Refusal take_refusal();                 // [any]
 
 }  // namespace headroom

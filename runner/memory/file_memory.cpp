@@ -1,5 +1,6 @@
 #include "memory/file_memory.hpp"
 
+#include <atomic>
 #include <linux/magic.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -18,6 +19,18 @@ bool lies_in_memory(const fs::path& path) {
   if (statfs(place.c_str(), &status) != 0) return false;
   return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
 }
+
+namespace {
+
+std::atomic<int64_t> written_in_memory{0};
+
+}  // namespace
+
+void note_written(const fs::path& path, int64_t bytes) {
+  if (lies_in_memory(path)) written_in_memory += bytes;
+}
+
+int64_t bytes_written_in_memory() { return written_in_memory; }
 
 Permit make_room_for_file(const fs::path& path, int64_t bytes) {
   return lies_in_memory(path) ? make_room(bytes) : Permit(0);

@@ -16,6 +16,10 @@ bool lies_in_memory(const std::filesystem::path& path);
 // taken of the room. Always granted on a disk. [any]
 Permit make_room_for_file(const std::filesystem::path& path, int64_t bytes);
 
+// What this process has written to such files so far: the writer tells once it is done. [any]
+void note_written(const std::filesystem::path& path, int64_t bytes);
+int64_t bytes_written_in_memory();
+
 // A folder of the system's for temporary files, on a disk where there is one.
 // Error(cannot_write) where $TMPDIR names none.
 std::filesystem::path temporary_folder_on_disk();

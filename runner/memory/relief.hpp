@@ -18,7 +18,8 @@ struct Rung {
   // [any] Gives back about `wanted_bytes`, from any thread and in the middle of an allocation: takes locks only with
   // try_lock, allocates nothing. Returns the bytes given back. Empty: nothing can be done at once.
   std::function<int64_t(int64_t wanted_bytes)> give_back = {};
-  // [control] Between two windows, when pressure lasts: makes the run smaller, until relax(). Empty: nothing.
+  // [control] When pressure lasts, or nothing else makes room for a window: makes the run smaller, until relax().
+  // Empty: nothing.
   std::function<void()> tighten = {};
   // [control] Undoes one tighten() when pressure has gone. Empty: it cannot be undone.
   std::function<void()> relax = {};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "memory/file_memory.hpp"
 #include "memory/proc_file.hpp"
 #include "memory/size_text.hpp"
 
@@ -47,8 +48,20 @@ int64_t SurroundingsReader::margin_of(const Seen& seen) const {
   return std::clamp((room - wanted) / 2, room / 64, room / 20);
 }
 
+// A bound does not go because it cannot be read for want of a descriptor or of memory.
+int64_t SurroundingsReader::ceiling_of_missed() {
+  constexpr int most_missed = 40;
+  int64_t ceiling = INT64_MAX;
+  for (auto& [name, seen] : rooms_) {
+    if (seen.missed_looks > 0 && seen.missed_looks < most_missed) ceiling = std::min(ceiling, seen.ceiling_bytes);
+    ++seen.missed_looks;
+  }
+  return ceiling;
+}
+
 Surroundings SurroundingsReader::look() {
   const Rooms rooms = read_rooms(root_);
+  const int64_t own_files = bytes_written_in_memory();  // taken of the room, but by the run itself
   const auto time = std::chrono::steady_clock::now();
   const double seconds = std::max(std::chrono::duration<double>(time - last_time_).count(), 1e-3);
   last_time_ = time;
@@ -58,23 +71,28 @@ Surroundings SurroundingsReader::look() {
   now.left_bytes = INT64_MAX;
   for (const Room& room : rooms.rooms) {
     if (room.scope.empty()) continue;
-    const auto [entry, is_new] = rooms_.try_emplace(room.name, Seen{room.room_bytes, room.room_bytes});
+    const int64_t left_by_others = room.room_bytes + own_files;
+    const auto [entry, is_new] =
+        rooms_.try_emplace(room.name, Seen{.first_room_bytes = left_by_others, .room_bytes = left_by_others});
     Seen& seen = entry->second;
-    const double slope = static_cast<double>(seen.room_bytes - room.room_bytes) / seconds;
+    const double slope = static_cast<double>(seen.room_bytes - left_by_others) / seconds;
     if (!is_new) seen.bytes_per_s += (slope - seen.bytes_per_s) * (1 - std::exp(-seconds / memory_seconds));
-    seen.room_bytes = room.room_bytes;
+    seen.room_bytes = left_by_others;
+    seen.missed_looks = 0;
     const int64_t margin = margin_of(seen), left = room.room_bytes - rooms.held_bytes;
     // A limit that was told may be above what the machine has free: its user knows.
     const bool counts = room.kills() || limit_bytes_ <= seen.first_room_bytes - margin;
-    if (counts) now.ceiling_bytes = std::min(now.ceiling_bytes, room.room_bytes - margin);
+    seen.ceiling_bytes = counts ? room.room_bytes - margin : INT64_MAX;
+    now.ceiling_bytes = std::min(now.ceiling_bytes, seen.ceiling_bytes);
     if (left >= now.left_bytes) continue;
     now.left_bytes = left;
     now.bound_bytes = room.bound_bytes;
     now.bound_name = room.name;
-    now.taken_bytes = std::max<int64_t>(seen.first_room_bytes - room.room_bytes, 0);
+    now.taken_bytes = std::max<int64_t>(seen.first_room_bytes - left_by_others, 0);
     now.margin_bytes = margin;
     now.bytes_per_s = seen.bytes_per_s;
   }
+  now.ceiling_bytes = std::min(now.ceiling_bytes, ceiling_of_missed());
   return now;
 }
 

@@ -45,8 +45,11 @@ class SurroundingsReader {
   struct Seen {
     int64_t first_room_bytes = 0, room_bytes = 0;
     double bytes_per_s = 0.0;
+    int64_t ceiling_bytes = INT64_MAX;  // that it gave at the last look
+    int missed_looks = 0;               // since; at which it could not be read
   };
   int64_t margin_of(const Seen& seen) const;
+  int64_t ceiling_of_missed();
 
   int64_t limit_bytes_;
   std::string root_;

@@ -16,25 +16,31 @@ using Address = uintptr_t;
 
 struct Range {
   Address begin = 0, end = 0;
+  int64_t untouched_bytes = 0;  // among them, when the kernel was asked last
+
+  int64_t bytes() const { return static_cast<int64_t>(end - begin); }
 };
 
-// Disjoint ranges by address. Of a fixed capacity, because the allocator itself calls.
+// Disjoint ranges by address. Of a fixed capacity, because the allocator itself calls. What it tells is never below the
+// truth.
 class Ranges {
  public:
-  int64_t bytes() const { return bytes_; }
+  int64_t untouched_bytes() const {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < count_; ++i) bytes += ranges_[i].untouched_bytes;
+    return bytes;
+  }
 
-  // False: there is no place for another.
+  // Of untouched pages. False: there is no place for another.
   bool add(Range range) {
-    size_t i = first_ending_after(range.begin);
+    range.untouched_bytes = range.bytes();
+    const size_t i = first_ending_after(range.begin);
     if (i > 0 && ranges_[i - 1].end == range.begin) {
       ranges_[i - 1].end = range.end;
-    } else if (i < count_ && ranges_[i].begin == range.end) {
-      ranges_[i].begin = range.begin;
-    } else if (!insert(i, range)) {
-      return false;
+      ranges_[i - 1].untouched_bytes += range.untouched_bytes;
+      return true;
     }
-    bytes_ += static_cast<int64_t>(range.end - range.begin);
-    return true;
+    return insert(i, range);
   }
 
   int64_t bytes_in(Range wanted) const {
@@ -48,40 +54,60 @@ class Ranges {
   template <class Taken>
   void remove(Range wanted, Taken taken) {
     for (size_t i = first_ending_after(wanted.begin); i < count_ && ranges_[i].begin < wanted.end;) {
-      Range& range = ranges_[i];
-      const Range part{std::max(wanted.begin, range.begin), std::min(wanted.end, range.end)};
-      const Range behind{part.end, range.end};
-      bytes_ -= static_cast<int64_t>(part.end - part.begin);
-      range.end = part.begin;
+      const Range whole = ranges_[i];
+      const Range part{std::max(wanted.begin, whole.begin), std::min(wanted.end, whole.end)};
       taken(part);
-      if (range.begin == range.end) {
-        if (behind.begin == behind.end) {
-          erase(i);
+      // Of the part that goes, as many pages may be the touched ones as there are.
+      const int64_t touched = whole.bytes() - whole.untouched_bytes;
+      const int64_t left = whole.untouched_bytes - std::max<int64_t>(part.bytes() - touched, 0);
+      const Range before = with_untouched({whole.begin, part.begin}, left);
+      const Range behind = with_untouched({part.end, whole.end}, left);
+      if (before.bytes() > 0) {
+        ranges_[i++] = before;
+        if (behind.bytes() == 0) continue;
+        if (insert(i, behind)) {
+          ++i;
         } else {
-          range = behind;
+          touch(behind);
         }
-        continue;
+      } else if (behind.bytes() > 0) {
+        ranges_[i++] = behind;
+      } else {
+        erase(i);
       }
-      ++i;
-      // Without a place for what is behind, it counts as touched.
-      if (behind.begin < behind.end && !insert(i, behind)) bytes_ -= static_cast<int64_t>(behind.end - behind.begin);
     }
   }
 
-  // Leaves out what has been touched at the ends of ranges; returns the untouched bytes of all.
-  int64_t look() {
-    bytes_ = 0;
-    size_t kept = 0;
+  // Asks the kernel, and leaves out what has been touched: at the ends of ranges, and large parts amid them.
+  void look() {
     for (size_t i = 0; i < count_; ++i) {
-      Range range = ranges_[i];
-      bytes_ += shrink(range);
-      if (range.begin < range.end) ranges_[kept++] = range;
+      Range rest;
+      ranges_[i] = untouched_part(ranges_[i], rest);
+      if (rest.bytes() == 0) continue;
+      if (insert(i + 1, rest)) continue;
+      const Range behind = with_untouched(rest, rest.bytes());
+      ranges_[i].end = behind.end;  // no place for two: the touched ones between stay
+      ranges_[i].untouched_bytes += behind.untouched_bytes;
     }
-    count_ = kept;
-    return bytes_;
+    const auto end = std::remove_if(ranges_.begin(), ranges_.begin() + static_cast<std::ptrdiff_t>(count_),
+                                    [](const Range& range) { return range.bytes() == 0; });
+    count_ = static_cast<size_t>(end - ranges_.begin());
+  }
+
+  static void touch(Range range) {
+    if (madvise(reinterpret_cast<void*>(range.begin), range.end - range.begin, MADV_POPULATE_WRITE) == 0) return;
+    for (Address at = range.begin; at < range.end; at += page_bytes) {  // Linux before 5.14
+      auto* byte = reinterpret_cast<volatile char*>(at);
+      *byte = *byte;
+    }
   }
 
  private:
+  static Range with_untouched(Range range, int64_t at_most) {
+    range.untouched_bytes = std::min(range.bytes(), at_most);
+    return range;
+  }
+
   size_t first_ending_after(Address address) const {
     const auto* found = std::partition_point(ranges_.data(), ranges_.data() + count_,
                                              [&](const Range& range) { return range.end <= address; });
@@ -104,29 +130,34 @@ class Ranges {
     --count_;
   }
 
-  // To the hull of what is untouched. What the kernel cannot tell counts as untouched.
-  static int64_t shrink(Range& range) {
+  // From the first untouched page of a range to the last before a long touched part; `rest` is what lies behind that
+  // part. What the kernel cannot tell counts as untouched.
+  static Range untouched_part(Range range, Range& rest) {
     static std::array<unsigned char, 16384> resident;  // under the one mutex
-    int64_t pages = 0;
-    Range hull{range.end, range.begin};
+    constexpr Address long_part = 64 * page_bytes;
+    Range found{range.end, range.end};
     for (Address at = range.begin; at < range.end;) {
       const size_t count = std::min((range.end - at) / page_bytes, resident.size());
       const bool told = mincore(reinterpret_cast<void*>(at), count * page_bytes, resident.data()) == 0;
       for (size_t i = 0; i < count; ++i) {
         if (told && (resident[i] & 1) != 0) continue;
-        ++pages;
-        hull.begin = std::min(hull.begin, at + i * page_bytes);
-        hull.end = at + (i + 1) * page_bytes;
+        const Address page = at + i * page_bytes;
+        if (found.untouched_bytes == 0) {
+          found.begin = page;
+        } else if (page - found.end >= long_part) {
+          rest = with_untouched({page, range.end}, range.untouched_bytes);
+          return found;
+        }
+        found.end = page + page_bytes;
+        found.untouched_bytes += static_cast<int64_t>(page_bytes);
       }
       at += count * page_bytes;
     }
-    range = pages > 0 ? hull : Range{};
-    return pages * static_cast<int64_t>(page_bytes);
+    return found.untouched_bytes > 0 ? found : Range{};
   }
 
   std::array<Range, 2048> ranges_;
   size_t count_ = 0;
-  int64_t bytes_ = 0;
 };
 
 struct Table {
@@ -144,19 +175,19 @@ Table& table() {
 
 Range range_of(const void* data, size_t bytes) {
   const auto begin = reinterpret_cast<Address>(data);
-  return {begin, begin + bytes};
+  return {.begin = begin, .end = begin + bytes};
 }
 
 // All pages that the bytes are in.
 Range pages_of(const void* data, size_t bytes) {
   const Range range = range_of(data, bytes);
-  return {range.begin / page_bytes * page_bytes, (range.end + page_bytes - 1) / page_bytes * page_bytes};
+  return {.begin = range.begin / page_bytes * page_bytes,
+          .end = (range.end + page_bytes - 1) / page_bytes * page_bytes};
 }
 
 // Where there is no place to remember them they are touched now. Spare ones are forgotten.
 void add_or_touch(Table& all, PageUse use, Range range) {
-  if (all.of(use).add(range) || use == PageUse::spare) return;
-  touch_pages(reinterpret_cast<void*>(range.begin), range.end - range.begin);
+  if (!all.of(use).add(range) && use != PageUse::spare) Ranges::touch(range);
 }
 
 }  // namespace
@@ -184,7 +215,7 @@ void touch_pages(void* data, size_t bytes) {
   const Range range = range_of(data, bytes);
   const Address begin = (range.begin + page_bytes - 1) / page_bytes * page_bytes,
                 end = range.end / page_bytes * page_bytes;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+  if (begin < end) Ranges::touch({begin, end});
 }
 
 int64_t spare_bytes_in(const void* data, size_t bytes) {
@@ -203,7 +234,8 @@ int64_t promised_bytes() {
   Table& all = table();
   const std::lock_guard lock(all.mutex);
   int64_t sum = 0;
-  for (size_t i = 0; i < page_use_count; ++i) sum += i == static_cast<size_t>(PageUse::spare) ? 0 : all.uses[i].bytes();
+  for (size_t i = 0; i < page_use_count; ++i)
+    sum += i == static_cast<size_t>(PageUse::spare) ? 0 : all.uses[i].untouched_bytes();
   return sum;
 }
 
@@ -212,8 +244,8 @@ UntouchedBytes read_untouched() {
   const std::lock_guard lock(all.mutex);
   UntouchedBytes found;
   for (size_t i = 0; i < page_use_count; ++i) {
-    const bool spare = i == static_cast<size_t>(PageUse::spare);
-    found.bytes[i] = spare ? all.uses[i].bytes() : all.uses[i].look();
+    if (i != static_cast<size_t>(PageUse::spare)) all.uses[i].look();
+    found.bytes[i] = all.uses[i].untouched_bytes();
   }
   return found;
 }

@@ -60,10 +60,14 @@ std::string Plan::text(const Experiment& experiment) const {
   if (!recompute.empty())
     out += "\nWhat the model's calls of " + listed(recompute) + " keep is computed again in backward.\n";
   out += "\nAs written (>): " + setting_text(as_written.setting) + " takes at most " +
-         size_text(as_written.prediction.peak_bytes) + (as_written.fits ? ", which fits" : ", which does not fit") +
+         size_text(as_written.prediction.peak_bytes) +
+         (as_written.fits    ? ", which fits"
+          : as_written.works ? ", which fits with less read ahead and cached"
+                             : ", which does not fit") +
          "; " + size_text(base_bytes) + " of it before the first batch, " +
          size_text(as_written.prediction.slots_bytes) + " for batches read ahead.\n";
   if (as_written.prediction.kept_bytes > 0) out += "metrics.mode = \"full\" keeps " + kept_text(*this) + " of it.\n";
+  if (!recommended && as_written.works) return out;
   if (!recommended) return out + "\n" + refusal(experiment) + "\n";
   const Setting &best = recommended->setting, &now = as_written.setting;
   if (best.batch_size == now.batch_size && best.micro_batch == now.micro_batch) {

@@ -136,7 +136,7 @@ class ProbeRun {
       probe_.points.push_back(point);
       return true;
     } catch (const Error& problem) {
-      if (problem.exit_code() != Exit::does_not_fit) throw;
+      if (problem.exit_code() != Exit::does_not_fit && problem.exit_code() != Exit::resumable) throw;
       probe_.shortage = problem.what();
     } catch (const std::bad_alloc&) {
       probe_.shortage = "no memory for a micro-batch of " + std::to_string(size);
@@ -186,6 +186,7 @@ class ProbeRun {
     save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, {},
                /*is_best=*/true);
     note(4);
+    purge_heap();
     const LedgerReading ledger = read_ledger();
     const LentBytes lent = take_lent_bytes();
     point.least_bytes = held_by_work(ledger) - ledger.slack_bytes - lent.now + lent.peak;

@@ -106,6 +106,7 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   try {
     if (!fs::create_directory(temporary, error) && error) throw cannot_write(temporary, error.value());
     write_files(temporary, checkpoint);
+    note_written(folder_, checkpoint.bytes());
     put_in_place(temporary, final);
     sync_folder(folder_);
   } catch (...) {

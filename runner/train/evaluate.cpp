@@ -81,6 +81,7 @@ std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Ret
     if (stop(++done)) return std::nullopt;
     add_batch(pass, *batch, step, want_outputs, examples);
   }
+  retry.hurry_again();
   return sums;
 }
 

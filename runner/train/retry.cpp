@@ -20,6 +20,13 @@ TakenByOthers::TakenByOthers(const Shortage& shortage)
             shortage.text() + ": others hold " + size_text(memory_limit() - memory_bound()) + " of the " +
                 size_text(memory_limit()) + " that were free when the run began") {}
 
+// Whether it would have fitted what the run was given.
+bool Retry::taken_by_others(const Shortage& shortage) const {
+  const int64_t limit = memory_limit();
+  const int64_t wanted = shortage.ledger.held_bytes + shortage.promised_bytes + shortage.requested_bytes;
+  return device_.is_cpu() && memory_bound() < limit && wanted <= limit - cushion_bytes(limit);
+}
+
 // Whether it made anything slower that gave something back: what has been cached again since is no new gain.
 bool Retry::give_up_speed() {
   const auto read_ahead_and_cached = [] {
@@ -42,6 +49,10 @@ bool Retry::give_up_speed() {
 void Retry::take_speed_back() {
   if (slower_.empty() || ++good_windows_ < patience_) return;
   patience_ = std::min(2 * patience_, most_patience);
+  hurry_again();
+}
+
+void Retry::hurry_again() {
   const auto on_the_ladder = rungs();
   for (const auto& rung : slower_) {
     if (std::ranges::find(on_the_ladder, rung) != on_the_ladder.end()) rung->relax();
@@ -69,7 +80,7 @@ void Retry::after(const Shortage& shortage) {
   }
   const std::string less = keep_less_ ? keep_less_() : "";
   if (less.empty()) {
-    if (memory_bound() < memory_limit()) throw TakenByOthers(shortage);
+    if (taken_by_others(shortage)) throw TakenByOthers(shortage);
     advice_.give_up(shortage);
   }
   ++counts_.recomputed;

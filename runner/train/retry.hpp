@@ -52,11 +52,15 @@ class Retry {
   // What was tried is done: the next shortage is a first one again. Lets the micro-batch grow back.
   void succeeded();
 
+  // What was made slower is no longer: whoever this retry served is at its end.
+  void hurry_again();
+
  private:
   MicroBatch micro_batch_;
   c10::Device device_;
   Advice advice_;
   Report report_;
+  bool taken_by_others(const Shortage& shortage) const;
   bool give_up_speed();
   void take_speed_back();
 

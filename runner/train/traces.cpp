@@ -21,14 +21,17 @@ Traces::Traces(Model& model, at::Device device) : model_(model) {
 
 void Traces::remember() {
   const at::NoGradGuard no_grad;
+  remembered_ = false;
   for (size_t i = 0; i < buffers_.size(); ++i) remembered_buffers_[i].copy_(buffers_[i]);
   std::vector<at::Tensor> states;
   for (const at::Generator& generator : generators_) states.push_back(generator.get_state());
   remembered_generators_ = std::move(states);
   if (model_.has_state()) remembered_state_ = model_.save_state();
+  remembered_ = true;
 }
 
 void Traces::put_back() {
+  if (!remembered_) return;
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(remembered_buffers_[i]);
   for (size_t i = 0; i < generators_.size(); ++i) generators_[i].set_state(remembered_generators_[i]);

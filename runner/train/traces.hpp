@@ -20,7 +20,7 @@ class Traces {
   Traces(Model& model, at::Device device);
 
   void remember();
-  void put_back();
+  void put_back();  // nothing, where the last remember() did not come to its end
 
   // Whether a pass can leave any; otherwise the others do nothing.
   bool possible() const { return !buffers_.empty() || !generators_.empty() || model_.has_state(); }
@@ -31,6 +31,7 @@ class Traces {
   std::vector<at::Generator> generators_;  // none where the model does not draw from them
   std::vector<at::Tensor> remembered_generators_;
   std::string remembered_state_;
+  bool remembered_ = false;
 };
 
 // attempt_within_memory() of a pass. false: memory ran out, what it left behind is put back, and `retry` has made it
@@ -38,15 +39,13 @@ class Traces {
 template <class Attempt>
 bool attempt_with_traces(Traces& traces, Retry& retry, const char* doing, int64_t micro_batch, Attempt&& attempt) {
   Shortage shortage;
-  bool remembered = false;
   const bool fits = attempt_within_memory(shortage, doing, micro_batch, [&] {
     traces.remember();
-    remembered = true;
     attempt();
   });
   if (fits) return true;
+  traces.put_back();
   retry.after(shortage);
-  if (remembered) traces.put_back();
   return false;
 }
 

@@ -79,6 +79,36 @@ TEST(UntouchedPages, PartsMayBeUnmapped) {
   EXPECT_EQ(untouched_batches(), before);
 }
 
+// What goes away may be the written part or the other: what is left must not count for less than it may be.
+TEST(UntouchedPages, WhatIsLeftOfARangeNeverCountsTooLittle) {
+  std::mt19937 random(5);
+  constexpr size_t count = 400;
+  for (int round = 0; round < 50; ++round) {
+    const int64_t before = untouched_batches();
+    Mapped pages(count * page_bytes);
+    std::vector<bool> touched(count), unmapped(count);
+    for (int i = 0; i < 300; ++i) {
+      const size_t page = random() % count;
+      pages.touch(page);
+      touched[page] = true;
+    }
+    read_untouched();
+    for (int i = 0; i < 5; ++i) {
+      const size_t first = random() % count, length = std::min<size_t>(random() % 100, count - first);
+      pages_unmapped(pages.data() + first * page_bytes, length * page_bytes);
+      for (size_t page = first; page < first + length; ++page) unmapped[page] = true;
+      int64_t untouched = 0;
+      for (size_t page = 0; page < count; ++page)
+        if (!touched[page] && !unmapped[page]) untouched += static_cast<int64_t>(page_bytes);
+      ASSERT_GE(promised_bytes() - before, untouched) << "as it was known last";
+    }
+    int64_t untouched = 0;
+    for (size_t page = 0; page < count; ++page)
+      if (!touched[page] && !unmapped[page]) untouched += static_cast<int64_t>(page_bytes);
+    ASSERT_EQ(untouched_batches() - before, untouched);
+  }
+}
+
 TEST(UntouchedPages, SparePagesArePromisedOnceTheyAreClaimed) {
   const int64_t before = read_untouched().of(PageUse::tensors);
   Mapped pages(10 * page_bytes, PageUse::spare);
