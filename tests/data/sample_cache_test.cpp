@@ -333,7 +333,7 @@ TEST_F(UnderALimit, TheCacheShrinksBeforeOthersAreRefused) {
     cache.set_limit(64 << 20);
     for (uint64_t i = 0; i * bytes < (48 << 20); ++i) put(cache, std::to_string(i), bytes, CachePolicy::planned);
     ASSERT_GE(cache.statistics().used_bytes, uint64_t{32} << 20);
-    set_memory_limit(held_bytes() + (8 << 20));
+    set_memory_limit(held_bytes() + cushion_bytes(held_bytes()) + (5 << 20));
     EXPECT_TRUE(make_room(20 << 20)) << "with blocks of " << bytes;
     set_memory_limit(0);
   }
