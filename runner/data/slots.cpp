@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <sys/mman.h>
 
-#include "error.hpp"
 #include "memory/budget.hpp"
-#include "memory/held.hpp"
 #include "memory/ledger.hpp"
-#include "memory/size_text.hpp"
 
 namespace headroom {
 
@@ -24,19 +21,19 @@ uint64_t rounded_up(uint64_t value, uint64_t to) { return (value + to - 1) / to 
 // A large slot begins at a huge page, and consists of them as far as it fills them, where the system gives them on
 // request.
 std::byte* map_pages(uint64_t bytes) {
-  const uint64_t spare = bytes >= huge_page ? huge_page - page : 0, whole = rounded_up(bytes, page);
-  void* memory = mmap(nullptr, whole + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const uint64_t spare = bytes >= huge_page ? huge_page - page : 0;
+  void* memory = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   if (spare == 0) {
-    pages_mapped(PageUse::batches, memory, whole);
+    pages_mapped(PageUse::batches, memory, bytes);
     return static_cast<std::byte*>(memory);
   }
   const auto mapped = reinterpret_cast<uintptr_t>(memory), begin = rounded_up(mapped, huge_page);
   if (begin > mapped) munmap(memory, begin - mapped);
   if (const uint64_t behind = mapped + spare - begin; behind > 0)
-    munmap(reinterpret_cast<void*>(begin + whole), behind);
+    munmap(reinterpret_cast<void*>(begin + bytes), behind);
   madvise(reinterpret_cast<void*>(begin), bytes / huge_page * huge_page, MADV_HUGEPAGE);
-  pages_mapped(PageUse::batches, reinterpret_cast<void*>(begin), whole);
+  pages_mapped(PageUse::batches, reinterpret_cast<void*>(begin), bytes);
   return reinterpret_cast<std::byte*>(begin);
 }
 
@@ -79,7 +76,7 @@ Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<boo
         {nullptr, {kDLCPU, 0}, static_cast<int32_t>(fields[i].shape.size()) + 1, fields[i].dtype, nullptr, nullptr, 0});
   }
   base_.reserve(fields.size());  // nothing below may throw: the memory has no owner yet
-  bytes_ = static_cast<uint64_t>(std::max(total, cache_line));
+  bytes_ = rounded_up(static_cast<uint64_t>(std::max(total, cache_line)), page);
   memory_ = map(bytes_);
   account(Owner::batches, static_cast<int64_t>(bytes_));
   for (size_t i = 0; i < fields.size(); ++i) base_.push_back(offset[i] < 0 ? nullptr : memory_ + offset[i]);
@@ -100,7 +97,7 @@ int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples) {
 
 Slot::~Slot() {
   if (unlock_ != nullptr) unlock_(memory_);
-  pages_unmapped(memory_, rounded_up(bytes_, page));
+  pages_unmapped(memory_, bytes_);
   munmap(memory_, bytes_);
   account(Owner::batches, -static_cast<int64_t>(bytes_));
 }
@@ -121,6 +118,7 @@ SlotPool::SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size
       most_(most),
       usual_(usual) {
   free_.reserve(most_);  // so that giving back allocates nothing
+  unused_.reserve(most_);
 }
 
 // Others need the memory more: the pool asks again later, and each time later.
@@ -133,10 +131,12 @@ int64_t SlotPool::drop_free(size_t kept, int64_t wanted_bytes) {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) return 0;
   int64_t returned = 0;
-  while (!free_.empty() && made_ > kept && returned < wanted_bytes) {
-    returned += static_cast<int64_t>(free_.back()->bytes());
-    free_.pop_back();
-    --made_;
+  for (auto* slots : {&unused_, &free_}) {
+    while (!slots->empty() && made_ > kept && returned < wanted_bytes) {
+      returned += static_cast<int64_t>(slots->back()->bytes());
+      slots->pop_back();
+      --made_;
+    }
   }
   if (returned > 0 && waits_ == 0) refrain();
   return returned;
@@ -154,7 +154,7 @@ void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
   }
   lock.lock();
   if (slot != nullptr) {
-    free_.push_back(std::move(slot));
+    unused_.push_back(std::move(slot));
     patience_ = std::max(patience_ / 2, least_patience);
   } else {
     --made_;
@@ -164,13 +164,14 @@ void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
 
 std::unique_ptr<Slot> SlotPool::reserve() {
   if (waits_ > 0) --waits_;
-  if (free_.empty()) {
+  auto& slots = unused_.empty() ? free_ : unused_;
+  if (slots.empty()) {
     free_.reserve(made_ + 1);
     ++made_;
     return nullptr;
   }
-  std::unique_ptr<Slot> slot = std::move(free_.back());
-  free_.pop_back();
+  std::unique_ptr<Slot> slot = std::move(slots.back());
+  slots.pop_back();
   return slot;
 }
 

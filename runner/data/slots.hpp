@@ -27,7 +27,7 @@ class Slot {
 
   // Tensors of shape [count, field.shape...] from sample `first` on. Their shapes live here until the next call.
   std::span<const DLTensor> tensors(int64_t first, int64_t count);
-  uint64_t bytes() const { return bytes_; }
+  uint64_t bytes() const { return bytes_; }  // whole pages
 
  private:
   std::vector<std::vector<int64_t>> shapes_;
@@ -66,7 +66,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   int64_t drop_free(size_t kept, int64_t wanted_bytes);
 
   // [holding mutex] Whether a slot is free, or the pool may grow.
-  bool has_room() const { return !free_.empty() || may_grow(); }
+  bool has_room() const { return !unused_.empty() || !free_.empty() || may_grow(); }
   void may_grow_again() { waits_ = 0; }
 
   // Comes and leaves holding the mutex, without it in between. One slot more, where one would be of use and the memory
@@ -82,7 +82,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   std::shared_ptr<Slot> lend(std::unique_ptr<Slot> reserved);
 
  private:
-  bool may_grow() const { return waits_ == 0 && (made_ < usual_ || (free_.empty() && made_ < most_)); }
+  bool may_grow() const {
+    return waits_ == 0 && (made_ < usual_ || (unused_.empty() && free_.empty() && made_ < most_));
+  }
   void refrain();
 
   const std::vector<Field> fields_;
@@ -92,7 +94,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   size_t made_ = 0;
   int64_t waits_ = 0;  // batches until it may grow again
   int64_t patience_ = 32;
-  std::vector<std::unique_ptr<Slot>> free_;
+  std::vector<std::unique_ptr<Slot>> unused_, free_;  // those nobody has read into yet come first
 };
 
 }  // namespace headroom
