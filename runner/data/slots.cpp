@@ -145,6 +145,7 @@ int64_t SlotPool::drop_free(size_t kept, int64_t wanted_bytes) {
 void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
   if (!may_grow()) return;
   ++made_;
+  growing_ = true;
   lock.unlock();
   std::unique_ptr<Slot> slot;
   try {
@@ -153,6 +154,7 @@ void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
     take_refusal();
   }
   lock.lock();
+  growing_ = false;
   if (slot != nullptr) {
     unused_.push_back(std::move(slot));
     patience_ = std::max(patience_ / 2, least_patience);

@@ -83,7 +83,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
 
  private:
   bool may_grow() const {
-    return waits_ == 0 && (made_ < usual_ || (unused_.empty() && free_.empty() && made_ < most_));
+    return waits_ == 0 && !growing_ && (made_ < usual_ || (unused_.empty() && free_.empty() && made_ < most_));
   }
   void refrain();
 
@@ -92,7 +92,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   const size_t most_, usual_;
   // Guarded by the mutex. `made_` counts lent slots, and those that are being made.
   size_t made_ = 0;
-  int64_t waits_ = 0;  // batches until it may grow again
+  bool growing_ = false;  // one slot at a time: two that see the same need would make one too many
+  int64_t waits_ = 0;     // batches until it may grow again
   int64_t patience_ = 32;
   std::vector<std::unique_ptr<Slot>> unused_, free_;  // those nobody has read into yet come first
 };
