@@ -136,7 +136,7 @@ TEST_F(SourceFaults, ADiskThatFailsInTheMiddleIsNoBadSample) {
   write(true, false);
   const StoredChunk bad = chunk(4);
   for (const int workers : {0, 2}) {
-    const auto running = loader(true, workers);
+    auto running = loader(true, workers);
     const FaultyPread faulty(failing_at(bad.offset, bad.offset + 1, EIO));
     for (int i = 0; i < 5; ++i) EXPECT_EQ(running->next()->count(), 8u);
     Exit code = Exit::bug;
@@ -144,6 +144,7 @@ TEST_F(SourceFaults, ADiskThatFailsInTheMiddleIsNoBadSample) {
               "[hdf5] the chunk at [400] of '/x' of 'DIR/a.h5' cannot be read: Input/output error; check the disk "
               "(sample 40 of split 'all', group 'a')");
     EXPECT_EQ(code, Exit::data);
+    running.reset();  // its readers use `faulty`
   }
 }
 
