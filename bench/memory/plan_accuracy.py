@@ -27,7 +27,8 @@ from headroom_runs import MIB, ROOT, summary_of
 
 SEEDS = (1, 2, 3)
 SMALL = {  # what makes a preset's data small
-    "emg": ["data.options.stride=100", "data.synth.sessions=6", "data.synth.seconds=4.0", "data.max_samples_for_normalize=64"],
+    "emg": ["data.options.stride=100", "data.synth.sessions=6", "data.synth.seconds=4.0", "data.max_samples_for_normalize=64",
+            "train.schedule.warmup_epochs=0"],
     "act_dual_arm": ["data.options.samples_per_episode=4", "data.synth.episodes=6", "data.synth.steps=40", "data.synth.cameras=2",
                      "data.synth.height=60", "data.synth.width=80", "data.max_samples_for_normalize=16"],
     "spike_vrt": ["data.synth.sequences=6", "data.synth.frames=6", "data.synth.height=64", "data.synth.width=64",

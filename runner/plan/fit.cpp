@@ -73,6 +73,7 @@ int64_t Fit::least_at(int64_t micro_batch) const {
 Prediction Fit::predict(const Setting& setting) const {
   Prediction prediction;
   prediction.slots_bytes = slots_at(setting.batch_size);
+  prediction.batch_bytes = slot_bytes(probe_.field_bytes, setting.batch_size);
   prediction.chunk_bytes = probe_.chunk_bytes;
   prediction.kept_bytes = full_ ? probe_.kept_bytes * (probe_.train_samples + probe_.val_samples) : 0;
   int64_t level = 0;
@@ -84,10 +85,10 @@ Prediction Fit::predict(const Setting& setting) const {
         furniture_bytes + level + prediction.slots_bytes + prediction.chunk_bytes + (full_ ? kept : 0);
   }
   prediction.peak_bytes = prediction.phase_bytes.back();
-  const int64_t one_batch = slot_bytes(probe_.field_bytes, setting.batch_size);
-  prediction.work_bytes = prediction.peak_bytes - prediction.slots_bytes - prediction.chunk_bytes + one_batch;
-  prediction.least_bytes = std::min(
-      prediction.work_bytes, furniture_bytes + least_at(setting.micro_batch) + one_batch + prediction.kept_bytes);
+  prediction.work_bytes =
+      prediction.peak_bytes - prediction.slots_bytes - prediction.chunk_bytes + prediction.batch_bytes;
+  prediction.least_bytes = std::min(prediction.work_bytes, furniture_bytes + least_at(setting.micro_batch) +
+                                                               prediction.batch_bytes + prediction.kept_bytes);
   while (prediction.phase_bytes[prediction.largest_phase] < prediction.peak_bytes - prediction.peak_bytes / 100)
     ++prediction.largest_phase;
   return prediction;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "memory/budget.hpp"
 
@@ -32,7 +33,8 @@ nlohmann::json row_json(const PlanRow& row) {
           {"least_bytes", row.prediction.least_bytes},
           {"largest_phase", probe_phases[row.prediction.largest_phase]},
           {"phase_bytes", phases},
-          {"fits", row.fits}};
+          {"fits", row.fits},
+          {"works", row.works}};
 }
 
 class Planner {
@@ -85,16 +87,20 @@ class Planner {
     return tight.value_or(found);
   }
 
+  // Rooms for reading ahead matter less than the size of a micro-batch.
+  std::pair<bool, int64_t> rank(const PlanRow& row) const {
+    return {fits(row.prediction.work_bytes), row.setting.micro_batch};
+  }
+
   // Larger batches than the one written are nobody's wish: they are for reading, not for recommending.
   std::optional<PlanRow> recommended(const Plan& plan) const {
-    if (plan.as_written.fits && plan.micro_batch_is_auto && plan.as_written.setting.micro_batch == train_.batch_size)
-      return plan.as_written;
     std::optional<PlanRow> best;
+    if (plan.as_written.works) best = plan.as_written;
+    if (best && !plan.micro_batch_is_auto) return best;
     for (const PlanRow& row : plan.rows) {
-      if (!row.fits || row.setting.batch_size > train_.batch_size) continue;
-      if (!best || row.setting.micro_batch > best->setting.micro_batch) best = row;
+      if (!row.works || row.setting.batch_size > train_.batch_size) continue;
+      if (!best || rank(row) > rank(*best)) best = row;
     }
-    if (!plan.micro_batch_is_auto && plan.as_written.fits) return plan.as_written;
     return best;
   }
 

@@ -30,6 +30,16 @@ std::string kept_text(const Plan& plan) {
          size_text(plan.kept_samples * plan.kept_bytes_per_sample);
 }
 
+std::string verdict(const PlanRow& row) {
+  if (row.fits) return "fits";
+  return row.works ? "fits with less read ahead and cached" : "does not fit";
+}
+
+std::string need_text(const PlanRow& row) {
+  return row.fits ? "at most " + size_text(row.prediction.peak_bytes)
+                  : "at least " + size_text(row.prediction.least_bytes) + ", with less read ahead and cached";
+}
+
 // " --set ..." for what leads from the setting as it is written to the recommended one.
 std::string changes(const Plan& plan) {
   const Setting& best = plan.recommended->setting;
@@ -54,20 +64,16 @@ std::string Plan::text(const Experiment& experiment) const {
     const std::string batch = std::to_string(s.batch_size) + " x " + std::to_string(s.accumulation);
     out += (written ? "> " : "  ") + padded(batch, 20) + padded(std::to_string(s.micro_batch), 13) +
            padded(size_text(row.prediction.peak_bytes), 16) + "  " +
-           std::string(probe_phases[row.prediction.largest_phase]) + (row.fits ? "" : "  does not fit") + "\n";
+           std::string(probe_phases[row.prediction.largest_phase]) + (row.fits ? "" : "  " + verdict(row)) + "\n";
   }
   if (!why_whole.empty()) out += "\n" + why_whole + ".\n";
   if (!recompute.empty())
     out += "\nWhat the model's calls of " + listed(recompute) + " keep is computed again in backward.\n";
   out += "\nAs written (>): " + setting_text(as_written.setting) + " takes at most " +
-         size_text(as_written.prediction.peak_bytes) +
-         (as_written.fits    ? ", which fits"
-          : as_written.works ? ", which fits with less read ahead and cached"
-                             : ", which does not fit") +
-         "; " + size_text(base_bytes) + " of it before the first batch, " +
-         size_text(as_written.prediction.slots_bytes) + " for batches read ahead.\n";
+         size_text(as_written.prediction.peak_bytes) + ", which " + verdict(as_written) + "; " + size_text(base_bytes) +
+         " of it before the first batch, " + size_text(as_written.prediction.slots_bytes) +
+         " for batches read ahead.\n";
   if (as_written.prediction.kept_bytes > 0) out += "metrics.mode = \"full\" keeps " + kept_text(*this) + " of it.\n";
-  if (!recommended && as_written.works) return out;
   if (!recommended) return out + "\n" + refusal(experiment) + "\n";
   const Setting &best = recommended->setting, &now = as_written.setting;
   if (best.batch_size == now.batch_size && best.micro_batch == now.micro_batch) {
@@ -77,30 +83,29 @@ std::string Plan::text(const Experiment& experiment) const {
                               ".\n");
   }
   return out + "To keep the window, and with it the mathematics:" + changes(*this) + " (micro-batch " +
-         std::to_string(best.micro_batch) + ", at most " + size_text(recommended->prediction.peak_bytes) + ")\n";
+         std::to_string(best.micro_batch) + ", " + need_text(*recommended) + ")\n";
 }
 
 std::string Plan::refusal(const Experiment& experiment) const {
   if (recommended) {
     return "as written, " + setting_text(as_written.setting) + ", it needs at least " +
            size_text(as_written.prediction.least_bytes) + " and the limit is " + limit_text(limit) + " (" + limit.rule +
-           "). To make it fit, with the same mathematics:" + changes(*this) + " (at most " +
-           size_text(recommended->prediction.peak_bytes) + "), or raise memory.limit";
+           "). To make it fit, with the same mathematics:" + changes(*this) + " (" + need_text(*recommended) +
+           "), or raise memory.limit";
   }
   const auto smallest = std::min_element(rows.begin(), rows.end(), [](const PlanRow& a, const PlanRow& b) {
-    return a.prediction.peak_bytes < b.prediction.peak_bytes;
+    return a.prediction.least_bytes < b.prediction.least_bytes;
   });
   const Prediction& least = smallest->prediction;
-  const int64_t growing = least.peak_bytes - base_bytes - least.slots_bytes - least.kept_bytes;
+  const int64_t growing = least.least_bytes - base_bytes - least.batch_bytes - least.kept_bytes;
   std::string text = "the smallest setting, " + setting_text(smallest->setting) + ", needs " +
-                     size_text(least.peak_bytes) + " and the limit is " + limit_text(limit) + " (" + limit.rule +
-                     "): " + size_text(base_bytes) + " before the first batch, " + size_text(least.slots_bytes) +
-                     " for batches read ahead, " + size_text(growing) + " for one micro-batch";
+                     size_text(least.least_bytes) + " and the limit is " + limit_text(limit) + " (" + limit.rule +
+                     "): " + size_text(base_bytes) + " before the first batch, " + size_text(least.batch_bytes) +
+                     " for one batch, " + size_text(growing) + " for one micro-batch";
   if (least.kept_bytes > 0) text += ", " + kept_text(*this) + " of outputs kept by metrics.mode = \"full\"";
   if (!recompute.empty()) text += "; " + listed(recompute) + " are computed again in backward already";
   text += ". To make it fit, cheapest first: raise memory.limit";
   if (least.kept_bytes > 0) text += "; metrics.mode = \"online\"";
-  if (experiment.data.num_workers > 0) text += "; data.num_workers = 0";
   if (!why_whole.empty() && experiment.train.batch_size > 1)
     text += "; a smaller train.batch_size, which changes the mathematics (" + why_whole + ")";
   return text + "; a smaller model or shorter samples (model.options, data.options)";

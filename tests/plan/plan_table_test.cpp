@@ -72,6 +72,18 @@ TEST(Plan, WhatFitsWithOneBatchAtATimeIsTheSettingItStartsWith) {
   EXPECT_GT(plan.as_written.prediction.peak_bytes, 210 * mib);
 }
 
+TEST(Plan, WhatFitsWithLessReadAheadIsNoReasonToChangeAFixedMicroBatch) {
+  const Experiment experiment = experiment_of(16, 1, /*micro_batch=*/8);
+  const Plan plan = plan_of(experiment, 215);  // 105 + 2 x 16 of slots + 80, which is one slot too many
+  EXPECT_FALSE(plan.as_written.fits);
+  ASSERT_TRUE(plan.as_written.works);
+  const std::string text = plan.text(experiment);
+  EXPECT_NE(text.find("16 x 1            8"), std::string::npos) << text;
+  EXPECT_NE(text.find(", which fits with less read ahead and cached; "), std::string::npos) << text;
+  EXPECT_NE(text.find("Nothing to change."), std::string::npos) << text;
+  EXPECT_TRUE(plan.json().at("recommendation").at("works"));
+}
+
 TEST(Plan, ARefusalNamesTheSettingThatFits) {
   const Experiment experiment = experiment_of(64, 1);
   const Plan plan = plan_of(experiment, 130);
@@ -99,7 +111,7 @@ TEST(Plan, SaysWhatTheSmallestSettingNeedsWhereNothingFits) {
   EXPECT_TRUE(plan.json().at("recommendation").is_null());
   const std::string text = plan.refusal(experiment);
   EXPECT_NE(text.find("50.0 MiB"), std::string::npos) << text;
-  EXPECT_NE(text.find("100.0 MiB before the first batch"), std::string::npos) << text;
+  EXPECT_NE(text.find("100.0 MiB before the first batch, 1.0 MiB for one batch, "), std::string::npos) << text;
 }
 
 TEST(Plan, CoupledSamplesLeaveOneRow) {
