@@ -43,6 +43,22 @@ int64_t batch_bytes(const BatchPlan& plan) {
   return slot_bytes(field_bytes, plan.options.batch_size);
 }
 
+int64_t batches_per_epoch(const BatchPlan& plan) {
+  const auto samples = static_cast<int64_t>(epoch_length(plan.split, plan.options));
+  const int64_t size = std::max<int64_t>(1, plan.options.batch_size);
+  return (samples + size - 1) / size;
+}
+
+// Those beyond batches_ahead() are made only once reads wait for the disk.
+std::shared_ptr<SlotPool> make_slots(const BatchPlan& plan) {
+  const LoaderOptions& options = plan.options;
+  const int64_t bytes = batch_bytes(plan);
+  const size_t most = slot_count(options, bytes, batches_in_all(options, batches_per_epoch(plan)));
+  const size_t of_the_disk = batches_ahead_of_disk(options, bytes) - batches_ahead(options, bytes);
+  const size_t usual = std::min(most, slot_count(options, bytes) - of_the_disk);
+  return std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, most, usual);
+}
+
 // The process's signals are for its main thread.
 void block_signals() {
   sigset_t all;
@@ -102,9 +118,7 @@ struct Loader::State {
         inline_reader(plan),
         read_ahead(batches_ahead(options, batch_bytes(plan))),
         read_ahead_of_disk(batches_ahead_of_disk(options, batch_bytes(plan))),
-        pool(std::make_shared<SlotPool>(plan.source->fields(), options.batch_size,
-                                        slot_count(options, batch_bytes(plan)),
-                                        slot_count(options, batch_bytes(plan)) - (read_ahead_of_disk - read_ahead))),
+        pool(make_slots(plan)),
         offered(pool->mutex),
         turns(static_cast<size_t>(std::max(0, options.num_workers))),
         most_stand_ins(stand_ins(options, read_ahead_of_disk)),
@@ -125,8 +139,10 @@ struct Loader::State {
   // [holding mutex] Where reading goes on; in the next epoch only when that is wanted now.
   bool work_left() const {
     if (!ended(planned)) return true;
-    return continuous && plan.samples_per_epoch > 0 &&
-           (plan.options.persistent_workers || planned.epoch < delivered.epoch);
+    if (!continuous || plan.samples_per_epoch == 0) return false;
+    const bool is_last = plan.options.epochs >= 0 && static_cast<int64_t>(planned.epoch) + 1 >= plan.options.epochs;
+    const bool has_begun = planned.epoch < delivered.epoch;
+    return is_last ? has_begun && consumer_waits : has_begun || plan.options.persistent_workers;
   }
 
   // [holding mutex]

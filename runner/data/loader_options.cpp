@@ -24,8 +24,16 @@ size_t batches_ahead_of_disk(const LoaderOptions& options, int64_t batch_bytes) 
   return std::max(ahead, std::min(io_width, static_cast<size_t>(room / std::max<int64_t>(1, batch_bytes))));
 }
 
-size_t slot_count(const LoaderOptions& options, int64_t batch_bytes) {
-  return batches_ahead_of_disk(options, batch_bytes) + 1 + static_cast<size_t>(std::max(0, options.extra_slots));
+int64_t batches_in_all(const LoaderOptions& options, int64_t batches_per_epoch) {
+  int64_t batches = 0;
+  if (options.epochs < 0 || __builtin_mul_overflow(options.epochs, batches_per_epoch, &batches)) return INT64_MAX;
+  return batches;
+}
+
+size_t slot_count(const LoaderOptions& options, int64_t batch_bytes, int64_t batches) {
+  const size_t wanted = batches_ahead_of_disk(options, batch_bytes) + 1;
+  return std::min(wanted, static_cast<size_t>(std::max<int64_t>(1, batches))) +
+         static_cast<size_t>(std::max(0, options.extra_slots));
 }
 
 size_t stand_ins(const LoaderOptions& options, size_t batches_ahead_of_disk) {

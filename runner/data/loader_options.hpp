@@ -14,6 +14,7 @@ struct LoaderOptions {
   uint64_t seed = 0;
   int64_t batch_size = 1;
   int64_t samples_per_epoch = -1;  // -1: the whole split; less drops the tail (drop_last)
+  int64_t epochs = -1;             // that are asked for, from 0 on: nothing is read ahead beyond them; -1: not known
   Shuffle shuffle = Shuffle::sequential;
   Grouping grouping = {};   // of the grouped order
   bool augment = false;     // training
@@ -41,8 +42,11 @@ size_t batches_ahead(const LoaderOptions& options, int64_t batch_bytes);
 // As many, or more while readers wait for the disk: small batches, so that it has many requests at a time.
 size_t batches_ahead_of_disk(const LoaderOptions& options, int64_t batch_bytes);
 
-// How many batches' memory a loader with these options makes.
-size_t slot_count(const LoaderOptions& options, int64_t batch_bytes);
+// How many batches there are to deliver; INT64_MAX: not known.
+int64_t batches_in_all(const LoaderOptions& options, int64_t batches_per_epoch);
+
+// How many batches' memory a loader with these options makes at most, where it has `batches` to deliver in all.
+size_t slot_count(const LoaderOptions& options, int64_t batch_bytes, int64_t batches = INT64_MAX);
 
 // Threads beside num_workers, which read on while others wait for the disk.
 size_t stand_ins(const LoaderOptions& options, size_t batches_ahead_of_disk);

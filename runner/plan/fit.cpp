@@ -31,11 +31,12 @@ Fit::Fit(Probe probe, const LoaderOptions& loader, bool full)
 
 int64_t Fit::slots_at(int64_t batch_size) const {
   const int64_t batch_bytes = slot_bytes(probe_.field_bytes, batch_size);
-  size_t slots = slot_count(loader_, batch_bytes);
+  const auto batches = [&](int64_t samples) { return (samples + batch_size - 1) / batch_size; };
+  size_t slots = slot_count(loader_, batch_bytes, batches_in_all(loader_, batches(probe_.train_samples)));
   if (probe_.val_samples > 0) {
     LoaderOptions evaluation = loader_;
     evaluation.disk_ahead_bytes = evaluation_disk_ahead_bytes;
-    slots += slot_count(evaluation, batch_bytes);
+    slots += slot_count(evaluation, batch_bytes, batches(probe_.val_samples));
   }
   return static_cast<int64_t>(slots) * batch_bytes;
 }

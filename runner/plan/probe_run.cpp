@@ -150,6 +150,7 @@ class ProbeRun {
     LoaderOptions options = setup_.loader_options(training);
     options.batch_size = size;
     options.samples_per_epoch = -1;
+    options.epochs = -1;
     options.shuffle = Shuffle::sequential;
     options.keep_samples.reset();
     return options;

@@ -116,6 +116,12 @@ int64_t Setup::windows_per_epoch() const {
   return static_cast<int64_t>((samples_per_epoch() + window - 1) / window);
 }
 
+int64_t Setup::epochs() const {
+  const TrainSection& train = experiment->train;
+  const int64_t windows = std::max<int64_t>(1, windows_per_epoch());
+  return train.max_steps > 0 ? std::min(train.epochs, (train.max_steps + windows - 1) / windows) : train.epochs;
+}
+
 std::string Setup::resolved_toml() const {
   std::optional<toml::table> data_synth;
   if (synth) data_synth = options_to_toml(synth->table, synth->values);
@@ -184,6 +190,7 @@ LoaderOptions Setup::loader_options(bool training) const {
   options.seed = experiment->experiment.seed;
   options.batch_size = experiment->train.batch_size;
   options.samples_per_epoch = training ? static_cast<int64_t>(samples_per_epoch()) : -1;
+  options.epochs = training ? epochs() : 1;
   options.shuffle = training ? order.shuffle : Shuffle::sequential;
   options.grouping = order.grouping;
   options.augment = training;

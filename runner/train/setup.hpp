@@ -44,6 +44,7 @@ struct Setup {
   int64_t window_samples() const;      // batch_size x gradient_accumulation_steps
   uint64_t samples_per_epoch() const;  // of the training split, less what drop_last drops
   int64_t windows_per_epoch() const;
+  int64_t epochs() const;              // at most: train.epochs, or fewer where train.max_steps ends it before
   std::string resolved_toml() const;   // the experiment with every default filled in and every path absolute
   nlohmann::json mathematics() const;  // what changes the mathematics; differences.cpp names the keys of its entries
   std::string identity() const;        // its hash

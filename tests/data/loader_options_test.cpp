@@ -36,6 +36,11 @@ TEST(ReadAhead, ASlotForEachAndForTheBatchesInUse) {
   EXPECT_EQ(slot_count(options, 20 * mib), 6u);
   EXPECT_EQ(slot_count(options, 2 * mib), 10u) << "8 while the disk is waited for";
   EXPECT_EQ(slot_count(reading(0, 2, 512 * mib), mib), 1u);
+  EXPECT_EQ(slot_count(options, 2 * mib, 3), 4u) << "no more than there are batches";
+  EXPECT_EQ(slot_count(options, 2 * mib, 0), 2u);
+  EXPECT_EQ(batches_in_all(options, 3), INT64_MAX);
+  options.epochs = 2;
+  EXPECT_EQ(batches_in_all(options, 3), 6);
 }
 
 TEST(ReadAhead, SmallBatchesKeepTheDiskBusy) {

@@ -53,6 +53,22 @@ TEST(Loader, DeliversAnEpochInOrder) {
   EXPECT_FALSE(loader.next()) << "not continuous: the end stays";
 }
 
+TEST(Loader, ReadsNothingBeyondTheLastEpoch) {
+  FakeData data;
+  const auto source = open_fake(data);
+  LoaderOptions two_epochs = options(2);
+  two_epochs.epochs = 2;
+  two_epochs.prefetch_factor = 1000;
+  {
+    Loader loader(source, train(*source), Normalizer(), two_epochs);
+    loader.seek(0, 0, true);
+    for (int epoch = 0; epoch < 2; ++epoch) epoch_of(loader);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(data.reads, 2 * 12);
+    EXPECT_EQ(epoch_of(loader).size(), 12u) << "one that is asked for all the same";
+  }
+}
+
 TEST(Loader, BatchesAreTheSameForAnyNumberOfThreads) {
   FakeData data;
   data.delay_us = 300;
