@@ -61,20 +61,50 @@ std::string peak_line(const WatchReport& report) {
          "; the limit is " + bound_text(report.bound);
 }
 
+// What is not the program's and large enough to be spoken of.
+bool is_told(const WatchReport& report, int64_t bytes) { return bytes >= report.bound.limit_bytes / 20; }
+
+const char* const files_text = "files in memory (tmpfs, as /dev/shm)";
+
+std::string beside_text(const WatchReport& report, const MemoryAround& around) {
+  std::string text;
+  if (is_told(report, around.files_bytes)) text = size_text(around.files_bytes) + " of " + files_text;
+  if (is_told(report, around.others_bytes))
+    text += (text.empty() ? "" : " and ") + size_text(around.others_bytes) + " of other processes";
+  return text.empty() ? "" : ", beside " + text;
+}
+
 std::string held_line(const WatchReport& report, const WatchedDeath& death) {
   const int64_t logged = death.oom_kill ? death.oom_kill->held_bytes : 0;
   std::string line = "it held " + size_text(logged > 0 ? logged : death.process.bytes);
   line += logged > 0 ? " when it was killed" : " at the last look";
-  return line + ", all together had held " + size_text(death.together_bytes) + " at the last look; the limit is " +
-         bound_text(report.bound);
+  return line + ", all together had held " + size_text(death.together_bytes) + " at the last look" +
+         beside_text(report, death.around.last) + "; the limit is " + bound_text(report.bound);
 }
 
-std::string growth_line(const WatchedDeath& death) {
-  if (!death.growth) return "nobody had grown before";
-  const auto& growth = *death.growth;
-  return "grew most in the " + time_text(growth.seconds) +
-         " before: " + process_text(death.grower.name, death.grower.pid) + ", from " + size_text(growth.before_bytes) +
-         " to " + size_text(growth.after_bytes);
+struct Grower {
+  std::string name;
+  int64_t before_bytes = 0, after_bytes = 0;
+  double seconds = 0;
+  int64_t rise_bytes() const { return after_bytes - before_bytes; }
+};
+
+std::string growth_line(const WatchReport& report, const WatchedDeath& death) {
+  Grower most;
+  if (const auto& growth = death.growth) {
+    most = {process_text(death.grower.name, death.grower.pid), growth->before_bytes, growth->after_bytes,
+            growth->seconds};
+  }
+  if (death.oom_kill) {
+    const auto& [first, last, seconds] = death.around;
+    for (const Grower& other : {Grower{files_text, first.files_bytes, last.files_bytes, seconds},
+                                Grower{"other processes", first.others_bytes, last.others_bytes, seconds}}) {
+      if (is_told(report, other.rise_bytes()) && other.rise_bytes() > most.rise_bytes()) most = other;
+    }
+  }
+  if (most.rise_bytes() == 0) return "nobody had grown before";
+  return "grew most in the " + time_text(most.seconds) + " before: " + most.name + ", from " +
+         size_text(most.before_bytes) + " to " + size_text(most.after_bytes);
 }
 
 // At the last look before `time_ms`.
@@ -88,10 +118,14 @@ uint32_t processes_before(const Timeline& timeline, int64_t time_ms) {
 
 std::string advice_line(const WatchReport& report, const WatchedDeath& death) {
   if (death.oom_kill) {
-    return "make room: " +
-           std::string(processes_before(report.timeline, death.time_ms) > 1 ? "fewer or lighter worker processes, "
-                                                                            : "") +
-           "smaller batches, or a limit above " + size_text(report.timeline.peak_bytes());
+    const MemoryAround& around = death.around.last;
+    std::string ways;
+    if (is_told(report, around.files_bytes)) ways += std::string("fewer or smaller ") + files_text + ", ";
+    if (is_told(report, around.others_bytes)) ways += "fewer other processes beside it, ";
+    if (processes_before(report.timeline, death.time_ms) > 1) ways += "fewer or lighter worker processes, ";
+    const int64_t together = death.together_bytes + around.files_bytes + around.others_bytes;
+    return "make room: " + ways + "smaller batches, or a limit above " +
+           size_text(std::max(report.timeline.peak_bytes(), together));
   }
   if (death.signal == SIGKILL) return "look for who sent it: a person, the batch system, systemd-oomd, earlyoom";
   return "`ulimit -c unlimited` keeps a core of the next crash";
@@ -115,7 +149,9 @@ Json death_json(const WatchedDeath& death) {
                {"signal", signal_name(death.signal)},
                {"sentence", how_killed(death)},
                {"last_seen_bytes", death.process.bytes},
-               {"together_bytes", death.together_bytes}};
+               {"together_bytes", death.together_bytes},
+               {"other_processes_bytes", death.around.last.others_bytes},
+               {"files_in_memory_bytes", death.around.last.files_bytes}};
   if (death.oom_kill) json["oom_kill"] = oom_json(*death.oom_kill);
   if (death.growth) {
     json["grew_most"] = {{"pid", death.grower.pid},
@@ -171,7 +207,7 @@ std::vector<std::string> watch_lines(const WatchReport& report) {
     lines.back() += "; " + peak_line(report);
   } else {
     lines.push_back(held_line(report, *death));
-    lines.push_back(growth_line(*death));
+    lines.push_back(growth_line(report, *death));
     lines.push_back(advice_line(report, *death));
   }
   bool by_rss = false;

@@ -22,12 +22,28 @@ struct Version {
   const char* usage;
   const char* inactive_file;  // in memory.stat
   const char* active_file;
+  const char* anonymous;
+  const char* shared;
 };
 
-constexpr Version v1{
-    "cgroup",           "v1", "memory.limit_in_bytes", nullptr, "memory.usage_in_bytes", "total_inactive_file",
-    "total_active_file"};
-constexpr Version v2{"cgroup2", "v2", "memory.max", "memory.high", "memory.current", "inactive_file", "active_file"};
+constexpr Version v1{.type = "cgroup",
+                     .name = "v1",
+                     .limit = "memory.limit_in_bytes",
+                     .throttle = nullptr,
+                     .usage = "memory.usage_in_bytes",
+                     .inactive_file = "total_inactive_file",
+                     .active_file = "total_active_file",
+                     .anonymous = "total_rss",
+                     .shared = "total_shmem"};
+constexpr Version v2{.type = "cgroup2",
+                     .name = "v2",
+                     .limit = "memory.max",
+                     .throttle = "memory.high",
+                     .usage = "memory.current",
+                     .inactive_file = "inactive_file",
+                     .active_file = "active_file",
+                     .anonymous = "anon",
+                     .shared = "shmem"};
 
 constexpr int64_t no_limit = int64_t{1} << 62;  // v1 says "none" with the largest multiple of a page
 
@@ -112,6 +128,8 @@ std::optional<MemoryCgroup> read_cgroup(const fs::path& point, const fs::path& f
       "cgroup /" + (folder == point ? "" : folder.lexically_relative(point).string()) + " (" + version.name + ")";
   if (version.throttle != nullptr) cgroup.throttle_bytes = bound_in(folder / version.throttle);
   cgroup.used_bytes = std::max<int64_t>(*usage - file_pages, 0);
+  cgroup.anonymous_bytes = number_after(stat, version.anonymous).value_or(0);
+  cgroup.shared_bytes = number_after(stat, version.shared).value_or(0);
   return cgroup;
 }
 

@@ -16,6 +16,8 @@ struct MemoryCgroup {
   std::optional<int64_t> limit_bytes;     // nullopt: none
   std::optional<int64_t> throttle_bytes;  // memory.high: above it the kernel reclaims and slows down, but kills nobody
   int64_t used_bytes = 0;                 // what the kernel cannot drop at once: usage less file pages on its lists
+  int64_t anonymous_bytes = 0;            // of them, of processes
+  int64_t shared_bytes = 0;               // of them, files in memory (tmpfs, /dev/shm) and other shared memory
 };
 
 // The folders, the process's own first, then towards the root; v1 before v2; also those that hold no memory controller.

@@ -48,18 +48,18 @@ std::optional<Status> read_status(int64_t pid) {
   return status;
 }
 
+struct Pss {
+  int64_t bytes = 0, shared_bytes = 0;  // the second among the first
+};
+
 // Anonymous and shared memory; the whole of it before Linux 5.4, which does not tell them from file pages.
-std::optional<int64_t> read_pss(int64_t pid) {
+std::optional<Pss> read_pss(int64_t pid) {
   const auto text = read_proc_file(folder_of(pid) / "smaps_rollup");
   if (!text) return std::nullopt;
-  auto kilobytes = number_after(*text, "Pss_Anon:");
-  if (kilobytes) {
-    *kilobytes += number_after(*text, "Pss_Shmem:").value_or(0);
-  } else {
-    kilobytes = number_after(*text, "Pss:");
-  }
-  if (!kilobytes) return std::nullopt;
-  return *kilobytes * 1024;
+  const int64_t shared = bytes_after(*text, "Pss_Shmem:").value_or(0);
+  if (const auto anonymous = bytes_after(*text, "Pss_Anon:")) return Pss{*anonymous + shared, shared};
+  if (const auto all = bytes_after(*text, "Pss:")) return Pss{*all, 0};
+  return std::nullopt;
 }
 
 // It is somebody else's, or this kernel has no such file. Who is about to end has none either, and does not count.
@@ -152,7 +152,8 @@ bool ProcessTree::measure(Member& member) {
     const auto pss = read_pss(process.pid);
     if (!pss && !pss_is_refused(process.pid)) return true;  // about to end, or to become another program
     process.by_rss = !pss;
-    member.pss_bytes = pss.value_or(member.rss_bytes);
+    member.pss_bytes = pss ? pss->bytes : member.rss_bytes;
+    process.shared_bytes = pss ? pss->shared_bytes : 0;
     member.rss_at_pss = member.rss_bytes;
     member.pss_read = now;
     member.pss_cost = Clock::now() - now;

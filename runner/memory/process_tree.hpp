@@ -15,11 +15,12 @@ namespace headroom {
 
 struct WatchedProcess {
   int64_t pid = 0, parent = 0;
-  std::string name;     // as the kernel shortens it: 15 characters
-  std::string command;  // its words, at most 200 characters
-  int64_t bytes = 0;    // anonymous and shared memory, shared parts divided among those who share them (PSS)
-  bool by_rss = false;  // PSS may not be read: shared parts count in full
-  int file = -1;        // a pidfd, readable once it has ended; -1: this kernel has none
+  std::string name;          // as the kernel shortens it: 15 characters
+  std::string command;       // its words, at most 200 characters
+  int64_t bytes = 0;         // anonymous and shared memory, shared parts divided among those who share them (PSS)
+  int64_t shared_bytes = 0;  // its part of shared memory among them
+  bool by_rss = false;       // PSS may not be read: shared parts count in full
+  int file = -1;             // a pidfd, readable once it has ended; -1: this kernel has none
 };
 
 // Everything below `root`, as far as it was there at a look. With PR_SET_CHILD_SUBREAPER in `root` nothing escapes.

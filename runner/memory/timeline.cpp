@@ -11,6 +11,7 @@ constexpr size_t most_at_once = 32;    // processes kept apart in one sample
 constexpr size_t most_series = 256;    // and in all
 constexpr size_t most_samples = 1200;  // of which
 constexpr size_t recent_samples = 300;
+constexpr int64_t window_ms = 60'000;  // how far back growth is looked for
 
 }  // namespace
 
@@ -62,7 +63,8 @@ uint32_t Timeline::number_of(const WatchedProcess& process, int64_t time_ms) {
 }
 
 void Timeline::forget_use() {
-  for (TimelineSample& sample : samples_) sample.around.used_bytes = 0;
+  for (TimelineSample& sample : samples_)
+    sample.around.used_bytes = sample.around.others_bytes = sample.around.files_bytes = 0;
 }
 
 // The half with the smallest peaks becomes "others", as far as they are not there any more.
@@ -110,13 +112,25 @@ const ProcessSeries* Timeline::find(int64_t pid) const {
   return last == series_.rend() || pid == 0 ? nullptr : &*last;
 }
 
+Timeline::Samples::const_iterator Timeline::since(int64_t ms_back) const {
+  return std::ranges::find_if(
+      samples_, [&](const TimelineSample& sample) { return sample.time_ms >= samples_.back().time_ms - ms_back; });
+}
+
+Timeline::Around Timeline::around() const {
+  const auto first = std::find_if(since(window_ms), samples_.end(),
+                                  [](const TimelineSample& sample) { return sample.around.used_bytes > 0; });
+  if (first == samples_.end()) return {};
+  const auto last = std::max_element(std::max(first, since(1000)), samples_.end(), [](const auto& a, const auto& b) {
+    return a.around.beside_bytes() < b.around.beside_bytes();
+  });
+  return {first->around, last->around, static_cast<double>(last->time_ms - first->time_ms) / 1000.0};
+}
+
 std::optional<Timeline::Growth> Timeline::growth() const {
-  constexpr int64_t window_ms = 60'000;
   if (samples_.empty()) return std::nullopt;
   const TimelineSample& last = samples_.back();
-  const auto first = std::find_if(samples_.begin(), samples_.end(), [&](const TimelineSample& sample) {
-    return sample.time_ms >= last.time_ms - window_ms;
-  });
+  const auto first = since(window_ms);
   Growth most;
   most.seconds = static_cast<double>(last.time_ms - first->time_ms) / 1000.0;
   for (const auto& [number, bytes] : last.bytes) {

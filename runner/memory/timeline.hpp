@@ -23,7 +23,10 @@ struct ProcessSeries {
 
 struct MemoryAround {
   int64_t used_bytes = 0;                     // of the cgroup or machine that bounds the program; 0: not known
+  int64_t others_bytes = 0;                   // of it, anonymous memory of processes that are not the program's
+  int64_t files_bytes = 0;                    // of it, files in memory (tmpfs) that no process of the program maps
   double some_percent = 0, full_percent = 0;  // memory pressure (PSI) over the last ten seconds
+  int64_t beside_bytes() const { return others_bytes + files_bytes; }
 };
 
 struct TimelineSample {
@@ -58,10 +61,20 @@ class Timeline {
   // Who grew most up to the last sample, at most a minute back. nullopt: nobody did.
   std::optional<Growth> growth() const;
 
+  struct Around {
+    MemoryAround first = {}, last = {};
+    double seconds = 0;  // between the two
+  };
+  // What is not the program's, over the same time. `last` is when it was most in the last second, for a process that is
+  // killed gives its memory back before it is seen to be gone. All 0 where it is not known.
+  Around around() const;
+
   // In the order of their peaks, at most `count`; "others" is not among them.
   std::vector<uint32_t> largest(size_t count) const;
 
  private:
+  using Samples = std::vector<TimelineSample>;
+  Samples::const_iterator since(int64_t ms_back) const;  // the first that is not older
   uint32_t number_of(const WatchedProcess& process, int64_t time_ms);
   void forget_small();
   void thin_out();

@@ -107,17 +107,30 @@ class Watch {
   MemoryAround surroundings(const std::vector<WatchedProcess>& processes) {
     const std::string system = read_proc_file("/proc/meminfo").value_or("");
     const int64_t machine_bytes = number_after(system, "MemTotal:").value_or(0) * 1024;
-    int64_t total_bytes = 0;
-    for (const WatchedProcess& process : processes) total_bytes += process.bytes;
+    int64_t total_bytes = 0, shared_bytes = 0;
+    for (const WatchedProcess& process : processes) {
+      total_bytes += process.bytes;
+      shared_bytes += process.shared_bytes;
+    }
     // At the peak, where it matters: afterwards the process that it bounded may be gone.
     if (total_bytes >= report_.timeline.peak_bytes()) {
       const WatchBound bound = bound_of(processes, machine_bytes);
       if (bound.cgroup != report_.bound.cgroup) report_.timeline.forget_use();
       report_.bound = bound;
     }
-    const auto cgroups = read_memory_cgroups({report_.bound.cgroup});
-    MemoryAround around{.used_bytes = machine_bytes - number_after(system, "MemAvailable:").value_or(0) * 1024};
-    if (!report_.bound.cgroup.empty()) around.used_bytes = cgroups.empty() ? 0 : cgroups.front().used_bytes;
+    MemoryCgroup bounding;  // or the machine, told in the same words
+    if (report_.bound.cgroup.empty()) {
+      bounding.used_bytes = machine_bytes - bytes_after(system, "MemAvailable:").value_or(0);
+      bounding.anonymous_bytes = bytes_after(system, "AnonPages:").value_or(0);
+      bounding.shared_bytes = bytes_after(system, "Shmem:").value_or(0);
+    } else if (auto cgroups = read_memory_cgroups({report_.bound.cgroup}); !cgroups.empty()) {
+      bounding = std::move(cgroups.front());
+    }
+    MemoryAround around{
+        .used_bytes = bounding.used_bytes,
+        .others_bytes = std::max<int64_t>(bounding.anonymous_bytes - (total_bytes - shared_bytes), 0),
+        .files_bytes = std::max<int64_t>(bounding.shared_bytes - shared_bytes, 0),
+    };
     auto pressure = read_proc_file(report_.bound.cgroup / "memory.pressure");
     if (report_.bound.cgroup.empty() || !pressure) pressure = read_proc_file("/proc/pressure/memory");
     around.some_percent = percent_after(pressure.value_or(""), "some");
@@ -168,6 +181,7 @@ class Watch {
     const Timeline& timeline = report_.timeline;
     if (!timeline.samples().empty()) death.together_bytes = timeline.samples().back().total_bytes;
     death.growth = timeline.growth();
+    death.around = timeline.around();
     if (death.growth) death.grower = timeline.series()[death.growth->series];
     report_.deaths.push_back(std::move(death));
     next_look_ = Clock::now();  // what is left without it

@@ -26,6 +26,7 @@ struct WatchedDeath {
   int64_t together_bytes = 0;            // held by all of them at the last look
   std::optional<Timeline::Growth> growth = {};
   ProcessSeries grower = {};  // of that growth
+  Timeline::Around around = {};
 
   // Killed, or crashed: not a signal that asks.
   bool is_violent() const;

@@ -101,6 +101,33 @@ bool looks_after(pid_t supervisor, pid_t pid) {
   return false;
 }
 
+TEST_F(WatchCommand, NamesWhatTookTheRoom) {
+  constexpr int64_t mib = 1 << 20;
+  WatchReport report;
+  report.end = ChildEnd{};
+  report.bound = {.cgroup = "/job", .limit_bytes = 200 * mib};
+  WatchedDeath death;
+  death.signal = SIGKILL;
+  death.oom_kill = OomKill{};
+  death.together_bytes = 17 * mib;
+  death.around = {.first = {.used_bytes = mib},
+                  .last = {.used_bytes = 198 * mib, .others_bytes = 2 * mib, .files_bytes = 181 * mib},
+                  .seconds = 3};
+  report.deaths = {death};
+  const auto said = [&](size_t line) { return watch_lines(report).at(line); };
+  EXPECT_NE(said(2).find(", beside 181.0 MiB of files in memory (tmpfs, as /dev/shm); the limit is 200.0 MiB"),
+            std::string::npos)
+      << said(2);
+  EXPECT_EQ(said(3), "grew most in the 3.0 s before: files in memory (tmpfs, as /dev/shm), from 0 B to 181.0 MiB");
+  EXPECT_EQ(said(4),
+            "make room: fewer or smaller files in memory (tmpfs, as /dev/shm), smaller batches, or a limit above "
+            "200.0 MiB");
+  report.deaths[0].around.last = {.used_bytes = 198 * mib, .others_bytes = 60 * mib, .files_bytes = 3 * mib};
+  EXPECT_NE(said(2).find(", beside 60.0 MiB of other processes; "), std::string::npos) << said(2);
+  EXPECT_EQ(said(3), "grew most in the 3.0 s before: other processes, from 0 B to 60.0 MiB");
+  EXPECT_NE(said(4).find("fewer other processes beside it, smaller batches"), std::string::npos) << said(4);
+}
+
 TEST_F(WatchCommand, TellsOfAKilledChild) {
   // The shell takes the child's status only in the end.
   Program program({"watch", "--interval", "0.02", "--out", "o.json", "--svg", "o.svg", "--", "sh", "-c",

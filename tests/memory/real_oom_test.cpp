@@ -123,6 +123,40 @@ TEST_F(RealOomTest, OneChildOutOfMemoryAndOneKilledByHandAreToldApart) {
   EXPECT_FALSE(by_hand.oom_kill);
 }
 
+TEST_F(RealOomTest, FilesInMemoryBesideTheWatchedAreTold) {
+  if (!fs::is_directory("/dev/shm")) GTEST_SKIP() << "no tmpfs at /dev/shm";
+  const std::string file = "/dev/shm/headroom-oom-" + std::to_string(getpid());
+  const WatchReport report = shell("sh -c 'echo $$ > " + procs() + " && head -c 50331648 /dev/zero > " + file +
+                                   "'; sleep 0.2; exec " + eater());
+  fs::remove(file);
+  const WatchedDeath* death = report.main_death();
+  ASSERT_NE(death, nullptr);
+  expect_oom_kill(death->oom_kill);
+  EXPECT_NEAR(static_cast<double>(death->around.last.files_bytes), 48.0 * mib, 2.0 * mib);
+  EXPECT_LT(death->together_bytes, 50 * mib);
+}
+
+TEST_F(RealOomTest, OtherProcessesBesideTheWatchedAreTold) {
+  const pid_t parent = fork();
+  if (parent == 0) {
+    if (fork() > 0) _exit(0);  // an orphan is nobody's child here, and so not of the watched
+    write(procs(), std::to_string(getpid()));
+    mmap(nullptr, 40 * mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    std::ofstream(folder_ / "held") << getpid();
+    for (;;) pause();
+  }
+  waitpid(parent, nullptr, 0);
+  const pid_t neighbour = id_in("held");
+  const WatchReport report = watch({"sh", "-c", "exec " + eater()}, {.interval_seconds = 0.005});
+  kill(neighbour, SIGKILL);
+  while (kill(neighbour, 0) == 0) usleep(1000);
+  const WatchedDeath* death = report.main_death();
+  ASSERT_NE(death, nullptr);
+  expect_oom_kill(death->oom_kill);
+  EXPECT_GE(death->around.last.others_bytes, 38 * mib);
+  EXPECT_LT(death->around.last.others_bytes, 60 * mib);
+}
+
 // The counters alone, as for users who may not read the kernel's log.
 TEST_F(RealOomTest, CountersSayItWithoutTheLog) {
   OomKills kills("/", /*with_log=*/false);
