@@ -106,17 +106,35 @@ class Copies {
  private:
   // A copy is there to read faster: it takes no memory that the run may need.
   fs::path write(const NormalizedCopy& copy, const fs::path& file) {
-    std::error_code ignored;
-    const Permit room = make_room_for_file(file, static_cast<int64_t>(fs::file_size(copy.original, ignored)));
-    if (!room) throw sdk::Error(HR_IO, file.string() + " would lie in memory (tmpfs), where there is no room for it");
-    write_copy(copy, file, [this](uint64_t bytes) {
-      bytes_ += bytes;
-      if (Clock::now() - said_ < between_lines) return;
-      said_ = Clock::now();
-      say_("normalised copies: file " + std::to_string(file_) + " of " + std::to_string(files_) + ", " +
-           size_text(static_cast<int64_t>(bytes_)) + " written");
-    });
+    Permit room = room_for_a_piece(file);
+    int64_t written = 0;
+    try {
+      write_copy(copy, file, [&](uint64_t bytes) {
+        written += static_cast<int64_t>(bytes);
+        note_written(file, static_cast<int64_t>(bytes));
+        room = Permit();
+        room = room_for_a_piece(file);
+        say_written(bytes);
+      });
+    } catch (...) {  // nothing of it stays
+      note_written(file, -written);
+      throw;
+    }
     return file;
+  }
+
+  static Permit room_for_a_piece(const fs::path& file) {
+    Permit room = make_room_for_file(file, static_cast<int64_t>(copied_at_once_bytes));
+    if (!room) throw sdk::Error(HR_IO, file.string() + " would lie in memory (tmpfs), where there is no room for it");
+    return room;
+  }
+
+  void say_written(uint64_t bytes) {
+    bytes_ += bytes;
+    if (Clock::now() - said_ < between_lines) return;
+    said_ = Clock::now();
+    say_("normalised copies: file " + std::to_string(file_) + " of " + std::to_string(files_) + ", " +
+         size_text(static_cast<int64_t>(bytes_)) + " written");
   }
 
   size_t files_, file_ = 0, made_ = 0;

@@ -18,7 +18,6 @@ namespace headroom {
 namespace {
 
 constexpr int copy_format = 1;
-constexpr uint64_t copied_at_once_bytes = 4 << 20;
 constexpr const char* mark_name = "headroom_normalized";  // attribute of the file: "<original> <statistics>"
 
 [[noreturn]] void refuse(const std::string& what, const std::string& why) {

@@ -24,6 +24,7 @@ struct NormalizedCopy {
   std::vector<StandardisedMember> members;  // in the order of their datasets
 };
 
+inline constexpr uint64_t copied_at_once_bytes = 4 << 20;          // or one row, where that is larger
 inline constexpr std::string_view copy_suffix = ".normalized.h5";  // behind the original's name
 
 // What a copy was made for. [any]

@@ -12,11 +12,12 @@ namespace headroom {
 // Of a path that need not exist yet: of the nearest folder above it that does. [any]
 bool lies_in_memory(const std::filesystem::path& path);
 
-// Leave to write `bytes` there, to keep until they are written; from then on they are part of what the monitor finds
+// Permission to write `bytes` there, to keep until they are written; from then on they are part of what the monitor finds
 // taken of the room. Always granted on a disk. [any]
 Permit make_room_for_file(const std::filesystem::path& path, int64_t bytes);
 
-// What this process has written to such files so far: the writer tells once it is done. [any]
+// What such files of this process hold: who writes them tells once it is done, and, with bytes below 0, who removes
+// them. [any]
 void note_written(const std::filesystem::path& path, int64_t bytes);
 int64_t bytes_written_in_memory();
 

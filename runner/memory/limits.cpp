@@ -148,12 +148,26 @@ MemoryLimit automatic(const Rooms& rooms) {
   return {room->auto_bytes(), rule};
 }
 
+// A limit that was told may be above what its cgroup has: the kernel would end the run there.
+MemoryLimit held_to_cgroup(MemoryLimit limit, const Rooms& rooms) {
+  const Room* room = nullptr;
+  for (const Room& cgroup : rooms.rooms) {
+    if (cgroup.kills() && (room == nullptr || cgroup.share_bytes() < room->share_bytes())) room = &cgroup;
+  }
+  if (room == nullptr || room->share_bytes() >= *limit.bytes) return limit;
+  limit.bytes = std::max<int64_t>(room->share_bytes(), 1);
+  limit.rule += std::string("; held to ") + room->auto_share() + " of the " + size_text(room->room_bytes) +
+                " of room in " + room->name;
+  return limit;
+}
+
 MemoryLimit share_of_bound(double share, const std::string& text, const Rooms& rooms) {
   const Room* bound = rooms.smallest_bound();
   if (bound == nullptr) return {std::nullopt, "off: no bound can be read here"};
   const auto bytes = static_cast<int64_t>(share * static_cast<double>(bound->bound_bytes));
-  return {bytes, text + " of " + size_text(bound->bound_bytes) + ", the bound of " + bound->name +
-                     warning(bytes, rooms) + unknown_text(rooms)};
+  return held_to_cgroup({bytes, text + " of " + size_text(bound->bound_bytes) + ", the bound of " + bound->name +
+                                    warning(bytes, rooms) + unknown_text(rooms)},
+                        rooms);
 }
 
 template <class Number>
@@ -166,9 +180,9 @@ bool reads_as(const std::string& text, size_t length, Number& number) {
 
 int64_t Room::free_bytes() const { return std::max<int64_t>(room_bytes - reserved_bytes, 0); }
 
-int64_t Room::auto_bytes() const {
-  return std::max<int64_t>(room_bytes - room_bytes / margin_part - reserved_bytes, 0);
-}
+int64_t Room::share_bytes() const { return room_bytes - room_bytes / margin_part; }
+
+int64_t Room::auto_bytes() const { return std::max<int64_t>(share_bytes() - reserved_bytes, 0); }
 
 const Room* Rooms::smallest() const {
   return smallest_where(rooms, [](const Room&) { return true; });
@@ -176,10 +190,6 @@ const Room* Rooms::smallest() const {
 
 const Room* Rooms::smallest_shared() const {
   return smallest_where(rooms, [](const Room& room) { return !room.scope.empty(); });
-}
-
-const Room* Rooms::smallest_that_kills() const {
-  return smallest_where(rooms, [](const Room& room) { return room.kills(); });
 }
 
 const Room* Rooms::smallest_bound() const {
@@ -196,9 +206,18 @@ MemoryLimit decide_limit(const std::string& wanted, const Rooms& rooms) {
   if (wanted.ends_with('%') && reads_as(wanted, wanted.size() - 1, percent) && percent <= 100)
     return share_of_bound(percent / 100, wanted, rooms);
   int64_t bytes = 0;
-  if (reads_as(wanted, wanted.size(), bytes)) return {bytes, "as told" + warning(bytes, rooms) + unknown_text(rooms)};
+  if (reads_as(wanted, wanted.size(), bytes))
+    return held_to_cgroup({bytes, "as told" + warning(bytes, rooms) + unknown_text(rooms)}, rooms);
   throw Error(Exit::bad_input, "memory",
               "memory.limit is \"" + wanted + "\"; it must be auto, off, a share such as 80% or a number of bytes");
+}
+
+MemoryLimit limit_if_alone(const std::string& wanted, Rooms rooms) {
+  for (Room& room : rooms.rooms) {
+    room.room_bytes = room.bound_bytes;
+    room.reserved_bytes = room.claimed_bytes = 0;
+  }
+  return decide_limit(wanted, rooms);
 }
 
 int64_t stack_bytes(int threads) {

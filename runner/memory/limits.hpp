@@ -23,8 +23,9 @@ struct Room {
 
   // A cgroup's, beyond which the kernel kills at once.
   bool kills() const { return hard && !scope.empty() && scope != "machine"; }
-  int64_t free_bytes() const;  // room - reserved; never below 0
-  int64_t auto_bytes() const;  // its share of the room - reserved, what "auto" gives under it; never below 0
+  int64_t free_bytes() const;   // room - reserved; never below 0
+  int64_t share_bytes() const;  // of the room, that one run may take
+  int64_t auto_bytes() const;   // its share of the room - reserved, what "auto" gives under it; never below 0
   const char* auto_share() const { return margin_part == 2 ? "0.5" : "0.9"; }
 };
 
@@ -36,10 +37,9 @@ struct Rooms {
   std::vector<std::string> unknown;                   // names of bounds that are there and cannot be read
 
   // nullptr: no bound can be read here. The first of equals.
-  const Room* smallest() const;             // by what "auto" gives under it
-  const Room* smallest_shared() const;      // the same, of those that bound others too: cgroups and the system
-  const Room* smallest_that_kills() const;  // the same, of cgroups alone
-  const Room* smallest_bound() const;       // by bound, of the hard ones
+  const Room* smallest() const;         // by what "auto" gives under it
+  const Room* smallest_shared() const;  // the same, of those that bound others too: cgroups and the system
+  const Room* smallest_bound() const;   // by bound, of the hard ones
 };
 
 // `root` replaces "/" in tests. [any]
@@ -52,9 +52,13 @@ struct MemoryLimit {
 
 // `wanted` is memory.limit as config/ resolves it: "auto", "off", "80%", or bytes in digits. "auto" is 0.9 of the
 // smallest room less what is reserved in it, half of it where a bound is unknown; a share is of the smallest hard
-// bound. Both are off where no bound can be read. Bytes are taken at their word; the rule says when they are above a
-// bound or above the room there is. Error(bad_input) for anything else. [any]
+// bound. Both are off where no bound can be read. Bytes and shares are held to 0.9 of the room in a cgroup, where the
+// kernel would end the run otherwise; for the rest they are taken at their word, and the rule says when they are above
+// a bound or above the room there is. Error(bad_input) for anything else. [any]
 MemoryLimit decide_limit(const std::string& wanted, const Rooms& rooms);
+
+// The same, were nobody else here. [any]
+MemoryLimit limit_if_alone(const std::string& wanted, Rooms rooms);
 
 // What the stacks of so many threads take of the address space. [any]
 int64_t stack_bytes(int threads);

@@ -47,13 +47,14 @@ std::string bounded_claims(const Room* room) {
 // One look at the machine and at the runs ahead.
 class Outlook {
  public:
-  Outlook(const MemoryRequest& request, const std::vector<OtherRun>& ahead, const std::string& root)
+  // `patient`: it may wait for all it wants.
+  Outlook(const MemoryRequest& request, const std::vector<OtherRun>& ahead, bool patient, const std::string& root)
       : request_(request), rooms_(read_rooms(root)) {
     least_bytes_ = std::max(request.needed_bytes, rooms_.held_bytes);
     wanted_bytes_ = std::max(request.wanted_bytes, least_bytes_);
     set_aside(rooms_, ahead);
     limit_ = decide_limit(request.limit, rooms_);
-    needed_bytes_ = request.wait_seconds > 0 && wanted_bytes_ <= most() ? wanted_bytes_ : least_bytes_;
+    needed_bytes_ = patient && wanted_bytes_ <= most() ? wanted_bytes_ : least_bytes_;
     others_ =
         describe(ahead, /*waiting=*/false) + describe(ahead, /*waiting=*/true) + bounded_claims(rooms_.smallest());
   }
@@ -88,12 +89,7 @@ class Outlook {
   }
 
  private:
-  int64_t most() const {
-    if (!limit_.bytes) return INT64_MAX;
-    const Room* bound = rooms_.smallest_bound();
-    if (request_.limit != "auto" || bound == nullptr) return *limit_.bytes;
-    return bound->bound_bytes - bound->bound_bytes / bound->margin_part;
-  }
+  int64_t most() const { return limit_if_alone(request_.limit, rooms_).bytes.value_or(INT64_MAX); }
   int64_t available() const {
     int64_t bytes = limit_.bytes.value_or(INT64_MAX);
     if (request_.limit == "auto" || request_.wait_seconds <= 0) return bytes;
@@ -121,13 +117,14 @@ class Queue {
     const double start = clock_.now_seconds();
     double next_line = start;
     for (double pause = first_pause;; pause = std::min(pause * 1.5, longest_pause)) {
+      const double left = start + request_.wait_seconds - clock_.now_seconds();
       std::optional<Outlook> outlook;
       const bool granted = place_.take([&](const std::vector<OtherRun>& ahead) {
-        outlook.emplace(request_, ahead, root_);
+        outlook.emplace(request_, ahead, /*patient=*/left > 0, root_);
         return outlook->fits() ? std::optional(outlook->reservation()) : std::nullopt;
       });
       if (granted) return MemoryGrant{outlook->limit(), std::move(place_)};
-      const double now = clock_.now_seconds(), left = start + request_.wait_seconds - now;
+      const double now = clock_.now_seconds();
       if (left <= 0 || outlook->never_fits()) outlook->give_up();
       if (now >= next_line && request_.say) {
         request_.say(outlook->waiting_line());

@@ -87,7 +87,7 @@ class Planner {
     return tight.value_or(found);
   }
 
-  // Rooms for reading ahead matter less than the size of a micro-batch.
+  // One batch at a time must fit; then the larger micro-batch is the better one.
   std::pair<bool, int64_t> rank(const PlanRow& row) const {
     return {fits(row.prediction.work_bytes), row.setting.micro_batch};
   }

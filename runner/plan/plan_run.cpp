@@ -24,10 +24,7 @@ namespace fs = std::filesystem;
 // The limit a run would be given now; where it may wait for others to end, what it would be given without them.
 MemoryLimit foreseen_limit(const std::string& wanted, bool may_wait) {
   Rooms rooms = read_rooms();
-  if (const Room* bound = rooms.smallest_bound(); may_wait && wanted == "auto" && bound != nullptr) {
-    return {bound->bound_bytes - bound->bound_bytes / bound->margin_part,
-            std::string(bound->auto_share()) + " of the bound of " + bound->name};
-  }
+  if (may_wait) return limit_if_alone(wanted, std::move(rooms));
   set_aside(rooms, other_runs());
   return decide_limit(wanted, rooms);
 }

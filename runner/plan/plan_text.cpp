@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "memory/budget.hpp"
 #include "memory/size_text.hpp"
 #include "plan/plan.hpp"
 
@@ -18,6 +19,11 @@ std::string setting_text(const Setting& setting) {
 }
 
 std::string limit_text(const MemoryLimit& limit) { return limit.bytes ? size_text(*limit.bytes) : "no limit"; }
+
+std::string limit_and_cushion_text(const MemoryLimit& limit) {
+  if (!limit.bytes) return limit_text(limit);
+  return size_text(*limit.bytes) + ", of which " + size_text(cushion_bytes(*limit.bytes)) + " stay free";
+}
 
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
@@ -89,9 +95,9 @@ std::string Plan::text(const Experiment& experiment) const {
 std::string Plan::refusal(const Experiment& experiment) const {
   if (recommended) {
     return "as written, " + setting_text(as_written.setting) + ", it needs at least " +
-           size_text(as_written.prediction.least_bytes) + " and the limit is " + limit_text(limit) + " (" + limit.rule +
-           "). To make it fit, with the same mathematics:" + changes(*this) + " (" + need_text(*recommended) +
-           "), or raise memory.limit";
+           size_text(as_written.prediction.least_bytes) + " and the limit is " + limit_and_cushion_text(limit) + " (" +
+           limit.rule + "). To make it fit, with the same mathematics:" + changes(*this) + " (" +
+           need_text(*recommended) + "), or raise memory.limit";
   }
   const auto smallest = std::min_element(rows.begin(), rows.end(), [](const PlanRow& a, const PlanRow& b) {
     return a.prediction.least_bytes < b.prediction.least_bytes;
@@ -99,9 +105,9 @@ std::string Plan::refusal(const Experiment& experiment) const {
   const Prediction& least = smallest->prediction;
   const int64_t growing = least.least_bytes - base_bytes - least.batch_bytes - least.kept_bytes;
   std::string text = "the smallest setting, " + setting_text(smallest->setting) + ", needs " +
-                     size_text(least.least_bytes) + " and the limit is " + limit_text(limit) + " (" + limit.rule +
-                     "): " + size_text(base_bytes) + " before the first batch, " + size_text(least.batch_bytes) +
-                     " for one batch, " + size_text(growing) + " for one micro-batch";
+                     size_text(least.least_bytes) + " and the limit is " + limit_and_cushion_text(limit) + " (" +
+                     limit.rule + "): " + size_text(base_bytes) + " before the first batch, " +
+                     size_text(least.batch_bytes) + " for one batch, " + size_text(growing) + " for one micro-batch";
   if (least.kept_bytes > 0) text += ", " + kept_text(*this) + " of outputs kept by metrics.mode = \"full\"";
   if (!recompute.empty()) text += "; " + listed(recompute) + " are computed again in backward already";
   text += ". To make it fit, cheapest first: raise memory.limit";

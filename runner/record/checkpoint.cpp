@@ -74,6 +74,17 @@ void write_files(const fs::path& folder, const CheckpointView& checkpoint) {
   sync_folder(folder);
 }
 
+// What a folder's files hold of a tmpfs; 0 on a disk.
+int64_t bytes_in_memory(const fs::path& folder) {
+  if (!lies_in_memory(folder)) return 0;
+  int64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
+    if (entry.is_regular_file(error)) bytes += static_cast<int64_t>(entry.file_size(error));
+  }
+  return bytes;
+}
+
 Error no_room_in_memory(const fs::path& folder, int64_t bytes) {
   return {Exit::does_not_fit, "checkpoint",
           folder.string() + " lies in memory (tmpfs), where a checkpoint of " + size_text(bytes) +
@@ -96,7 +107,10 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) throw cannot_write(folder_, error.value());
-  if (!std::exchange(clean_, true)) clean();
+  if (!std::exchange(clean_, true)) {
+    clean();
+    noted_bytes_ = bytes_in_memory(folder_);
+  }
 
   const std::string name = step_name(checkpoint.step);
   const fs::path temporary = folder_ / (std::string(temporary_prefix) + name + mine());
@@ -106,7 +120,6 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   try {
     if (!fs::create_directory(temporary, error) && error) throw cannot_write(temporary, error.value());
     write_files(temporary, checkpoint);
-    note_written(folder_, checkpoint.bytes());
     put_in_place(temporary, final);
     sync_folder(folder_);
   } catch (...) {
@@ -117,6 +130,8 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   if (is_best) link("best", name);
   sync_folder(folder_);
   prune(checkpoint.step);
+  const int64_t bytes = bytes_in_memory(folder_);
+  note_written(folder_, bytes - std::exchange(noted_bytes_, bytes));
   return final;
 }
 

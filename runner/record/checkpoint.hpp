@@ -46,6 +46,7 @@ class Checkpoints {
   std::filesystem::path folder_;
   int64_t keep_;
   bool clean_ = false;
+  int64_t noted_bytes_ = 0;  // in memory/file_memory.hpp, or there before the first save
 };
 
 struct LoadedCheckpoint {

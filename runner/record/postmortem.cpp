@@ -37,7 +37,8 @@ Json ended_json(const Ended& ended) {
                {"exit_code", ended.exit_code()}, {"pid", ended.pid},
                {"seconds", ended.seconds},       {"peak_resident_bytes", ended.end.peak_resident_bytes}};
   if (json["kind"] == "stopped")
-    json["sentence"] = "stopped as it was asked to, with exit code " + std::to_string(ended.exit_code());
+    json["sentence"] = std::string(ended.last_forwarded ? "stopped as it was asked to" : "stopped by itself") +
+                       ", with exit code " + std::to_string(ended.exit_code());
   if (ended.end.by_signal()) json["signal"] = signal_name(ended.end.signal());
   if (ended.end.core_dumped()) json["core_dumped"] = true;
   if (const auto& last = ended.last_forwarded)

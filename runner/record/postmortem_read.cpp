@@ -37,7 +37,7 @@ Json summarised_json(const Json& summary) {
     json["sentence"] = "ended with an error";
   } else if (state == "resumable" || state == "interrupted") {
     json["kind"] = "stopped";
-    json["sentence"] = "was stopped by a signal and saved a checkpoint";
+    json["sentence"] = "was stopped before its end and saved a checkpoint";
   } else {
     json["sentence"] = "ended well: " + state + " after " + std::to_string(summary.value("steps", 0)) + " steps, " +
                        std::to_string(summary.value("epochs", 0)) + " epochs";

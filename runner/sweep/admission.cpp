@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "memory/budget.hpp"
 #include "memory/limits.hpp"
 #include "memory/reservations.hpp"
 #include "memory/size_text.hpp"
@@ -45,9 +46,10 @@ Admission::Judgement Admission::judge(const Trial& trial, const TrialShape& shap
     return {Answer::pruned, "it needs no less than " + (*smaller)->id + ", which does not fit"};
   if (!need) return {Answer::no_plan, ""};
   if (!need->fits) {
-    return {Answer::infeasible, "a peak of " + size_text(need->peak_bytes) + " is predicted with micro-batches of " +
+    return {Answer::infeasible, "it needs at least " + size_text(need->least_bytes) + " with micro-batches of " +
                                     std::to_string(need->micro_batch) + ", and memory.limit gives it " +
-                                    size_text(largest)};
+                                    size_text(largest) + ", of which " + size_text(cushion_bytes(largest)) +
+                                    " stay free"};
   }
   record.limit_bytes = is_swept(trial, "memory.limit") ? largest : limit_for(need->peak_bytes, largest);
   return {Answer::fits, ""};

@@ -77,9 +77,11 @@ std::optional<Need> Needs::of(const TrialShape& shape, int64_t limit_bytes) cons
     const auto row = table->second.rows.find({shape.batch_size, size});
     if (row == table->second.rows.end()) return std::nullopt;
     const bool last = fixed || size == 1;
-    if (row->second.work_bytes <= bound) return Need{row->second.peak_bytes, size, true};
-    if (!tight && row->second.least_bytes <= bound) tight = Need{row->second.peak_bytes, size, true};
-    if (last) return tight.value_or(Need{row->second.peak_bytes, size, false});
+    const Row& figures = row->second;
+    const Need need{figures.peak_bytes, figures.least_bytes, size, figures.least_bytes <= bound};
+    if (figures.work_bytes <= bound) return need;
+    if (!tight && need.fits) tight = need;
+    if (last) return tight.value_or(need);
   }
 }
 

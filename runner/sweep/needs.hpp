@@ -23,7 +23,8 @@ TrialShape shape_of(const Settings& settings, const TrainSection& train);
 
 struct Need {
   int64_t peak_bytes = 0;   // predicted
-  int64_t micro_batch = 0;  // that it is predicted for
+  int64_t least_bytes = 0;  // without which it does not run
+  int64_t micro_batch = 0;  // that both are predicted for
   bool fits = false;
 };
 

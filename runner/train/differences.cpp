@@ -143,10 +143,11 @@ Differences differences_from(const LoadedCheckpoint& checkpoint, const Setup& se
     const Json& then = checkpoint.json.at("surroundings");
     const Json now = surroundings(setup);
     const bool by_key = then.contains("mathematics");
+    const bool draws = (setup.model->capabilities() & HR_RNG_GENERATOR) != 0;  // other numbers for other pieces
     for (const auto& [key, value] : then.items()) {
       const bool mathematical = key == "content_id" || key == "precision" || key == "identity" || key == "mathematics";
       if (now.at(key) == value || (mathematical && by_key)) continue;
-      (mathematical ? found.mathematics : found.rounding)
+      (mathematical || (key == "micro_batch" && draws) ? found.mathematics : found.rounding)
           .push_back(key + " was " + value.dump() + ", is " + now.at(key).dump());
     }
     if (by_key) Comparison(found).compare(then.at("mathematics"), now.at("mathematics"));
@@ -165,8 +166,8 @@ void require_same_mathematics(const Differences& differences, const std::string&
   std::string list;
   for (const std::string& difference : differences.mathematics) list += (list.empty() ? "" : "; ") + difference;
   throw Error(Exit::bad_input, "resume",
-              run + " has a checkpoint of other mathematics: " + list +
-                  "; resume it as it was, begin a run of its own, or go on all the same with --changed");
+              run + " was trained with other settings: " + list +
+                  "; resume it with those, begin a new run, or go on with the new ones with --changed");
 }
 
 }  // namespace headroom

@@ -66,20 +66,35 @@ std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Ret
                                  const std::function<bool(int64_t done)>& stop, Examples* examples) {
   at::NoGradGuard no_grad;
   std::optional<StepSums> sums, staged;
-  std::optional<Traces> traces;
+  std::optional<Traces> traces, before;
   with_one_retry("the sums of an evaluation", Owner::metrics, setup.device, setup.advice(), [&] {
     sums.emplace(setup.model->metrics().size(), setup.device, setup.output_metrics());
     staged.emplace(setup.model->metrics().size(), setup.device, setup.output_metrics());
     traces.emplace(*setup.model, setup.device);
+    before.emplace(*setup.model, setup.device);
+    before->remember();
   });
   const Pass pass{setup, retry, *staged, *sums, *traces};
   const MetricSample sample = setup.metric_sample(loader, /*training=*/false);
+  const int64_t micro_batch = retry.size();
+  const auto as_before = [&] {  // it begins anew when the run goes on
+    before->put_back();
+    retry.micro_batch().restore(micro_batch);
+  };
   loader.seek(0);
   int64_t done = 0;
-  while (const auto batch = next_batch(loader, done, retry)) {
-    const bool want_outputs = sample.contains(static_cast<uint64_t>(done));
-    if (stop(++done)) return std::nullopt;
-    add_batch(pass, *batch, step, want_outputs, examples);
+  try {
+    while (const auto batch = next_batch(loader, done, retry)) {
+      const bool want_outputs = sample.contains(static_cast<uint64_t>(done));
+      if (stop(++done)) {
+        as_before();
+        return std::nullopt;
+      }
+      add_batch(pass, *batch, step, want_outputs, examples);
+    }
+  } catch (const TakenByOthers&) {
+    as_before();
+    throw;
   }
   retry.hurry_again();
   return sums;

@@ -12,6 +12,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+const char* const stopping_line =
+    "a checkpoint, and the end of this process (exit 75: resume when there is more memory)";
+
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 int64_t total_steps(const TrainSection& train, int64_t windows_per_epoch) {
@@ -73,9 +76,7 @@ void TrainingLoop::register_rungs() {
                                  .tighten = [this] { retry_.micro_batch().hold_back(); },
                                  .relax = [this] { retry_.micro_batch().let_go(); }});
   }
-  stop_ = add_rung({.name = "a checkpoint, and the end of this process (exit 75: resume when there is more memory)",
-                    .order = 500,
-                    .tighten = [this] { must_stop_ = true; }});
+  stop_ = add_rung({.name = stopping_line, .order = 500, .tighten = [this] { must_stop_ = true; }});
 }
 
 void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
@@ -183,6 +184,8 @@ bool TrainingLoop::train_window() {
 std::optional<TrainingLoop::Gradients> TrainingLoop::accumulate(uint64_t end) {
   const uint64_t start = position_.samples;
   const int64_t interval_samples = interval_samples_;
+  const int64_t micro_batch = retry_.size();
+  const std::vector<std::string> recomputed = recompute_.kinds();
   Gradients gradients;
   const auto go_back = [&] {
     position_.samples = start;
@@ -194,6 +197,8 @@ std::optional<TrainingLoop::Gradients> TrainingLoop::accumulate(uint64_t end) {
   } catch (const TakenByOthers& taken) {
     window_.put_back();
     go_back();
+    retry_.micro_batch().restore(micro_batch);
+    recompute_.restore(recomputed);
     stop_for(taken);
     return std::nullopt;
   }
@@ -202,9 +207,9 @@ std::optional<TrainingLoop::Gradients> TrainingLoop::accumulate(uint64_t end) {
 }
 
 void TrainingLoop::stop_for(const TakenByOthers& taken) {
-  log_.say(std::string(taken.what()) +
-           ": a checkpoint, and the end of this process (exit 75: resume when there is more "
-           "memory)");
+  const std::string line = taken.what() + std::string(": ") + stopping_line;
+  log_.say(line);
+  log_.event("pressure", {{"sentence", line}});
   must_stop_ = true;
 }
 
@@ -263,7 +268,7 @@ void TrainingLoop::not_finite(double loss, double norm) {
                   ": lower train.optimizer.lr, set train.clip_norm, or train.on_nonfinite = \"skip\"");
 }
 
-bool TrainingLoop::evaluate_epoch() {
+bool TrainingLoop::evaluate_epoch() try {
   Measured measured;
   const auto measure = [this](Measured& found, const StepSums& sums, const char* split) {
     with_one_retry("the metrics of an epoch", Owner::metrics, setup_.device, setup_.advice(),
@@ -284,12 +289,7 @@ bool TrainingLoop::evaluate_epoch() {
     gc_points_.eval_batch_done();
     return stop_requested() != Exit::ok;
   };
-  std::optional<StepSums> sums;
-  try {
-    sums = evaluate(setup_, *val_loader_, position_.step, eval_retry_, stop, &*examples_);
-  } catch (const TakenByOthers& taken) {
-    stop_for(taken);
-  }
+  const auto sums = evaluate(setup_, *val_loader_, position_.step, eval_retry_, stop, &*examples_);
   if (!sums) return false;
   examples_->write(position_.step, position_.epoch + 1);
   Measured of_val;
@@ -297,6 +297,9 @@ bool TrainingLoop::evaluate_epoch() {
   measured.append(of_val);
   position_.measured = std::move(measured);
   return true;
+} catch (const TakenByOthers& taken) {
+  stop_for(taken);
+  return false;
 }
 
 bool TrainingLoop::judge() {
@@ -364,6 +367,7 @@ void TrainingLoop::save(bool is_best) {
   position_.eval_micro_batch = eval_retry_.size();
   position_.recompute = recompute_.kinds();
   position_.loss_scale = loss_scale_.state();
+  const EssentialAllocations essential;  // the little that it takes is there when memory is short
   with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(), [&] {
     save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, log_.lengths(),
                is_best);

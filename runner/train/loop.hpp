@@ -51,7 +51,7 @@ class TrainingLoop {
   void not_finite(double loss, double norm);
   void stop_for(const TakenByOthers& taken);
   void register_rungs();
-  bool evaluate_epoch();  // false: stopped by a signal
+  bool evaluate_epoch();  // false: stopped by a signal, or others took the memory
   bool judge();           // is this the best so far?
   void finish_epoch();
   void save(bool is_best);

@@ -32,9 +32,9 @@ void TrainingLoop::report_resume(const Differences& differences) {
   log_.event("resume", {{"step", position_.step},
                         {"epoch", position_.epoch + 1},
                         {"differences", all},
-                        {"keeps_mathematics", mathematics.empty()}});
+                        {"keeps_mathematics", mathematics.empty() && (length.empty() || !spans_the_run)}});
   log_.say("resumed at step " + std::to_string(position_.step) + (equal ? ", bit-equal to an undisturbed run" : ""));
-  for (const std::string& difference : mathematics) log_.say("other mathematics from here on: " + difference);
+  for (const std::string& difference : mathematics) log_.say("trained with other settings from here on: " + difference);
   for (const std::string& difference : length) {
     log_.say("another length: " + difference +
              (spans_the_run ? "; train.schedule spans the new length from here on" : ""));

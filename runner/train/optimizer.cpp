@@ -25,14 +25,19 @@ double norm_of(const std::vector<at::Tensor>& tensors) {
 double norm_in_pieces(const std::vector<at::Tensor>& tensors) {
   constexpr int64_t piece = 1 << 17;
   double squares = 0.0;
+  const auto add = [&](const at::Tensor& part) {
+    const double norm = at::linalg_vector_norm(part, 2, std::nullopt, false, at::kDouble).item<double>();
+    squares += norm * norm;
+  };
   for (const at::Tensor& tensor : tensors) {
+    if (tensor.numel() <= piece) {
+      add(tensor);
+      continue;
+    }
     const at::Tensor flat =
         tensor.is_non_overlapping_and_dense() ? tensor.as_strided({tensor.numel()}, {1}) : tensor.reshape({-1});
-    for (int64_t begin = 0; begin < flat.numel(); begin += piece) {
-      const at::Tensor part = flat.narrow(0, begin, std::min(piece, flat.numel() - begin));
-      const double norm = at::linalg_vector_norm(part, 2, std::nullopt, false, at::kDouble).item<double>();
-      squares += norm * norm;
-    }
+    for (int64_t begin = 0; begin < flat.numel(); begin += piece)
+      add(flat.narrow(0, begin, std::min(piece, flat.numel() - begin)));
   }
   return std::sqrt(squares);
 }

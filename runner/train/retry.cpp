@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "memory/budget.hpp"
-#include "memory/size_text.hpp"
 
 namespace headroom {
 
@@ -14,18 +13,6 @@ constexpr int64_t most_patience = 4096;
 constexpr int last_rung_of_speed = 300;  // memory/relief.hpp: caches, batches read ahead, free memory
 
 }  // namespace
-
-TakenByOthers::TakenByOthers(const Shortage& shortage)
-    : Error(Exit::resumable, "memory",
-            shortage.text() + ": others hold " + size_text(memory_limit() - memory_bound()) + " of the " +
-                size_text(memory_limit()) + " that were free when the run began") {}
-
-// Whether it would have fitted what the run was given.
-bool Retry::taken_by_others(const Shortage& shortage) const {
-  const int64_t limit = memory_limit();
-  const int64_t wanted = shortage.ledger.held_bytes + shortage.promised_bytes + shortage.requested_bytes;
-  return device_.is_cpu() && memory_bound() < limit && wanted <= limit - cushion_bytes(limit);
-}
 
 // Whether it made anything slower that gave something back: what has been cached again since is no new gain.
 bool Retry::give_up_speed() {
@@ -68,9 +55,10 @@ void Retry::after(const Shortage& shortage) {
     report_(shortage, freed + "repeated as it was");
     return;
   }
-  if (give_up_speed()) {
+  const bool of_the_host = device_.is_cpu() || shortage.requested_bytes > 0;
+  if (of_the_host && give_up_speed()) {
     ++counts_.repeated;
-    report_(shortage, freed + "nothing is read ahead and less is cached for a while, repeated as it was");
+    report_(shortage, freed + "less is read ahead and cached for a while, repeated as it was");
     return;
   }
   if (micro_batch_.halve()) {
@@ -79,10 +67,7 @@ void Retry::after(const Shortage& shortage) {
     return;
   }
   const std::string less = keep_less_ ? keep_less_() : "";
-  if (less.empty()) {
-    if (taken_by_others(shortage)) throw TakenByOthers(shortage);
-    advice_.give_up(shortage);
-  }
+  if (less.empty()) advice_.give_up(shortage);
   ++counts_.recomputed;
   report_(shortage, freed + less);
 }

@@ -24,12 +24,6 @@ struct RetryCounts {
   int64_t recomputed = 0;  // kinds of calls that are computed again since
 };
 
-// What does not fit would fit what the run was given at its start: others hold it now. Exit::resumable.
-class TakenByOthers : public Error {
- public:
-  explicit TakenByOthers(const Shortage& shortage);
-};
-
 // [compute]
 class Retry {
  public:
@@ -60,7 +54,6 @@ class Retry {
   c10::Device device_;
   Advice advice_;
   Report report_;
-  bool taken_by_others(const Shortage& shortage) const;
   bool give_up_speed();
   void take_speed_back();
 
@@ -90,7 +83,7 @@ bool attempt_within_memory(Shortage& shortage, const char*& doing, int64_t micro
   return false;
 }
 
-// For what can neither be begun again nor be made smaller: Error(does_not_fit) in place of a bad_alloc.
+// For what can neither be begun again nor be made smaller: what Advice::give_up() throws in place of a bad_alloc.
 template <class Body>
 auto or_give_up(const char* doing, const Advice& advice, Body&& body) {
   try {

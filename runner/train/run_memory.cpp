@@ -23,21 +23,11 @@ RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t
                             .cancelled = [] { return stop_requested() != Exit::ok; }});
   if (!grant_) return;
   limit_bytes_ = grant_->limit.bytes.value_or(0);
-  hold_within_cgroup();
+  const Rooms rooms = read_rooms();
+  if (const Room* shared = rooms.smallest_shared(); shared != nullptr) set_kill_line(shared->room_bytes);
   set_memory_limit(limit_bytes_);
   lift_start_limit();
   monitor_ = std::make_unique<Monitor>(limit_bytes_);
-}
-
-void RunMemory::hold_within_cgroup() {
-  const Rooms rooms = read_rooms();
-  if (const Room* shared = rooms.smallest_shared(); shared != nullptr) set_kill_line(shared->room_bytes);
-  const Room* room = rooms.smallest_that_kills();
-  if (limit_bytes_ == 0 || room == nullptr || room->auto_bytes() >= limit_bytes_) return;
-  limit_bytes_ = std::max<int64_t>(room->auto_bytes(), 1);
-  if (grant_->limit.rule.starts_with(std::string(room->auto_share()) + " of")) return;  // "auto", some moments later
-  grant_->limit.rule += std::string("; held to ") + room->auto_share() + " of the " + size_text(room->room_bytes) +
-                        " of room in " + room->name;
 }
 
 RunMemory::~RunMemory() { set_memory_limit(0); }

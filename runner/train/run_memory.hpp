@@ -56,9 +56,6 @@ class RunMemory {
   nlohmann::json json() const;
 
  private:
-  // A limit that was told may be above what its cgroup has: the kernel would end the run there.
-  void hold_within_cgroup();
-
   int64_t limit_bytes_ = 0;  // 0: off
   std::optional<MemoryGrant> grant_;
   std::unique_ptr<BlackBox> box_;

@@ -35,6 +35,16 @@ std::string Shortage::text() const {
   return what;
 }
 
+bool Shortage::is_taken_by_others() const {
+  if (requested_bytes == 0 || limit_bytes == 0 || memory_bound() >= limit_bytes) return false;
+  return ledger.held_bytes + promised_bytes + requested_bytes <= limit_bytes - cushion_bytes(limit_bytes);
+}
+
+TakenByOthers::TakenByOthers(const Shortage& shortage)
+    : Error(Exit::resumable, "memory",
+            shortage.text() + ": others hold " + size_text(memory_limit() - memory_bound()) + " of the " +
+                size_text(memory_limit()) + " that were free when the run began") {}
+
 std::string Shortage::figures() const {
   std::string text =
       requested_bytes > 0 ? size_text(requested_bytes) + " more were asked for" : "the system gave no more";
@@ -110,6 +120,7 @@ std::function<void()> within_memory(std::function<void()> action) {
 }
 
 void Advice::give_up(const Shortage& shortage) const {
+  if (shortage.is_taken_by_others()) throw TakenByOthers(shortage);
   const std::string why = whole_.empty() ? "" : " (" + whole_ + ")";
   throw Error(Exit::does_not_fit, "memory", shortage.text() + why + ": " + shortage.figures() + knobs(shortage));
 }

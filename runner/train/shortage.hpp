@@ -22,8 +22,15 @@ struct Shortage {
   LedgerReading ledger;
   std::exception_ptr told = nullptr;  // the Error that told of it, where one did
   static Shortage now(const char* doing, int64_t micro_batch);
-  std::string text() const;     // "no memory for forward with a micro-batch of 1"
-  std::string figures() const;  // "2.0 MiB more were asked for beside ...; held: ..."
+  std::string text() const;         // "no memory for forward with a micro-batch of 1"
+  bool is_taken_by_others() const;  // it would have fitted what the run was given
+  std::string figures() const;      // "2.0 MiB more were asked for beside ...; held: ..."
+};
+
+// What does not fit would fit what the run was given at its start: others hold it now. Exit::resumable.
+class TakenByOthers : public Error {
+ public:
+  explicit TakenByOthers(const Shortage& shortage);
 };
 
 // `action`, with Error(does_not_fit) for memory that ran out where nothing can be repeated and no experiment is known.
@@ -39,7 +46,8 @@ class Advice {
   // Above 90 % of the machine's or the cgroup's memory: the largest owner, and its knob.
   std::string warning(const LedgerReading& ledger) const;
 
-  // Error(does_not_fit): the ledger, what would be needed, and the knobs that would make it fit, cheapest first.
+  // Error(does_not_fit): the ledger, what would be needed, and the knobs that would make it fit, cheapest first. Or
+  // TakenByOthers.
   [[noreturn]] void give_up(const Shortage& shortage) const;
 
  private:

@@ -20,6 +20,7 @@ class Traces {
   Traces(Model& model, at::Device device);
 
   void remember();
+  void forget() { remembered_ = false; }
   void put_back();  // nothing, where the last remember() did not come to its end
 
   // Whether a pass can leave any; otherwise the others do nothing.

@@ -73,6 +73,7 @@ void Window::thaw(int64_t step) {
 
 void Window::begin(double loss_scale) {
   loss_scale_ = loss_scale;
+  traces_.forget();  // of the last window
   at::NoGradGuard no_grad;
   if (!gradients_.empty()) at::_foreach_zero_(gradients_);
   sums_.zero();

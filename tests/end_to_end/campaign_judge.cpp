@@ -10,6 +10,7 @@ std::string complaint_about(const std::string& what, int exit_code, const Campai
   if (exit_code == 0) return "";
   const std::string ended = what + " ended with " + std::to_string(exit_code);
   if (exit_code != does_not_fit && exit_code != resumable) return ended;
+  if (exit_code == resumable && !outcome.others_press) return ended + ", where nobody took memory from it";
   if (!must_finish(outcome)) return "";
   return ended + " with room for " + std::to_string(outcome.room_bytes >> 20) + " MiB, where " +
          std::to_string(outcome.peak_bytes >> 20) + " MiB are its peak without a limit";

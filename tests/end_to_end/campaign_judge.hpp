@@ -11,6 +11,7 @@ namespace headroom {
 struct CampaignOutcome {
   int64_t peak_bytes = 0;  // of the same without a limit, whole
   int64_t room_bytes = 0;  // of the cgroup's limit, less neighbours, children and folders in memory
+  bool others_press = false;  // something beside the run takes memory while it runs
   int exit_code = -1;
   std::optional<int> then_exit_code;  // of the evaluation or prediction after it
   int64_t oom_kills = 0;

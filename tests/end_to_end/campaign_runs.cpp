@@ -223,6 +223,8 @@ CampaignOutcome CampaignRuns::carry_out(const CampaignCase& one) {
   outcome.peak_bytes = need.peak_bytes;
   outcome.room_bytes = static_cast<int64_t>(one.share() * static_cast<double>(need.peak_bytes));
   const Neighbour::Growth growth = growth_of(one, outcome.room_bytes);
+  outcome.others_press =
+      one.is("neighbour", "steady") || one.is("neighbour", "sudden") || !one.is("child_mib", "0") || in_memory;
   const int64_t others = growth.bytes + one.number("child_mib") * mib + (in_memory ? need.folder_bytes : 0);
   const std::string limit = one.is("limit", "told") ? std::to_string(outcome.room_bytes) : "auto";
 

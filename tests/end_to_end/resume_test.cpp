@@ -242,7 +242,7 @@ TEST_F(Resume, WithOtherMathematicsOnlyWhenTold) {
   const Finished refused = resume({"train.optimizer.lr=0.02", "experiment.seed=4", "train.max_steps=24"});
   EXPECT_EQ(refused.exit_code, 2) << refused.err;
   EXPECT_NE(refused.err.find("[resume] " + run_folder().string() +
-                             " has a checkpoint of other mathematics: train.optimizer.lr was 0.01, is 0.02; "
+                             " was trained with other settings: train.optimizer.lr was 0.01, is 0.02; "
                              "experiment.seed was 3, is 4; "),
             std::string::npos)
       << refused.err;
@@ -259,7 +259,7 @@ TEST_F(Resume, WithOtherMathematicsOnlyWhenTold) {
       headroom({"run", "--resume", run_folder().string(), "--changed", "--set", "train.optimizer.lr=0.02", "--set",
                 "train.max_steps=24", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
   EXPECT_EQ(told.exit_code, 0) << told.err;
-  EXPECT_NE(told.err.find("other mathematics from here on: train.optimizer.lr was 0.01, is 0.02"), std::string::npos)
+  EXPECT_NE(told.err.find("trained with other settings from here on: train.optimizer.lr was 0.01, is 0.02"), std::string::npos)
       << told.err;
   EXPECT_EQ(told.err.find("bit-equal"), std::string::npos) << told.err;
   EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), 24);
@@ -270,7 +270,7 @@ TEST_F(Resume, OnOtherDataOnlyWhenTold) {
   write_text(folder_ / "made/seed.txt", "8\n");
   const Finished refused = resume({"train.epochs=2"});
   EXPECT_EQ(refused.exit_code, 2) << refused.err;
-  EXPECT_NE(refused.err.find("other mathematics: the data's content (its id) was \""), std::string::npos)
+  EXPECT_NE(refused.err.find("other settings: the data's content (its id) was \""), std::string::npos)
       << refused.err;
   write_text(folder_ / "made/seed.txt", "7\n");
   EXPECT_EQ(resume({"train.epochs=2"}).exit_code, 0) << "the same data again";

@@ -202,8 +202,25 @@ TEST(DecideLimit, AShareIsOfTheSmallestHardBound) {
 TEST(DecideLimit, BytesAreTakenAtTheirWord) {
   EXPECT_EQ(decide_limit("1073741824", two_rooms()).bytes, gib);
   EXPECT_EQ(decide_limit("1073741824", two_rooms()).rule, "as told");
-  EXPECT_EQ(decide_limit("10737418240", two_rooms()).bytes, 10 * gib);
-  EXPECT_EQ(decide_limit("10737418240", two_rooms()).rule, "as told; above the bound of job, 8.0 GiB");
+  Rooms rooms = two_rooms();
+  rooms.rooms[0].hard = false;  // slows it down and ends nothing
+  EXPECT_EQ(decide_limit("10737418240", rooms).bytes, 10 * gib);
+  EXPECT_EQ(decide_limit("12884901888", rooms).rule, "as told; above the 8.0 GiB that are free in job now");
+}
+
+TEST(DecideLimit, NothingIsTakenAtItsWordThatItsCgroupDoesNotHave) {
+  Rooms rooms = two_rooms();
+  const int64_t share = 8 * gib - 8 * gib / 10;
+  EXPECT_EQ(decide_limit("10737418240", rooms).bytes, share);
+  EXPECT_EQ(decide_limit("10737418240", rooms).rule,
+            "as told; above the bound of job, 8.0 GiB; held to 0.9 of the 8.0 GiB of room in job");
+  EXPECT_EQ(decide_limit("100%", rooms).bytes, share);
+  rooms.rooms[0].reserved_bytes = 4 * gib;  // by runs that may hold less in the end
+  EXPECT_EQ(decide_limit("10737418240", rooms).bytes, share);
+  rooms.rooms[0].room_bytes = 5 * gib;
+  EXPECT_EQ(decide_limit("10737418240", rooms).bytes, 5 * gib - gib / 2);
+  EXPECT_EQ(limit_if_alone("10737418240", rooms).bytes, share);
+  EXPECT_EQ(limit_if_alone("auto", rooms).bytes, share);
 }
 
 TEST(DecideLimit, OffIsNoLimit) {

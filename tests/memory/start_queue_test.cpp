@@ -123,6 +123,18 @@ TEST_F(StartQueueTest, TimeRunsOut) {
   EXPECT_EQ(reserved_as_seen(), -1) << "its place in the queue is free again";
 }
 
+TEST_F(StartQueueTest, WhoWaitedInVainForAllItWantsStartsWithWhatItNeeds) {
+  request_.needed_bytes = 3 * gib;
+  request_.wanted_bytes = 12 * gib;
+  request_.wait_seconds = 90;
+  const auto grant = wait();
+  ASSERT_TRUE(grant);
+  EXPECT_NEAR(seconds_, 1090, 1e-6);
+  EXPECT_EQ(grant->limit.bytes, 9 * gib);
+  EXPECT_EQ(grant->reservation.reserved_bytes(), 9 * gib);
+  EXPECT_THAT(lines_, Each(StartsWith("waiting for memory: needs 12.0 GiB, 9.0 GiB free")));
+}
+
 TEST_F(StartQueueTest, WithoutWaitingTheAdviceIsToWait) {
   request_.needed_bytes = 12 * gib;
   EXPECT_THAT(refusal(), HasSubstr("memory.wait = \"10 min\""));

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "error.hpp"
+#include "memory/file_memory.hpp"
 #include "temporary_folder.hpp"
 
 namespace headroom {
@@ -200,6 +201,29 @@ TEST_F(CheckpointTest, AFullFileSystemIsSaidAndLeavesEarlierOnesIntact) {
   });
   if (outcome == "no mount") GTEST_SKIP() << "mounting a file system needs root";
   EXPECT_THAT(outcome, HasSubstr("cannot be written: No space left on device; free some space there or choose"));
+}
+
+TEST_F(CheckpointTest, ThoseInMemoryCountAsLongAsTheyAreKept) {
+  const std::string outcome = in_child([&] {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", folder_.c_str(), "tmpfs", 0, "size=8m") != 0) {
+      throw std::runtime_error("no mount");
+    }
+    {
+      Checkpoints earlier(checkpoints(), 1);
+      save(earlier, 1, false, 'a', 100'000);
+    }
+    const int64_t before = bytes_written_in_memory();
+    Checkpoints target(checkpoints(), 2);
+    std::string counted;
+    for (const int64_t step : {10, 20, 30, 30, 40}) {
+      save(target, step, false, 'b', 200'000);
+      counted += " " + std::to_string((bytes_written_in_memory() - before) / 100'000);
+    }
+    throw std::runtime_error("counted" + counted);
+  });
+  if (outcome == "no mount") GTEST_SKIP() << "mounting a file system needs root";
+  EXPECT_EQ(outcome, "counted 4 6 6 6 6") << "400 kB each; 200 kB were there before";
 }
 
 TEST_F(CheckpointTest, AReadOnlyFolderIsSaid) {

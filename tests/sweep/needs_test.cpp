@@ -53,13 +53,28 @@ TEST(Needs, AnAutomaticMicroBatchIsTheLargestThatFits) {
   EXPECT_FALSE(none->fits);
 }
 
+TEST(Needs, WhatFitsBesideOneBatchComesBeforeWhatFitsWithoutFreeLists) {
+  Json plan = plan_of_64();
+  for (Json& row : plan.at("rows")) {
+    if (row.at("micro_batch") > 4) row.at("least_bytes") = 50 * mib;
+  }
+  plan["as_written"] = plan["rows"][0];
+  Needs needs;
+  needs.add("g", plan);
+  EXPECT_EQ(needs.of(shape(64), 300 * mib)->micro_batch, 16) << "whose work fits";
+  const auto tight = needs.of(shape(64), 80 * mib);
+  EXPECT_EQ(tight->micro_batch, 64) << "where no work fits: the largest that runs";
+  EXPECT_EQ(tight->least_bytes, 50 * mib);
+  EXPECT_TRUE(tight->fits);
+}
+
 TEST(Needs, AFixedMicroBatchFitsOrDoesNot) {
   Needs needs;
   needs.add("g", plan_of_64());
   EXPECT_FALSE(needs.of(shape(64, 64), 300 * mib)->fits);
   EXPECT_EQ(needs.of(shape(64, 64), 300 * mib)->peak_bytes, 740 * mib);
   EXPECT_TRUE(needs.of(shape(8, 64), 300 * mib)->fits) << "no larger than the batch";
-  EXPECT_TRUE(needs.of(shape(16, 16), 250 * mib)->fits) << "as near as this is tried";
+  EXPECT_TRUE(needs.of(shape(16, 16), 250 * mib)->fits);
 }
 
 TEST(Needs, WhatAPlanDoesNotSeeSharesItsTable) {

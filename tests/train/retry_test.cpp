@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "memory/budget.hpp"
+#include "memory/held.hpp"
 #include "memory/relief.hpp"
 #include "retry_of.hpp"
 #include "train/train.hpp"
@@ -143,6 +145,34 @@ TEST_F(WholeRun, RecomputesWhatTheFileSays) {
   EXPECT_EQ(outcome.weights, whole.weights);
   EXPECT_EQ(outcome.summary["memory"]["recompute"], nlohmann::json{"hidden"});
   EXPECT_EQ(outcome.summary["memory"]["retries"]["train"]["repeated"], 0);
+}
+
+TEST(RetryTest, WhatOthersTookIsNoNeedOfTheRun) {
+  constexpr int64_t mib = 1 << 20;
+  static const Experiment experiment;
+  const Advice advice(experiment, "", /*recomputes=*/false);
+  const int64_t limit = held_bytes() + 200 * mib;
+  const auto refused = [&](int64_t ceiling, int64_t asked) {
+    set_memory_limit(limit);
+    set_memory_ceiling(ceiling);
+    Exit code = Exit::ok;
+    try {
+      with_one_retry("the sums of an evaluation", Owner::metrics, at::kCPU, advice, [&] {
+        take_refusal();
+        if (asked > 0) note_refusal(asked);
+        throw std::bad_alloc();
+      });
+    } catch (const Error& error) {
+      code = error.exit_code();
+    }
+    set_memory_limit(0);
+    set_memory_ceiling(INT64_MAX);
+    return code;
+  };
+  EXPECT_EQ(refused(limit - 150 * mib, 100 * mib), Exit::resumable);
+  EXPECT_EQ(refused(limit - 150 * mib, 300 * mib), Exit::does_not_fit) << "it would not have fitted before";
+  EXPECT_EQ(refused(INT64_MAX, 100 * mib), Exit::does_not_fit) << "nobody took anything";
+  EXPECT_EQ(refused(limit - 150 * mib, 0), Exit::does_not_fit) << "nothing was refused by the limit";
 }
 
 // A cache that is full again after each attempt gives back for ever: that is no way on.

@@ -5,6 +5,7 @@
 
 #include "retry_of.hpp"
 #include "train/differences.hpp"
+#include "train/evaluate.hpp"
 #include "train/window.hpp"
 #include "trial_setup.hpp"
 
@@ -157,8 +158,38 @@ TEST(State, NamesWhatDiffersByKey) {
   EXPECT_THAT(now({"data.options.samples=90"}).mathematics, ElementsAre("data.options.samples was 80, is 90"));
   EXPECT_EQ(sentence_of([&] {
               require_same_mathematics(now({"train.optimizer.lr=0.5"}), "RUN");
-            }).find("[resume] RUN has a checkpoint of other mathematics: train.optimizer.lr was "),
+            }).find("[resume] RUN was trained with other settings: train.optimizer.lr was "),
             0u);
+}
+
+TEST(State, OtherPiecesAreOtherDrawsOfASequentialGenerator) {
+  const std::vector<std::string> words = {"model.plugin=trial_generator_model", "model.options.randomness=sequential",
+                                          "data.options.samples=80"};
+  Trial run(words);
+  Checkpoints checkpoints(run.trial.folder() / "checkpoints");
+  const LoadedCheckpoint checkpoint = load_checkpoint(save_state(checkpoints, run.state(), {}, false));
+  std::vector<std::string> in_pieces = words;
+  in_pieces.emplace_back("train.micro_batch=2");
+  TrialSetup other(in_pieces);
+  EXPECT_THAT(differences_from(checkpoint, *other).mathematics, ElementsAre("micro_batch was 8, is 2"));
+}
+
+TEST(State, AnEvaluationThatIsStoppedLeavesNothingBehind) {
+  Trial run({"model.plugin=trial_generator_model", "model.options.randomness=sequential", "model.options.dropout=0.2",
+             "model.options.remember=true", "model.options.evaluation_leaves_traces=true", "data.options.samples=80"});
+  run.train(2);
+  Loader loader(run.trial->source, run.trial->splits.val, run.normalizer, run.trial->loader_options(false));
+  const std::string remembered = run.trial->model->save_state();
+  const at::Tensor generator = at::detail::getDefaultCPUGenerator().get_state();
+  const auto left_behind = [&](int64_t batches) {
+    const bool whole =
+        evaluate(*run.trial, loader, 2, run.retry, [&](int64_t done) { return done > batches; }).has_value();
+    const bool same = run.trial->model->save_state() == remembered &&
+                      at::detail::getDefaultCPUGenerator().get_state().equal(generator);
+    return std::string(whole ? "ended, " : "stopped, ") + (same ? "nothing" : "something");
+  };
+  EXPECT_EQ(left_behind(1), "stopped, nothing");
+  EXPECT_EQ(left_behind(1000), "ended, something");
 }
 
 TEST(State, AnOlderCheckpointTellsByItsIdentity) {
