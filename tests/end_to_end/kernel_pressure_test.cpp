@@ -82,38 +82,62 @@ TEST_F(KernelMonitor, AboveNinetyPercentTheMemoryLineNamesTheKnob) {
   EXPECT_LT(beside.err.find(knob, found), beside.err.find('\n', found)) << beside.err;
 }
 
-using KernelPressure = InCgroup;
+class KernelPressure : public InCgroup {
+ protected:
+  const std::vector<std::string> set_ = {"model.options.hidden=12000",
+                                         "model.options.remember=false",
+                                         "data.num_workers=0",
+                                         "train.batch_size=48",
+                                         "train.micro_batch=24",
+                                         "train.gradient_accumulation_steps=1",
+                                         "train.epochs=60",
+                                         "eval.every_epochs=60"};
+
+  int64_t undisturbed_peak() {
+    const Finished finished = run(set_, "undisturbed");
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return read_json(run_folder("undisturbed") / "summary.json").at("memory").at("measured_peak_bytes");
+  }
+
+  // A neighbour leaves `room_bytes` of the cgroup's limit to it, once it has saved for the first time.
+  void press(int64_t limit, int64_t room_bytes) {
+    const KernelCgroup cgroup(limit);
+    Program program(run_words(set_, "pressed"), inside(cgroup));
+    ASSERT_TRUE(eventually([&] { return program.ended() || has_saved("pressed"); }));
+    const Neighbour neighbour(cgroup, limit - room_bytes);
+    const Finished finished = program.wait();
+    EXPECT_EQ(cgroup.oom_kills(), 0);
+    ASSERT_EQ(finished.exit_code, 75) << finished.err;
+    EXPECT_NE(finished.err.find("a checkpoint, and the end of this process (exit 75"), std::string::npos)
+        << finished.err;
+    EXPECT_EQ(read_json(run_folder("pressed") / "summary.json").at("state"), "resumable");
+  }
+
+  void expect_it_goes_on_bit_equal() {
+    const Finished resumed =
+        headroom({"run", "--resume", run_folder("pressed").string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    for (const char* file : {"checkpoints/last/model.safetensors", "checkpoints/last/state.safetensors"}) {
+      EXPECT_TRUE(read_text(run_folder("pressed") / file) == read_text(run_folder("undisturbed") / file)) << file;
+    }
+  }
+};
 
 // Others take what the run counted on: it saves, ends with 75, and goes on later as if nothing had been.
 TEST_F(KernelPressure, SavesAndLeavesAndGoesOnBitEqual) {
-  const std::vector<std::string> set = {"model.options.hidden=12000",
-                                        "model.options.remember=false",
-                                        "data.num_workers=0",
-                                        "train.batch_size=48",
-                                        "train.micro_batch=24",
-                                        "train.gradient_accumulation_steps=1",
-                                        "train.epochs=60",
-                                        "eval.every_epochs=60"};
-  ASSERT_EQ(run(set, "undisturbed").exit_code, 0);
-  const int64_t peak = read_json(run_folder("undisturbed") / "summary.json").at("memory").at("measured_peak_bytes");
-
+  const int64_t peak = undisturbed_peak();
+  ASSERT_FALSE(HasFailure());
   const int64_t limit = 4 * peak, least = limit / 20;  // below which memory is short
-  const KernelCgroup cgroup(limit);
-  Program program(run_words(set, "pressed"), inside(cgroup));
-  ASSERT_TRUE(eventually([&] { return program.ended() || has_saved("pressed"); }));
-  const Neighbour neighbour(cgroup, limit - peak - least * 2 / 3);
-  const Finished finished = program.wait();
-  EXPECT_EQ(cgroup.oom_kills(), 0);
-  ASSERT_EQ(finished.exit_code, 75) << finished.err;
-  EXPECT_NE(finished.err.find("a checkpoint, and the end of this process (exit 75"), std::string::npos)
-      << finished.err;
-  EXPECT_EQ(read_json(run_folder("pressed") / "summary.json").at("state"), "resumable");
-  const Finished resumed =
-      headroom({"run", "--resume", run_folder("pressed").string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  for (const char* file : {"checkpoints/last/model.safetensors", "checkpoints/last/state.safetensors"}) {
-    EXPECT_TRUE(read_text(run_folder("pressed") / file) == read_text(run_folder("undisturbed") / file)) << file;
-  }
+  press(limit, peak + least * 2 / 3);
+  expect_it_goes_on_bit_equal();
+}
+
+// The tenth that is left to the host is more than the run holds at rest: from then on nothing may grow.
+TEST_F(KernelPressure, SavesWhereNothingMayGrowAnyMore) {
+  const int64_t peak = undisturbed_peak();
+  ASSERT_FALSE(HasFailure());
+  press(10 * peak, peak * 5 / 4);
+  expect_it_goes_on_bit_equal();
 }
 
 }  // namespace
