@@ -347,36 +347,38 @@ struct Loader::State {
     return dropped;
   }
 
-  // Free slots first, then those of batches read ahead; the last slot too while nobody reads. Allocates nothing.
-  int64_t drop_read_ahead(int64_t wanted_bytes) {
-    std::unique_lock lock(pool->mutex, std::try_to_lock);
-    if (!lock.owns_lock()) return 0;
+  // Comes holding the mutex, and leaves without it. Free slots first, then those of batches read ahead; the last slot
+  // too while nobody reads. Allocates nothing.
+  int64_t drop_read_ahead(std::unique_lock<std::mutex> lock, int64_t wanted_bytes) {
     giving_back = true;
     const size_t kept = at_rest ? 0 : 1;
-    int64_t returned = 0;
-    std::shared_ptr<Job> dropped;
-    do {
+    int64_t returned = pool->drop_free(kept, wanted_bytes);
+    while (returned < wanted_bytes) {
+      std::shared_ptr<Job> dropped = drop_last();
+      if (dropped == nullptr) break;
       lock.unlock();
       dropped.reset();  // takes the mutex to return its slot
-      returned += pool->drop_free(kept, wanted_bytes - returned);
       lock.lock();
-      if (returned < wanted_bytes) dropped = drop_last();
-    } while (dropped != nullptr);
+      returned += pool->drop_free(kept, wanted_bytes - returned);
+    }
     giving_back = false;
     let_go_on(std::move(lock));
     return returned;
   }
 
+  // In the middle of an allocation this thread may have the mutex already.
+  int64_t try_to_drop_read_ahead(int64_t wanted_bytes) {
+    std::unique_lock lock(pool->mutex, std::try_to_lock);
+    return lock.owns_lock() ? drop_read_ahead(std::move(lock), wanted_bytes) : 0;
+  }
+
   // From here on nothing is read ahead, and what has been is dropped: waits for what is being read.
   void read_nothing_ahead() {
-    {
-      std::unique_lock lock(pool->mutex);
-      ++tightened;
-      job_done.wait(lock, [this] {
-        return std::ranges::all_of(queue, [](const std::shared_ptr<Job>& job) { return job->done; });
-      });
-    }
-    drop_read_ahead(std::numeric_limits<int64_t>::max());
+    std::unique_lock lock(pool->mutex);
+    ++tightened;
+    job_done.wait(
+        lock, [this] { return std::ranges::all_of(queue, [](const std::shared_ptr<Job>& job) { return job->done; }); });
+    drop_read_ahead(std::move(lock), std::numeric_limits<int64_t>::max());
   }
 
   void read_ahead_again() {
@@ -434,7 +436,7 @@ struct Loader::State {
   Position counted_to;  // of the epoch that is read: skipped samples before it are counted
   RungRegistration rung = add_rung({.name = "batches read ahead",
                                     .order = 200,
-                                    .give_back = [this](int64_t wanted) { return drop_read_ahead(wanted); },
+                                    .give_back = [this](int64_t wanted) { return try_to_drop_read_ahead(wanted); },
                                     .tighten = [this] { read_nothing_ahead(); },
                                     .relax = [this] { read_ahead_again(); }});
 };

@@ -37,9 +37,9 @@ std::byte* map_pages(uint64_t bytes) {
   return reinterpret_cast<std::byte*>(begin);
 }
 
-std::byte* map(uint64_t bytes) {
-  const Permit permit = make_room(static_cast<int64_t>(bytes));
-  if (permit) return map_pages(bytes);
+Permit room_for(uint64_t bytes) {
+  Permit permit = make_room(static_cast<int64_t>(bytes));
+  if (permit) return permit;
   note_refusal(static_cast<int64_t>(bytes));
   throw std::bad_alloc();
 }
@@ -60,7 +60,14 @@ PageLock page_lock() {
 
 }  // namespace
 
-Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted) {
+Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted)
+    : Slot(fields, samples, wanted, Permit()) {}
+
+Slot::Slot(std::span<const Field> fields, int64_t samples, Permit permit)
+    : Slot(fields, samples, {}, std::move(permit)) {}
+
+// Without a permit it asks for one itself, once it knows how much it needs.
+Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted, Permit permit) {
   std::vector<int64_t> offset;
   int64_t total = 0;
   for (size_t i = 0; i < fields.size(); ++i) {
@@ -77,7 +84,10 @@ Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<boo
   }
   base_.reserve(fields.size());  // nothing below may throw: the memory has no owner yet
   bytes_ = rounded_up(static_cast<uint64_t>(std::max(total, cache_line)), page);
-  memory_ = map(bytes_);
+  {
+    const Permit until_mapped = permit ? std::move(permit) : room_for(bytes_);
+    memory_ = map_pages(bytes_);
+  }
   account(Owner::batches, static_cast<int64_t>(bytes_));
   for (size_t i = 0; i < fields.size(); ++i) base_.push_back(offset[i] < 0 ? nullptr : memory_ + offset[i]);
   const PageLock lock = page_lock();
@@ -128,8 +138,6 @@ void SlotPool::refrain() {
 }
 
 int64_t SlotPool::drop_free(size_t kept, int64_t wanted_bytes) {
-  const std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return 0;
   int64_t returned = 0;
   for (auto* slots : {&unused_, &free_}) {
     while (!slots->empty() && made_ > kept && returned < wanted_bytes) {
@@ -149,9 +157,9 @@ void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   std::unique_ptr<Slot> slot;
   try {
-    if (try_to_grow(slot_bytes_)) slot = std::make_unique<Slot>(fields_, samples_);
-  } catch (const std::bad_alloc&) {  // somebody was faster
-    take_refusal();
+    Permit permit = try_to_grow(slot_bytes_);
+    if (permit) slot = std::make_unique<Slot>(fields_, samples_, std::move(permit));
+  } catch (const std::bad_alloc&) {  // the system has less than the limit; what there is will do
   }
   lock.lock();
   growing_ = false;

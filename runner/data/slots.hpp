@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "memory/budget.hpp"
 #include "plugins/source.hpp"
 
 namespace headroom {
@@ -21,6 +22,8 @@ class Slot {
   // std::bad_alloc where the memory limit leaves no room. `wanted` (empty: all) tells which fields get memory; the
   // others' tensors have data NULL.
   Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted = {});
+  // With a permit that was asked for already: takes nothing from others. std::bad_alloc where the system has no more.
+  Slot(std::span<const Field> fields, int64_t samples, Permit permit);
   ~Slot();
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
@@ -30,6 +33,8 @@ class Slot {
   uint64_t bytes() const { return bytes_; }  // whole pages
 
  private:
+  Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted, Permit permit);
+
   std::vector<std::vector<int64_t>> shapes_;
   std::vector<int64_t> sample_bytes_;
   std::vector<std::byte*> base_;  // of each field; NULL: not wanted
@@ -61,8 +66,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   std::mutex mutex;
   std::condition_variable slot_free;
 
-  // [any] Gives free slots back until `wanted_bytes` are, or `kept` are left, lent ones included; takes the mutex only
-  // when nobody has it. The pool does not grow again for a while. Returns the bytes.
+  // [holding mutex] Gives free slots back until `wanted_bytes` are, or `kept` are left, lent ones included. The pool
+  // does not grow again for a while. Returns the bytes.
   int64_t drop_free(size_t kept, int64_t wanted_bytes);
 
   // [holding mutex] Whether a slot is free, or the pool may grow.

@@ -1,13 +1,19 @@
 // Loader: slots are reused, page-locked, given back when memory is short, and never written over while in use.
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <pthread.h>
 #include <set>
 #include <sys/resource.h>
+#include <thread>
 
 #include "data/slots.hpp"
 #include "loader_trial.hpp"
 #include "memory/budget.hpp"
+#include "memory/held.hpp"
 #include "memory/ledger.hpp"
 #include "memory/relief.hpp"
 
@@ -129,6 +135,81 @@ TEST(Loader, AtRestItGivesBackItsLastSlot) {
     loader.seek(5);
     EXPECT_TRUE(epoch_of(loader) == next_epoch) << "with " << workers << " threads";
   }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// On this thread: every try_lock finds that somebody has the mutex just then.
+thread_local bool all_are_locked = false;
+
+extern "C" int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  static const auto real = reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_trylock"));
+  return all_are_locked ? EBUSY : real(mutex);
+}
+
+// Who shrinks a run must find the memory free afterwards, also where a reader holds the mutex just then.
+TEST(Loader, TightenedItDropsItsSlotsWhoeverHoldsTheMutex) {
+  FakeData data;
+  const auto source = open_fake(data);
+  Loader loader(source, train(*source), {}, options(0));
+  epoch_of(loader);
+  ASSERT_GT(read_ledger().live(Owner::batches), 0);
+  const auto all = rungs();
+  const auto rung = std::ranges::find_if(all, [](const auto& each) { return each->name == "batches read ahead"; });
+  all_are_locked = true;
+  EXPECT_EQ((*rung)->give_back(1), 0) << "in the middle of an allocation nobody may wait";
+  (*rung)->tighten();
+  all_are_locked = false;
+  EXPECT_EQ(read_ledger().live(Owner::batches), 0);
+  (*rung)->relax();
+  loader.seek(0);
+  EXPECT_EQ(epoch_of(loader).size(), 12u);
+}
+#endif
+
+// Growing is a convenience: it neither takes from the ladder nor hides what others were refused.
+TEST(SlotPool, GrowsWithoutTakingFromOthers) {
+  if (is_sanitized) GTEST_SKIP() << "a sanitizer holds memory of its own";
+  FakeData data;
+  data.channels = 100'000;
+  const auto source = open_fake(data);
+  const auto pool = std::make_shared<SlotPool>(source->fields(), 8, 1, 1);
+  int64_t slot = 0;
+  {
+    const Slot one(source->fields(), 8);
+    slot = static_cast<int64_t>(one.bytes());
+  }
+  std::atomic<int> asked = 0;
+  const RungRegistration rung = add_rung({.name = "asked", .order = 1, .give_back = [&](int64_t) -> int64_t {
+                                            ++asked;
+                                            return 0;
+                                          }});
+  const int64_t free = slot + slot / 2;  // for one of the two
+  set_memory_limit(held_bytes() + free + cushion_bytes(held_bytes() + free));
+  take_refusal();
+  note_refusal(77);
+  std::atomic<bool> ended = false;
+  std::thread other([&] {
+    while (!ended) {
+      {
+        const Permit permit = try_to_grow(slot);
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  });
+  int grown = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::unique_lock lock(pool->mutex);
+    pool->may_grow_again();
+    pool->grow(lock);
+    if (pool->drop_free(0, slot) > 0) ++grown;
+  }
+  ended = true;
+  other.join();
+  set_memory_limit(0);
+  EXPECT_GT(grown, 0);
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(take_refusal().bytes, 77);
 }
 
 int64_t bytes_of_one_slot(const std::shared_ptr<const Source>& source) {
