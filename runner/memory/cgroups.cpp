@@ -78,8 +78,8 @@ std::vector<Mount> find_mounts(const std::string& mountinfo, const Version& vers
   std::vector<Mount> mounts;
   std::istringstream lines(mountinfo);
   for (std::string line; std::getline(lines, line);) {
-    const size_t dash = line.find(" - ");
-    if (dash == std::string::npos) continue;
+    const size_t dash = line.find(" - cgroup");
+    if (dash == std::string::npos) continue;  // most lines, and the streams below are slow
     std::string id, parent, device, root, point, type, source, options;
     std::istringstream(line) >> id >> parent >> device >> root >> point;
     std::istringstream(line.substr(dash + 3)) >> type >> source >> options;
@@ -117,7 +117,11 @@ std::string id_of(const fs::path& folder) {
 std::optional<MemoryCgroup> read_cgroup(const fs::path& point, const fs::path& folder, const Version& version) {
   const auto usage = number_after(read_proc_file(folder / version.usage).value_or(""), "");
   if (!usage || !read_proc_file(folder / version.limit)) return std::nullopt;
-  const std::string stat = read_proc_file(folder / "memory.stat").value_or("");
+  const auto found_stat = read_proc_file(folder / "memory.stat");
+  std::error_code error;
+  // There, but not readable just now: without it all pages of files would count as used.
+  if (!found_stat && fs::exists(folder / "memory.stat", error)) return std::nullopt;
+  const std::string stat = found_stat.value_or("");
   const int64_t file_pages =
       number_after(stat, version.inactive_file).value_or(0) + number_after(stat, version.active_file).value_or(0);
   MemoryCgroup cgroup;

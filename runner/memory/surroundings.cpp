@@ -48,21 +48,20 @@ int64_t SurroundingsReader::margin_of(const Seen& seen) const {
   return std::clamp((room - wanted) / 2, room / 64, room / 20);
 }
 
-// A bound does not go because it cannot be read for want of a descriptor or of memory.
-int64_t SurroundingsReader::ceiling_of_missed() {
-  constexpr int most_missed = 40;
+// A bound that cannot be read, for want of a descriptor or of memory, holds for another 10 s. Then it counts as gone.
+int64_t SurroundingsReader::ceiling_of_seen() const {
   int64_t ceiling = INT64_MAX;
-  for (auto& [name, seen] : rooms_) {
-    if (seen.missed_looks > 0 && seen.missed_looks < most_missed) ceiling = std::min(ceiling, seen.ceiling_bytes);
-    ++seen.missed_looks;
+  for (const auto& [name, seen] : rooms_) {
+    if (last_time_ - seen.read_at < std::chrono::seconds(10)) ceiling = std::min(ceiling, seen.ceiling_bytes);
   }
   return ceiling;
 }
 
 Surroundings SurroundingsReader::look() {
   const Rooms rooms = read_rooms(root_);
+  if (rooms.held_bytes == 0) return last_;  // it could not be read: all that the run holds would count as others'
   const int64_t own_files = bytes_written_in_memory();  // taken of the room, but by the run itself
-  const auto time = std::chrono::steady_clock::now();
+  const auto time = Clock::now();
   const double seconds = std::max(std::chrono::duration<double>(time - last_time_).count(), 1e-3);
   last_time_ = time;
   Surroundings now;
@@ -78,12 +77,11 @@ Surroundings SurroundingsReader::look() {
     const double slope = static_cast<double>(seen.room_bytes - left_by_others) / seconds;
     if (!is_new) seen.bytes_per_s += (slope - seen.bytes_per_s) * (1 - std::exp(-seconds / memory_seconds));
     seen.room_bytes = left_by_others;
-    seen.missed_looks = 0;
+    seen.read_at = time;
     const int64_t margin = margin_of(seen), left = room.room_bytes - rooms.held_bytes;
     // A limit that was told may be above what the machine has free: its user knows.
     const bool counts = room.kills() || limit_bytes_ <= seen.first_room_bytes - margin;
     seen.ceiling_bytes = counts ? room.room_bytes - margin : INT64_MAX;
-    now.ceiling_bytes = std::min(now.ceiling_bytes, seen.ceiling_bytes);
     if (left >= now.left_bytes) continue;
     now.left_bytes = left;
     now.bound_bytes = room.bound_bytes;
@@ -92,7 +90,8 @@ Surroundings SurroundingsReader::look() {
     now.margin_bytes = margin;
     now.bytes_per_s = seen.bytes_per_s;
   }
-  now.ceiling_bytes = std::min(now.ceiling_bytes, ceiling_of_missed());
+  now.ceiling_bytes = ceiling_of_seen();
+  last_ = now;
   return now;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "memory/limits.hpp"
 
@@ -25,8 +26,8 @@ struct Surroundings {
 };
 
 // Short is what others take from the run: never its own growth, nor what they held before it began. True when they have
-// taken something, and less than the margin is left, or they would take it within 5 s, or processes stall for memory
-// with less than 15 % left.
+// taken more than half the margin, and less than the margin is left, or they would take it within 5 s, or processes
+// stall for memory with less than 15 % left.
 bool is_short(const Surroundings& surroundings);
 
 // "1.2 GiB left of 23.5 GiB in system, others took 0.8 GiB, 0.3 GiB/s now, processes stalled for 12 % of the time"; the
@@ -42,19 +43,21 @@ class SurroundingsReader {
   Surroundings look();
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Seen {
     int64_t first_room_bytes = 0, room_bytes = 0;
     double bytes_per_s = 0.0;
-    int64_t ceiling_bytes = INT64_MAX;  // that it gave at the last look
-    int missed_looks = 0;               // since; at which it could not be read
+    int64_t ceiling_bytes = INT64_MAX;  // that it gave when it was read last
+    Clock::time_point read_at{};
   };
   int64_t margin_of(const Seen& seen) const;
-  int64_t ceiling_of_missed();
+  int64_t ceiling_of_seen() const;
 
   int64_t limit_bytes_;
   std::string root_;
   std::map<std::string, Seen> rooms_;  // by name
-  std::chrono::steady_clock::time_point last_time_{};
+  Clock::time_point last_time_{};
+  Surroundings last_;
 };
 
 }  // namespace headroom

@@ -79,6 +79,37 @@ TEST_F(SurroundingsTest, TheCeilingFollowsTheRoomThatOthersLeave) {
   EXPECT_EQ(reader.look().ceiling_bytes, before - 400 * mib);
 }
 
+// For want of a descriptor, say.
+TEST_F(SurroundingsTest, WhatCannotBeReadChangesNothing) {
+  only_v2("/job");
+  hold(500 * mib, 100 * mib);
+  SurroundingsReader reader(900 * mib, root_.string());
+  const Surroundings before = reader.look();
+  ASSERT_LT(before.ceiling_bytes, gib);
+  file("proc/self/status", "");
+  Surroundings now = reader.look();
+  EXPECT_EQ(now.ceiling_bytes, before.ceiling_bytes);
+  EXPECT_EQ(now.left_bytes, before.left_bytes);
+  hold(500 * mib, 100 * mib);
+  std::filesystem::remove(root_ / "sys/fs/cgroup/job/memory.max");
+  EXPECT_EQ(reader.look().ceiling_bytes, before.ceiling_bytes);
+}
+
+TEST_F(SurroundingsTest, PagesOfFilesThatCannotBeToldAreNotUsed) {
+  only_v2("/job");
+  const auto with_files = [this] {
+    hold(100 * mib, 100 * mib);
+    v2_cgroup("sys/fs/cgroup/job", std::to_string(gib), 900 * mib, 700 * mib);
+  };
+  with_files();
+  SurroundingsReader reader(600 * mib, root_.string());
+  const int64_t before = reader.look().ceiling_bytes;
+  ASSERT_LT(before, gib);
+  std::filesystem::remove(root_ / "sys/fs/cgroup/job/memory.stat");
+  std::filesystem::create_directory(root_ / "sys/fs/cgroup/job/memory.stat");  // is there, and cannot be read
+  EXPECT_EQ(reader.look().ceiling_bytes, before);
+}
+
 TEST_F(SurroundingsTest, ALimitFarBelowTheRoomLeavesOthersTheRest) {
   only_v2("/job");
   hold(20 * mib, 0);
