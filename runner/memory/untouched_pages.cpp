@@ -1,8 +1,10 @@
 #include "memory/untouched_pages.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <sys/mman.h>
+#include <type_traits>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -35,12 +37,14 @@ class Ranges {
   bool add(Range range) {
     range.untouched_bytes = range.bytes();
     const size_t i = first_ending_after(range.begin);
-    if (i > 0 && ranges_[i - 1].end == range.begin) {
-      ranges_[i - 1].end = range.end;
-      ranges_[i - 1].untouched_bytes += range.untouched_bytes;
-      return true;
-    }
-    return insert(i, range);
+    const bool in_front = i > 0 && ranges_[i - 1].end == range.begin;
+    const bool behind = i < count_ && ranges_[i].begin == range.end;  // the usual one: Linux maps downwards
+    if (!in_front && !behind) return insert(i, range);
+    if (in_front) range = joined(ranges_[i - 1], range);
+    if (behind) range = joined(range, ranges_[i]);
+    ranges_[in_front ? i - 1 : i] = range;
+    if (in_front && behind) erase(i);
+    return true;
   }
 
   int64_t bytes_in(Range wanted) const {
@@ -50,9 +54,9 @@ class Ranges {
     return bytes;
   }
 
-  // `taken` hears of each part of a range that went.
-  template <class Taken>
-  void remove(Range wanted, Taken taken) {
+  // `taken` hears of each part of a range that went, `forgotten` of what lay behind one and has no place of its own.
+  template <class Taken, class Forgotten>
+  void remove(Range wanted, Taken taken, Forgotten forgotten) {
     for (size_t i = first_ending_after(wanted.begin); i < count_ && ranges_[i].begin < wanted.end;) {
       const Range whole = ranges_[i];
       const Range part{std::max(wanted.begin, whole.begin), std::min(wanted.end, whole.end)};
@@ -68,7 +72,7 @@ class Ranges {
         if (insert(i, behind)) {
           ++i;
         } else {
-          touch(behind);
+          forgotten(behind);
         }
       } else if (behind.bytes() > 0) {
         ranges_[i++] = behind;
@@ -96,13 +100,16 @@ class Ranges {
 
   static void touch(Range range) {
     if (madvise(reinterpret_cast<void*>(range.begin), range.end - range.begin, MADV_POPULATE_WRITE) == 0) return;
-    for (Address at = range.begin; at < range.end; at += page_bytes) {  // Linux before 5.14
-      auto* byte = reinterpret_cast<volatile char*>(at);
-      *byte = *byte;
-    }
+    // Linux before 5.14. Others may write to the same bytes just now.
+    for (Address at = range.begin; at < range.end; at += page_bytes)
+      __atomic_fetch_or(reinterpret_cast<unsigned char*>(at), 0, __ATOMIC_RELAXED);
   }
 
  private:
+  static Range joined(const Range& first, const Range& second) {
+    return {first.begin, second.end, first.untouched_bytes + second.untouched_bytes};
+  }
+
   static Range with_untouched(Range range, int64_t at_most) {
     range.untouched_bytes = std::min(range.bytes(), at_most);
     return range;
@@ -156,7 +163,7 @@ class Ranges {
     return found.untouched_bytes > 0 ? found : Range{};
   }
 
-  std::array<Range, 2048> ranges_;
+  std::array<Range, 2048> ranges_{};
   size_t count_ = 0;
 };
 
@@ -166,12 +173,10 @@ struct Table {
   Ranges& of(PageUse use) { return uses[static_cast<size_t>(use)]; }
 };
 
-// Without a destructor: memory is unmapped until the very end.
-Table& table() {
-  alignas(Table) static std::array<std::byte, sizeof(Table)> place;
-  static auto* made = new (place.data()) Table;
-  return *made;
-}
+static_assert(std::is_trivially_destructible_v<Table>);  // memory is unmapped until the very end
+constinit Table all_pages;
+
+std::atomic<int64_t> all_spare_bytes{0};
 
 Range range_of(const void* data, size_t bytes) {
   const auto begin = reinterpret_cast<Address>(data);
@@ -185,9 +190,37 @@ Range pages_of(const void* data, size_t bytes) {
           .end = (range.end + page_bytes - 1) / page_bytes * page_bytes};
 }
 
-// Where there is no place to remember them they are touched now. Spare ones are forgotten.
-void add_or_touch(Table& all, PageUse use, Range range) {
-  if (!all.of(use).add(range) && use != PageUse::spare) Ranges::touch(range);
+// Where there is no place to remember them they are touched now.
+void add_or_touch(PageUse use, Range range) {
+  if (!all_pages.of(use).add(range)) Ranges::touch(range);
+}
+
+// Nobody asked for spare pages: they are never touched. Where there is no place for them they count as promised, beside
+// the tensor that they mostly lie behind. Only where there is none for that either they are dropped.
+void promise_spare(Range range) { all_pages.of(PageUse::tensors).add(range); }
+
+void add_spare(Range range) {
+  if (all_pages.of(PageUse::spare).add(range)) {
+    all_spare_bytes.fetch_add(range.bytes(), std::memory_order_relaxed);
+  } else {
+    promise_spare(range);
+  }
+}
+
+template <class Taken>
+void remove_spare(Range wanted, Taken taken) {
+  const auto gone = [](Range part) { all_spare_bytes.fetch_sub(part.bytes(), std::memory_order_relaxed); };
+  all_pages.of(PageUse::spare)
+      .remove(
+          wanted,
+          [&](Range part) {
+            gone(part);
+            taken(part);
+          },
+          [&](Range behind) {
+            gone(behind);
+            promise_spare(behind);
+          });
 }
 
 }  // namespace
@@ -200,15 +233,22 @@ int64_t UntouchedBytes::promised() const {
 
 void pages_mapped(PageUse use, const void* data, size_t bytes) {
   if (bytes == 0) return;
-  Table& all = table();
-  const std::lock_guard lock(all.mutex);
-  add_or_touch(all, use, range_of(data, bytes));
+  const std::lock_guard lock(all_pages.mutex);
+  if (use == PageUse::spare) {
+    add_spare(range_of(data, bytes));
+  } else {
+    add_or_touch(use, range_of(data, bytes));
+  }
 }
 
 void pages_unmapped(const void* data, size_t bytes) {
-  Table& all = table();
-  const std::lock_guard lock(all.mutex);
-  for (Ranges& ranges : all.uses) ranges.remove(range_of(data, bytes), [](Range) {});
+  const auto ignore = [](Range) {};
+  const std::lock_guard lock(all_pages.mutex);
+  for (size_t i = 0; i < page_use_count; ++i) {
+    if (i != static_cast<size_t>(PageUse::spare))
+      all_pages.uses[i].remove(range_of(data, bytes), ignore, Ranges::touch);
+  }
+  remove_spare(range_of(data, bytes), ignore);
 }
 
 void touch_pages(void* data, size_t bytes) {
@@ -218,34 +258,32 @@ void touch_pages(void* data, size_t bytes) {
   if (begin < end) Ranges::touch({begin, end});
 }
 
+int64_t spare_bytes() { return all_spare_bytes.load(std::memory_order_relaxed); }
+
 int64_t spare_bytes_in(const void* data, size_t bytes) {
-  Table& all = table();
-  const std::lock_guard lock(all.mutex);
-  return all.of(PageUse::spare).bytes_in(pages_of(data, bytes));
+  const std::lock_guard lock(all_pages.mutex);
+  return all_pages.of(PageUse::spare).bytes_in(pages_of(data, bytes));
 }
 
 void claim_spare_pages(const void* data, size_t bytes) {
-  Table& all = table();
-  const std::lock_guard lock(all.mutex);
-  all.of(PageUse::spare).remove(pages_of(data, bytes), [&](Range part) { add_or_touch(all, PageUse::tensors, part); });
+  const std::lock_guard lock(all_pages.mutex);
+  remove_spare(pages_of(data, bytes), [](Range part) { add_or_touch(PageUse::tensors, part); });
 }
 
 int64_t promised_bytes() {
-  Table& all = table();
-  const std::lock_guard lock(all.mutex);
+  const std::lock_guard lock(all_pages.mutex);
   int64_t sum = 0;
   for (size_t i = 0; i < page_use_count; ++i)
-    sum += i == static_cast<size_t>(PageUse::spare) ? 0 : all.uses[i].untouched_bytes();
+    sum += i == static_cast<size_t>(PageUse::spare) ? 0 : all_pages.uses[i].untouched_bytes();
   return sum;
 }
 
 UntouchedBytes read_untouched() {
-  Table& all = table();
-  const std::lock_guard lock(all.mutex);
+  const std::lock_guard lock(all_pages.mutex);
   UntouchedBytes found;
   for (size_t i = 0; i < page_use_count; ++i) {
-    if (i != static_cast<size_t>(PageUse::spare)) all.uses[i].look();
-    found.bytes[i] = all.uses[i].untouched_bytes();
+    if (i != static_cast<size_t>(PageUse::spare)) all_pages.uses[i].look();
+    found.bytes[i] = all_pages.uses[i].untouched_bytes();
   }
   return found;
 }

@@ -31,15 +31,19 @@ struct UntouchedBytes {
 void pages_mapped(PageUse use, const void* data, size_t bytes);
 void pages_unmapped(const void* data, size_t bytes);
 
-// Writes to the whole pages among these bytes, of any address and size, without changing them: where nobody may tell
-// which are untouched.
+// Writes to the whole pages among these bytes, of any address and size, without changing them: for memory that
+// pages_mapped() is never told of.
 void touch_pages(void* data, size_t bytes);
+
+// How much is spare in all. Takes no lock.
+int64_t spare_bytes();
 
 // Spare pages that overlap these bytes (of any address and size): how much they are; and from now on promised.
 int64_t spare_bytes_in(const void* data, size_t bytes);
 void claim_spare_pages(const void* data, size_t bytes);
 
-// As it was known last, without asking the kernel: never below what is true.
+// As it was known last, without asking the kernel: never below what it would tell now. It takes a page that was only
+// read for written.
 int64_t promised_bytes();
 
 // Asks the kernel: some 10 us, and 1 us for each MiB that was mapped lately.

@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 #include <sys/mman.h>
+#include <vector>
 
 #include "memory/budget.hpp"
 #include "memory/held.hpp"
@@ -122,7 +123,6 @@ TEST(UntouchedPages, SparePagesArePromisedOnceTheyAreClaimed) {
 
 TEST(UntouchedPages, MoreRangesThanCanBeKeptAreWrittenAtOnce) {
   const int64_t before = promised_bytes();
-  std::vector<std::unique_ptr<Mapped>> pages;
   Mapped apart(2 * 5000 * page_bytes);
   pages_unmapped(apart.data(), 2 * 5000 * page_bytes);
   for (size_t i = 0; i < 5000; ++i) pages_mapped(PageUse::batches, apart.data() + 2 * i * page_bytes, page_bytes);
@@ -131,6 +131,54 @@ TEST(UntouchedPages, MoreRangesThanCanBeKeptAreWrittenAtOnce) {
   apart.touch_all();
   EXPECT_GE(held_bytes() - held, kept);
   EXPECT_EQ(read_untouched().of(PageUse::batches), 0);
+}
+
+// Linux maps each range below the one before.
+TEST(UntouchedPages, NeighboursAreOneRangeOnEitherSide) {
+  constexpr size_t count = 6000;
+  constexpr auto page = static_cast<int64_t>(page_bytes);
+  const int64_t before = promised_bytes();
+  Mapped all(2 * count * page_bytes);
+  pages_unmapped(all.data(), 2 * count * page_bytes);
+  for (size_t i = count; i-- > 0;) pages_mapped(PageUse::batches, all.data() + i * page_bytes, page_bytes);
+  // Every other page, and then those between: three become one.
+  for (const size_t odd : {1, 0}) {
+    for (size_t i = 0; i < 2000; i += 2)
+      pages_mapped(PageUse::batches, all.data() + (count + i + odd) * page_bytes, page_bytes);
+  }
+  for (size_t i = 2001; i < 5000; i += 2)
+    pages_mapped(PageUse::batches, all.data() + (count + i) * page_bytes, page_bytes);
+  EXPECT_EQ(promised_bytes() - before, static_cast<int64_t>(count + 2000 + 1500) * page) << "none had to be touched";
+  EXPECT_EQ(untouched_batches(), static_cast<int64_t>(count + 2000 + 1500) * page);
+}
+
+bool is_resident(void* page) {
+  unsigned char resident = 0;
+  EXPECT_EQ(mincore(page, page_bytes, &resident), 0);
+  return (resident & 1) != 0;
+}
+
+// Nobody asked for them: they must not become memory, nor be forgotten.
+TEST(UntouchedPages, SparePagesWithoutAPlaceArePromisedAndNotWritten) {
+  constexpr size_t count = 3000;
+  const int64_t before = promised_bytes(), spare_before = spare_bytes();
+  {
+    Mapped first(3 * page_bytes, PageUse::spare), apart(2 * count * page_bytes);
+    pages_unmapped(apart.data(), 2 * count * page_bytes);
+    for (size_t i = 0; i < count; ++i) pages_mapped(PageUse::spare, apart.data() + 2 * i * page_bytes, page_bytes);
+    const int64_t promised = promised_bytes() - before, spare = spare_bytes() - spare_before;
+    EXPECT_GT(promised, 0);
+    EXPECT_EQ(promised + spare, static_cast<int64_t>((count + 3) * page_bytes));
+    EXPECT_EQ(spare,
+              spare_bytes_in(first.data(), 3 * page_bytes) + spare_bytes_in(apart.data(), 2 * count * page_bytes));
+
+    pages_unmapped(first.data() + page_bytes, page_bytes);  // what lies behind has no place of its own
+    EXPECT_FALSE(is_resident(first.data() + 2 * page_bytes));
+    EXPECT_EQ(promised_bytes() - before, promised + static_cast<int64_t>(page_bytes));
+    EXPECT_EQ(spare_bytes() - spare_before, spare - 2 * static_cast<int64_t>(page_bytes));
+  }
+  EXPECT_EQ(promised_bytes(), before);
+  EXPECT_EQ(spare_bytes(), spare_before);
 }
 
 class Budget : public testing::Test {
