@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "data/arrays.hpp"
 #include "headroom/random.h"

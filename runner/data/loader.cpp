@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <compare>
 #include <csignal>
 #include <deque>
 #include <limits>

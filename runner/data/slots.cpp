@@ -5,6 +5,7 @@
 
 #include "memory/budget.hpp"
 #include "memory/ledger.hpp"
+#include "memory/untouched_pages.hpp"
 
 namespace headroom {
 

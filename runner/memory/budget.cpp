@@ -19,7 +19,7 @@ std::mutex refusal_mutex;
 Refusal refusal;
 
 std::mutex grants_mutex;
-int64_t under_way = 0;  // guarded by grants_mutex: granted to Growths that live
+int64_t under_way = 0;  // guarded by grants_mutex: granted to Permits that live
 
 // First what is untouched and then what is held: a page that is written in between counts twice and not never.
 bool fits(int64_t bytes, int64_t bound) {
@@ -45,7 +45,6 @@ void set_memory_limit(int64_t limit_bytes) { limit = limit_bytes; }
 int64_t memory_limit() { return limit; }
 
 void set_memory_ceiling(int64_t ceiling_bytes) { ceiling = ceiling_bytes; }
-int64_t memory_ceiling() { return ceiling; }
 
 int64_t memory_bound() {
   const int64_t told = limit.load(std::memory_order_relaxed);
@@ -90,7 +89,8 @@ void note_heap_refusal(int64_t bytes) {
 int64_t heap_refusals() { return heap_refusal_count; }
 
 void note_refusal(int64_t bytes) {
-  const Refusal now{bytes, read_untouched().promised(), read_ledger()};
+  const LedgerReading ledger = read_ledger();  // asks the kernel what is untouched
+  const Refusal now{bytes, promised_bytes(), ledger};
   const std::lock_guard lock(refusal_mutex);
   refusal = now;
 }

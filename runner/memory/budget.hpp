@@ -2,7 +2,6 @@
 // malloc, files that are written into memory.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -18,7 +17,6 @@ int64_t memory_limit();
 // How far U may grow while others hold what they hold now: the monitor tells, and lowers it below the limit when they
 // take what the run counted on. INT64_MAX: nobody does. [any]
 void set_memory_ceiling(int64_t ceiling_bytes);
-int64_t memory_ceiling();
 
 // What bounds U now: the lower of the two; 0: nothing.
 int64_t memory_bound();
@@ -26,8 +24,8 @@ int64_t memory_bound();
 // Left free below a bound for what nobody can be refused: small allocations, stacks, libraries.
 int64_t cushion_bytes(int64_t bound_bytes);
 
-// Leave to grow. It counts as held until it ends. By then the memory is written, or pages_mapped() has been told of
-// it.
+// Permission to grow; its bytes count as held while it lives. By its end the memory is written, or pages_mapped() has
+// been told of it.
 class Permit {
  public:
   Permit() = default;  // refused

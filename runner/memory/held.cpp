@@ -1,5 +1,6 @@
 #include "memory/held.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>

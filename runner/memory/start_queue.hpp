@@ -34,11 +34,10 @@ struct WaitClock {
 };
 
 // Needs needed_bytes within the limit; with memory.wait it waits until wanted_bytes are there, where they ever can be.
-// Whoever waits longer comes first: what it needs counts as reserved. An
-// explicit limit (bytes, a share) is taken at its word when nobody asked to wait; with memory.wait the room must be
-// there too. nullopt: cancelled. Error(does_not_fit) when the time is over, or at once when no waiting would help.
-// Error(bad_input) and Error(cannot_write) as decide_limit() and Reservation. `root` replaces "/" for the rooms.
-// [control]
+// Whoever waits longer comes first: what it needs counts as reserved. An explicit limit (bytes, a share) is taken at
+// its word when nobody asked to wait; with memory.wait the room must be there too. nullopt: cancelled.
+// Error(does_not_fit) when the time is over, or at once when no waiting would help. Error(bad_input) and
+// Error(cannot_write) as decide_limit() and Reservation. `root` replaces "/" for the rooms. [control]
 std::optional<MemoryGrant> wait_for_memory(const MemoryRequest& request,
                                            const WaitClock& clock = WaitClock::of_machine(),
                                            const std::string& root = "/");

@@ -1,9 +1,7 @@
 #include "memory/limits.hpp"
 
 #include <gmock/gmock.h>
-#include <pthread.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "child.hpp"
 #include "error.hpp"

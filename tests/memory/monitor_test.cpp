@@ -32,7 +32,7 @@ TEST_F(MonitorTest, SeesACgroupFillUpAndEmptyAgain) {
   EXPECT_FALSE(monitor.is_short());
 }
 
-// The backstop behind the run's own limit comes as close as the limit lets it.
+// What is left below the run's own limit is the allocator's business.
 TEST_F(MonitorTest, DoesNotTakeItsOwnLimitForItsSurroundings) {
   only_v2("/job");
   v2_cgroup("sys/fs/cgroup/job", std::to_string(8 * gib), gib, 0);
