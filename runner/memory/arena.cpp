@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "memory/budget.hpp"
+#include "memory/untouched_pages.hpp"
 
 namespace headroom::arena {
 
@@ -40,6 +41,7 @@ void release(void* data) {
 }
 
 void bind_heap() {}
+int64_t take_refused_heap_bytes() { return 0; }
 
 int64_t purge() { return 0; }
 void purge_heap() { malloc_trim(0); }
@@ -49,11 +51,14 @@ void purge_heap() { malloc_trim(0); }
 #else
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <jemalloc/jemalloc.h>
 #include <new>
+#include <string>
 #include <sys/mman.h>
+#include <utility>
 
 #include "error.hpp"
 
@@ -70,7 +75,8 @@ namespace {
 
 constexpr size_t page = page_bytes;
 constexpr size_t metadata_align = size_t{2} << 20;  // of what jemalloc maps for itself, in blocks that it hardly fills
-constexpr size_t least_large = 4 * page;            // from here on jemalloc gives an allocation an extent of its own
+constexpr size_t huge_page = size_t{2} << 20;
+constexpr size_t least_large = 4 * page;  // from here on jemalloc gives an allocation an extent of its own
 
 // Of the allocation under way on this thread.
 struct Wanted {
@@ -78,6 +84,7 @@ struct Wanted {
   bool must_pass = false;
 };
 thread_local Wanted wanted_now;
+thread_local int64_t refused_heap_bytes = 0;
 
 size_t pages_of(size_t bytes) { return (bytes + page - 1) / page * page; }
 
@@ -117,6 +124,9 @@ void* extent_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, boo
   mapped.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   pages_mapped(PageUse::tensors, memory, promised);
   pages_mapped(PageUse::spare, memory + promised, bytes - promised);
+  // Where the system gives huge pages unasked, the last of what is promised would bring spare ones with it. None
+  // reaches across this border.
+  if (bytes >= huge_page && bytes > promised) madvise(memory + promised, bytes - promised, MADV_NOHUGEPAGE);
   return memory;
 }
 
@@ -125,7 +135,10 @@ void* heap_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool*
   const Permit permit = try_to_grow_heap(static_cast<int64_t>(bytes));
   if (!permit) note_heap_refusal(static_cast<int64_t>(bytes));
   char* memory = permit ? map_aligned(bytes, align) : nullptr;
-  if (memory == nullptr) return nullptr;
+  if (memory == nullptr) {
+    refused_heap_bytes = static_cast<int64_t>(bytes);
+    return nullptr;
+  }
   pages_mapped(PageUse::heap, memory, bytes);
   *zero = true;
   *commit = true;
@@ -133,23 +146,22 @@ void* heap_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool*
 }
 
 // True: too many mappings, and jemalloc keeps it.
-bool heap_dalloc(extent_hooks_t*, void* data, size_t bytes, bool, unsigned) {
+bool unmap(void* data, size_t bytes) {
   pages_unmapped(data, bytes);
   return munmap(data, bytes) != 0;
 }
-void heap_destroy(extent_hooks_t* self, void* data, size_t bytes, bool committed, unsigned arena) {
-  heap_dalloc(self, data, bytes, committed, arena);
-}
 
-bool unmap(void* data, size_t bytes) {
-  pages_unmapped(data, bytes);
-  if (munmap(data, bytes) != 0) return true;  // too many mappings: jemalloc keeps it
+bool heap_dalloc(extent_hooks_t*, void* data, size_t bytes, bool, unsigned) { return unmap(data, bytes); }
+void heap_destroy(extent_hooks_t*, void* data, size_t bytes, bool, unsigned) { unmap(data, bytes); }
+
+bool extent_dalloc(extent_hooks_t*, void* data, size_t bytes, bool, unsigned) {
+  if (unmap(data, bytes)) return true;
   mapped.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   return false;
 }
-
-bool extent_dalloc(extent_hooks_t*, void* data, size_t bytes, bool, unsigned) { return unmap(data, bytes); }
-void extent_destroy(extent_hooks_t*, void* data, size_t bytes, bool, unsigned) { unmap(data, bytes); }
+void extent_destroy(extent_hooks_t* self, void* data, size_t bytes, bool committed, unsigned arena) {
+  extent_dalloc(self, data, bytes, committed, arena);
+}
 bool extent_split(extent_hooks_t*, void*, size_t, size_t, size_t, bool, unsigned) { return false; }
 bool extent_merge(extent_hooks_t*, void*, size_t, void*, size_t, bool, unsigned) { return false; }
 
@@ -218,22 +230,24 @@ class ThreadCache {
   ThreadCache() {
     size_t size = sizeof index_;
     exists_ = mallctl("tcache.create", &index_, &size, nullptr, 0) == 0;
+    if (exists_) flushable = this;
   }
   ~ThreadCache() {
     if (exists_) mallctl("tcache.destroy", nullptr, nullptr, &index_, sizeof index_);
+    flushable = nullptr;
     alive = false;
   }
-  void flush() {
-    if (exists_) mallctl("tcache.flush", nullptr, nullptr, &index_, sizeof index_);
-  }
+  void flush() { mallctl("tcache.flush", nullptr, nullptr, &index_, sizeof index_); }
   int flag() const { return exists_ ? static_cast<int>(MALLOCX_TCACHE(index_)) : MALLOCX_TCACHE_NONE; }
   static thread_local bool alive;
+  static thread_local ThreadCache* flushable;  // nullptr: this thread has none (yet)
 
  private:
   bool exists_ = false;
   unsigned index_ = 0;
 };
 thread_local bool ThreadCache::alive = true;
+thread_local ThreadCache* ThreadCache::flushable = nullptr;
 
 ThreadCache& thread_cache() {
   static thread_local ThreadCache cache;
@@ -243,9 +257,15 @@ ThreadCache& thread_cache() {
 // Tensors may be freed while a thread ends, after its cache has gone.
 int cache_flag() { return ThreadCache::alive ? thread_cache().flag() : MALLOCX_TCACHE_NONE; }
 
-}  // namespace
+// Where memory is short there may be none for a name.
+void purge_arena(unsigned arena) {
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "arena.%u.purge", arena);
+  mallctl(name.data(), nullptr, nullptr, nullptr, 0);
+}
 
-// Memory that was given back may have an end that was spare before and is written to now.
+// Memory that was given back may have an end that was spare before and is written to now, by one tensor or by many
+// small ones.
 bool use_spare_pages(const void* data, size_t bytes, bool must_pass) {
   const int64_t spare = spare_bytes_in(data, bytes);
   if (spare == 0) return true;
@@ -255,12 +275,14 @@ bool use_spare_pages(const void* data, size_t bytes, bool must_pass) {
   return true;
 }
 
+}  // namespace
+
 void* allocate(size_t bytes, bool must_pass) try {
   wanted_now = {bytes, must_pass};
   void* data = mallocx(
       bytes, static_cast<int>(MALLOCX_ALIGN(alignment)) | static_cast<int>(MALLOCX_ARENA(index())) | cache_flag());
   wanted_now = {};
-  if (data == nullptr || bytes < least_large || use_spare_pages(data, bytes, must_pass)) return data;
+  if (data == nullptr || spare_bytes() == 0 || use_spare_pages(data, bytes, must_pass)) return data;
   release(data);
   return nullptr;
 } catch (const std::bad_alloc&) {  // not even an arena could be made; the next call tries again
@@ -280,20 +302,20 @@ void bind_heap() {
   (void)bound;
 }
 
+int64_t take_refused_heap_bytes() { return std::exchange(refused_heap_bytes, 0); }
+
 void release(void* data) { dallocx(data, cache_flag()); }
 
 int64_t purge() {
   const int64_t before = mapped_bytes();
-  if (ThreadCache::alive) thread_cache().flush();
-  static const std::string name = "arena." + std::to_string(index()) + ".purge";
-  mallctl(name.c_str(), nullptr, nullptr, nullptr, 0);
+  if (ThreadCache::flushable != nullptr) ThreadCache::flushable->flush();
+  purge_arena(index());
   return before - mapped_bytes();
 }
 
 void purge_heap() {
-  static const std::string name = "arena." + std::to_string(MALLCTL_ARENAS_ALL) + ".purge";
   mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
-  mallctl(name.c_str(), nullptr, nullptr, nullptr, 0);
+  purge_arena(MALLCTL_ARENAS_ALL);
 }
 
 }  // namespace headroom::arena

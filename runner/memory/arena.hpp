@@ -31,4 +31,8 @@ int64_t mapped_bytes();
 // malloc and new ask the memory limit too before the heap grows. [control] Once, first thing in main.
 void bind_heap();
 
+// [any] What this thread's last request to the system for the heap was, where it failed; 0: none did since the last
+// call. For a new_handler, which is not told.
+int64_t take_refused_heap_bytes();
+
 }  // namespace headroom::arena

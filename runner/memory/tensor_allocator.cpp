@@ -84,6 +84,14 @@ int64_t purge_all(int64_t wanted_bytes) {
   return returned + std::max<int64_t>(before - held_bytes(), 0);
 }
 
+// Called again and again until the memory is there or this throws. What can never fit costs nobody anything; anything
+// else is asked for in one go, and once more only where something came.
+void make_room_for_new() {
+  const int64_t refused = arena::take_refused_heap_bytes(), bound = memory_bound();
+  const auto wanted = std::max(refused, static_cast<int64_t>(EssentialAllocations::most_bytes));
+  if ((bound > 0 && refused > bound) || give_back_memory(wanted) == 0) throw std::bad_alloc();
+}
+
 class TensorAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
@@ -105,9 +113,7 @@ void install_tensor_allocator() {
     c10::SetCPUAllocator(&allocator, /*priority=*/255);
     static const RungRegistration purge =
         add_rung({.name = "free memory", .order = 300, .give_back = [](int64_t wanted) { return purge_all(wanted); }});
-    std::set_new_handler([] {
-      if (give_back_memory(EssentialAllocations::most_bytes) == 0) throw std::bad_alloc();
-    });
+    std::set_new_handler(&make_room_for_new);
     return true;
   }();
   (void)installed;

@@ -1,6 +1,10 @@
 #include "memory/tensor_allocator.hpp"
 
 #include <c10/core/CachingDeviceAllocator.h>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <random>
 #include <sys/resource.h>
@@ -12,6 +16,7 @@
 #include "memory/held.hpp"
 #include "memory/ledger.hpp"
 #include "memory/relief.hpp"
+#include "memory/untouched_pages.hpp"
 
 namespace headroom {
 namespace {
@@ -180,6 +185,76 @@ TEST_F(TensorAllocator, AsksTheLadderFromItsLowestRungBeforeItRefuses) {
   EXPECT_EQ(asked, std::vector<std::string>{"first"});
   EXPECT_THROW(megabytes(60), c10::OutOfMemoryError);
   EXPECT_EQ(asked, (std::vector<std::string>{"first", "first", "second"}));
+}
+
+// malloc is asked again after each call of the new_handler: it must not go on for what it cannot have.
+TEST_F(TensorAllocator, WhatNewIsRefusedIsAskedForInOneGo) {
+  std::vector<int64_t> asked;
+  asked.reserve(1000);
+  at::Tensor cached = megabytes(100);
+  const RungRegistration rung = add_rung({.name = "cache", .order = 10, .give_back = [&](int64_t wanted) -> int64_t {
+                                            asked.push_back(wanted);
+                                            if (!cached.defined()) return 0;
+                                            cached.reset();
+                                            return purge_tensor_memory();
+                                          }});
+  const int64_t limit = held_bytes() + 20 * mib;
+  set_memory_limit(limit + cushion_bytes(limit));
+  const int64_t refusals = heap_refusals();
+  EXPECT_THROW(::operator delete(::operator new(static_cast<size_t>(memory_limit() + mib))), std::bad_alloc);
+  EXPECT_TRUE(asked.empty()) << "it can never fit";
+  EXPECT_EQ(heap_refusals() - refusals, 1);
+  EXPECT_NO_THROW(::operator delete(::operator new(60 * mib)));
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_GE(asked[0], 60 * mib);
+}
+
+// A tensor of 128 MiB and a little is given 160 MiB of addresses, of which nobody asked for the last 32.
+TEST_F(TensorAllocator, WhatIsSpareOfALargeTensorIsAskedForBySmallOnesToo) {
+  at::empty({128 * mib + 4096}, at::kByte).fill_(1);
+  EXPECT_GE(spare_bytes(), 31 * mib);
+  const int64_t held = held_bytes(), limit = held + 8 * mib;  // jemalloc's own data on 16,000 of them included
+  set_memory_limit(limit + cushion_bytes(limit));
+  std::vector<void*> small;  // no tensors: they take memory of malloc's too
+  small.reserve(25'000);
+  for (int i = 0; i < 25'000; ++i) {
+    void* data = arena::allocate(8000);
+    if (data == nullptr) break;
+    std::memset(data, 1, 8000);
+    small.push_back(data);
+  }
+  EXPECT_GT(small.size(), 15'000u) << "128 MiB were held already";
+  EXPECT_LT(small.size(), 18'000u);
+  EXPECT_LE(held_bytes(), limit + mib);
+  for (void* data : small) arena::release(data);
+}
+
+// The flags of the mapping that an address is in.
+std::string mapping_flags(const void* address) {
+  std::ifstream lines("/proc/self/smaps");
+  bool within = false;
+  for (std::string line; std::getline(lines, line);) {
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+      const auto place = reinterpret_cast<uintptr_t>(address);
+      within = begin <= place && place < end;
+    } else if (within && line.starts_with("VmFlags:")) {
+      return line + " ";
+    }
+  }
+  return "";
+}
+
+// One that reached from what was asked for into what is spare would bring up to 2 MiB that nobody asked for.
+TEST_F(TensorAllocator, NoHugePageReachesIntoSparePages) {
+  const at::Tensor large = at::empty({9 * mib}, at::kByte);
+  const auto* data = static_cast<const char*>(large.const_data_ptr());
+  ASSERT_GE(spare_bytes_in(data, 10 * mib), mib / 2);
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) GTEST_SKIP() << "this kernel has none";
+  const std::string promised = mapping_flags(data + 8 * mib), spare = mapping_flags(data + 9 * mib + 64 * 1024);
+  ASSERT_NE(promised, "");
+  EXPECT_EQ(promised.find(" nh "), std::string::npos);
+  EXPECT_NE(spare.find(" nh "), std::string::npos) << spare;
 }
 #endif
 
