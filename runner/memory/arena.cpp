@@ -224,27 +224,40 @@ unsigned index() {
 
 // A thread's own cache of small blocks of this arena; without it every small tensor takes the arena's lock, and with
 // the thread's default cache its blocks would come from, and go to, other arenas. Where there is no memory for one,
-// that lock is taken.
+// that lock is taken. jemalloc's own tcache.flush is of no use: it makes the cache anew at its next use, and aborts
+// where there is no memory for it then.
 class ThreadCache {
  public:
-  ThreadCache() {
-    size_t size = sizeof index_;
-    exists_ = mallctl("tcache.create", &index_, &size, nullptr, 0) == 0;
-    if (exists_) flushable = this;
-  }
   ~ThreadCache() {
-    if (exists_) mallctl("tcache.destroy", nullptr, nullptr, &index_, sizeof index_);
-    flushable = nullptr;
+    drop();
     alive = false;
   }
-  void flush() { mallctl("tcache.flush", nullptr, nullptr, &index_, sizeof index_); }
-  int flag() const { return exists_ ? static_cast<int>(MALLOCX_TCACHE(index_)) : MALLOCX_TCACHE_NONE; }
+  void drop() {
+    if (exists_) mallctl("tcache.destroy", nullptr, nullptr, &index_, sizeof index_);
+    exists_ = false;
+    flushable = nullptr;
+    uses_until_made_ = uses_without;
+  }
+  int flag() {
+    if (!exists_ && --uses_until_made_ <= 0) make();
+    return exists_ ? static_cast<int>(MALLOCX_TCACHE(index_)) : MALLOCX_TCACHE_NONE;
+  }
   static thread_local bool alive;
   static thread_local ThreadCache* flushable;  // nullptr: this thread has none (yet)
 
  private:
+  static constexpr int uses_without = 256;  // after it was dropped, or could not be made
+
+  void make() {
+    size_t size = sizeof index_;
+    exists_ = mallctl("tcache.create", &index_, &size, nullptr, 0) == 0;
+    if (exists_) flushable = this;
+    uses_until_made_ = uses_without;
+  }
+
   bool exists_ = false;
   unsigned index_ = 0;
+  int uses_until_made_ = 0;
 };
 thread_local bool ThreadCache::alive = true;
 thread_local ThreadCache* ThreadCache::flushable = nullptr;
@@ -308,7 +321,7 @@ void release(void* data) { dallocx(data, cache_flag()); }
 
 int64_t purge() {
   const int64_t before = mapped_bytes();
-  if (ThreadCache::flushable != nullptr) ThreadCache::flushable->flush();
+  if (ThreadCache::flushable != nullptr) ThreadCache::flushable->drop();
   purge_arena(index());
   return before - mapped_bytes();
 }
