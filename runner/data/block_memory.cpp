@@ -1,33 +1,44 @@
 #include "data/block_memory.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <malloc.h>
-#include <new>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "memory/budget.hpp"
 #include "memory/ledger.hpp"
+#include "memory/untouched_pages.hpp"
 
 namespace headroom {
 
 namespace {
 
-constexpr std::align_val_t alignment{64};
+constexpr uint64_t alignment = 64;
 
-// From here on a block is mapped on its own. A process may have some 65,000 mappings.
-constexpr uint64_t large_bytes = 4 << 20;
+// From here on a block is mapped on its own, and goes back to the system whole. malloc would give it a mapping of its
+// own too, keep it for a while, and use it again without asking the memory limit.
+constexpr uint64_t mapped_bytes = 64 << 10;
+constexpr uint64_t huge_bytes = 4 << 20;
 
-uint64_t whole_pages(uint64_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
+uint64_t whole_units(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
 std::byte* map(uint64_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  pages_mapped(PageUse::cache, memory, whole_pages(bytes));
-  madvise(memory, bytes, MADV_HUGEPAGE);  // where the system gives them; the first touch is cheaper by far
+  pages_mapped(PageUse::cache, memory, bytes);
+  // Where the system gives them the first touch is cheaper by far. Of a smaller block only a part could be given back.
+  if (bytes >= huge_bytes) madvise(memory, bytes, MADV_HUGEPAGE);
   return static_cast<std::byte*>(memory);
 }
 
-// The whole pages of memory that is about to be freed: an allocator would keep them for a while.
+void unmap(std::byte* data, uint64_t bytes) {
+  pages_unmapped(data, bytes);
+  if (munmap(data, bytes) != 0) madvise(data, bytes, MADV_DONTNEED);  // too many mappings: the addresses stay
+}
+
+// The whole pages of memory that is about to be freed: an allocator would keep them for a while, and many small blocks
+// are all that a cache has to give back.
 void return_pages(std::byte* data, uint64_t bytes) {
   static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
@@ -39,27 +50,33 @@ void return_pages(std::byte* data, uint64_t bytes) {
 
 BlockMemory::BlockMemory(uint64_t bytes) {
   if (bytes > INT64_MAX) return;
-  const Permit permit = try_to_grow(static_cast<int64_t>(bytes));
-  if (!permit) return;
-  data_ = bytes >= large_bytes ? map(bytes) : static_cast<std::byte*>(::operator new(bytes, alignment, std::nothrow));
+  {
+    const Permit permit = try_to_grow(static_cast<int64_t>(bytes));
+    if (!permit) return;
+    if (bytes >= mapped_bytes) data_ = map(whole_units(bytes, page_bytes));
+  }
+  // malloc asks for its extents itself: with the permit the same bytes would count twice. And new would ask others to
+  // give back.
+  if (bytes < mapped_bytes)
+    data_ =
+        static_cast<std::byte*>(std::aligned_alloc(alignment, whole_units(std::max<uint64_t>(bytes, 1), alignment)));
   if (data_ == nullptr) return;
   bytes_ = bytes;
   account(Owner::cache, held_bytes());
 }
 
 int64_t BlockMemory::held_bytes() const {
-  return static_cast<int64_t>(bytes_ >= large_bytes ? bytes_ : malloc_usable_size(data_));
+  return static_cast<int64_t>(bytes_ >= mapped_bytes ? whole_units(bytes_, page_bytes) : malloc_usable_size(data_));
 }
 
 BlockMemory::~BlockMemory() {
   if (data_ == nullptr) return;
   account(Owner::cache, -held_bytes());
-  if (bytes_ >= large_bytes) {
-    pages_unmapped(data_, whole_pages(bytes_));
-    munmap(data_, bytes_);
+  if (bytes_ >= mapped_bytes) {
+    unmap(data_, whole_units(bytes_, page_bytes));
   } else {
     return_pages(data_, bytes_);
-    ::operator delete(data_, alignment);
+    std::free(data_);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "data/sample_cache.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "memory/held.hpp"
 #include "memory/ledger.hpp"
 #include "memory/pressure.hpp"
+#include "memory/untouched_pages.hpp"
 
 namespace headroom {
 namespace {
@@ -302,6 +304,37 @@ TEST(SampleCachePressure, TightenedItHasHalfTheRoomUntilRelaxed) {
   rung->relax();  // once too often: the limit is the limit
   EXPECT_TRUE(put(cache, "e", 300000, CachePolicy::planned));
   EXPECT_FALSE(put(cache, "f", 300000, CachePolicy::planned));
+}
+
+TEST(BlockMemory, WhatIsNotWrittenYetIsPromised) {
+  const int64_t before = read_untouched().of(PageUse::cache), ledger = read_ledger().live(Owner::cache);
+  {
+    const BlockMemory block(100'000);  // 25 pages
+    ASSERT_TRUE(block);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block.data()) % 64, 0u);
+    EXPECT_EQ(read_untouched().of(PageUse::cache) - before, 25 * 4096);
+    std::fill_n(block.data(), block.bytes(), std::byte{1});
+    EXPECT_EQ(read_untouched().of(PageUse::cache), before);
+    EXPECT_EQ(read_ledger().live(Owner::cache) - ledger, 25 * 4096);
+  }
+  {
+    const BlockMemory block(100'000);
+    ASSERT_TRUE(block);
+  }
+  EXPECT_EQ(read_untouched().of(PageUse::cache), before);
+  EXPECT_EQ(read_ledger().live(Owner::cache), ledger);
+}
+
+TEST(BlockMemory, OfAnySize) {
+  for (const uint64_t bytes : {0, 1, 63, 64, 4096, 65'535, 65'536, 65'537, 5'000'000}) {
+    const BlockMemory block(bytes);
+    ASSERT_TRUE(block) << bytes;
+    EXPECT_EQ(block.bytes(), bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block.data()) % 64, 0u) << bytes;
+    std::fill_n(block.data(), bytes, std::byte{1});
+  }
+  EXPECT_FALSE(BlockMemory(uint64_t{1} << 60));
+  EXPECT_FALSE(BlockMemory(UINT64_MAX));
 }
 
 class UnderALimit : public testing::Test {
