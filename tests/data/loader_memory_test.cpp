@@ -17,6 +17,16 @@
 #include "memory/ledger.hpp"
 #include "memory/relief.hpp"
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// On this thread: every try_lock finds that somebody has the mutex just then.
+static thread_local bool all_are_locked = false;
+
+extern "C" int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  static const auto real = reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_trylock"));
+  return all_are_locked ? EBUSY : real(mutex);
+}
+#endif
+
 namespace headroom {
 namespace {
 
@@ -138,14 +148,6 @@ TEST(Loader, AtRestItGivesBackItsLastSlot) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// On this thread: every try_lock finds that somebody has the mutex just then.
-thread_local bool all_are_locked = false;
-
-extern "C" int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
-  static const auto real = reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_trylock"));
-  return all_are_locked ? EBUSY : real(mutex);
-}
-
 // Who shrinks a run must find the memory free afterwards, also where a reader holds the mutex just then.
 TEST(Loader, TightenedItDropsItsSlotsWhoeverHoldsTheMutex) {
   FakeData data;
