@@ -1,6 +1,7 @@
 #include "data/block_memory.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <malloc.h>
 #include <sys/mman.h>
@@ -18,14 +19,20 @@ constexpr uint64_t alignment = 64;
 
 // From here on a block is mapped on its own, and goes back to the system whole. malloc would give it a mapping of its
 // own too, keep it for a while, and use it again without asking the memory limit.
-constexpr uint64_t mapped_bytes = 64 << 10;
+constexpr uint64_t least_mapped_bytes = 64 << 10;
 constexpr uint64_t huge_bytes = 4 << 20;
+// A process may have some 65,000 mappings, and others need theirs.
+constexpr int most_mappings = 16'384;
+std::atomic<int> mappings{0};
 
 uint64_t whole_units(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
+// nullptr: the system has no more, or there are too many.
 std::byte* map(uint64_t bytes) {
+  if (mappings >= most_mappings) return nullptr;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
+  ++mappings;
   pages_mapped(PageUse::cache, memory, bytes);
   // Where the system gives them the first touch is cheaper by far. Of a smaller block only a part could be given back.
   if (bytes >= huge_bytes) madvise(memory, bytes, MADV_HUGEPAGE);
@@ -33,6 +40,7 @@ std::byte* map(uint64_t bytes) {
 }
 
 void unmap(std::byte* data, uint64_t bytes) {
+  --mappings;
   pages_unmapped(data, bytes);
   if (munmap(data, bytes) != 0) madvise(data, bytes, MADV_DONTNEED);  // too many mappings: the addresses stay
 }
@@ -53,11 +61,12 @@ BlockMemory::BlockMemory(uint64_t bytes) {
   {
     const Permit permit = try_to_grow(static_cast<int64_t>(bytes));
     if (!permit) return;
-    if (bytes >= mapped_bytes) data_ = map(whole_units(bytes, page_bytes));
+    if (bytes >= least_mapped_bytes) data_ = map(whole_units(bytes, page_bytes));
+    mapped_ = data_ != nullptr;
   }
   // malloc asks for its extents itself: with the permit the same bytes would count twice. And new would ask others to
   // give back.
-  if (bytes < mapped_bytes)
+  if (!mapped_)
     data_ =
         static_cast<std::byte*>(std::aligned_alloc(alignment, whole_units(std::max<uint64_t>(bytes, 1), alignment)));
   if (data_ == nullptr) return;
@@ -66,13 +75,13 @@ BlockMemory::BlockMemory(uint64_t bytes) {
 }
 
 int64_t BlockMemory::held_bytes() const {
-  return static_cast<int64_t>(bytes_ >= mapped_bytes ? whole_units(bytes_, page_bytes) : malloc_usable_size(data_));
+  return static_cast<int64_t>(mapped_ ? whole_units(bytes_, page_bytes) : malloc_usable_size(data_));
 }
 
 BlockMemory::~BlockMemory() {
   if (data_ == nullptr) return;
   account(Owner::cache, -held_bytes());
-  if (bytes_ >= mapped_bytes) {
+  if (mapped_) {
     unmap(data_, whole_units(bytes_, page_bytes));
   } else {
     return_pages(data_, bytes_);

@@ -15,10 +15,13 @@ class BlockMemory {
   // Evaluates to false where the memory limit leaves no room, or the system has no more: asks nobody to give back.
   explicit BlockMemory(uint64_t bytes);
   BlockMemory(BlockMemory&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        mapped_(std::exchange(other.mapped_, false)) {}
   BlockMemory& operator=(BlockMemory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(mapped_, other.mapped_);
     return *this;
   }
   ~BlockMemory();
@@ -32,6 +35,7 @@ class BlockMemory {
 
   std::byte* data_ = nullptr;
   uint64_t bytes_ = 0;
+  bool mapped_ = false;  // on its own
 };
 
 }  // namespace headroom

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -323,6 +325,19 @@ TEST(BlockMemory, WhatIsNotWrittenYetIsPromised) {
   }
   EXPECT_EQ(read_untouched().of(PageUse::cache), before);
   EXPECT_EQ(read_ledger().live(Owner::cache), ledger);
+}
+
+TEST(BlockMemory, LeavesMappingsToOthers) {
+  const auto mappings = [] {
+    std::ifstream maps("/proc/self/maps");
+    return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+  };
+  const auto before = mappings();
+  std::vector<BlockMemory> blocks(40'000);
+  for (BlockMemory& block : blocks) block = BlockMemory(65'536);
+  EXPECT_TRUE(std::ranges::all_of(blocks, [](const BlockMemory& block) { return static_cast<bool>(block); }));
+  for (size_t i = 0; i < blocks.size(); i += 2) blocks[i] = BlockMemory();  // neighbours are one mapping until then
+  EXPECT_LT(mappings() - before, 12'000);
 }
 
 TEST(BlockMemory, OfAnySize) {
