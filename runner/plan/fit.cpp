@@ -75,7 +75,8 @@ Prediction Fit::predict(const Setting& setting) const {
   Prediction prediction;
   prediction.slots_bytes = slots_at(setting.batch_size);
   prediction.batch_bytes = slot_bytes(probe_.field_bytes, setting.batch_size);
-  prediction.chunk_bytes = probe_.chunk_bytes;
+  prediction.decoding_bytes = std::max(1, loader_.num_workers) * probe_.largest_chunk_bytes;
+  prediction.chunk_bytes = std::max(probe_.chunk_bytes, prediction.decoding_bytes);
   prediction.kept_bytes = full_ ? probe_.kept_bytes * (probe_.train_samples + probe_.val_samples) : 0;
   int64_t level = 0;
   for (size_t phase = 0; phase < probe_phases.size(); ++phase) {
@@ -86,10 +87,10 @@ Prediction Fit::predict(const Setting& setting) const {
         furniture_bytes + level + prediction.slots_bytes + prediction.chunk_bytes + (full_ ? kept : 0);
   }
   prediction.peak_bytes = prediction.phase_bytes.back();
-  prediction.work_bytes =
-      prediction.peak_bytes - prediction.slots_bytes - prediction.chunk_bytes + prediction.batch_bytes;
-  prediction.least_bytes = std::min(prediction.work_bytes, furniture_bytes + least_at(setting.micro_batch) +
-                                                               prediction.batch_bytes + prediction.kept_bytes);
+  const int64_t reading = prediction.batch_bytes + prediction.decoding_bytes;
+  prediction.work_bytes = prediction.peak_bytes - prediction.slots_bytes - prediction.chunk_bytes + reading;
+  prediction.least_bytes = std::min(prediction.work_bytes,
+                                    furniture_bytes + least_at(setting.micro_batch) + reading + prediction.kept_bytes);
   while (prediction.phase_bytes[prediction.largest_phase] < prediction.peak_bytes - prediction.peak_bytes / 100)
     ++prediction.largest_phase;
   return prediction;

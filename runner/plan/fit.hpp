@@ -24,6 +24,7 @@ struct Prediction {
   int64_t slots_bytes = 0;                                 // of all loaders
   int64_t batch_bytes = 0;                                 // one slot
   int64_t chunk_bytes = 0;                                 // of decoded chunks that are kept
+  int64_t decoding_bytes = 0;                              // of them, one for each reader
   int64_t work_bytes = 0;   // the peak with one batch at a time: without what is read ahead and cached
   int64_t least_bytes = 0;  // without which it does not run: free lists given back whenever memory is short, too
   int64_t kept_bytes = 0;   // metrics.mode = "full"

@@ -103,11 +103,12 @@ std::string Plan::refusal(const Experiment& experiment) const {
     return a.prediction.least_bytes < b.prediction.least_bytes;
   });
   const Prediction& least = smallest->prediction;
-  const int64_t growing = least.least_bytes - base_bytes - least.batch_bytes - least.kept_bytes;
+  const int64_t reading = least.batch_bytes + least.decoding_bytes;
+  const int64_t growing = least.least_bytes - base_bytes - reading - least.kept_bytes;
   std::string text = "the smallest setting, " + setting_text(smallest->setting) + ", needs " +
                      size_text(least.least_bytes) + " and the limit is " + limit_and_cushion_text(limit) + " (" +
-                     limit.rule + "): " + size_text(base_bytes) + " before the first batch, " +
-                     size_text(least.batch_bytes) + " for one batch, " + size_text(growing) + " for one micro-batch";
+                     limit.rule + "): " + size_text(base_bytes) + " before the first batch, " + size_text(reading) +
+                     " for one batch, " + size_text(growing) + " for one micro-batch";
   if (least.kept_bytes > 0) text += ", " + kept_text(*this) + " of outputs kept by metrics.mode = \"full\"";
   if (!recompute.empty()) text += "; " + listed(recompute) + " are computed again in backward already";
   text += ". To make it fit, cheapest first: raise memory.limit";

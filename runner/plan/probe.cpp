@@ -13,8 +13,9 @@ nlohmann::json Probe::json() const {
   return {{"base_bytes", base_bytes},   {"points", list},
           {"shortage", shortage},       {"train_samples", train_samples},
           {"val_samples", val_samples}, {"kept_bytes", kept_bytes},
-          {"chunk_bytes", chunk_bytes}, {"field_bytes", field_bytes},
-          {"why_whole", why_whole},     {"seconds", seconds}};
+          {"chunk_bytes", chunk_bytes}, {"largest_chunk_bytes", largest_chunk_bytes},
+          {"field_bytes", field_bytes}, {"why_whole", why_whole},
+          {"seconds", seconds}};
 }
 
 Probe Probe::from_json(const nlohmann::json& json) {
@@ -30,6 +31,7 @@ Probe Probe::from_json(const nlohmann::json& json) {
   json.at("val_samples").get_to(probe.val_samples);
   json.at("kept_bytes").get_to(probe.kept_bytes);
   json.at("chunk_bytes").get_to(probe.chunk_bytes);
+  json.at("largest_chunk_bytes").get_to(probe.largest_chunk_bytes);
   json.at("field_bytes").get_to(probe.field_bytes);
   json.at("why_whole").get_to(probe.why_whole);
   json.at("seconds").get_to(probe.seconds);

@@ -28,6 +28,7 @@ struct Probe {
   std::string shortage;            // why it ended there; "" when nothing was short
   int64_t train_samples = 0, val_samples = 0;
   int64_t chunk_bytes = 0;           // of decoded chunks that a run comes to keep, where memory allows
+  int64_t largest_chunk_bytes = 0;   // decoded, of those
   int64_t kept_bytes = 0;            // of the outputs of one sample, under metrics.mode = "full"
   std::vector<int64_t> field_bytes;  // of one sample, in the order of the slots
   std::string why_whole;             // why batches cannot be divided; "" where they can

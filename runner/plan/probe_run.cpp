@@ -257,6 +257,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   probe.why_whole = setup.why_whole();
   probe.chunk_bytes = static_cast<int64_t>(
       std::min(setup.stored.compressed_bytes, static_cast<uint64_t>(experiment.data.chunk_cache_size_bytes)));
+  probe.largest_chunk_bytes = static_cast<int64_t>(setup.stored.largest_chunk_bytes);
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
                  [&] { ProbeRun(setup, probe, folder).run(room); });
   probe.seconds = since(began);

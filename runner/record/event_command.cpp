@@ -18,9 +18,6 @@ using std::chrono::milliseconds;
 
 constexpr size_t most_pending_bytes = size_t{1} << 20;
 
-// The trainer's own bound on its data is none of the program's.
-std::string without_data_limit(const std::string& command) { return "ulimit -S -d \"$(ulimit -H -d)\"\n" + command; }
-
 bool wait_until_writable(int file, Clock::time_point deadline) {
   const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
   pollfd ready{.fd = file, .events = POLLOUT, .revents = 0};
@@ -40,7 +37,7 @@ EventCommand::EventCommand(const std::string& command, const std::filesystem::pa
   input_ = Descriptor(ends[1]);
   fcntl(input_.number(), F_SETFL, O_NONBLOCK);
   try {
-    child_ = start_child({"/bin/sh", "-c", without_data_limit(command)},
+    child_ = start_child({"/bin/sh", "-c", command},
                          {.environment = {"HEADROOM_RUN_FOLDER=" + std::filesystem::absolute(run).string()},
                           .stdin_file = output.number(),
                           .stdout_file = STDERR_FILENO,

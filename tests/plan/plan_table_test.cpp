@@ -47,6 +47,22 @@ TEST(Plan, CountsNoSlotForABatchThatDoesNotExist) {
   EXPECT_EQ(slots(1), (10 + 1) * 100 * mib);
 }
 
+TEST(Plan, CountsDecodedChunks) {
+  Probe probe = straight_probe();
+  const auto predicted = [&] {
+    return make_plan(experiment_of(8, 1), Fit(probe, readers(2, 1), false), {std::nullopt, ""}).as_written.prediction;
+  };
+  const Prediction plain = predicted();
+  probe.chunk_bytes = 30 * mib;  // all that is kept, and
+  probe.largest_chunk_bytes = 4 * mib;
+  const Prediction chunked = predicted();
+  EXPECT_EQ(chunked.peak_bytes - plain.peak_bytes, 30 * mib);
+  EXPECT_EQ(chunked.work_bytes - plain.work_bytes, 2 * 4 * mib) << "one that each reader decodes";
+  EXPECT_EQ(chunked.least_bytes - plain.least_bytes, 2 * 4 * mib);
+  probe.chunk_bytes = mib;  // data.chunk_cache_size
+  EXPECT_EQ(predicted().peak_bytes - plain.peak_bytes, 2 * 4 * mib);
+}
+
 TEST(Plan, AWindowThatIsNoPowerOfTwoKeepsTheBatchAsWritten) {
   const Plan plan = plan_of(experiment_of(12, 3), 0);
   for (const PlanRow& row : plan.rows) EXPECT_EQ(row.setting.batch_size * row.setting.accumulation, 36);
