@@ -9,11 +9,23 @@ namespace headroom::arena {
 
 namespace {
 
-std::atomic<int64_t> mapped{0};
+std::atomic<int64_t> mapped{0}, used_peak{0};
+
+int64_t used_bytes() { return mapped.load(std::memory_order_relaxed) - spare_bytes(); }
+
+void note_mapped(int64_t bytes) {
+  mapped.fetch_add(bytes, std::memory_order_relaxed);
+  int64_t seen = used_peak.load(std::memory_order_relaxed);
+  while (seen < used_bytes() && !used_peak.compare_exchange_weak(seen, used_bytes(), std::memory_order_relaxed)) {
+  }
+}
 
 }  // namespace
 
 int64_t mapped_bytes() { return mapped.load(std::memory_order_relaxed); }
+
+int64_t WithoutFreeLists::now_bytes() const { return used_bytes(); }
+int64_t WithoutFreeLists::peak_bytes() const { return std::max(used_peak.load(), used_bytes()); }
 
 }  // namespace headroom::arena
 
@@ -29,7 +41,7 @@ void* allocate(size_t bytes, bool must_pass) {
   const Permit permit = must_pass ? Permit(0) : try_to_grow(static_cast<int64_t>(bytes));
   if (!permit || posix_memalign(&data, alignment, bytes) != 0) return nullptr;
   touch_pages(data, bytes);
-  mapped.fetch_add(static_cast<int64_t>(malloc_usable_size(data)), std::memory_order_relaxed);
+  note_mapped(static_cast<int64_t>(malloc_usable_size(data)));
   return data;
 }
 
@@ -41,6 +53,9 @@ void release(void* data) {
 }
 
 void bind_heap() {}
+
+WithoutFreeLists::WithoutFreeLists() { used_peak = used_bytes(); }
+WithoutFreeLists::~WithoutFreeLists() = default;
 int64_t take_refused_heap_bytes() { return 0; }
 
 int64_t purge() { return 0; }
@@ -121,9 +136,9 @@ void* extent_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, boo
   *zero = true;
   *commit = true;
   if (align >= metadata_align) return memory;
-  mapped.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   pages_mapped(PageUse::tensors, memory, promised);
   pages_mapped(PageUse::spare, memory + promised, bytes - promised);
+  note_mapped(static_cast<int64_t>(bytes));
   // Where the system gives huge pages unasked, the last of what is promised would bring spare ones with it. None
   // reaches across this border.
   if (bytes >= huge_page && bytes > promised) madvise(memory + promised, bytes - promised, MADV_NOHUGEPAGE);
@@ -277,6 +292,12 @@ void purge_arena(unsigned arena) {
   mallctl(name.data(), nullptr, nullptr, nullptr, 0);
 }
 
+constexpr ssize_t usual_decay_ms = 10'000;  // jemalloc's own
+
+void set_decay_ms(unsigned arena, ssize_t ms) {
+  control(("arena." + std::to_string(arena) + ".dirty_decay_ms").c_str(), nullptr, nullptr, &ms, sizeof ms);
+}
+
 // Memory that was given back may have an end that was spare before and is written to now, by one tensor or by many
 // small ones.
 bool use_spare_pages(const void* data, size_t bytes, bool must_pass) {
@@ -318,6 +339,13 @@ void bind_heap() {
 int64_t take_refused_heap_bytes() { return std::exchange(refused_heap_bytes, 0); }
 
 void release(void* data) { dallocx(data, cache_flag()); }
+
+WithoutFreeLists::WithoutFreeLists() {
+  set_decay_ms(index(), 0);
+  purge();
+  used_peak = used_bytes();
+}
+WithoutFreeLists::~WithoutFreeLists() { set_decay_ms(index(), usual_decay_ms); }
 
 int64_t purge() {
   const int64_t before = mapped_bytes();

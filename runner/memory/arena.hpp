@@ -28,6 +28,19 @@ void purge_heap();
 // [any] From the system, lent or not.
 int64_t mapped_bytes();
 
+// While one lives, what tensors give back goes to the system at once, so that what is mapped is what is in use. For
+// measuring: it is slow. [control] One at a time.
+class WithoutFreeLists {
+ public:
+  WithoutFreeLists();
+  ~WithoutFreeLists();
+  WithoutFreeLists(const WithoutFreeLists&) = delete;
+  WithoutFreeLists& operator=(const WithoutFreeLists&) = delete;
+  // What tensors held of the system, spare pages left out: now, and at most while it lived.
+  int64_t now_bytes() const;
+  int64_t peak_bytes() const;
+};
+
 // malloc and new ask the memory limit too before the heap grows. [control] Once, first thing in main.
 void bind_heap();
 

@@ -19,7 +19,9 @@ namespace headroom {
 
 namespace {
 
-std::atomic<int64_t> lent{0}, lent_peak{0}, allocations{0};
+constexpr int most_tries = 8;
+
+std::atomic<int64_t> lent{0}, allocations{0};
 std::atomic<int64_t> fail_at{-1};
 thread_local int essential = 0;
 
@@ -34,12 +36,6 @@ bool must_fail() {
   return fail_at.fetch_sub(1, std::memory_order_relaxed) == 0;
 }
 
-void raise_peak(int64_t value) {
-  int64_t seen = lent_peak.load(std::memory_order_relaxed);
-  while (seen < value && !lent_peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
-}
-
 [[noreturn]] void refuse(size_t bytes) {
   note_refusal(static_cast<int64_t>(bytes));
   TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory for ", bytes, " bytes within the limit of ", memory_limit(),
@@ -52,7 +48,11 @@ void* take(size_t bytes) {
   const bool must_pass = essential > 0 && bytes <= EssentialAllocations::most_bytes;
   if (!must_pass && must_fail()) refuse(bytes);
   void* data = arena::allocate(bytes, must_pass);
-  if (data == nullptr && give_back_memory(static_cast<int64_t>(bytes)) > 0) data = arena::allocate(bytes, must_pass);
+  // What came back others may take meanwhile: readers go on.
+  for (int tries = 0; data == nullptr && tries < most_tries; ++tries) {
+    if (give_back_memory(static_cast<int64_t>(bytes)) == 0) break;
+    data = arena::allocate(bytes, must_pass);
+  }
   if (data == nullptr) refuse(bytes);
   const auto occupied = static_cast<int64_t>(arena::occupied_bytes(data, bytes));
   try {
@@ -61,7 +61,7 @@ void* take(size_t bytes) {
     arena::release(data);
     refuse(bytes);
   }
-  raise_peak(lent.fetch_add(occupied, std::memory_order_relaxed) + occupied);
+  lent.fetch_add(occupied, std::memory_order_relaxed);
   account(current_owner(), occupied);
   return data;
 }
@@ -131,11 +131,6 @@ std::optional<DeviceMemory> read_device_memory(c10::Device device) {
   constexpr auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   const auto statistics = at::getDeviceAllocator(device.type())->getDeviceStats(device.index());
   return DeviceMemory{statistics.allocated_bytes[all].current, statistics.reserved_bytes[all].current};
-}
-
-LentBytes take_lent_bytes() {
-  const int64_t now = lent.load();
-  return {now, std::max(lent_peak.exchange(now), now)};
 }
 
 void purge_heap() { arena::purge_heap(); }

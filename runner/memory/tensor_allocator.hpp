@@ -35,12 +35,6 @@ class EssentialAllocations {
   static constexpr size_t most_bytes = 64 << 10;
 };
 
-// What tensors take, free lists and what else was mapped for them left out: now, and at most since the last call. [any]
-struct LentBytes {
-  int64_t now = 0, peak = 0;
-};
-LentBytes take_lent_bytes();
-
 // For tests and probes.
 int64_t tensor_allocations();  // since the start
 // The allocation that comes after `skip` others fails once, as if there were no memory; below 0: none does.

@@ -5,6 +5,7 @@
 
 #include "data/arrays.hpp"
 #include "data/slots.hpp"
+#include "memory/arena.hpp"
 #include "memory/budget.hpp"
 #include "memory/held.hpp"
 #include "memory/limits.hpp"
@@ -164,7 +165,6 @@ class ProbeRun {
     train.seek(0, 0, /*continuous=*/true);
     if (val) val->seek(0);
     level_ = 0;
-    take_lent_bytes();
     const auto note = [&](size_t phase) {
       level_ = std::max(level_, held_by_work(read_ledger()));
       point.held_bytes[phase] = level_;
@@ -187,11 +187,17 @@ class ProbeRun {
     save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, {},
                /*is_best=*/true);
     note(4);
-    purge_heap();
-    const LedgerReading ledger = read_ledger();
-    const LentBytes lent = take_lent_bytes();
-    point.least_bytes = held_by_work(ledger) - ledger.slack_bytes - lent.now + lent.peak;
+    point.least_bytes = least_of_a_step(train, val.get());
     epoch_sums_.zero();
+  }
+
+  int64_t least_of_a_step(Loader& train, Loader* val) {
+    purge_heap();
+    const arena::WithoutFreeLists tight;
+    train_window(train);
+    step();
+    if (val != nullptr) evaluate_some(*val);
+    return held_by_work(read_ledger()) - tight.now_bytes() + tight.peak_bytes();
   }
 
   void train_window(Loader& loader) {
