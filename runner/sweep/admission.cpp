@@ -35,7 +35,9 @@ Admission::Judgement Admission::judge(const Trial& trial, const TrialShape& shap
                                       TrialRecord& record) {
   if (!largest_bytes_.contains(limit)) {
     if (!alone && limit == "auto") return {Answer::later, ""};
-    largest_bytes_[limit] = decide_limit(limit, rooms_now()).bytes.value_or(0);
+    // What other trials hold now is no reason to call one infeasible.
+    const MemoryLimit most = alone ? decide_limit(limit, rooms_now()) : limit_if_alone(limit, rooms_now());
+    largest_bytes_[limit] = most.bytes.value_or(0);
   }
   const int64_t largest = largest_bytes_.at(limit);
   const auto need = needs_.of(shape, largest);
