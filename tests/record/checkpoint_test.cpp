@@ -38,6 +38,13 @@ class CheckpointTest : public TemporaryFolder {
     for (const auto& entry : fs::directory_iterator(checkpoints())) found.insert(entry.path().filename().string());
     return found;
   }
+  // In a child: the file system is its own and goes with it.
+  void mount_tmpfs(const char* options) const {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", folder_.c_str(), "tmpfs", 0, options) != 0) {
+      throw std::runtime_error("no mount");
+    }
+  }
   static char content_of(const fs::path& path) {
     return static_cast<char>(load_checkpoint(path).model.find("w")->data[0]);
   }
@@ -183,13 +190,9 @@ TEST_F(CheckpointTest, AWriteThatFailsLeavesEarlierOnesIntact) {
   EXPECT_EQ(content_of(checkpoints() / "last"), 'a');
 }
 
-// The file system is the child's own and goes with it.
 TEST_F(CheckpointTest, AFullFileSystemIsSaidAndLeavesEarlierOnesIntact) {
   const std::string outcome = in_child([&] {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("none", folder_.c_str(), "tmpfs", 0, "size=1m") != 0) {
-      throw std::runtime_error("no mount");
-    }
+    mount_tmpfs("size=1m");
     Checkpoints target(checkpoints(), 3);
     save(target, 10, true, 'a', 100'000);
     const std::string sentence = sentence_of([&] { save(target, 20, true, 'b', 600'000); });
@@ -205,10 +208,7 @@ TEST_F(CheckpointTest, AFullFileSystemIsSaidAndLeavesEarlierOnesIntact) {
 
 TEST_F(CheckpointTest, ThoseInMemoryCountAsLongAsTheyAreKept) {
   const std::string outcome = in_child([&] {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("none", folder_.c_str(), "tmpfs", 0, "size=8m") != 0) {
-      throw std::runtime_error("no mount");
-    }
+    mount_tmpfs("size=8m");
     {
       Checkpoints earlier(checkpoints(), 1);
       save(earlier, 1, false, 'a', 100'000);
