@@ -250,7 +250,7 @@ class ThreadCache {
   void drop() {
     if (exists_) mallctl("tcache.destroy", nullptr, nullptr, &index_, sizeof index_);
     exists_ = false;
-    flushable = nullptr;
+    existing = nullptr;
     uses_until_made_ = uses_without;
   }
   int flag() {
@@ -258,7 +258,7 @@ class ThreadCache {
     return exists_ ? static_cast<int>(MALLOCX_TCACHE(index_)) : MALLOCX_TCACHE_NONE;
   }
   static thread_local bool alive;
-  static thread_local ThreadCache* flushable;  // nullptr: this thread has none (yet)
+  static thread_local ThreadCache* existing;  // nullptr: this thread has none (yet)
 
  private:
   static constexpr int uses_without = 256;  // after it was dropped, or could not be made
@@ -266,7 +266,7 @@ class ThreadCache {
   void make() {
     size_t size = sizeof index_;
     exists_ = mallctl("tcache.create", &index_, &size, nullptr, 0) == 0;
-    if (exists_) flushable = this;
+    if (exists_) existing = this;
     uses_until_made_ = uses_without;
   }
 
@@ -275,7 +275,7 @@ class ThreadCache {
   int uses_until_made_ = 0;
 };
 thread_local bool ThreadCache::alive = true;
-thread_local ThreadCache* ThreadCache::flushable = nullptr;
+thread_local ThreadCache* ThreadCache::existing = nullptr;
 
 ThreadCache& thread_cache() {
   static thread_local ThreadCache cache;
@@ -349,7 +349,7 @@ WithoutFreeLists::~WithoutFreeLists() { set_decay_ms(index(), usual_decay_ms); }
 
 int64_t purge() {
   const int64_t before = mapped_bytes();
-  if (ThreadCache::flushable != nullptr) ThreadCache::flushable->drop();
+  if (ThreadCache::existing != nullptr) ThreadCache::existing->drop();
   purge_arena(index());
   return before - mapped_bytes();
 }

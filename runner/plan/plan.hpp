@@ -33,7 +33,7 @@ struct Plan {
   bool micro_batch_is_auto = true, cached = false;
   double probe_seconds = 0.0;
 
-  bool something_fits() const { return recommended.has_value() || as_written.works; }
+  bool something_fits() const { return recommended.has_value(); }
   nlohmann::json json() const;
   // For people: the table and the recommendation.
   std::string text(const Experiment& experiment) const;
