@@ -58,6 +58,7 @@ void return_pages(std::byte* data, uint64_t bytes) {
 
 BlockMemory::BlockMemory(uint64_t bytes) {
   if (bytes > INT64_MAX) return;
+  look_before_growing(static_cast<int64_t>(bytes));
   {
     const Permit permit = try_to_grow(static_cast<int64_t>(bytes));
     if (!permit) return;

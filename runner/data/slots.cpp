@@ -158,6 +158,7 @@ void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   std::unique_ptr<Slot> slot;
   try {
+    look_before_growing(slot_bytes_);
     Permit permit = try_to_grow(slot_bytes_);
     if (permit) slot = std::make_unique<Slot>(fields_, samples_, std::move(permit));
   } catch (const std::bad_alloc&) {  // the system has less than the limit; what there is will do

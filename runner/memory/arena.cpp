@@ -220,15 +220,21 @@ void bind_arenas() {
   }
 }
 
+constexpr ssize_t never = -1, at_once = 0;
+
+// When free memory is given back: "dirty" as it is, "muzzy" once its pages may be taken.
+void set_decay_ms(unsigned arena, const std::string& kind, ssize_t ms) {
+  const std::string name = "arena." + std::to_string(arena) + "." + kind + "_decay_ms";
+  control(name.c_str(), nullptr, nullptr, &ms, sizeof ms);
+}
+
 unsigned make_arena() {
   unsigned index = 0;
   size_t size = sizeof index;
   extent_hooks_t* given = &hooks;
   control("arenas.create", &index, &size, &given, sizeof given);
-  ssize_t never = -1, at_once = 0;
-  const std::string prefix = "arena." + std::to_string(index);
-  control((prefix + ".dirty_decay_ms").c_str(), nullptr, nullptr, &never, sizeof never);
-  control((prefix + ".muzzy_decay_ms").c_str(), nullptr, nullptr, &at_once, sizeof at_once);
+  set_decay_ms(index, "dirty", never);
+  set_decay_ms(index, "muzzy", at_once);
   return index;
 }
 
@@ -292,12 +298,6 @@ void purge_arena(unsigned arena) {
   mallctl(name.data(), nullptr, nullptr, nullptr, 0);
 }
 
-constexpr ssize_t usual_decay_ms = 10'000;  // jemalloc's own
-
-void set_decay_ms(unsigned arena, ssize_t ms) {
-  control(("arena." + std::to_string(arena) + ".dirty_decay_ms").c_str(), nullptr, nullptr, &ms, sizeof ms);
-}
-
 // Memory that was given back may have an end that was spare before and is written to now, by one tensor or by many
 // small ones.
 bool use_spare_pages(const void* data, size_t bytes, bool must_pass) {
@@ -341,11 +341,11 @@ int64_t take_refused_heap_bytes() { return std::exchange(refused_heap_bytes, 0);
 void release(void* data) { dallocx(data, cache_flag()); }
 
 WithoutFreeLists::WithoutFreeLists() {
-  set_decay_ms(index(), 0);
+  set_decay_ms(index(), "dirty", at_once);
   purge();
   used_peak = used_bytes();
 }
-WithoutFreeLists::~WithoutFreeLists() { set_decay_ms(index(), usual_decay_ms); }
+WithoutFreeLists::~WithoutFreeLists() { set_decay_ms(index(), "dirty", never); }
 
 int64_t purge() {
   const int64_t before = mapped_bytes();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <shared_mutex>
 
 #include "memory/held.hpp"
 #include "memory/relief.hpp"
@@ -12,9 +13,14 @@ namespace headroom {
 namespace {
 
 constexpr int64_t mib = int64_t{1} << 20;
-constexpr int64_t little_bytes = mib;  // of the heap: such a request is refused last of all
+constexpr int64_t near_bytes = 256 * mib;  // what others may take between two looks that nobody asked for
+constexpr int64_t little_bytes = mib;      // of the heap: such a request is refused last of all
 
 std::atomic<int64_t> limit{0}, ceiling{INT64_MAX}, kill_line{0}, heap_refusal_count{0};
+std::atomic<int64_t> granted_since_look{0};
+std::shared_mutex look_mutex;
+std::function<void()> ceiling_look;  // guarded by look_mutex
+
 std::mutex refusal_mutex;
 Refusal refusal;
 
@@ -36,6 +42,7 @@ Permit grow(int64_t bytes, int64_t bound) {
   const std::lock_guard lock(grants_mutex);
   if (!fits(bytes, bound)) return {};
   under_way += bytes;
+  granted_since_look.fetch_add(bytes, std::memory_order_relaxed);
   return Permit(bytes);
 }
 
@@ -44,7 +51,25 @@ Permit grow(int64_t bytes, int64_t bound) {
 void set_memory_limit(int64_t limit_bytes) { limit = limit_bytes; }
 int64_t memory_limit() { return limit; }
 
-void set_memory_ceiling(int64_t ceiling_bytes) { ceiling = ceiling_bytes; }
+void set_memory_ceiling(int64_t ceiling_bytes) {
+  ceiling = ceiling_bytes;
+  granted_since_look.store(0, std::memory_order_relaxed);
+}
+
+void set_ceiling_look(std::function<void()> look) {
+  const std::lock_guard lock(look_mutex);
+  ceiling_look = std::move(look);
+}
+
+void look_before_growing(int64_t bytes) {
+  const int64_t bound = memory_bound();
+  if (bound <= 0 || bytes <= 0) return;
+  const int64_t unseen = granted_since_look.load(std::memory_order_relaxed) + bytes;
+  if (unseen <= cushion_bytes(bound) / 2) return;
+  if (bound - held_bytes() - unseen > std::max(near_bytes, bound / 4)) return;
+  const std::shared_lock lock(look_mutex);
+  if (ceiling_look) ceiling_look();
+}
 
 int64_t memory_bound() {
   const int64_t told = limit.load(std::memory_order_relaxed);
@@ -67,6 +92,7 @@ Permit try_to_grow(int64_t bytes) {
 }
 
 Permit make_room(int64_t bytes) {
+  look_before_growing(bytes);
   Permit permit = try_to_grow(bytes);
   if (!permit && give_back_memory(bytes) > 0) permit = try_to_grow(bytes);
   return permit;

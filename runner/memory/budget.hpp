@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "memory/ledger.hpp"
@@ -17,6 +18,14 @@ int64_t memory_limit();
 // How far U may grow while others hold what they hold now: the monitor tells, and lowers it below the limit when they
 // take what the run counted on. INT64_MAX: nobody does. [any]
 void set_memory_ceiling(int64_t ceiling_bytes);
+
+// Has the ceiling told anew where U has grown much since it was, the bound is near, and `bytes` more are to be taken:
+// others may have grown as well. Waits for it, 100 ms at most; to be called before try_to_grow() by whoever takes much,
+// without a lock that malloc needs. [any]
+void look_before_growing(int64_t bytes);
+
+// What tells the ceiling anew; empty: nothing does. Returns when nobody is inside the function that was set before.
+void set_ceiling_look(std::function<void()> look);
 
 // What bounds U now: the lower of the two; 0: nothing.
 int64_t memory_bound();

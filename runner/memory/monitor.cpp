@@ -18,9 +18,12 @@ bool is_close(const Surroundings& s) { return s.taken_bytes > 0 && s.left_bytes 
 }  // namespace
 
 Monitor::Monitor(int64_t limit_bytes, std::chrono::milliseconds period, std::string root)
-    : limit_bytes_(limit_bytes), period_(period), reader_(limit_bytes, std::move(root)), thread_([this] { watch(); }) {}
+    : limit_bytes_(limit_bytes), period_(period), reader_(limit_bytes, std::move(root)), thread_([this] { watch(); }) {
+  if (limit_bytes_ > 0) set_ceiling_look([this] { look_now(std::chrono::milliseconds(100)); });
+}
 
 Monitor::~Monitor() {
+  if (limit_bytes_ > 0) set_ceiling_look({});
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -52,11 +55,12 @@ void Monitor::watch() {
   }
 }
 
-void Monitor::look_now() {
+void Monitor::look_now(std::chrono::milliseconds most) {
+  if (std::this_thread::get_id() == thread_.get_id()) return;
   std::unique_lock lock(mutex_);
   const int64_t call = ++asked_;
   ending_.notify_all();
-  looked_.wait(lock, [&] { return ends_ || answered_ >= call; });
+  looked_.wait_for(lock, most, [&] { return ends_ || answered_ >= call; });
 }
 
 // What is held above it is asked back at once: the kernel does not wait for the end of a window.

@@ -28,8 +28,9 @@ class Monitor {
   // From here on; the box outlives the monitor.
   void fill(BlackBox& box) { box_ = &box; }
 
-  // Looks once more before it returns: something was just written into memory, or taken out. [any]
-  void look_now();
+  // Looks once more before it returns: something was just written into memory, or taken out. Returns without it after
+  // `most`, and on the monitor's own thread. [any]
+  void look_now(std::chrono::milliseconds most = std::chrono::seconds(10));
 
   Surroundings surroundings() const;                                        // at the last look [any]
   bool is_short() const { return short_.load(std::memory_order_relaxed); }  // [any], a load

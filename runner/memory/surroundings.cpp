@@ -13,6 +13,7 @@ namespace headroom {
 namespace {
 
 constexpr double memory_seconds = 2.5;  // of the slope
+constexpr std::chrono::milliseconds least_apart(50), foresight(250);
 
 // "some avg10=1.23 avg60=..."
 double stalled_percent(const std::string& root) {
@@ -48,6 +49,15 @@ int64_t SurroundingsReader::margin_of(const Seen& seen) const {
   return std::clamp((room - wanted) / 2, room / 64, room / 20);
 }
 
+// Within `foresight` at the rate of the last 50 ms or more.
+int64_t SurroundingsReader::taken_soon_bytes(Seen& seen, int64_t room_bytes, Clock::time_point time) {
+  if (time - seen.later.time >= least_apart) seen.earlier = std::exchange(seen.later, {room_bytes, time});
+  if (seen.earlier.time == Clock::time_point()) return 0;
+  const double seconds = std::chrono::duration<double>(time - seen.earlier.time).count();
+  const double taken = static_cast<double>(seen.earlier.room_bytes - room_bytes);
+  return static_cast<int64_t>(std::max(taken / seconds * std::chrono::duration<double>(foresight).count(), 0.0));
+}
+
 // A bound that cannot be read, for want of a descriptor or of memory, holds for another 10 s. Then it counts as gone.
 int64_t SurroundingsReader::ceiling_of_seen() const {
   int64_t ceiling = INT64_MAX;
@@ -81,7 +91,8 @@ Surroundings SurroundingsReader::look() {
     const int64_t margin = margin_of(seen), left = room.room_bytes - rooms.held_bytes;
     // A limit that was told may be above what the machine has free: its user knows.
     const bool counts = room.kills() || limit_bytes_ <= seen.first_room_bytes - margin;
-    seen.ceiling_bytes = counts ? room.room_bytes - margin : INT64_MAX;
+    const int64_t soon = std::max<int64_t>(taken_soon_bytes(seen, left_by_others, time) - margin / 2, 0);
+    seen.ceiling_bytes = counts ? room.room_bytes - margin - soon : INT64_MAX;
     if (left >= now.left_bytes) continue;
     now.left_bytes = left;
     now.bound_bytes = room.bound_bytes;

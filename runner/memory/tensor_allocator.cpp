@@ -43,10 +43,14 @@ bool must_fail() {
   __builtin_unreachable();
 }
 
+// Mapped and lent to nobody: fragments too, so that a tensor may need new memory beside them.
+int64_t free_bytes() { return arena::mapped_bytes() - lent.load(std::memory_order_relaxed); }
+
 void* take(size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   const bool must_pass = essential > 0 && bytes <= EssentialAllocations::most_bytes;
   if (!must_pass && must_fail()) refuse(bytes);
+  look_before_growing(static_cast<int64_t>(bytes) - free_bytes());
   void* data = arena::allocate(bytes, must_pass);
   // What came back others may take meanwhile: readers go on.
   for (int tries = 0; data == nullptr && tries < most_tries; ++tries) {

@@ -91,6 +91,40 @@ TEST_F(PlanRun, ARunPlansFirstAndToldItsPrediction) {
   EXPECT_FALSE(read_json(run_folder("without") / "summary.json").at("memory").contains("predicted_peak_bytes"));
 }
 
+// How its three large tensors share free memory differs with their size: that much a plan may err.
+TEST_F(PlanRun, ActivationsArePredictedForEveryMicroBatch) {
+  write_text(folder_ / "hungry.toml", R"([experiment]
+name = "trial"
+device = "cpu"
+threads = 1
+
+[model]
+plugin = "hungry_model"
+options.activation_mib = 2
+
+[data]
+source = "hungry_source"
+options.samples = 64
+split = { train = 0.75, val = 0.25, test = 0.0, seed = 1 }
+
+[train]
+batch_size = 32
+epochs = 2
+optimizer = { name = "sgd", lr = 1e-4 }
+)");
+  for (const std::string micro_batch : {"1", "4", "16", "32"}) {
+    const Finished finished = headroom_program({"run", "hungry.toml", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR, "--out",
+                                                micro_batch, "--set", "train.micro_batch=" + micro_batch},
+                                               here(cache()));
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+    const Json memory = read_json(run_folder(micro_batch) / "summary.json").at("memory");
+    const auto predicted = memory.at("predicted_peak_bytes").get<double>();
+    const auto measured = memory.at("measured_peak_bytes").get<double>();
+    EXPECT_GE(predicted, 0.9 * measured) << "micro-batch " << micro_batch;
+    EXPECT_LE(predicted, 1.4 * measured) << "micro-batch " << micro_batch;
+  }
+}
+
 TEST_F(PlanRun, ARunThatCannotFitEndsBeforeItBegins) {
   const Finished finished = planned_run({"memory.limit=30 MiB"});
   EXPECT_EQ(finished.exit_code, 5);

@@ -1,6 +1,8 @@
 #include "memory/monitor.hpp"
 
 #include "fake_root.hpp"
+#include "memory/budget.hpp"
+#include "memory/held.hpp"
 
 namespace headroom {
 namespace {
@@ -64,6 +66,46 @@ TEST_F(MonitorTest, FillsTheBlackBox) {
   EXPECT_EQ(last.limit_bytes, 3 * gib);
   EXPECT_GT(last.held_bytes, 0);
   EXPECT_LE(last.room_bytes, 3 * gib - last.held_bytes);
+}
+
+// Between two looks of a slow monitor a neighbour takes nearly everything.
+TEST_F(MonitorTest, LooksAgainBeforeMuchIsTakenNearTheBound) {
+  only_v2("/job");
+  v2_cgroup("sys/fs/cgroup/job", std::to_string(2 * gib), gib, 0);
+  const int64_t held = held_bytes(), limit = held + 200 * mib;
+  file("proc/self/status", "RssAnon:\t " + std::to_string(held / 1024) + " kB\nRssShmem:\t 0 kB\n");
+  set_memory_limit(limit);
+  {
+    Monitor monitor(limit, std::chrono::hours(1), root_.string());
+    wait_for(monitor, monitor.looks() > 0 ? 0 : 1);
+    v2_cgroup("sys/fs/cgroup/job", std::to_string(2 * gib), 2 * gib - 10 * mib, 0);
+    look_before_growing(mib);
+    EXPECT_EQ(monitor.looks(), 1) << "for a little";
+    EXPECT_TRUE(try_to_grow(32 * mib));
+    look_before_growing(mib);
+    EXPECT_EQ(monitor.looks(), 2) << "for a little after much";
+    EXPECT_FALSE(try_to_grow(32 * mib));
+    look_before_growing(mib);
+    EXPECT_EQ(monitor.looks(), 2) << "for a little after that look";
+  }
+  look_before_growing(gib);  // reaches no monitor that is gone
+  set_memory_limit(0);
+}
+
+// Far from it the monitor's own looks come soon enough.
+TEST_F(MonitorTest, LooksNoMoreOftenFarFromTheBound) {
+  only_v2("/job");
+  v2_cgroup("sys/fs/cgroup/job", std::to_string(64 * gib), gib, 0);
+  const int64_t limit = 32 * gib;
+  set_memory_limit(limit);
+  {
+    Monitor monitor(limit, std::chrono::hours(1), root_.string());
+    wait_for(monitor, monitor.looks() > 0 ? 0 : 1);
+    EXPECT_TRUE(try_to_grow(gib));
+    look_before_growing(gib);
+    EXPECT_EQ(monitor.looks(), 1);
+  }
+  set_memory_limit(0);
 }
 
 TEST_F(MonitorTest, WorksWithoutABox) {

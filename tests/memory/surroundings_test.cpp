@@ -1,5 +1,7 @@
 #include "memory/surroundings.hpp"
 
+#include <thread>
+
 #include "fake_root.hpp"
 
 namespace headroom {
@@ -80,6 +82,24 @@ TEST_F(SurroundingsTest, TheCeilingFollowsTheRoomThatOthersLeave) {
 }
 
 // For want of a descriptor, say.
+// What is granted now is written to when they have taken more. Slow growth is what the margin is for.
+TEST_F(SurroundingsTest, TheCeilingLeavesRoomForThoseWhoTakeFast) {
+  only_v2("/job");
+  hold(100 * mib, 0);
+  SurroundingsReader reader(gib - gib / 10, root_.string());
+  const int64_t margin = reader.look().margin_bytes, alone = gib - margin;
+  const auto after_a_while = [&](int64_t others_bytes) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    hold(100 * mib, others_bytes);
+    return reader.look().ceiling_bytes;
+  };
+  EXPECT_EQ(after_a_while(mib / 4), alone - mib / 4);
+  EXPECT_LT(after_a_while(400 * mib), alone - 450 * mib);
+  after_a_while(400 * mib);
+  EXPECT_EQ(after_a_while(400 * mib), alone - 400 * mib) << "they take no more";
+  EXPECT_EQ(after_a_while(0), alone) << "they give back";
+}
+
 TEST_F(SurroundingsTest, WhatCannotBeReadChangesNothing) {
   only_v2("/job");
   hold(500 * mib, 100 * mib);

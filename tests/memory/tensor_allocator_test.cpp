@@ -123,6 +123,21 @@ TEST_F(TensorAllocator, FreedMemoryIsUsedAgainWithoutPageFaults) {
   EXPECT_LT(faults() - before, 100);  // ten steps of 64 MB would be 160,000
 }
 
+TEST_F(TensorAllocator, FreedMemoryIsKeptAgainAfterAMeasurementWithoutFreeLists) {
+  {
+    const arena::WithoutFreeLists tight;
+    const int64_t before = arena::mapped_bytes();
+    megabytes(64);
+    EXPECT_LT(arena::mapped_bytes(), before + mib);
+    EXPECT_GE(tight.peak_bytes(), tight.now_bytes() + 64 * mib);
+  }
+  const int64_t before = arena::mapped_bytes();
+  for (int i = 0; i < 10; ++i) {
+    megabytes(64 + i);
+    EXPECT_GE(arena::mapped_bytes(), before + 64 * mib);
+  }
+}
+
 TEST_F(TensorAllocator, OneLargeFreedBlockServesAnySmallerOne) {
   purge_tensor_memory();
   megabytes(256);
