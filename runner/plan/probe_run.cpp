@@ -13,10 +13,8 @@
 #include "memory/reservations.hpp"
 #include "memory/supervised.hpp"
 #include "train/evaluate.hpp"
-#include "train/optimizer.hpp"
-#include "train/recompute.hpp"
 #include "train/state.hpp"
-#include "train/window.hpp"
+#include "train/train_step.hpp"
 
 namespace headroom {
 
@@ -54,6 +52,15 @@ Split costliest(const Source& source, const Split& split, uint64_t count) {
   return {split.name(), split.source_split(), groups};
 }
 
+// The first step that trains every parameter.
+int64_t first_step_of_all(std::span<const Parameter> parameters) {
+  int64_t step = 0;
+  for (const Parameter& parameter : parameters) {
+    if (parameter.trains()) step = std::max(step, parameter.frozen_until_step);
+  }
+  return step;
+}
+
 std::vector<int64_t> bytes_of(const std::vector<Field>& fields) {
   std::vector<int64_t> bytes;
   for (const Field& field : fields) bytes.push_back(field.bytes());
@@ -70,16 +77,10 @@ class ProbeRun {
             std::min({largest_micro_batch, setup.window_samples(), static_cast<int64_t>(setup.splits.train.length())})),
         train_(costliest(*setup.source, setup.splits.train, static_cast<uint64_t>(2 * largest_micro_batch))),
         val_(costliest(*setup.source, setup.splits.val, static_cast<uint64_t>(2 * largest_micro_batch))),
-        recompute_(*setup.model, setup.experiment->memory.recompute),
-        retry_(MicroBatch(largest_micro_batch, /*adapts=*/true), setup.device, setup.advice(),
-               [](const Shortage&, const std::string&) {}),
-        window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
-        optimizer_(setup.experiment->train.optimizer, setup.experiment->train.ema_decay, setup.model->parameters()),
-        epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
-        interval_sums_(setup.model->metrics().size(), setup.device),
-        checkpoints_(folder / "checkpoints") {
-    window_.thaw(std::numeric_limits<int64_t>::max());
-  }
+        step_(setup, {.wants_outputs = [&setup](const Batch&) { return !setup.output_pairs.empty(); }}),
+        eval_retry_(setup.micro_batch(), setup.device, setup.advice(), [](const Shortage&, const std::string&) {}),
+        step_number_(first_step_of_all(setup.model->parameters())),
+        checkpoints_(folder / "checkpoints") {}
 
   void run(int64_t room_bytes) {
     probe_.base_bytes = held_bytes();
@@ -126,11 +127,11 @@ class ProbeRun {
     setup_.source->trim(HR_TRIM_CACHES);
     purge_tensor_memory(setup_.device);
     purge_heap();
-    retry_.micro_batch().restore(size);
+    step_.retry().micro_batch() = eval_retry_.micro_batch() = MicroBatch(size, /*adapts=*/true);
     try {
       ProbePoint point{size, {}};
       go_through(point);
-      if (retry_.counts().repeated > 0) {
+      if (step_.retry().counts().repeated + eval_retry_.counts().repeated > 0) {
         probe_.shortage = "memory ran out at a micro-batch of " + std::to_string(size);
         return false;
       }
@@ -162,7 +163,6 @@ class ProbeRun {
     Loader train(setup_.source, train_, Normalizer(), options(true, size));
     std::unique_ptr<Loader> val;
     if (val_.length() > 0) val = std::make_unique<Loader>(setup_.source, val_, Normalizer(), options(false, size));
-    train.seek(0, 0, /*continuous=*/true);
     if (val) val->seek(0);
     level_ = 0;
     const auto note = [&](size_t phase) {
@@ -172,7 +172,7 @@ class ProbeRun {
     const auto began = Clock::now();
     int64_t before = 0;
     for (int i = 0; i < most_windows; ++i) {
-      train_window(train);
+      accumulate(train);
       note(0);
       step();
       note(1);
@@ -182,52 +182,44 @@ class ProbeRun {
     }
     if (val) evaluate_some(*val);
     note(2);
-    (void)epoch_sums_.measured("train", setup_.model->metrics());
+    (void)step_.epoch_sums().measured("train", setup_.model->metrics());
     note(3);
-    save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, {},
+    save_state(checkpoints_,
+               {setup_, step_.optimizer(), step_.epoch_sums(), step_.interval_sums(), position_, normalizer_}, {},
                /*is_best=*/true);
     note(4);
     point.least_bytes = least_of_a_step(train, val.get());
-    epoch_sums_.zero();
+    step_.epoch_sums().zero();
   }
 
   int64_t least_of_a_step(Loader& train, Loader* val) {
     purge_heap();
     const arena::WithoutFreeLists tight;
-    train_window(train);
+    accumulate(train);
     step();
     if (val != nullptr) evaluate_some(*val);
     return held_by_work(read_ledger()) - tight.now_bytes() + tight.peak_bytes();
   }
 
-  void train_window(Loader& loader) {
-    window_.begin();
+  // Two batches where there are as many samples: the second adds to gradients that are there.
+  void accumulate(Loader& loader) {
+    const auto samples = std::min<uint64_t>(train_.length(), static_cast<uint64_t>(2 * loader.batch_size()));
     const int64_t metrics_before = read_ledger().live(Owner::metrics);
-    int64_t samples = 0;
-    for (int accumulated = 0; accumulated < 2;) {
-      const auto batch = loader.next();
-      if (!batch) continue;  // the few samples of the probe begin again
-      ++accumulated;
-      samples += static_cast<int64_t>(batch->count());
-      while (!window_.add(*batch, 0, !setup_.output_pairs.empty())) {
-      }
-    }
-    if (setup_.experiment->metrics.mode == "full" && samples > 0)
-      probe_.kept_bytes = (read_ledger().live(Owner::metrics) - metrics_before) / samples;
+    loader.seek(0, 0, /*continuous=*/true);
+    WindowBatches batches(loader, 0, 0, samples);
+    gradients_ = step_.accumulate(batches, step_number_);
+    if (setup_.experiment->metrics.mode == "full" && gradients_.samples > 0)
+      probe_.kept_bytes = (read_ledger().live(Owner::metrics) - metrics_before) / gradients_.samples;
   }
 
+  // At a rate of 0: the model stays as it is.
   void step() {
-    const double weight = window_.divide();
-    clip_gradients(window_.gradients(), setup_.experiment->train.clip_norm);
-    if (weight > 0) optimizer_.step(0.0, std::numeric_limits<int64_t>::max());
-    epoch_sums_.add(window_.sums());
-    interval_sums_.add(window_.sums());
-    (void)window_.sums().loss();
+    if (gradients_.weight > 0) step_.apply(0.0, step_number_);
   }
 
   void evaluate_some(Loader& loader) {
-    const Optimizer::Averaged averaged(optimizer_);
-    const auto sums = evaluate(setup_, loader, 0, retry_, [](int64_t) { return false; });
+    const Optimizer::Averaged averaged(step_.optimizer());
+    const auto sums = evaluate(setup_, loader, 0, eval_retry_, [](int64_t) { return false; });
     if (sums) (void)sums->measured("val", setup_.model->metrics());
   }
 
@@ -235,11 +227,10 @@ class ProbeRun {
   Probe& probe_;
   int64_t most_;
   Split train_, val_;
-  Recompute recompute_;
-  Retry retry_;
-  Window window_;
-  Optimizer optimizer_;
-  StepSums epoch_sums_, interval_sums_;
+  TrainStep step_;
+  Retry eval_retry_;
+  int64_t step_number_;
+  TrainStep::Gradients gradients_;  // of the last window
   Checkpoints checkpoints_;
   Position position_;
   Normalizer normalizer_;

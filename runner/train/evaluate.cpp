@@ -1,9 +1,7 @@
 #include "train/evaluate.hpp"
 
-#include <algorithm>
-
+#include "train/micro_batches.hpp"
 #include "train/traces.hpp"
-#include "train/window.hpp"
 
 namespace headroom {
 
@@ -33,31 +31,14 @@ void add_micro_batch(const Pass& pass, const Batch& batch, int64_t first, int64_
 }
 
 void add_batch(const Pass& pass, const Batch& batch, int64_t step, bool want_outputs, Examples* examples) {
-  const auto total = static_cast<int64_t>(batch.count());
-  for (int64_t first = 0; first < total;) {
-    const int64_t count = std::min(pass.retry.size(), total - first);
+  (void)in_micro_batches(batch, pass.retry, [&](int64_t first, int64_t count) {
     const bool fits = attempt_with_traces(pass.traces, pass.retry, "evaluation", count, [&] {
       add_micro_batch(pass, batch, first, count, step, want_outputs, examples);
     });
-    if (fits) {
-      first += count;
-    } else {
-      examples = nullptr;  // a picture on a page is worth no memory a run is short of
-    }
-  }
+    if (!fits) examples = nullptr;  // a picture on a page is worth no memory a run is short of
+    return fits ? PassEnd::done : PassEnd::again;
+  });
   pass.retry.succeeded();
-}
-
-// NULL at the end of the split. `done`: batches delivered so far.
-std::optional<Batch> next_batch(Loader& loader, int64_t done, Retry& retry) {
-  const char* doing = "reading a batch";
-  Shortage shortage;
-  std::optional<Batch> batch;
-  while (!attempt_within_memory(shortage, doing, 0, [&] { batch = loader.next(); })) {
-    retry.after(shortage);
-    loader.seek(0, static_cast<uint64_t>(done * loader.batch_size()));
-  }
-  return batch;
 }
 
 }  // namespace
@@ -84,7 +65,9 @@ std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Ret
   loader.seek(0);
   int64_t done = 0;
   try {
-    while (const auto batch = next_batch(loader, done, retry)) {
+    const auto seek_back = [&] { loader.seek(0, static_cast<uint64_t>(done * loader.batch_size())); };
+    while (const auto batch = read_batch(
+               retry, [&] { return loader.next(); }, seek_back)) {
       const bool want_outputs = sample.contains(static_cast<uint64_t>(done));
       if (stop(++done)) {
         as_before();

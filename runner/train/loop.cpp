@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/precision.hpp"
 #include "train/signals.hpp"
 
 namespace headroom {
@@ -31,14 +30,9 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
       memory_(memory),
       normalizer_(std::move(normalizer)),
       train_loader_(setup.source, setup.splits.train, setup.left_to_apply(normalizer_), setup.loader_options(true)),
-      recompute_(*setup.model, experiment_.memory.recompute),
-      retry_(setup.micro_batch(), setup.device, setup.advice(),
-             [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
+      step_(setup, step_hooks()),
       eval_retry_(setup.micro_batch(), setup.device, setup.advice(),
                   [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
-      loss_scale_(scales_loss(experiment_.train.precision)),
-      window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
-      optimizer_(experiment_.train.optimizer, experiment_.train.ema_decay, setup.model->parameters()),
       gc_points_(
           experiment_.memory, *setup.model, *setup.source, setup.device,
           [this](const char* what, int64_t returned_bytes, double seconds) {
@@ -48,8 +42,6 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
           }),
       schedule_(experiment_.train.schedule, experiment_.train.optimizer.lr, setup.windows_per_epoch(),
                 total_steps(experiment_.train, setup.windows_per_epoch())),
-      epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
-      interval_sums_(setup.model->metrics().size(), setup.device),
       checkpoints_(folder.path() / "checkpoints", experiment_.checkpoint.keep),
       metric_(experiment_.experiment.metric) {
   if (setup.splits.val.length() > 0) {
@@ -65,28 +57,39 @@ TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, R
   register_rungs();
 }
 
+StepHooks TrainingLoop::step_hooks() {
+  return {
+      .shortage = [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); },
+      .loss_scale = [this](double was, double is) { report_loss_scale(was, is); },
+      .phase = [this](Phase phase) { memory_.note(phase); },
+      .wants_outputs =
+          [this](const Batch& batch) {
+            return sample_.contains(batch.first / static_cast<uint64_t>(experiment_.train.batch_size));
+          },
+      .batch_done = [this] { gc_points_.train_batch_done(); }};
+}
+
 void TrainingLoop::register_rungs() {
-  retry_.when_smallest([this] {
-    const std::string kind = recompute_.add();
-    return kind.empty() ? kind : "\"" + kind + "\" is computed again in backward from here on (memory.recompute)";
-  });
-  if (setup_.micro_batch().adapts()) {
+  MicroBatch& micro_batch = step_.retry().micro_batch();
+  if (micro_batch.adapts()) {
     smaller_batches_ = add_rung({.name = "smaller micro-batches",
                                  .order = 400,
-                                 .tighten = [this] { retry_.micro_batch().hold_back(); },
-                                 .relax = [this] { retry_.micro_batch().let_go(); }});
+                                 .tighten = [&micro_batch] { micro_batch.hold_back(); },
+                                 .relax = [&micro_batch] { micro_batch.let_go(); }});
   }
   stop_ = add_rung({.name = stopping_line, .order = 500, .tighten = [this] { must_stop_ = true; }});
 }
 
+RunState TrainingLoop::state() {
+  return {setup_, step_.optimizer(), step_.epoch_sums(), step_.interval_sums(), position_, normalizer_};
+}
+
 void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   const Differences differences = differences_from(checkpoint, setup_);
-  log_.truncate(restore_state(checkpoint, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}));
+  log_.truncate(restore_state(checkpoint, state()));
   bad_before_ = position_.bad_samples;
-  retry_.micro_batch().restore(position_.micro_batch);
+  step_.restore(position_);
   eval_retry_.micro_batch().restore(position_.eval_micro_batch);
-  recompute_.restore(position_.recompute);
-  loss_scale_.restore(position_.loss_scale);
   report_resume(differences);
   if (experiment_.metrics.mode == "full" && !setup_.output_pairs.empty() && position_.samples > 0) {
     log_.say(
@@ -97,9 +100,9 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
 
 void TrainingLoop::begin_with(const PlannedStart& planned) {
   predicted_peak_bytes_ = planned.predicted_peak_bytes;
-  retry_.micro_batch().restore(planned.micro_batch);
+  step_.retry().micro_batch().restore(planned.micro_batch);
+  step_.recompute().restore(planned.recompute);
   eval_retry_.micro_batch().restore(planned.micro_batch);
-  recompute_.restore(planned.recompute);
 }
 
 LoaderTimes TrainingLoop::loader_times() const {
@@ -127,7 +130,7 @@ Exit TrainingLoop::run() {
 
 bool TrainingLoop::train_epoch() {
   const uint64_t samples = setup_.samples_per_epoch();
-  memory_.note(position_.step, position_.epoch + 1, retry_.size());
+  memory_.note(position_.step, position_.epoch + 1, step_.retry().size());
   sample_ = setup_.metric_sample(train_loader_, /*training=*/true, position_.epoch);
   log_.begin_epoch("train", position_.epoch, experiment_.train.epochs, setup_.windows_per_epoch(), windows_done());
   interval_samples_ = 0;
@@ -151,59 +154,33 @@ int64_t TrainingLoop::windows_done() const {
   return static_cast<int64_t>((position_.samples + window - 1) / window);
 }
 
-bool TrainingLoop::train_window() {
-  window_.thaw(position_.step);
+bool TrainingLoop::train_window() try {
   const uint64_t end =
       std::min(position_.samples + static_cast<uint64_t>(setup_.window_samples()), setup_.samples_per_epoch());
-  const auto accumulated = accumulate(end);
-  if (!accumulated) return false;
-  const Gradients gradients = *accumulated;
+  WindowBatches batches(train_loader_, static_cast<uint64_t>(position_.epoch), position_.samples, end);
+  const TrainStep::Gradients gradients = step_.accumulate(batches, position_.step);
   const EssentialAllocations essential;  // from here on the step is taken as a whole
+  position_.samples = end;
+  interval_samples_ += gradients.samples;
   if (gradients.weight <= 0) {
     ++position_.skipped_windows;
     return false;
   }
-  const double loss = window_.sums().loss();
-  if (!std::isfinite(loss) || !std::isfinite(gradients.norm)) {
-    not_finite(loss, gradients.norm);
+  if (!std::isfinite(gradients.loss) || !std::isfinite(gradients.norm)) {
+    not_finite(gradients.loss, gradients.norm);
     return false;
   }
-  loss_scale_.went_through();
   const double lr = schedule_.at(position_.step);
   memory_.note(Phase::optimizer);
-  optimizer_.step(lr, position_.step);
-  epoch_sums_.add(window_.sums());
-  interval_sums_.add(window_.sums());
+  step_.apply(lr, position_.step);
   ++position_.step;
-  memory_.note(position_.step, position_.epoch + 1, retry_.size());
-  report_step(loss, lr, gradients.norm);
+  memory_.note(position_.step, position_.epoch + 1, step_.retry().size());
+  report_step(gradients.loss, lr, gradients.norm);
   gc_points_.step_done(position_.step);
   return true;
-}
-
-std::optional<TrainingLoop::Gradients> TrainingLoop::accumulate(uint64_t end) {
-  const uint64_t start = position_.samples;
-  const int64_t interval_samples = interval_samples_;
-  const int64_t micro_batch = retry_.size();
-  const std::vector<std::string> recomputed = recompute_.kinds();
-  Gradients gradients;
-  const auto go_back = [&] {
-    position_.samples = start;
-    interval_samples_ = interval_samples;
-    train_loader_.seek(static_cast<uint64_t>(position_.epoch), start, /*continuous=*/true);
-  };
-  try {
-    while (!try_to_accumulate(end, gradients)) go_back();
-  } catch (const TakenByOthers& taken) {
-    window_.put_back();
-    go_back();
-    retry_.micro_batch().restore(micro_batch);
-    recompute_.restore(recomputed);
-    stop_for(taken);
-    return std::nullopt;
-  }
-  retry_.succeeded();
-  return gradients;
+} catch (const TakenByOthers& taken) {
+  stop_for(taken);
+  return false;
 }
 
 void TrainingLoop::stop_for(const TakenByOthers& taken) {
@@ -211,51 +188,6 @@ void TrainingLoop::stop_for(const TakenByOthers& taken) {
   log_.say(line);
   log_.event("pressure", {{"sentence", line}});
   must_stop_ = true;
-}
-
-bool TrainingLoop::try_to_accumulate(uint64_t end, Gradients& gradients) {
-  const char* doing = "the start of a window";
-  Shortage shortage;
-  if (!attempt_within_memory(shortage, doing, 0, [&] { window_.begin(loss_scale_.factor()); })) {
-    retry_.after(shortage);
-    return false;
-  }
-  while (position_.samples < end) {
-    memory_.note(Phase::loading);
-    doing = "reading a batch";
-    std::optional<Batch> batch;
-    if (!attempt_within_memory(shortage, doing, 0, [&] { batch = train_loader_.next(); })) {
-      window_.put_back();
-      retry_.after(shortage);
-      return false;
-    }
-    memory_.note(Phase::forward);
-    const bool want_outputs = sample_.contains(batch->first / static_cast<uint64_t>(experiment_.train.batch_size));
-    if (!window_.add(*batch, position_.step, want_outputs)) return false;
-    position_.samples = std::min(end, position_.samples + static_cast<uint64_t>(experiment_.train.batch_size));
-    interval_samples_ += static_cast<int64_t>(batch->count());
-    gc_points_.train_batch_done();
-  }
-  doing = "clipping";
-  const bool fits = attempt_within_memory(shortage, doing, 0, [&] {
-    gradients.weight = window_.divide();
-    gradients.norm = clip_gradients(window_.gradients(), experiment_.train.clip_norm);
-  });
-  if (fits && !overflows(gradients)) return true;
-  window_.put_back();
-  if (!fits) retry_.after(shortage);
-  return false;
-}
-
-bool TrainingLoop::overflows(const Gradients& gradients) {
-  if (std::isfinite(gradients.norm) || !std::isfinite(window_.sums().loss())) return false;
-  const double factor = loss_scale_.factor();
-  if (!loss_scale_.lower(gradients.weight)) return false;
-  log_.event("loss_scale", {{"step", position_.step}, {"was", factor}, {"is", loss_scale_.factor()}});
-  log_.say((std::ostringstream() << "gradients overflow float16 at a loss scale of " << factor
-                                 << ": the window is computed again at " << loss_scale_.factor())
-               .str());
-  return true;
 }
 
 void TrainingLoop::not_finite(double loss, double norm) {
@@ -274,7 +206,7 @@ bool TrainingLoop::evaluate_epoch() try {
     with_one_retry("the metrics of an epoch", Owner::metrics, setup_.device, setup_.advice(),
                    [&] { found = sums.measured(split, setup_.model->metrics()); });
   };
-  measure(measured, epoch_sums_, "train");
+  measure(measured, step_.epoch_sums(), "train");
   const bool last = position_.epoch + 1 >= experiment_.train.epochs || position_.step == experiment_.train.max_steps;
   if (val_loader_ == nullptr || ((position_.epoch + 1) % experiment_.eval.every_epochs != 0 && !last)) {
     position_.measured = std::move(measured);
@@ -283,7 +215,7 @@ bool TrainingLoop::evaluate_epoch() try {
   log_.begin_epoch("val", position_.epoch, experiment_.train.epochs,
                    static_cast<int64_t>(val_loader_->batches_per_epoch()));
   memory_.note(Phase::evaluating);
-  const Optimizer::Averaged averaged(optimizer_);
+  const Optimizer::Averaged averaged(step_.optimizer());
   const auto stop = [&](int64_t batches) {
     log_.progress(batches, {});
     gc_points_.eval_batch_done();
@@ -328,8 +260,8 @@ void TrainingLoop::finish_epoch() {
   if (position_.samples >= setup_.samples_per_epoch()) {  // else train.max_steps ends the run in mid-epoch
     ++position_.epoch;
     position_.samples = 0;
-    epoch_sums_.zero();
-    interval_sums_.zero();
+    step_.epoch_sums().zero();
+    step_.interval_sums().zero();
   }
   const auto& early = experiment_.train.early_stop;
   position_.stopped_early = early && position_.stale_evaluations >= early->patience;
@@ -363,15 +295,11 @@ void TrainingLoop::save(bool is_best) {
   log_.event("checkpoint", {{"step", position_.step}, {"best", is_best}});
   log_.sync();
   memory_.note(Phase::checkpoint);
-  position_.micro_batch = retry_.size();
+  step_.note_in(position_);
   position_.eval_micro_batch = eval_retry_.size();
-  position_.recompute = recompute_.kinds();
-  position_.loss_scale = loss_scale_.state();
   const EssentialAllocations essential;  // the little that it takes is there when memory is short
-  with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(), [&] {
-    save_state(checkpoints_, {setup_, optimizer_, epoch_sums_, interval_sums_, position_, normalizer_}, log_.lengths(),
-               is_best);
-  });
+  with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(),
+                 [&] { save_state(checkpoints_, state(), log_.lengths(), is_best); });
   memory_.look_again();
   saved_ = Clock::now();
 }

@@ -11,14 +11,12 @@
 #include "train/differences.hpp"
 #include "train/evaluate.hpp"
 #include "train/gc_points.hpp"
-#include "train/loss_scale.hpp"
-#include "train/recompute.hpp"
 #include "train/run_memory.hpp"
 #include "train/schedule.hpp"
 #include "train/state.hpp"
 #include "train/step_meter.hpp"
 #include "train/train.hpp"
-#include "train/window.hpp"
+#include "train/train_step.hpp"
 
 namespace headroom {
 
@@ -40,17 +38,12 @@ class TrainingLoop {
 
  private:
   bool train_epoch();   // false: stopped by a signal between two windows
-  bool train_window();  // one optimizer step; false: the window was skipped
-  struct Gradients {
-    double weight = 0.0, norm = 0.0;
-  };
-  // Of the window up to `end`, divided and clipped; nullopt: others took the memory it needs, and the run must stop.
-  std::optional<Gradients> accumulate(uint64_t end);
-  bool try_to_accumulate(uint64_t end, Gradients& gradients);  // false: memory ran out, begin again
-  bool overflows(const Gradients& gradients);                  // of float16: begin again with a smaller loss scale
+  bool train_window();  // one optimizer step; false: the window was skipped, or others took the memory
   void not_finite(double loss, double norm);
   void stop_for(const TakenByOthers& taken);
+  StepHooks step_hooks();
   void register_rungs();
+  RunState state();
   bool evaluate_epoch();  // false: stopped by a signal, or others took the memory
   bool judge();           // is this the best so far?
   void finish_epoch();
@@ -65,6 +58,7 @@ class TrainingLoop {
   void report_epoch();
   void report_memory();
   void report_shortage(const Shortage& shortage, const std::string& action);
+  void report_loss_scale(double was, double is);
 
   Setup& setup_;
   const Experiment& experiment_;
@@ -74,11 +68,8 @@ class TrainingLoop {
   Loader train_loader_;
   std::unique_ptr<Loader> val_loader_;
   std::optional<Examples> examples_;  // where there is a val_loader_
-  Recompute recompute_;
-  Retry retry_, eval_retry_;
-  LossScale loss_scale_;
-  Window window_;
-  Optimizer optimizer_;
+  TrainStep step_;
+  Retry eval_retry_;
   GcPoints gc_points_;
   StepMeter step_meter_;
   LeakWatch leaks_;
@@ -86,7 +77,6 @@ class TrainingLoop {
   bool must_stop_ = false;
   int64_t until_epoch_ = 0;
   Schedule schedule_;
-  StepSums epoch_sums_, interval_sums_;
   MetricSample sample_;  // of the epoch's batches
   Checkpoints checkpoints_;
   Position position_;

@@ -47,12 +47,12 @@ void TrainingLoop::report_step(double loss, double lr, double norm) {
   if (position_.step % experiment_.train.log_every == 0) {
     const std::chrono::duration<double> interval = std::chrono::steady_clock::now() - interval_started_;
     Scalars values = {
-        {"train/loss_step", interval_sums_.loss()},
+        {"train/loss_step", step_.interval_sums().loss()},
         {"train/lr", lr},
         {"train/gradient_norm", norm},
         {"train/samples_per_second", static_cast<double>(interval_samples_) / std::max(interval.count(), 1e-9)}};
     log_.scalars(position_.step, position_.epoch + 1, values);
-    interval_sums_.zero();
+    step_.interval_sums().zero();
     interval_samples_ = 0;
     interval_started_ = std::chrono::steady_clock::now();
   }
@@ -70,12 +70,19 @@ void TrainingLoop::report_shortage(const Shortage& shortage, const std::string& 
                                {"action", action}});
 }
 
+void TrainingLoop::report_loss_scale(double was, double is) {
+  log_.event("loss_scale", {{"step", position_.step}, {"was", was}, {"is", is}});
+  log_.say((std::ostringstream() << "gradients overflow float16 at a loss scale of " << was
+                                 << ": the window is computed again at " << is)
+               .str());
+}
+
 std::string TrainingLoop::memory_summary() const {
-  const RetryCounts &train = retry_.counts(), &eval = eval_retry_.counts();
+  const RetryCounts &train = step_.retry().counts(), &eval = eval_retry_.counts();
   return memory_.summary() + "; " + gc_points_.summary() +
          "; out of memory: " + std::to_string(train.repeated + eval.repeated) + " repeated, " +
-         std::to_string(train.halved + eval.halved) + " halved, micro-batch " + std::to_string(retry_.size()) +
-         recompute_text(recompute_.kinds());
+         std::to_string(train.halved + eval.halved) + " halved, micro-batch " + std::to_string(step_.retry().size()) +
+         recompute_text(step_.recompute().kinds());
 }
 
 nlohmann::json TrainingLoop::memory_json() const {
@@ -89,8 +96,8 @@ nlohmann::json TrainingLoop::memory_json() const {
   };
   nlohmann::json json = memory_.json();
   if (predicted_peak_bytes_) json["predicted_peak_bytes"] = *predicted_peak_bytes_;
-  json.update({{"retries", {{"train", counts(retry_)}, {"eval", counts(eval_retry_)}}},
-               {"recompute", recompute_.kinds()},
+  json.update({{"retries", {{"train", counts(step_.retry())}, {"eval", counts(eval_retry_)}}},
+               {"recompute", step_.recompute().kinds()},
                {"gc_points", gc_points_.json()},
                {"step", step_meter_.json()}});
   return json;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <spdlog/spdlog.h>
 
-#include "train/retry.hpp"
 #include "train/signals.hpp"
 #include "train/traces.hpp"
 
@@ -11,27 +10,17 @@ namespace headroom {
 
 namespace {
 
-std::optional<Batch> read_batch(PredictInput& input, uint64_t first, Retry& retry) {
-  const char* doing = "reading a batch";
-  Shortage shortage;
-  std::optional<Batch> batch;
-  while (!attempt_within_memory(shortage, doing, 0, [&] { batch = input.read(first); })) retry.after(shortage);
-  return batch;
-}
-
 void pass_batch(const Setup& setup, const Batch& batch, Retry& retry, Traces& traces, const PredictPass& pass) {
-  for (int64_t first = 0; first < static_cast<int64_t>(batch.count());) {
-    const int64_t count = std::min(retry.size(), static_cast<int64_t>(batch.count()) - first);
+  (void)in_micro_batches(batch, retry, [&](int64_t first, int64_t count) {
     Outputs outputs;
     const bool fits = attempt_with_traces(traces, retry, "a prediction", count, [&] {
       Outputs answer = pass.ask(MicroBatchTensors(batch, first, count, setup.device, setup.dtype));
       for (at::Tensor& output : answer) output = output.defined() ? output.to(at::kCPU).contiguous() : output;
       outputs = std::move(answer);
     });
-    if (!fits) continue;
-    pass.take(batch, first, count, outputs);
-    first += count;
-  }
+    if (fits) pass.take(batch, first, count, outputs);
+    return fits ? PassEnd::done : PassEnd::again;
+  });
   retry.succeeded();
 }
 
@@ -63,7 +52,8 @@ bool run_pass(const Setup& setup, PredictInput& input, const PredictPass& pass) 
   const auto batch_size = static_cast<uint64_t>(setup.experiment->train.batch_size);
   for (uint64_t first = 0;; first += batch_size) {
     if (stop_requested() != Exit::ok) return false;
-    const auto batch = read_batch(input, first, retry);
+    const auto batch = read_batch(
+        retry, [&] { return input.read(first); }, [] {});
     if (!batch) return true;
     pass_batch(setup, *batch, retry, *traces, pass);
   }

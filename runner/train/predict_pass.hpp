@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "train/micro_batches.hpp"
 #include "train/predict_input.hpp"
-#include "train/window.hpp"
 
 namespace headroom {
 

@@ -1,41 +1,8 @@
 #include "train/window.hpp"
 
-#include <ATen/DLConvertor.h>
-#include <algorithm>
-#include <c10/core/impl/VirtualGuardImpl.h>
+#include <string_view>
 
 namespace headroom {
-
-MicroBatchTensors::MicroBatchTensors(const Batch& batch, int64_t first, int64_t count, at::Device device,
-                                     at::ScalarType dtype)
-    : keys(std::span(batch.key).subspan(static_cast<size_t>(first), static_cast<size_t>(count))) {
-  const OwnerScope scope(Owner::batches);
-  fields.reserve(batch.fields.size());
-  for (const DLTensor& field : batch.fields) {
-    if (field.data == nullptr) {
-      fields.emplace_back();
-      continue;
-    }
-    const std::vector<int64_t> shape(field.shape, field.shape + field.ndim);
-    const auto type = at::toScalarType(field.dtype);
-    auto hold = batch.hold;
-    const at::Tensor whole = torch::from_blob(
-        field.data, shape, [hold](void*) {}, at::TensorOptions(type));
-    const at::Tensor part = whole.narrow(0, first, count);
-    fields.push_back(part.to(device, at::isFloatingType(type) ? dtype : type, /*non_blocking=*/device.is_cuda()));
-  }
-  if (!device.is_cuda()) return;
-  copied_.emplace(device.type());
-  copied_->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
-}
-
-MicroBatchTensors::~MicroBatchTensors() {
-  if (!copied_) return;
-  try {
-    copied_->synchronize();
-  } catch (const c10::Error&) {  // the device has failed: the next call of it says so
-  }
-}
 
 namespace {
 
@@ -81,25 +48,16 @@ void Window::begin(double loss_scale) {
 }
 
 bool Window::add(const Batch& batch, int64_t step, bool want_outputs) {
-  const auto total = static_cast<int64_t>(batch.count());
-  for (int64_t first = 0; first < total;) {
-    const int64_t count = std::min(retry_.size(), total - first);
-    switch (add_micro_batch(batch, first, count, step, want_outputs)) {
-      case Outcome::done:
-        first += count;
-        break;
-      case Outcome::again:
-        break;
-      case Outcome::lost:
-        put_back();
-        return false;
-    }
+  if (in_micro_batches(batch, retry_, [&](int64_t first, int64_t count) {
+        return add_micro_batch(batch, first, count, step, want_outputs);
+      })) {
+    return true;
   }
-  return true;
+  put_back();
+  return false;
 }
 
-Window::Outcome Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step,
-                                        bool want_outputs) {
+PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs) {
   const char* doing = "forward";
   Shortage shortage;
   const bool fits = attempt_within_memory(shortage, doing, count, [&] {
@@ -111,10 +69,10 @@ Window::Outcome Window::add_micro_batch(const Batch& batch, int64_t first, int64
     }
     sums_.add(result);
   });
-  if (fits) return Outcome::done;
+  if (fits) return PassEnd::done;
   const bool added = std::string_view(doing) == "backward";
   retry_.after(shortage);
-  return added || traces_.possible() ? Outcome::lost : Outcome::again;
+  return added || traces_.possible() ? PassEnd::lost : PassEnd::again;
 }
 
 double Window::divide() {

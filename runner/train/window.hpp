@@ -3,35 +3,15 @@
 // same gradient.
 #pragma once
 
-#include <c10/core/Event.h>
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "data/loader.hpp"
 #include "plugins/torch_model.hpp"
 #include "train/metrics.hpp"
-#include "train/retry.hpp"
+#include "train/micro_batches.hpp"
 #include "train/traces.hpp"
 
 namespace headroom {
-
-// Samples [first, first + count) of a loader batch as tensors on the device, floating fields in `dtype`; they share the
-// slot's memory where they can. A GPU copies them while its work is given out; the end of this waits for the copies, so
-// that the slot may be written again.
-class MicroBatchTensors {
- public:
-  MicroBatchTensors(const Batch& batch, int64_t first, int64_t count, at::Device device, at::ScalarType dtype);
-  ~MicroBatchTensors();
-  MicroBatchTensors(const MicroBatchTensors&) = delete;
-  MicroBatchTensors& operator=(const MicroBatchTensors&) = delete;
-
-  std::vector<at::Tensor> fields;
-  std::span<const uint64_t> keys;  // of `batch`
-
- private:
-  std::optional<c10::Event> copied_;  // of a GPU
-};
 
 class Window {
  public:
@@ -57,8 +37,7 @@ class Window {
   void thaw(int64_t step);
 
  private:
-  enum class Outcome { done, again, lost };
-  Outcome add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs);
+  PassEnd add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs);
 
   Model& model_;
   at::Device device_;

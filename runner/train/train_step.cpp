@@ -1,0 +1,102 @@
+#include "train/train_step.hpp"
+
+#include <cmath>
+
+#include "train/precision.hpp"
+#include "train/state.hpp"
+
+namespace headroom {
+
+TrainStep::TrainStep(Setup& setup, StepHooks hooks)
+    : clip_norm_(setup.experiment->train.clip_norm),
+      hooks_(std::move(hooks)),
+      recompute_(*setup.model, setup.experiment->memory.recompute),
+      retry_(setup.micro_batch(), setup.device, setup.advice(), hooks_.shortage),
+      loss_scale_(scales_loss(setup.experiment->train.precision)),
+      window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
+      optimizer_(setup.experiment->train.optimizer, setup.experiment->train.ema_decay, setup.model->parameters()),
+      epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
+      interval_sums_(setup.model->metrics().size(), setup.device) {
+  retry_.when_smallest([this] {
+    const std::string kind = recompute_.add();
+    return kind.empty() ? kind : "\"" + kind + "\" is computed again in backward from here on (memory.recompute)";
+  });
+}
+
+TrainStep::Gradients TrainStep::accumulate(WindowBatches& batches, int64_t step) {
+  window_.thaw(step);
+  const int64_t micro_batch = retry_.size();
+  const std::vector<std::string> recomputed = recompute_.kinds();
+  try {
+    for (;;) {
+      if (const auto gradients = try_to_accumulate(batches, step)) {
+        retry_.succeeded();
+        return *gradients;
+      }
+      window_.put_back();
+      batches.rewind();
+    }
+  } catch (const TakenByOthers&) {
+    window_.put_back();
+    batches.rewind();
+    retry_.micro_batch().restore(micro_batch);
+    recompute_.restore(recomputed);
+    throw;
+  }
+}
+
+std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& batches, int64_t step) {
+  const char* doing = "the start of a window";
+  Shortage shortage;
+  if (!attempt_within_memory(shortage, doing, 0, [&] { window_.begin(loss_scale_.factor()); })) {
+    retry_.after(shortage);
+    return std::nullopt;
+  }
+  Gradients gradients;
+  hooks_.phase(Phase::loading);
+  while (const auto batch = batches.next(retry_)) {
+    hooks_.phase(Phase::forward);
+    if (!window_.add(*batch, step, hooks_.wants_outputs(*batch))) return std::nullopt;
+    gradients.samples += static_cast<int64_t>(batch->count());
+    hooks_.batch_done();
+    hooks_.phase(Phase::loading);
+  }
+  doing = "clipping";
+  const bool fits = attempt_within_memory(shortage, doing, 0, [&] {
+    gradients.weight = window_.divide();
+    gradients.norm = clip_gradients(window_.gradients(), clip_norm_);
+    gradients.loss = window_.sums().loss();
+  });
+  if (!fits) retry_.after(shortage);
+  if (!fits || overflows(gradients)) return std::nullopt;
+  return gradients;
+}
+
+bool TrainStep::overflows(const Gradients& gradients) {
+  if (std::isfinite(gradients.norm) || !std::isfinite(gradients.loss)) return false;
+  const double factor = loss_scale_.factor();
+  if (!loss_scale_.lower(gradients.weight)) return false;
+  hooks_.loss_scale(factor, loss_scale_.factor());
+  return true;
+}
+
+void TrainStep::apply(double lr, int64_t step) {
+  loss_scale_.went_through();
+  optimizer_.step(lr, step);
+  epoch_sums_.add(window_.sums());
+  interval_sums_.add(window_.sums());
+}
+
+void TrainStep::restore(const Position& position) {
+  retry_.micro_batch().restore(position.micro_batch);
+  recompute_.restore(position.recompute);
+  loss_scale_.restore(position.loss_scale);
+}
+
+void TrainStep::note_in(Position& position) const {
+  position.micro_batch = retry_.size();
+  position.recompute = recompute_.kinds();
+  position.loss_scale = loss_scale_.state();
+}
+
+}  // namespace headroom

@@ -1,0 +1,66 @@
+// TrainingLoop::run() in this process: what it counts, where it stops, what it writes.
+#include "train/loop.hpp"
+
+#include "trial_setup.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+// 150 training samples in windows of 64: three steps an epoch, the last cut by the epoch's end.
+struct LoopTrial {
+  explicit LoopTrial(std::vector<std::string> words = {})
+      : trial([&] {
+          words.insert(words.end(),
+                       {"data.options.group_size=1", "train.gradient_accumulation_steps=8", "train.epochs=3"});
+          return words;
+        }()),
+        folder(RunFolder::create(trial.folder() / "runs", "trial")),
+        log(folder),
+        memory(*trial->experiment, /*needed_bytes=*/0),
+        loop(*trial, folder, log, memory, Normalizer()) {}
+
+  at::Tensor weights() { return trial->model->parameters().front().tensor->clone(); }
+
+  TrialSetup trial;
+  RunFolder folder;
+  RunLog log;
+  RunMemory memory;
+  TrainingLoop loop;
+};
+
+TEST(TrainingLoop, TakesEveryStepOfEveryEpoch) {
+  LoopTrial run;
+  EXPECT_EQ(run.loop.run(), Exit::ok);
+  EXPECT_EQ(run.loop.position().step, 9);
+  EXPECT_EQ(run.loop.position().epoch, 3);
+  EXPECT_EQ(run.loop.position().samples, 0u);
+  EXPECT_EQ(run.loop.position().skipped_windows, 0);
+  EXPECT_TRUE(run.loop.position().has_best);
+  EXPECT_TRUE(fs::exists(run.folder.path() / "checkpoints/last/model.safetensors"));
+}
+
+TEST(TrainingLoop, EndsInMidEpochAtMaxSteps) {
+  LoopTrial run({"train.max_steps=4"});
+  EXPECT_EQ(run.loop.run(), Exit::ok);
+  EXPECT_EQ(run.loop.position().step, 4);
+  EXPECT_EQ(run.loop.position().epoch, 1);
+  EXPECT_EQ(run.loop.position().samples, 64u);
+}
+
+TEST(TrainingLoop, GoesOnWhereItStoppedToTheSameBits) {
+  LoopTrial whole;
+  ASSERT_EQ(whole.loop.run(), Exit::ok);
+  LoopTrial parts;
+  parts.loop.stop_after(1);
+  EXPECT_EQ(parts.loop.run(), Exit::resumable);
+  EXPECT_EQ(parts.loop.position().epoch, 1);
+  parts.loop.stop_after(0);
+  EXPECT_EQ(parts.loop.run(), Exit::ok);
+  EXPECT_EQ(parts.loop.position().step, whole.loop.position().step);
+  EXPECT_TRUE(at::equal(parts.weights(), whole.weights()));
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,114 @@
+#include "train/train_step.hpp"
+
+#include "train/state.hpp"
+#include "trial_setup.hpp"
+
+namespace headroom {
+namespace {
+
+// Windows of 32 samples in batches of 8, of a model that keeps a state and drops at random.
+const std::vector<std::string> windows_of_four = {"train.gradient_accumulation_steps=4", "model.options.dropout=0.2",
+                                                  "train.clip_norm=1", "data.options.group_size=1",
+                                                  "train.precision=fp64"};
+
+struct Steps {
+  explicit Steps(StepHooks hooks = {}, std::vector<std::string> words = windows_of_four)
+      : trial(words),
+        step(*trial, std::move(hooks)),
+        loader(trial->source, trial->splits.train, Normalizer(), trial->loader_options(true)) {
+    loader.seek(0, 0, /*continuous=*/true);
+  }
+
+  TrainStep::Gradients window(int64_t number) {
+    const auto size = static_cast<uint64_t>(trial->window_samples()), first = static_cast<uint64_t>(number) * size;
+    WindowBatches batches(loader, 0, first, std::min(first + size, trial->samples_per_epoch()));
+    return step.accumulate(batches, number);
+  }
+
+  TrialSetup trial;
+  TrainStep step;
+  Loader loader;
+};
+
+void expect_equal(const TrainStep::Gradients& a, const TrainStep::Gradients& b) {
+  EXPECT_EQ(a.loss, b.loss);
+  EXPECT_EQ(a.weight, b.weight);
+  EXPECT_EQ(a.norm, b.norm);
+  EXPECT_EQ(a.samples, b.samples);
+}
+
+TEST(TrainStep, TakesTheWindowsSamplesAndNoMore) {
+  Steps steps;
+  int64_t samples = 0;
+  for (int64_t i = 0; i < steps.trial->windows_per_epoch(); ++i) samples += steps.window(i).samples;
+  EXPECT_EQ(samples, 150);
+}
+
+TEST(TrainStep, AppliesWhatItAccumulatedAndPoolsTheSums) {
+  Steps steps;
+  const at::Tensor before = steps.trial->model->parameters().front().tensor->clone();
+  const TrainStep::Gradients first = steps.window(0);
+  EXPECT_TRUE(at::equal(before, *steps.trial->model->parameters().front().tensor)) << "accumulating changes no weight";
+  steps.step.apply(0.1, 0);
+  EXPECT_FALSE(at::equal(before, *steps.trial->model->parameters().front().tensor));
+  const TrainStep::Gradients second = steps.window(1);
+  steps.step.apply(0.1, 1);
+  EXPECT_EQ(steps.step.epoch_sums().weight(), first.weight + second.weight);
+  const double pooled = (first.loss * first.weight + second.loss * second.weight) / (first.weight + second.weight);
+  EXPECT_NEAR(steps.step.epoch_sums().loss(), pooled, 1e-12);
+  steps.step.interval_sums().zero();
+  EXPECT_EQ(steps.step.epoch_sums().weight(), first.weight + second.weight) << "each has sums of its own";
+}
+
+TEST(TrainStep, AWindowThatOthersTookTheMemoryOfBeginsAgainLater) {
+  Steps undisturbed;
+  Steps* at_work = nullptr;
+  int batches = 0;
+  Steps disturbed({.wants_outputs =
+                       [&](const Batch&) {
+                         if (++batches == 2) at_work->step.retry().micro_batch().halve();
+                         if (batches == 3) throw TakenByOthers({});
+                         return false;
+                       }},
+                  [] {
+                    std::vector<std::string> words = windows_of_four;
+                    words.emplace_back("train.micro_batch=auto");
+                    return words;
+                  }());
+  at_work = &disturbed;
+  EXPECT_THROW(disturbed.window(0), TakenByOthers);
+  EXPECT_EQ(disturbed.step.retry().size(), 8);
+  expect_equal(disturbed.window(0), undisturbed.window(0));
+}
+
+// Memory runs out at each allocation of a window in turn.
+TEST(TrainStep, WhatRunsOutOfMemoryIsComputedAgainToTheSameBits) {
+  install_tensor_allocator();
+  const TrainStep::Gradients expected = Steps().window(0);
+  int64_t repeated = 0;
+  for (int64_t at = 0; at < 200; at += 7) {
+    Steps steps;
+    fail_tensor_allocation(at);
+    expect_equal(steps.window(0), expected);
+    fail_tensor_allocation(-1);
+    repeated += steps.step.retry().counts().repeated;
+    EXPECT_EQ(steps.step.retry().counts().halved, 0);
+  }
+  EXPECT_GT(repeated, 20);
+}
+
+TEST(TrainStep, MicroBatchAndRecomputationTravelInThePosition) {
+  const std::vector<std::string> adapts = {"train.micro_batch=auto"};
+  Position position;
+  Steps saved({}, adapts);
+  saved.step.retry().micro_batch().halve();
+  saved.step.note_in(position);
+  EXPECT_EQ(position.micro_batch, 4);
+  EXPECT_FALSE(position.loss_scale) << "of fp32";
+  Steps restored({}, adapts);
+  restored.step.restore(position);
+  EXPECT_EQ(restored.step.retry().size(), 4);
+}
+
+}  // namespace
+}  // namespace headroom
