@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <shared_mutex>
+#include <thread>
 
 #include "memory/held.hpp"
 #include "memory/relief.hpp"
@@ -14,12 +16,14 @@ namespace {
 
 constexpr int64_t mib = int64_t{1} << 20;
 constexpr int64_t near_bytes = 256 * mib;  // what others may take between two looks that nobody asked for
-constexpr int64_t little_bytes = mib;      // of the heap: such a request is refused last of all
+constexpr int most_looks = 10;
+constexpr std::chrono::milliseconds between_looks(50);
+constexpr int64_t little_bytes = mib;  // of the heap: such a request is refused last of all
 
 std::atomic<int64_t> limit{0}, ceiling{INT64_MAX}, kill_line{0}, heap_refusal_count{0};
 std::atomic<int64_t> granted_since_look{0};
 std::shared_mutex look_mutex;
-std::function<void()> ceiling_look;  // guarded by look_mutex
+std::function<int64_t()> ceiling_look;  // guarded by look_mutex
 
 std::mutex refusal_mutex;
 Refusal refusal;
@@ -56,7 +60,7 @@ void set_memory_ceiling(int64_t ceiling_bytes) {
   granted_since_look.store(0, std::memory_order_relaxed);
 }
 
-void set_ceiling_look(std::function<void()> look) {
+void set_ceiling_look(std::function<int64_t()> look) {
   const std::lock_guard lock(look_mutex);
   ceiling_look = std::move(look);
 }
@@ -68,7 +72,11 @@ void look_before_growing(int64_t bytes) {
   if (unseen <= cushion_bytes(bound) / 2) return;
   if (bound - held_bytes() - unseen > std::max(near_bytes, bound / 4)) return;
   const std::shared_lock lock(look_mutex);
-  if (ceiling_look) ceiling_look();
+  for (int looks = 0; ceiling_look && looks < most_looks; ++looks) {
+    const int64_t soon = ceiling_look(), left = memory_bound() - held_bytes() - promised_bytes() - bytes;
+    if (soon == 0 || left < 0 || left >= soon) return;
+    std::this_thread::sleep_for(between_looks);
+  }
 }
 
 int64_t memory_bound() {

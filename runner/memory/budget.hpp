@@ -20,12 +20,14 @@ int64_t memory_limit();
 void set_memory_ceiling(int64_t ceiling_bytes);
 
 // Has the ceiling told anew where U has grown much since it was, the bound is near, and `bytes` more are to be taken:
-// others may have grown as well. Waits for it, 100 ms at most; to be called before try_to_grow() by whoever takes much,
+// others may have grown as well. Where they take so fast that they would want the same memory before it is written to,
+// waits until they have it or stop, half a second at most. To be called before try_to_grow() by whoever takes much,
 // without a lock that malloc needs. [any]
 void look_before_growing(int64_t bytes);
 
-// What tells the ceiling anew; empty: nothing does. Returns when nobody is inside the function that was set before.
-void set_ceiling_look(std::function<void()> look);
+// Tells the ceiling anew, and returns what others will take soon (memory/surroundings.hpp); empty: nothing does.
+// Returns when nobody is inside the function that was set before.
+void set_ceiling_look(std::function<int64_t()> look);
 
 // What bounds U now: the lower of the two; 0: nothing.
 int64_t memory_bound();

@@ -19,7 +19,12 @@ bool is_close(const Surroundings& s) { return s.taken_bytes > 0 && s.left_bytes 
 
 Monitor::Monitor(int64_t limit_bytes, std::chrono::milliseconds period, std::string root)
     : limit_bytes_(limit_bytes), period_(period), reader_(limit_bytes, std::move(root)), thread_([this] { watch(); }) {
-  if (limit_bytes_ > 0) set_ceiling_look([this] { look_now(std::chrono::milliseconds(100)); });
+  if (limit_bytes_ > 0) {
+    set_ceiling_look([this] {
+      look_now(std::chrono::milliseconds(100));
+      return surroundings().soon_bytes;
+    });
+  }
 }
 
 Monitor::~Monitor() {

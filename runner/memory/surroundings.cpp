@@ -91,8 +91,9 @@ Surroundings SurroundingsReader::look() {
     const int64_t margin = margin_of(seen), left = room.room_bytes - rooms.held_bytes;
     // A limit that was told may be above what the machine has free: its user knows.
     const bool counts = room.kills() || limit_bytes_ <= seen.first_room_bytes - margin;
-    const int64_t soon = std::max<int64_t>(taken_soon_bytes(seen, left_by_others, time) - margin / 2, 0);
-    seen.ceiling_bytes = counts ? room.room_bytes - margin - soon : INT64_MAX;
+    const int64_t soon = taken_soon_bytes(seen, left_by_others, time);
+    if (counts && soon > margin / 2) now.soon_bytes = std::max(now.soon_bytes, soon);
+    seen.ceiling_bytes = counts ? room.room_bytes - margin : INT64_MAX;
     if (left >= now.left_bytes) continue;
     now.left_bytes = left;
     now.bound_bytes = room.bound_bytes;

@@ -14,17 +14,16 @@ namespace headroom {
 // Of the cgroup or system where the kernel kills first. The run's own limit, and rlimits, are the allocator's business:
 // there an allocation fails and is tried again.
 struct Surroundings {
-  int64_t held_bytes = 0;        // U
-  int64_t left_bytes = 0;        // how far U may grow
-  int64_t bound_bytes = 0;       // the bound that leaves least
-  std::string bound_name;        // "cgroup /job_7 (v2)"
-  int64_t taken_bytes = 0;       // by others, more than they held when the run began
-  int64_t margin_bytes = 0;      // below which what is left is little
-  double bytes_per_s = 0.0;      // at which others take more; below 0: they give back
-  double stalled_percent = 0.0;  // PSI: time in which some process waited for memory, over the last 10 s
-  // How large U may become while others hold what they hold: room less margin, less what they will take within a
-  // quarter of a second where that is more than half the margin. Memory that was granted is written to later.
-  int64_t ceiling_bytes = INT64_MAX;
+  int64_t held_bytes = 0;             // U
+  int64_t left_bytes = 0;             // how far U may grow
+  int64_t bound_bytes = 0;            // the bound that leaves least
+  std::string bound_name;             // "cgroup /job_7 (v2)"
+  int64_t taken_bytes = 0;            // by others, more than they held when the run began
+  int64_t margin_bytes = 0;           // below which what is left is little
+  double bytes_per_s = 0.0;           // at which others take more; below 0: they give back
+  double stalled_percent = 0.0;       // PSI: time in which some process waited for memory, over the last 10 s
+  int64_t ceiling_bytes = INT64_MAX;  // how large U may become while others hold what they hold: room less margin
+  int64_t soon_bytes = 0;  // what others will take in a quarter of a second at this rate; 0 where the margin is enough
 };
 
 // Short is what others take from the run: never its own growth, nor what they held before it began. True when they have

@@ -117,7 +117,7 @@ Exit TrainingLoop::run() {
   run_started_ = started_ = saved_ = Clock::now();
   train_loader_.seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
   report_memory();
-  while (!done()) {
+  while (!done() || owes_an_evaluation()) {
     if (until_epoch_ > 0 && position_.epoch >= until_epoch_) return Exit::resumable;
     if (!train_epoch() || !evaluate_epoch()) {
       save(false);
@@ -257,6 +257,7 @@ void TrainingLoop::finish_epoch() {
   memory_.note(Phase::epoch_end);
   report_epoch();
   const bool is_best = judge();
+  position_.finished_step = position_.step;
   if (position_.samples >= setup_.samples_per_epoch()) {  // else train.max_steps ends the run in mid-epoch
     ++position_.epoch;
     position_.samples = 0;
@@ -279,6 +280,10 @@ bool TrainingLoop::done() const {
   const TrainSection& train = experiment_.train;
   return position_.stopped_early || position_.epoch >= train.epochs ||
          (train.max_steps > 0 && position_.step >= train.max_steps);
+}
+
+bool TrainingLoop::owes_an_evaluation() const {
+  return position_.samples > 0 && position_.finished_step != position_.step;
 }
 
 void TrainingLoop::save_when_due() {

@@ -50,7 +50,8 @@ class TrainingLoop {
   void save(bool is_best);
   void save_when_due();
   bool done() const;
-  int64_t windows_done() const;  // of the current epoch
+  bool owes_an_evaluation() const;  // it was stopped between its last step and its last evaluation
+  int64_t windows_done() const;     // of the current epoch
 
   // loop_reports.cpp
   void report_resume(const Differences& differences);

@@ -79,6 +79,7 @@ nlohmann::json position_json(const Position& p) {
   nlohmann::json loss_scale = nullptr;
   if (p.loss_scale) loss_scale = {p.loss_scale->factor, p.loss_scale->windows};
   return {{"epoch", p.epoch},
+          {"finished_step", p.finished_step},
           {"samples", p.samples},
           {"skipped_windows", p.skipped_windows},
           {"bad_samples", p.bad_samples},
@@ -101,6 +102,7 @@ Position position_from(const nlohmann::json& json, int64_t step) {
   Position p;
   p.step = step;
   json.at("epoch").get_to(p.epoch);
+  p.finished_step = json.value("finished_step", step);
   json.at("samples").get_to(p.samples);
   json.at("skipped_windows").get_to(p.skipped_windows);
   json.at("bad_samples").get_to(p.bad_samples);

@@ -19,6 +19,7 @@ namespace headroom {
 struct Position {
   int64_t step = 0;             // optimizer steps taken
   int64_t epoch = 0;            // epochs finished
+  int64_t finished_step = 0;    // the step at which an epoch, or the run, was last evaluated, judged and saved
   uint64_t samples = 0;         // consumed of the current epoch
   int64_t skipped_windows = 0;  // nothing counted, or not finite under on_nonfinite = "skip"
   uint64_t bad_samples = 0;     // left out by on_bad_sample = "skip"

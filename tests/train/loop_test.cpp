@@ -49,6 +49,19 @@ TEST(TrainingLoop, EndsInMidEpochAtMaxSteps) {
   EXPECT_EQ(run.loop.position().samples, 64u);
 }
 
+// Killed between the checkpoint of its last step and the evaluation of that.
+TEST(TrainingLoop, EvaluatesWhatItsLastStepMadeThoughItWasStoppedBeforeThat) {
+  LoopTrial whole({"train.max_steps=4"}),
+      longer({"train.max_steps=5", "checkpoint.every_steps=4", "checkpoint.keep=9"}), again({"train.max_steps=4"});
+  ASSERT_EQ(whole.loop.run(), Exit::ok);
+  ASSERT_EQ(longer.loop.run(), Exit::ok);
+  again.loop.resume(load_checkpoint(longer.folder.path() / "checkpoints/step-00000004"));
+  EXPECT_EQ(again.loop.run(), Exit::ok);
+  EXPECT_EQ(again.loop.position().step, 4);
+  EXPECT_EQ(again.loop.position().best_step, whole.loop.position().best_step);
+  EXPECT_EQ(again.loop.position().best, whole.loop.position().best);
+}
+
 TEST(TrainingLoop, GoesOnWhereItStoppedToTheSameBits) {
   LoopTrial whole;
   ASSERT_EQ(whole.loop.run(), Exit::ok);
