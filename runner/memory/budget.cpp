@@ -15,7 +15,7 @@ namespace headroom {
 namespace {
 
 constexpr int64_t mib = int64_t{1} << 20;
-constexpr int64_t near_bytes = 256 * mib;  // what others may take between two looks that nobody asked for
+constexpr int64_t near_bytes = 512 * mib;  // what others may take between two looks that nobody asked for
 constexpr int most_looks = 10;
 constexpr std::chrono::milliseconds between_looks(50);
 constexpr int64_t little_bytes = mib;  // of the heap: such a request is refused last of all

@@ -13,7 +13,7 @@ namespace headroom {
 namespace {
 
 constexpr double memory_seconds = 2.5;  // of the slope
-constexpr std::chrono::milliseconds least_apart(50), foresight(250);
+constexpr std::chrono::milliseconds least_apart(50), foresight(500);
 
 // "some avg10=1.23 avg60=..."
 double stalled_percent(const std::string& root) {

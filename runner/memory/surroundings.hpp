@@ -23,7 +23,7 @@ struct Surroundings {
   double bytes_per_s = 0.0;           // at which others take more; below 0: they give back
   double stalled_percent = 0.0;       // PSI: time in which some process waited for memory, over the last 10 s
   int64_t ceiling_bytes = INT64_MAX;  // how large U may become while others hold what they hold: room less margin
-  int64_t soon_bytes = 0;  // what others will take in a quarter of a second at this rate; 0 where the margin is enough
+  int64_t soon_bytes = 0;  // what others will take in half a second at this rate; 0 where the margin is enough
 };
 
 // Short is what others take from the run: never its own growth, nor what they held before it began. True when they have
