@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "data/hdf5.hpp"
+#include "arrays/hdf5.hpp"
 #include "data/services.hpp"
 
 namespace headroom {

@@ -20,9 +20,9 @@
 #include <sys/resource.h>
 #include <thread>
 
+#include "arrays/filters.hpp"
+#include "arrays/hdf5_array.hpp"
 #include "data/arrays.hpp"
-#include "data/filters.hpp"
-#include "data/hdf5_array.hpp"
 
 namespace headroom {
 namespace {

@@ -40,10 +40,10 @@
 #include <sys/resource.h>
 #include <toml++/toml.h>
 
+#include "arrays/chunk_cache.hpp"
+#include "arrays/descriptor.hpp"
 #include "data/arrays.hpp"
 #include "data/cache_report.hpp"
-#include "data/chunk_cache.hpp"
-#include "data/descriptor.hpp"
 #include "plugins/library.hpp"
 
 namespace headroom {

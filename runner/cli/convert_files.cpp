@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
-#include "data/descriptor.hpp"
+#include "arrays/descriptor.hpp"
 #include "error.hpp"
 #include "record/output_file.hpp"
 

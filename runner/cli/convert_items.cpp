@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <unistd.h>
 
-#include "data/hdf5_output.hpp"
+#include "arrays/hdf5_output.hpp"
 #include "error.hpp"
 #include "record/progress.hpp"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "arrays/hdf5_rewrite.hpp"
 #include "cli/command_line.hpp"
 #include "cli/convert_files.hpp"
-#include "data/hdf5_rewrite.hpp"
 
 namespace headroom {
 

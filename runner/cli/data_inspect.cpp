@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "arrays/inspect.hpp"
 #include "cli/command_line.hpp"
 #include "cli/convert_files.hpp"
 #include "config/sizes.hpp"
-#include "data/inspect.hpp"
 #include "headroom/sdk/shape_text.hpp"
 #include "memory/size_text.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <sys/stat.h>
 
-#include "data/descriptor.hpp"
+#include "arrays/descriptor.hpp"
 #include "data/normalizer.hpp"
 
 namespace headroom {

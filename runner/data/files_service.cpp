@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <vector>
 
-#include "data/descriptor.hpp"
+#include "arrays/descriptor.hpp"
 #include "data/normalized_copy.hpp"
 #include "data/services.hpp"
 

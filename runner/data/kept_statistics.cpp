@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "arrays/file_identity.hpp"
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
-#include "data/file_identity.hpp"
 #include "headroom/sdk/error.hpp"
 #include "memory/quantities.hpp"
 

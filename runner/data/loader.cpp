@@ -12,9 +12,9 @@
 #include <thread>
 #include <utility>
 
+#include "arrays/pause.hpp"
 #include "data/batch_reader.hpp"
 #include "data/offered_parts.hpp"
-#include "data/pause.hpp"
 #include "data/turns.hpp"
 #include "memory/ledger.hpp"
 #include "memory/relief.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/chunk_cache.hpp"
+#include "arrays/chunk_cache.hpp"
 #include "memory/quantities.hpp"
 
 namespace headroom {

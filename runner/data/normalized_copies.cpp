@@ -4,12 +4,12 @@
 #include <chrono>
 #include <map>
 
+#include "arrays/hdf5_object.hpp"
+#include "arrays/substitutes.hpp"
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
-#include "data/hdf5_object.hpp"
 #include "data/normalized_copy.hpp"
 #include "data/slots.hpp"
-#include "data/substitutes.hpp"
 #include "headroom/sdk/error.hpp"
 #include "memory/file_memory.hpp"
 #include "memory/quantities.hpp"

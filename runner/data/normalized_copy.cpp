@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "arrays/file_identity.hpp"
+#include "arrays/hdf5_array.hpp"
+#include "arrays/hdf5_child.hpp"
+#include "arrays/hdf5_object.hpp"
+#include "arrays/hdf5_writer.hpp"
 #include "config/digest.hpp"
-#include "data/file_identity.hpp"
-#include "data/hdf5_array.hpp"
-#include "data/hdf5_child.hpp"
-#include "data/hdf5_object.hpp"
-#include "data/hdf5_writer.hpp"
 #include "data/standardise.hpp"
 
 namespace headroom {

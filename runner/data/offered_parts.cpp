@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "data/pause.hpp"
+#include "arrays/pause.hpp"
 
 namespace headroom {
 

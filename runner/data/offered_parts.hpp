@@ -5,7 +5,7 @@
 #include <exception>
 #include <mutex>
 
-#include "data/shared_work.hpp"
+#include "arrays/shared_work.hpp"
 
 namespace headroom {
 

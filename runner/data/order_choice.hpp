@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "arrays/stored_layout.hpp"
 #include "config/experiment.hpp"
 #include "data/order.hpp"
-#include "data/stored_layout.hpp"
 
 namespace headroom {
 

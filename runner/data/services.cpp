@@ -1,8 +1,8 @@
 #include "data/services.hpp"
 
+#include "arrays/chunk_cache.hpp"
+#include "arrays/hdf5_file.hpp"
 #include "data/arrays.hpp"
-#include "data/chunk_cache.hpp"
-#include "data/hdf5_file.hpp"
 #include "plugins/host.hpp"
 
 namespace headroom {

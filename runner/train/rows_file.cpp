@@ -2,7 +2,7 @@
 
 #include <ATen/DLConvertor.h>
 
-#include "data/convert.hpp"
+#include "arrays/convert.hpp"
 #include "error.hpp"
 #include "headroom/sdk/shape_text.hpp"
 #include "record/mapped_file.hpp"

@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "arrays/file_identity.hpp"
 #include "config/digest.hpp"
 #include "config/precision.hpp"
 #include "config/rescue.hpp"
 #include "data/arrays.hpp"
-#include "data/file_identity.hpp"
 #include "data/normalized_copies.hpp"
 #include "memory/cores.hpp"
 #include "plugins/describe.hpp"

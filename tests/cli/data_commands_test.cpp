@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <thread>
 
-#include "data/h5_files.hpp"
+#include "arrays/h5_files.hpp"
 #include "end_to_end/program.hpp"
 
 namespace headroom {

@@ -5,10 +5,10 @@
 
 #include <cmath>
 
+#include "../arrays/h5_files.hpp"
 #include "data/arrays.hpp"
 #include "data/normalized_copy.hpp"
 #include "data/slots.hpp"
-#include "h5_files.hpp"
 #include "headroom/datasource.hpp"
 #include "plugins/host.hpp"
 

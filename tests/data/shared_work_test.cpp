@@ -1,5 +1,5 @@
 // Large reads in parts: what threads share is what one reads, and readers with nothing to fill take parts of another's.
-#include "data/shared_work.hpp"
+#include "arrays/shared_work.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -9,11 +9,11 @@
 #include <numeric>
 #include <thread>
 
+#include "../arrays/h5_files.hpp"
+#include "arrays/box.hpp"
+#include "arrays/pause.hpp"
 #include "data/arrays.hpp"
-#include "data/box.hpp"
 #include "data/offered_parts.hpp"
-#include "data/pause.hpp"
-#include "h5_files.hpp"
 #include "loader_trial.hpp"
 
 namespace headroom {

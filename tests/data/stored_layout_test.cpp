@@ -1,13 +1,13 @@
 // The order follows from how the data is stored, and the grouped one decodes a chunk few times.
-#include "data/stored_layout.hpp"
+#include "arrays/stored_layout.hpp"
 
 #include <gtest/gtest.h>
 #include <set>
 
+#include "../arrays/h5_files.hpp"
+#include "arrays/chunk_cache.hpp"
 #include "data/arrays.hpp"
-#include "data/chunk_cache.hpp"
 #include "data/order_choice.hpp"
-#include "h5_files.hpp"
 
 namespace headroom {
 namespace {

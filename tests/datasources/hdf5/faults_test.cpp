@@ -4,7 +4,7 @@
 #include <fstream>
 #include <unistd.h>
 
-#include "data/hdf5_array.hpp"
+#include "arrays/hdf5_array.hpp"
 #include "data/loader.hpp"
 #include "faulty_pread.hpp"
 #include "hdf5_source.hpp"

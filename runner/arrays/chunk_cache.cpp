@@ -1,0 +1,176 @@
+#include "arrays/chunk_cache.hpp"
+
+#include <algorithm>
+
+#include "arrays/pause.hpp"
+#include "memory/ledger.hpp"
+
+namespace headroom {
+
+namespace {
+
+// Takes the memory of a chunk that ends on this thread: touching new pages costs more than decoding.
+struct Heir {
+  uint64_t size = 0;
+  std::unique_ptr<std::byte[]> memory = nullptr;
+};
+thread_local Heir* heir = nullptr;
+
+// Every chunk of every window is looked up under one mutex, each time for a fraction of a microsecond: to sleep and be
+// woken for that would take ten times as long.
+std::unique_lock<std::mutex> lock_at_once(std::mutex& mutex) {
+  constexpr int tries = 200;
+  for (int i = 0; i < tries; ++i) {
+    if (mutex.try_lock()) return {mutex, std::adopt_lock};
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+  return std::unique_lock(mutex);
+}
+
+}  // namespace
+
+DecodedChunk::DecodedChunk(std::unique_ptr<std::byte[]> bytes, uint64_t size) : bytes_(std::move(bytes)), size_(size) {
+  account(Owner::cache, static_cast<int64_t>(size_));
+}
+
+DecodedChunk::~DecodedChunk() {
+  account(Owner::cache, -static_cast<int64_t>(size_));
+  if (heir != nullptr && heir->size == size_ && heir->memory == nullptr) heir->memory = std::move(bytes_);
+}
+
+ChunkCache& ChunkCache::shared() {
+  static auto* cache = new ChunkCache;  // arrays may be read until the process ends
+  return *cache;
+}
+
+ChunkCache::ChunkCache() {
+  rung_ = add_rung({.name = "decoded chunks",
+                    .order = 100,
+                    .give_back = [this](int64_t wanted_bytes) { return give_back(wanted_bytes); },
+                    .tighten =
+                        [this] {
+                          const std::lock_guard lock(mutex_);
+                          tightened_ = std::min(tightened_ + 1, 32);
+                          make_room(room(), 0);
+                        },
+                    .relax =
+                        [this] {
+                          const std::lock_guard lock(mutex_);
+                          tightened_ = std::max(tightened_ - 1, 0);
+                        }});
+}
+
+uint64_t ChunkCache::room() const { return (limit_ > aside_ ? limit_ - aside_ : 0) >> tightened_; }
+
+ChunkCache::Entries::iterator ChunkCache::drop(Entries::iterator entry) {
+  kept_ -= entry->size;
+  by_key_.erase(entry->key);
+  return entries_.erase(entry);
+}
+
+// Drops from the oldest on what was not used since it was last passed over (CLOCK: a hit only leaves a mark, where LRU
+// would move it), but nothing that is decoded just now, until `most_kept` bytes stay. Returns one memory of `reusable`
+// bytes where one came free.
+std::unique_ptr<std::byte[]> ChunkCache::make_room(uint64_t most_kept, uint64_t reusable) {
+  Heir reused{reusable};
+  heir = &reused;
+  for (auto at = entries_.end(); kept_ > most_kept && at != entries_.begin();) {
+    --at;
+    if (at->chunk == nullptr) continue;
+    if (at->used) {
+      at->used = false;
+      entries_.splice(entries_.begin(), entries_, at++);
+    } else {
+      at = drop(at);
+    }
+  }
+  heir = nullptr;
+  return std::move(reused.memory);
+}
+
+// Who decodes it may wait for this thread's turn, and takes the mutex.
+void ChunkCache::wait_for(const ChunkKey& key) {
+  const Pause pause(PauseFor::another_thread);
+  std::unique_lock lock(mutex_);
+  decoded_.wait(lock, [&] {
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() || found->second->chunk != nullptr;
+  });
+}
+
+std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_t bytes, const Decode& decode) {
+  std::unique_lock lock = lock_at_once(mutex_);
+  for (auto found = by_key_.find(key); found != by_key_.end(); found = by_key_.find(key)) {
+    if (found->second->chunk != nullptr) {
+      ++hits_;
+      found->second->used = true;
+      return found->second->chunk;
+    }
+    lock.unlock();
+    wait_for(key);
+    lock.lock();
+  }
+  ++misses_;
+  const uint64_t counted = bytes <= room() ? bytes : 0;  // what does not fit is not kept, and drives nothing out
+  std::unique_ptr<std::byte[]> memory;
+  if (counted > 0) memory = make_room(room() - counted, bytes);
+  entries_.push_front({.key = key, .size = counted, .chunk = nullptr});
+  const auto entry = entries_.begin();
+  by_key_.emplace(key, entry);
+  kept_ += counted;
+  lock.unlock();
+
+  std::shared_ptr<DecodedChunk> chunk;
+  try {
+    if (memory == nullptr) memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    decode({memory.get(), bytes});
+    chunk = std::make_shared<DecodedChunk>(std::move(memory), bytes);
+  } catch (...) {
+    lock.lock();
+    drop(entry);
+    decoded_.notify_all();  // they try themselves
+    throw;
+  }
+  lock.lock();
+  entry->chunk = chunk;
+  if (counted == 0) drop(entry);
+  decoded_.notify_all();
+  make_room(room(), 0);  // the limit may have shrunk meanwhile
+  return chunk;
+}
+
+void ChunkCache::set_limit(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  limit_ = bytes;
+  make_room(room(), 0);
+}
+
+uint64_t ChunkCache::limit() const {
+  const std::lock_guard lock(mutex_);
+  return limit_;
+}
+
+void ChunkCache::set_aside(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  aside_ = bytes;
+  make_room(room(), 0);
+}
+
+ChunkCache::Statistics ChunkCache::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return {hits_, misses_, kept_};
+}
+
+int64_t ChunkCache::give_back(int64_t wanted_bytes) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || wanted_bytes <= 0) return 0;
+  const uint64_t before = kept_, wanted = static_cast<uint64_t>(wanted_bytes);
+  make_room(before > wanted ? before - wanted : 0, 0);
+  return static_cast<int64_t>(before - kept_);
+}
+
+}  // namespace headroom

@@ -1,0 +1,254 @@
+#include "arrays/convert.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace headroom {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the arrays service assumes a little-endian host");
+
+struct Half {
+  uint16_t bits;
+};
+struct Truth {
+  uint8_t byte;
+};
+
+float widen(Half half) {
+  const int exponent = (half.bits >> 10) & 0x1F;
+  const int fraction = half.bits & 0x3FF;
+  const float sign = (half.bits & 0x8000) != 0 ? -1.0f : 1.0f;
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
+  if (exponent < 31) return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+  return fraction == 0 ? sign * std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+}
+
+template <class T>
+T load(const std::byte* from, bool swap) {
+  std::array<std::byte, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), from, sizeof(T));
+  if (swap) std::reverse(bytes.begin(), bytes.end());
+  return std::bit_cast<T>(bytes);
+}
+
+template <class To, class From>
+To cast(From value) {
+  if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, Half>) {
+    return value;
+  } else if constexpr (std::is_same_v<From, Half>) {
+    return cast<To>(widen(value));
+  } else if constexpr (std::is_same_v<From, Truth>) {
+    return cast<To>(static_cast<uint8_t>(value.byte != 0));
+  } else if constexpr (std::is_same_v<To, Truth>) {
+    return {static_cast<uint8_t>(value != From{0})};
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+constexpr uint64_t part_bytes = 8 << 10;  // of what is written, before it is looked at
+
+// Of the elements that were written, which the first cache still has.
+bool look_at_rows(const Conversion& c, uint64_t bytes) {
+  if (c.look == Look::none) return true;
+  if (c.to_stride == bytes) return all_finite(c.to, c.elements * bytes, c.look);
+  bool finite = true;
+  for (uint64_t e = 0; e < c.elements; ++e) finite = all_finite(c.to + e * c.to_stride, bytes, c.look) && finite;
+  return finite;
+}
+
+template <size_t bytes, Look look>
+bool copy_rows_looking(const Conversion& c) {
+  using Watch = FiniteWatch<look>;
+  using Register = typename Watch::Register;
+  Watch watch;
+  const std::byte* from = c.from;
+  std::byte* to = c.to;
+  for (uint64_t e = 0; e < c.elements; ++e, from += c.from_stride, to += c.to_stride) {
+#pragma GCC unroll 16
+    for (size_t at = 0; at < bytes; at += sizeof(Register)) {
+      Register values;
+      std::memcpy(&values, from + at, sizeof values);
+      watch.see(values);
+      std::memcpy(to + at, &values, sizeof values);
+    }
+  }
+  return watch.finite();
+}
+
+// A row of `bytes`, known to the compiler: a call of memcpy for each row costs more than the row.
+template <size_t bytes>
+bool copy_rows(const Conversion& c) {
+  if constexpr (bytes % 16 == 0) {
+    if (c.look == Look::float32) return copy_rows_looking<bytes, Look::float32>(c);
+    if (c.look == Look::float64) return copy_rows_looking<bytes, Look::float64>(c);
+  }
+  const std::byte* from = c.from;
+  std::byte* to = c.to;
+  for (uint64_t e = 0; e < c.elements; ++e, from += c.from_stride, to += c.to_stride) std::memcpy(to, from, bytes);
+  return look_at_rows(c, bytes);
+}
+
+bool copy_rows(const Conversion& c, uint64_t bytes) {
+  if (c.from_stride == bytes && c.to_stride == bytes)
+    return copy_block(c.to, c.from, c.elements * bytes, c.look, c.past_caches);
+  switch (bytes) {
+    case 1:
+      return copy_rows<1>(c);
+    case 4:
+      return copy_rows<4>(c);
+    case 8:
+      return copy_rows<8>(c);
+    case 32:
+      return copy_rows<32>(c);
+    case 64:
+      return copy_rows<64>(c);
+    case 80:
+      return copy_rows<80>(c);
+    case 160:
+      return copy_rows<160>(c);
+    default:
+      break;
+  }
+  bool finite = true;
+  for (uint64_t e = 0; e < c.elements; ++e)
+    finite = copy_block(c.to + e * c.to_stride, c.from + e * c.from_stride, bytes, c.look, false) && finite;
+  return finite;
+}
+
+// `values` neighbours, four at a time, which the compiler makes one instruction of where there is one.
+template <class From, class To, bool swap>
+void convert_row(const std::byte* from, std::byte* to, uint64_t values) {
+  constexpr uint64_t lanes = 4;
+  uint64_t v = 0;
+  for (; v + lanes <= values; v += lanes) {
+    std::array<To, lanes> row;
+    for (uint64_t i = 0; i < lanes; ++i) row[i] = cast<To>(load<From>(from + (v + i) * sizeof(From), swap));
+    std::memcpy(to + v * sizeof(To), row.data(), sizeof row);
+  }
+  for (; v < values; ++v) {
+    const To value = cast<To>(load<From>(from + v * sizeof(From), swap));
+    std::memcpy(to + v * sizeof(To), &value, sizeof(To));
+  }
+}
+
+template <class From, class To, bool swap>
+void convert_rows(const Conversion& c) {
+  const bool dense = c.from_stride == c.values * sizeof(From) && c.to_stride == c.values * sizeof(To);
+  if (dense) return convert_row<From, To, swap>(c.from, c.to, c.elements * c.values);
+  for (uint64_t e = 0; e < c.elements; ++e)
+    convert_row<From, To, swap>(c.from + e * c.from_stride, c.to + e * c.to_stride, c.values);
+}
+
+template <class From, class To>
+bool run(const Conversion& c) {
+  const uint64_t bytes = c.values * sizeof(To);
+  if (std::is_same_v<From, To> && !c.swap && !std::is_same_v<From, Truth>) return copy_rows(c, bytes);
+  const uint64_t most = c.look == Look::none ? c.elements : std::max<uint64_t>(1, part_bytes / bytes);
+  bool finite = true;
+  for (uint64_t done = 0; done < c.elements; done += most) {
+    Conversion part = c;
+    part.from += done * c.from_stride;
+    part.to += done * c.to_stride;
+    part.elements = std::min(most, c.elements - done);
+    c.swap && sizeof(From) > 1 ? convert_rows<From, To, true>(part) : convert_rows<From, To, false>(part);
+    finite = look_at_rows(part, bytes) && finite;
+  }
+  return finite;
+}
+
+// Calls visit(T{}) with the C++ type of `dtype`; false when this host has none.
+template <class Visit>
+bool with_type(DLDataType dtype, Visit&& visit) {
+  if (dtype.lanes != 1) return false;
+  switch (dtype.code << 8 | dtype.bits) {
+    case kDLInt << 8 | 8:
+      visit(int8_t{});
+      return true;
+    case kDLInt << 8 | 16:
+      visit(int16_t{});
+      return true;
+    case kDLInt << 8 | 32:
+      visit(int32_t{});
+      return true;
+    case kDLInt << 8 | 64:
+      visit(int64_t{});
+      return true;
+    case kDLUInt << 8 | 8:
+      visit(uint8_t{});
+      return true;
+    case kDLUInt << 8 | 16:
+      visit(uint16_t{});
+      return true;
+    case kDLUInt << 8 | 32:
+      visit(uint32_t{});
+      return true;
+    case kDLUInt << 8 | 64:
+      visit(uint64_t{});
+      return true;
+    case kDLFloat << 8 | 16:
+      visit(Half{});
+      return true;
+    case kDLFloat << 8 | 32:
+      visit(float{});
+      return true;
+    case kDLFloat << 8 | 64:
+      visit(double{});
+      return true;
+    case kDLBool << 8 | 8:
+      visit(Truth{});
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <class From, class To>
+constexpr bool fits() {
+  if constexpr (std::is_same_v<From, To> || std::is_same_v<To, Truth>) return true;
+  if constexpr (std::is_same_v<To, Half>) return false;
+  if constexpr (std::is_floating_point_v<To>) return true;
+  if constexpr (std::is_same_v<From, Truth>) return std::is_integral_v<To>;
+  if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
+    return (std::is_signed_v<To> || std::is_unsigned_v<From>)&&std::numeric_limits<From>::digits <=
+           std::numeric_limits<To>::digits;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string array_dtype_name(DLDataType dtype) {
+  if (!with_type(dtype, [](auto) {})) return "nothing this host reads";
+  if (dtype.code == kDLBool) return "bool";
+  return (dtype.code == kDLInt ? "int" : dtype.code == kDLUInt ? "uint" : "float") + std::to_string(dtype.bits);
+}
+
+bool convertible(DLDataType from, DLDataType to) {
+  bool possible = false;
+  with_type(from, [&](auto source) {
+    with_type(to, [&](auto target) { possible = fits<decltype(source), decltype(target)>(); });
+  });
+  return possible;
+}
+
+bool convert(const Conversion& conversion) {
+  bool finite = true;
+  with_type(conversion.from_dtype, [&](auto source) {
+    with_type(conversion.to_dtype, [&](auto target) {
+      using From = decltype(source);
+      using To = decltype(target);
+      if constexpr (fits<From, To>()) finite = run<From, To>(conversion);
+    });
+  });
+  return finite;
+}
+
+}  // namespace headroom

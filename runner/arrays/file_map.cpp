@@ -1,0 +1,91 @@
+#include "arrays/file_map.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csetjmp>
+#include <csignal>
+#include <mutex>
+#include <sys/mman.h>
+
+#include "data/arrays.hpp"
+#include "memory/crash_site.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr uint64_t page = 4096, most_pages = 1024;  // of one look into the page cache
+
+std::atomic<bool> mapping_wanted = false;
+
+thread_local sigjmp_buf* way_out = nullptr;  // of a thread inside read_mapped()
+struct sigaction other_handler {};
+
+// The kernel says so where a page of a map has no bytes behind it.
+void on_bus_error(int signal, siginfo_t* info, void*) {
+  if (way_out != nullptr) {
+    sigset_t bus;  // blocked in here by some, TSan among them, whatever the flags
+    sigemptyset(&bus);
+    sigaddset(&bus, SIGBUS);
+    pthread_sigmask(SIG_UNBLOCK, &bus, nullptr);
+    siglongjmp(*way_out, 1);
+  }
+  sigaction(signal, &other_handler, nullptr);  // happens again, and is theirs then
+  if (info->si_code <= 0) raise(signal);       // what kill() sent does not
+}
+
+void handle_bus_errors() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    handle_crashes();
+    struct sigaction ours {};
+    ours.sa_sigaction = on_bus_error;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sigaction(SIGBUS, &ours, &other_handler);
+  });
+}
+
+}  // namespace
+
+void map_files(bool wanted) {
+  if (wanted) handle_bus_errors();
+  mapping_wanted = wanted;
+}
+
+FileMap::FileMap(int file, uint64_t bytes) : bytes_(bytes) {
+  if (!mapping_wanted || bytes == 0) return;
+  void* memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
+  if (memory != MAP_FAILED) memory_ = static_cast<std::byte*>(memory);
+}
+
+FileMap::~FileMap() {
+  if (memory_ != nullptr) munmap(memory_, bytes_);
+}
+
+const std::byte* FileMap::at(uint64_t offset, uint64_t bytes) const {
+  if (memory_ == nullptr || offset > bytes_ || bytes > bytes_ - offset) return nullptr;
+  std::array<unsigned char, most_pages> resident;
+  for (uint64_t first = offset / page * page; first < offset + bytes; first += most_pages * page) {
+    const uint64_t pages = std::min(most_pages, (offset + bytes - first + page - 1) / page);
+    if (mincore(memory_ + first, pages * page, resident.data()) != 0) return nullptr;
+    for (uint64_t i = 0; i < pages; ++i) {
+      if ((resident[i] & 1) == 0) return nullptr;
+    }
+  }
+  return memory_ + offset;
+}
+
+bool read_mapped(void (*use)(const void* context), const void* context) {
+  sigjmp_buf here;
+  if (sigsetjmp(here, 0) != 0) {
+    way_out = nullptr;
+    return false;
+  }
+  way_out = &here;
+  use(context);
+  way_out = nullptr;
+  return true;
+}
+
+}  // namespace headroom

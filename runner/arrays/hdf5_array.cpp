@@ -1,0 +1,207 @@
+#include "arrays/hdf5_array.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "arrays/hdf5_object.hpp"
+#include "arrays/thread_buffer.hpp"
+#include "headroom/sdk/shape_text.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr uint64_t sink_block_bytes = 4 << 20;
+
+// Extents of at most `most` elements (or one) whose blocks follow each other in the box: whole trailing axes, a part of
+// one axis, one of each axis before it.
+Coordinates neighbours(std::span<const uint64_t> count, uint64_t most) {
+  Coordinates extents{};
+  for (size_t axis = count.size(); axis-- > 0;) {
+    extents[axis] = std::clamp<uint64_t>(most, 1, count[axis]);
+    most = extents[axis] == count[axis] ? most / count[axis] : 1;
+  }
+  return extents;
+}
+
+[[noreturn]] void throw_bad_chunk(const std::string& reason) {
+  if (const int code = errno_of(reason); code != 0) throw BadPlace{.code = code};
+  throw BadPlace{.damage = reason};
+}
+
+}  // namespace
+
+Hdf5Array::Hdf5Array(const std::string& path, const std::string& dataset)
+    : path_(path), name_(absolute_name(dataset)), planned_(planned_array(path_, name_)) {}
+
+void Hdf5Array::check_box(std::span<const uint64_t> start, std::span<const uint64_t> count) const {
+  for (size_t axis = 0; axis < layout().shape.size(); ++axis) {
+    const uint64_t extent = layout().shape[axis];
+    if (start[axis] <= extent && count[axis] <= extent - start[axis]) continue;
+    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " has shape " + sdk::shape_text(layout().shape) + "; " +
+                                              sdk::shape_text(count) + " from " + sdk::shape_text(start) +
+                                              " reaches beyond it");
+  }
+}
+
+const ArrayMember& Hdf5Array::checked_target(const hr_array_target& target) const {
+  const bool whole = target.member == HR_WHOLE;
+  if (whole && layout().compound) {
+    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " is a compound of " + std::to_string(layout().members.size()) +
+                                              " members; each is read by its own number");
+  }
+  if (!whole && target.member >= layout().members.size()) {
+    throw sdk::Error(HR_INVALID_ARGUMENT, what() + " has " + std::to_string(layout().members.size()) +
+                                              " members; there is no member number " + std::to_string(target.member));
+  }
+  const ArrayMember& member = whole ? layout().element : layout().members[target.member];
+  const auto name = [&] { return whole ? what() : "member " + in_quotes(member.name) + " of " + what(); };
+  if (!member.readable()) {
+    throw sdk::Error(HR_INVALID_ARGUMENT, name() + " is of type " + member.type_name +
+                                              "; integers, floats and bool of 1 to 8 bytes can be read");
+  }
+  if (!convertible(member.dtype, target.dtype)) {
+    throw sdk::Error(HR_INVALID_ARGUMENT, name() + " is " + array_dtype_name(member.dtype) +
+                                              ", which does not convert to " + array_dtype_name(target.dtype) +
+                                              " without loss; ask for a float or a wider type");
+  }
+  const uint64_t bytes = member.values * (target.dtype.bits / 8u);
+  if (target.data == nullptr || (target.stride_bytes != 0 && target.stride_bytes < bytes)) {
+    throw sdk::Error(HR_INVALID_ARGUMENT,
+                     name() + " was asked for without room: one element takes " + std::to_string(bytes) + " bytes");
+  }
+  return member;
+}
+
+// Under Hdf5Lock.
+Hdf5File::Dataset& Hdf5Array::library_dataset(uint64_t cache_bytes) const {
+  if (library_ == nullptr) {
+    auto file = Hdf5File::share(path_);
+    if (file->identity() != plan().file) throw_changed(path_);
+    library_ = std::move(file);
+  }
+  Hdf5File::Dataset& dataset = library_->dataset(name_, cache_bytes);
+  if (!memory_type_) memory_type_ = std::move(read_layout(dataset.id.get(), what()).memory_type);
+  return dataset;
+}
+
+void Hdf5Array::read_block(std::span<const uint64_t> start, std::span<const uint64_t> count, void* records) const {
+  const Hdf5Lock lock;
+  const Hdf5File::Dataset& dataset = library_dataset(chunk_cache_bytes(layout().chunk_bytes()));
+  const hsize_t elements = product(count);
+  std::array<hsize_t, HR_MAX_DIMS> from{}, extent{};
+  std::copy(start.begin(), start.end(), from.begin());
+  std::copy(count.begin(), count.end(), extent.begin());
+  const Handle memory(H5Screate_simple(1, &elements, nullptr));
+  herr_t status = count.empty() ? H5Sselect_all(dataset.space.get())
+                                : H5Sselect_hyperslab(dataset.space.get(), H5S_SELECT_SET, from.data(), nullptr,
+                                                      extent.data(), nullptr);
+  // Where nothing is stored and no fill value is told, libhdf5 leaves the memory as it is.
+  std::memset(records, 0, elements * layout().record_bytes);
+  if (status >= 0)
+    status = H5Dread(dataset.id.get(), memory_type_.get(), memory.get(), dataset.space.get(), H5P_DEFAULT, records);
+  if (status >= 0) return;
+  throw_hdf5(what() + " cannot be read from " + sdk::shape_text(start) + " for " + sdk::shape_text(count),
+             hdf5_reason());
+}
+
+std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const {
+  thread_local ThreadBuffer buffer;
+  const Hdf5Lock lock;
+  const Hdf5File::Dataset& dataset = library_dataset(0);
+  std::array<hsize_t, HR_MAX_DIMS> at{};
+  std::copy(origin.begin(), origin.end(), at.begin());
+  hsize_t bytes = 0;
+  if (H5Dget_chunk_storage_size(dataset.id.get(), at.data(), &bytes) < 0) {
+    const std::string reason = hdf5_reason();  // libhdf5 1.10 has one also for a chunk that was never written
+    if (reason.find("not allocated") == std::string::npos) throw_bad_chunk(reason);
+    return {};
+  }
+  if (bytes == 0) return {};
+  if (bytes > plan().file.size_bytes) throw BadPlace{.ends_early = true};
+  std::byte* stored = buffer.take(bytes);
+  // A damaged chunk may fill less than libhdf5 says: then the last byte stays what it was, whatever that is.
+  for (const std::byte mark : {std::byte{0xA5}, std::byte{0x5A}}) {
+    stored[bytes - 1] = mark;
+    if (H5Dread_chunk(dataset.id.get(), H5P_DEFAULT, at.data(), &filter_mask, stored) < 0)
+      throw_bad_chunk(hdf5_reason());
+    if (stored[bytes - 1] != mark) return {stored, bytes};
+  }
+  throw BadPlace{.damage = "it is shorter than it should be"};
+}
+
+void Hdf5Array::throw_bad(const BadPlace& bad, std::span<const uint64_t> start, std::span<const uint64_t> count) const {
+  const std::span<const uint64_t> origin(bad.chunk_origin.data(), layout().shape.size());
+  const std::string part = bad.in_chunk ? "the chunk at " + sdk::shape_text(origin) + " of " + what()
+                                        : what() + " from " + sdk::shape_text(start) + " for " + sdk::shape_text(count);
+  if (!bad.damage.empty()) {
+    throw sdk::Error(HR_DATA_CORRUPT, part + " is damaged: " + bad.damage + "; copy the file again or leave it out");
+  }
+  if (bad.ends_early) {
+    throw sdk::Error(HR_DATA_CORRUPT, part + " reaches beyond the end of the file; copy it again or leave it out");
+  }
+  throw sdk::Error(HR_IO, part + " cannot be read: " + std::strerror(bad.code) + "; check the disk");
+}
+
+void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                                RecordSink& sink) const {
+  thread_local ThreadBuffer buffer;
+  if (std::byte* place = sink.as_it_is(0)) {
+    read_block(start, count, place);
+    return sink.look_at(0, product(count));
+  }
+  const uint64_t most = std::max<uint64_t>(1, sink_block_bytes / sink.record_bytes());
+  const Coordinates extents = neighbours(count, most);
+  uint64_t done = 0;
+  each_block(start, count, {extents.data(), count.size()}, [&](auto block_start, auto block_count) {
+    const uint64_t elements = product(block_count);
+    std::byte* records = buffer.take(elements * sink.record_bytes());
+    read_block(block_start, block_count, records);
+    sink.put(records, done, elements);
+    done += elements;
+  });
+}
+
+bool Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                         std::span<const hr_array_target> targets, bool looking) const {
+  check_box(start, count);
+  for (const hr_array_target& target : targets) checked_target(target);
+  if (targets.empty() || product(count) == 0) return true;
+  RecordSink sink(layout(), targets, product(count), looking);
+  read(start, count, sink);
+  return sink.finite();
+}
+
+void Hdf5Array::read_records(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                             std::byte* records) const {
+  check_box(start, count);
+  if (product(count) == 0) return;
+  RecordSink sink(layout(), records);
+  read(start, count, sink);
+}
+
+void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> count, RecordSink& sink) const {
+  const auto file = planned_.file->open();
+  try {
+    read_by_lane(*file, start, count, sink);
+  } catch (const BadPlace& bad) {
+    planned_.file->require_unchanged(*file);
+    throw_bad(bad, start, count);
+  } catch (const sdk::Error&) {
+    planned_.file->require_unchanged(*file);
+    throw;
+  }
+  planned_.file->require_unchanged(*file);  // after the read: it may have changed in the middle
+}
+
+void Hdf5Array::read_by_lane(const Descriptor& descriptor, std::span<const uint64_t> start,
+                             std::span<const uint64_t> count, RecordSink& sink) const {
+  if (plan().lane == Lane::library) return read_by_library(start, count, sink);
+  const FileBytes file{descriptor.get(), planned_.file->map(descriptor)};
+  if (plan().lane == Lane::contiguous) return read_contiguous(plan(), file, start, count, sink);
+  read_chunks(plan(), file, start, count, sink,
+              [this](const Coordinates& origin, uint32_t& mask) { return fetch_chunk(origin, mask); });
+}
+
+}  // namespace headroom

@@ -1,0 +1,193 @@
+#include "arrays/hdf5_object.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace headroom {
+
+namespace {
+
+constexpr size_t most_named = 8;             // of the things a sentence lists
+constexpr size_t longest_string = 1u << 20;  // bytes of an attribute
+
+std::string named(const std::vector<std::string>& names, const std::string& one) {
+  if (names.empty()) return "";
+  std::vector<std::string> shown(names.begin(), names.begin() + static_cast<long>(std::min(names.size(), most_named)));
+  for (std::string& name : shown) name = in_quotes(name);
+  if (names.size() > most_named) shown.push_back(std::to_string(names.size() - most_named) + " more");
+  return one + (names.size() == 1 ? " " : "s ") + sdk::listing(shown);
+}
+
+herr_t take_name(hid_t group, const char* name, const H5L_info_t* /*info*/, void* names) {
+  H5O_info_t object;
+  if (H5Oget_info_by_name2(group, name, &object, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+    return 0;  // a link that leads nowhere
+  if (object.type == H5O_TYPE_GROUP || object.type == H5O_TYPE_DATASET) {
+    static_cast<std::vector<Hdf5Name>*>(names)->push_back({name, object.type == H5O_TYPE_GROUP});
+  }
+  return 0;
+}
+
+herr_t take_attribute_name(hid_t /*object*/, const char* name, const H5A_info_t* /*info*/, void* names) {
+  static_cast<std::vector<std::string>*>(names)->push_back(name);
+  return 0;
+}
+
+Hdf5Kind kind_of(hid_t file, const std::string& object, const std::string& path) {
+  H5O_info_t info;
+  if (H5Oget_info_by_name2(file, object.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
+    throw_hdf5(in_quotes(object) + " of " + in_quotes(path) + " cannot be opened", hdf5_reason());
+  }
+  if (info.type == H5O_TYPE_GROUP) return Hdf5Kind::group;
+  return info.type == H5O_TYPE_DATASET ? Hdf5Kind::dataset : Hdf5Kind::other;
+}
+
+void copy_text(hr_attribute& out, std::string_view text) {
+  size_t length = std::min(text.size(), sizeof out.string - 1);
+  while (length > 0 && length < text.size() && (static_cast<unsigned char>(text[length]) & 0xC0u) == 0x80u) --length;
+  std::memcpy(out.string, text.data(), length);
+  out.string[length] = '\0';
+}
+
+void read_text(hid_t attribute, hid_t type, hr_attribute& out, const std::string& what) {
+  out.type = HR_STRING;
+  if (H5Tis_variable_str(type) > 0) {
+    char* text = nullptr;
+    const Handle memory(H5Tcopy(H5T_C_S1));
+    H5Tset_size(memory.get(), H5T_VARIABLE);
+    H5Tset_cset(memory.get(), H5Tget_cset(type));
+    if (H5Aread(attribute, memory.get(), &text) < 0) throw_hdf5(what + " cannot be read", hdf5_reason());
+    copy_text(out, text != nullptr ? text : "");
+    H5free_memory(text);
+    return;
+  }
+  const size_t bytes = H5Tget_size(type);
+  if (bytes > longest_string)
+    throw sdk::Error(HR_UNSUPPORTED,
+                     what + " is a string of " + std::to_string(bytes) + " bytes; at most 1 MiB is read");
+  std::string text(bytes, '\0');
+  if (H5Aread(attribute, type, text.data()) < 0) throw_hdf5(what + " cannot be read", hdf5_reason());
+  text.resize(strnlen(text.data(), bytes));
+  if (H5Tget_strpad(type) == H5T_STR_SPACEPAD) text.erase(text.find_last_not_of(' ') + 1);
+  copy_text(out, text);
+}
+
+bool is_integer(hid_t type) {
+  if (H5Tget_class(type) == H5T_INTEGER) return true;
+  if (H5Tget_class(type) != H5T_ENUM) return false;
+  const Handle base(H5Tget_super(type));
+  return H5Tget_class(base.get()) == H5T_INTEGER;
+}
+
+void read_number(hid_t attribute, hid_t type, hr_attribute& out, const std::string& what) {
+  herr_t status = 0;
+  if (is_integer(type)) {
+    out.type = HR_I64;
+    const Handle enumeration(H5Tget_class(type) == H5T_ENUM ? H5Tcopy(type) : H5I_INVALID_HID);
+    if (enumeration) {  // libhdf5 converts no enumeration to its integers: the bytes are taken as they are
+      const Handle base(H5Tget_super(type));
+      int64_t raw = 0;
+      status = H5Tget_size(type) <= sizeof raw ? H5Aread(attribute, type, &raw) : -1;
+      if (status >= 0) status = H5Tconvert(base.get(), H5T_NATIVE_INT64, 1, &raw, nullptr, H5P_DEFAULT);
+      out.i64 = raw;
+    } else {
+      status = H5Aread(attribute, H5T_NATIVE_INT64, &out.i64);
+    }
+    out.f64 = static_cast<double>(out.i64);
+  } else {
+    out.type = HR_F64;
+    status = H5Aread(attribute, H5T_NATIVE_DOUBLE, &out.f64);
+  }
+  if (status < 0) throw_hdf5(what + " cannot be read", hdf5_reason());
+}
+
+std::string file_name(hid_t file) {
+  const ssize_t length = H5Fget_name(file, nullptr, 0);
+  std::string name(length > 0 ? static_cast<size_t>(length) + 1 : 1, '\0');
+  H5Fget_name(file, name.data(), name.size());
+  name.pop_back();
+  return name;
+}
+
+}  // namespace
+
+std::string absolute_name(const std::string& object) {
+  std::string name = "/";
+  for (const char c : object) {
+    if (c != '/' || name.back() != '/') name += c;
+  }
+  if (name.size() > 1 && name.back() == '/') name.pop_back();
+  return name;
+}
+
+std::vector<Hdf5Name> list_group(hid_t file, const std::string& group) {
+  std::vector<Hdf5Name> names;
+  hsize_t at = 0;
+  if (H5Literate_by_name(file, group.c_str(), H5_INDEX_NAME, H5_ITER_NATIVE, &at, take_name, &names, H5P_DEFAULT) < 0) {
+    const std::string reason = hdf5_reason();
+    throw_hdf5("group " + in_quotes(group) + " of " + in_quotes(file_name(file)) + " cannot be listed", reason);
+  }
+  std::sort(names.begin(), names.end(), [](const Hdf5Name& a, const Hdf5Name& b) { return a.name < b.name; });
+  return names;
+}
+
+std::string contents(hid_t file, const std::string& group) {
+  std::vector<std::string> groups, datasets;
+  for (const Hdf5Name& entry : list_group(file, group)) (entry.is_group ? groups : datasets).push_back(entry.name);
+  const std::string both = !groups.empty() && !datasets.empty() ? " and " : "";
+  const std::string text = named(groups, "group") + both + named(datasets, "dataset");
+  return text.empty() ? "nothing" : text;
+}
+
+Hdf5Kind find_object(hid_t file, const std::string& object, const std::string& path) {
+  std::string group = "/";
+  for (size_t at = 1; at < object.size();) {
+    const size_t end = std::min(object.find('/', at), object.size());
+    const std::string next = object.substr(0, end);
+    if (kind_of(file, group, path) != Hdf5Kind::group) {
+      throw sdk::Error(HR_NOT_FOUND,
+                       in_quotes(path) + " has no " + in_quotes(object) + ": " + in_quotes(group) + " is not a group");
+    }
+    if (H5Lexists(file, next.c_str(), H5P_DEFAULT) <= 0) {
+      throw sdk::Error(HR_NOT_FOUND, in_quotes(path) + " has no " + in_quotes(object) + "; group " + in_quotes(group) +
+                                         " holds " + contents(file, group));
+    }
+    group = next;
+    at = end + 1;
+  }
+  return kind_of(file, object, path);
+}
+
+hr_attribute read_attribute(hid_t file, const std::string& object, const std::string& name, const std::string& path) {
+  find_object(file, object, path);
+  const std::string place = in_quotes(object) + " of " + in_quotes(path);
+  if (H5Aexists_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0) {
+    std::vector<std::string> names;
+    hsize_t at = 0;
+    H5Aiterate_by_name(file, object.c_str(), H5_INDEX_NAME, H5_ITER_INC, &at, take_attribute_name, &names, H5P_DEFAULT);
+    const std::string there = names.empty() ? "no attributes" : named(names, "attribute");
+    throw sdk::Error(HR_NOT_FOUND, place + " has no attribute " + in_quotes(name) + "; it has " + there);
+  }
+  const std::string what = "attribute " + in_quotes(name) + " of " + place;
+  const Handle attribute(H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
+  const Handle type(attribute ? H5Aget_type(attribute.get()) : H5I_INVALID_HID);
+  const Handle space(attribute ? H5Aget_space(attribute.get()) : H5I_INVALID_HID);
+  if (!type || !space) throw_hdf5(what + " cannot be read", hdf5_reason());
+  if (H5Sget_simple_extent_npoints(space.get()) != 1) {
+    throw sdk::Error(HR_UNSUPPORTED, what + " is not a single value; one number or one string can be read");
+  }
+  hr_attribute out{};
+  out.struct_size = sizeof out;
+  const H5T_class_t kind = H5Tget_class(type.get());
+  if (kind == H5T_STRING) {
+    read_text(attribute.get(), type.get(), out, what);
+  } else if (kind == H5T_FLOAT || is_integer(type.get())) {
+    read_number(attribute.get(), type.get(), out, what);
+  } else {
+    throw sdk::Error(HR_UNSUPPORTED,
+                     what + " is of type " + hdf5_type_name(type.get()) + "; one number or one string can be read");
+  }
+  return out;
+}
+
+}  // namespace headroom

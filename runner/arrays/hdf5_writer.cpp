@@ -1,0 +1,226 @@
+#include "arrays/hdf5_writer.hpp"
+
+#include <algorithm>
+#include <span>
+#include <unistd.h>
+
+#include "arrays/hdf5_object.hpp"
+#include "arrays/hdf5_output.hpp"
+
+namespace headroom {
+
+namespace {
+
+Handle bool_type() {
+  Handle type(H5Tenum_create(H5T_STD_I8LE));  // as numpy writes it
+  for (const int8_t value : {int8_t{0}, int8_t{1}}) H5Tenum_insert(type.get(), value == 0 ? "FALSE" : "TRUE", &value);
+  return type;
+}
+
+hid_t standard_type(DLDataType dtype) {
+  switch (dtype.lanes == 1 ? dtype.code << 8 | dtype.bits : 0) {
+    case kDLInt << 8 | 8:
+      return H5T_STD_I8LE;
+    case kDLInt << 8 | 16:
+      return H5T_STD_I16LE;
+    case kDLInt << 8 | 32:
+      return H5T_STD_I32LE;
+    case kDLInt << 8 | 64:
+      return H5T_STD_I64LE;
+    case kDLUInt << 8 | 8:
+      return H5T_STD_U8LE;
+    case kDLUInt << 8 | 16:
+      return H5T_STD_U16LE;
+    case kDLUInt << 8 | 32:
+      return H5T_STD_U32LE;
+    case kDLUInt << 8 | 64:
+      return H5T_STD_U64LE;
+    case kDLFloat << 8 | 32:
+      return H5T_IEEE_F32LE;
+    case kDLFloat << 8 | 64:
+      return H5T_IEEE_F64LE;
+    default:
+      return H5I_INVALID_HID;
+  }
+}
+
+Handle element_type(DLDataType dtype, std::span<const uint64_t> shape, const std::string& what) {
+  const bool truth = dtype.code == kDLBool && dtype.bits == 8 && dtype.lanes == 1;
+  const hid_t standard = standard_type(dtype);
+  if (!truth && standard < 0) {
+    throw sdk::Error(HR_INVALID_ARGUMENT,
+                     what + " is of a type that cannot be written; integers, float32, float64 and bool can");
+  }
+  Handle type = truth ? bool_type() : Handle(H5Tcopy(standard));
+  if (shape.empty()) return type;
+  const std::vector<hsize_t> extent(shape.begin(), shape.end());
+  return Handle(H5Tarray_create2(type.get(), static_cast<unsigned>(extent.size()), extent.data()));
+}
+
+Handle record_type(const hr_array_spec& spec, const std::string& what) {
+  if (spec.members == nullptr || spec.record_bytes == 0)
+    throw sdk::Error(HR_INVALID_ARGUMENT, what + " is a compound without members or record size");
+  Handle record(H5Tcreate(H5T_COMPOUND, spec.record_bytes));
+  const auto* bytes = reinterpret_cast<const char*>(spec.members);
+  for (uint32_t i = 0; i < spec.member_count; ++i) {
+    const auto& member = *reinterpret_cast<const hr_array_member*>(bytes + size_t{i} * spec.members->struct_size);
+    const std::string name = "member " + in_quotes(member.name != nullptr ? member.name : "") + " of " + what;
+    if (member.ndim < 0 || member.ndim > HR_MAX_DIMS)
+      throw sdk::Error(HR_INVALID_ARGUMENT, name + " has more than 8 axes");
+    const Handle type = element_type(member.dtype, {member.shape, static_cast<size_t>(member.ndim)}, name);
+    if (!type || member.name == nullptr || H5Tinsert(record.get(), member.name, member.offset, type.get()) < 0) {
+      throw sdk::Error(HR_INVALID_ARGUMENT, name + " does not fit into records of " +
+                                                std::to_string(spec.record_bytes) + " bytes: " + hdf5_reason());
+    }
+  }
+  return record;
+}
+
+void check_spec(const hr_array_spec& spec, const std::string& what) {
+  const bool chunked = spec.ndim > 0 && spec.ndim <= HR_MAX_DIMS &&
+                       std::any_of(spec.chunk, spec.chunk + spec.ndim, [](uint64_t c) { return c != 0; });
+  const auto refuse = [&](const std::string& why) { throw sdk::Error(HR_INVALID_ARGUMENT, what + " " + why); };
+  if (spec.ndim < 1 || spec.ndim > HR_MAX_DIMS)
+    refuse("has " + std::to_string(spec.ndim) + " axes; 1 to 8 can be written");
+  if (chunked && std::any_of(spec.chunk, spec.chunk + spec.ndim, [](uint64_t c) { return c == 0; }))
+    refuse("has a chunk without extent");
+  if (!chunked && spec.shape[0] == 0) refuse("has an unknown length and no chunk shape; give one of them");
+  if (!chunked && spec.deflate != 0) refuse("is to be compressed without a chunk shape; give one");
+  if (spec.deflate < 0 || spec.deflate > 9)
+    refuse("asks for deflate level " + std::to_string(spec.deflate) + "; 0 to 9 exist");
+}
+
+}  // namespace
+
+Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : path_(path) {
+  partial_ = path.parent_path() / ("." + path.filename().string() + ".partial-" + std::to_string(getpid()));
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(folder, unknown)) {
+    throw sdk::Error(HR_IO, "cannot write " + in_quotes(path.string()) + ": folder " + in_quotes(folder.string()) +
+                                " does not exist; make it first");
+  }
+  const Hdf5Lock lock;
+  file_ = Handle(H5Fcreate(partial_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+  if (!file_) throw_cannot_write(path_, "create");
+}
+
+Hdf5Writer::~Hdf5Writer() {
+  datasets_.clear();
+  const bool open = static_cast<bool>(file_);
+  file_ = Handle();
+  if (open) unlink(partial_.c_str());
+}
+
+void Hdf5Writer::create(Dataset& dataset, const hr_array_spec& spec, hid_t file_type) {
+  const std::vector<hsize_t> chunk(spec.chunk, spec.chunk + spec.ndim);
+  std::vector<hsize_t> most = dataset.shape;
+  if (dataset.grows) most[0] = H5S_UNLIMITED;
+  const Handle space(H5Screate_simple(spec.ndim, dataset.shape.data(), most.data()));
+  const Handle storage(H5Pcreate(H5P_DATASET_CREATE)), links(H5Pcreate(H5P_LINK_CREATE));
+  H5Pset_obj_track_times(storage.get(), false);
+  H5Pset_create_intermediate_group(links.get(), 1);
+  if (chunk[0] != 0) H5Pset_chunk(storage.get(), spec.ndim, chunk.data());
+  if (spec.deflate > 0) H5Pset_shuffle(storage.get());
+  if (spec.deflate > 0) H5Pset_deflate(storage.get(), static_cast<unsigned>(spec.deflate));
+  dataset.id = Handle(space ? H5Dcreate2(file_.get(), dataset.name.c_str(), file_type, space.get(), links.get(),
+                                         storage.get(), H5P_DEFAULT)
+                            : H5I_INVALID_HID);
+  if (!dataset.id) throw_cannot_write(path_, "create " + dataset.name);
+}
+
+uint32_t Hdf5Writer::dataset(const hr_array_spec& spec) {
+  const Hdf5Lock lock;
+  Dataset dataset;
+  dataset.name = absolute_name(spec.dataset != nullptr ? spec.dataset : "");
+  const std::string what = in_quotes(dataset.name) + " of " + in_quotes(path_.string());
+  check_spec(spec, what);
+  dataset.shape.assign(spec.shape, spec.shape + spec.ndim);
+  dataset.grows = spec.shape[0] == 0;
+  dataset.memory_type = spec.member_count > 0 ? record_type(spec, what) : element_type(spec.dtype, {}, what);
+  const Handle file_type(H5Tcopy(dataset.memory_type.get()));
+  if (spec.member_count > 0) H5Tpack(file_type.get());
+  create(dataset, spec, file_type.get());
+  datasets_.push_back(std::move(dataset));
+  return static_cast<uint32_t>(datasets_.size() - 1);
+}
+
+void Hdf5Writer::append(uint32_t id, const void* data, uint64_t rows) {
+  const Hdf5Lock lock;
+  if (id >= datasets_.size())
+    throw sdk::Error(HR_INVALID_ARGUMENT, in_quotes(path_.string()) + " has no dataset number " + std::to_string(id));
+  Dataset& dataset = datasets_[id];
+  const std::string what = in_quotes(dataset.name) + " of " + in_quotes(path_.string());
+  if (!dataset.grows && rows > dataset.shape[0] - dataset.rows_done) {
+    throw sdk::Error(HR_INVALID_ARGUMENT, what + " was declared with " + std::to_string(dataset.shape[0]) + " rows; " +
+                                              std::to_string(dataset.rows_done) + " + " + std::to_string(rows) +
+                                              " are too many");
+  }
+  if (rows == 0) return;
+  if (dataset.grows) {
+    dataset.shape[0] += rows;
+    if (H5Dset_extent(dataset.id.get(), dataset.shape.data()) < 0) throw_cannot_write(path_, "extend " + dataset.name);
+  }
+  std::vector<hsize_t> start(dataset.shape.size(), 0), count = dataset.shape;
+  start[0] = dataset.rows_done;
+  count[0] = rows;
+  const Handle space(H5Dget_space(dataset.id.get())),
+      memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr));
+  H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+  if (H5Dwrite(dataset.id.get(), dataset.memory_type.get(), memory.get(), space.get(), H5P_DEFAULT, data) < 0) {
+    throw_cannot_write(path_, "append to " + dataset.name);
+  }
+  dataset.rows_done += rows;
+}
+
+void Hdf5Writer::attribute(const std::string& object, const std::string& name, const hr_attribute& value) {
+  const Hdf5Lock lock;
+  const std::string place = absolute_name(object);
+  find_object(file_.get(), place, path_.string());
+  Handle type, space(H5Screate(H5S_SCALAR));
+  const char* string = value.string;
+  const void* data = nullptr;
+  switch (value.type) {
+    case HR_I64:
+      type = Handle(H5Tcopy(H5T_STD_I64LE)), data = &value.i64;
+      break;
+    case HR_F64:
+      type = Handle(H5Tcopy(H5T_IEEE_F64LE)), data = &value.f64;
+      break;
+    case HR_STRING:
+      type = Handle(H5Tcopy(H5T_C_S1)), data = &string;
+      H5Tset_size(type.get(), H5T_VARIABLE);
+      H5Tset_cset(type.get(), H5T_CSET_UTF8);
+      break;
+    default:
+      throw sdk::Error(HR_INVALID_ARGUMENT, "attribute " + in_quotes(name) + " of " + in_quotes(place) +
+                                                " is neither an integer, a float nor a string");
+  }
+  if (H5Aexists_by_name(file_.get(), place.c_str(), name.c_str(), H5P_DEFAULT) > 0) {
+    H5Adelete_by_name(file_.get(), place.c_str(), name.c_str(), H5P_DEFAULT);
+  }
+  const Handle attribute(H5Acreate_by_name(file_.get(), place.c_str(), name.c_str(), type.get(), space.get(),
+                                           H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  if (!attribute || H5Awrite(attribute.get(), type.get(), data) < 0) throw_cannot_write(path_, "attribute " + name);
+}
+
+void Hdf5Writer::commit() {
+  const Hdf5Lock lock;
+  for (const Dataset& dataset : datasets_) {
+    if (dataset.rows_done == dataset.shape[0]) continue;
+    throw sdk::Error(HR_INVALID_ARGUMENT, in_quotes(dataset.name) + " of " + in_quotes(path_.string()) +
+                                              " was declared with " + std::to_string(dataset.shape[0]) +
+                                              " rows and got " + std::to_string(dataset.rows_done));
+  }
+  if (H5Fflush(file_.get(), H5F_SCOPE_LOCAL) < 0) throw_cannot_write(path_, "flush");
+  datasets_.clear();
+  file_ = Handle();
+  try {
+    put_in_place(partial_, path_);
+  } catch (...) {
+    unlink(partial_.c_str());
+    throw;
+  }
+}
+
+}  // namespace headroom

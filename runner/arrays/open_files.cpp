@@ -1,0 +1,142 @@
+#include "arrays/open_files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <list>
+#include <mutex>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <unordered_map>
+
+#include "arrays/pause.hpp"
+
+namespace headroom {
+
+size_t most_open_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
+  return std::clamp<size_t>(limit.rlim_cur / 4, 1, 128);
+}
+
+class OpenFiles {
+ public:
+  std::shared_ptr<const Descriptor> use(PlannedFile& file) {
+    const std::lock_guard lock(mutex_);
+    if (file.descriptor_ != nullptr) {
+      recent_.splice(recent_.begin(), recent_, place_[&file]);
+      return file.descriptor_;
+    }
+    while (recent_.size() >= most_open_files()) close(*recent_.back());
+    int number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+    while (number < 0 && (errno == EMFILE || errno == ENFILE) && !recent_.empty()) {  // others hold descriptors too
+      close(*recent_.back());
+      number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+    }
+    if (number < 0 && errno == ENOENT) throw_vanished(file.path());
+    if (number < 0) throw_cannot_open(file.path(), errno);
+    file.descriptor_ = std::make_shared<const Descriptor>(number);
+    recent_.push_front(&file);
+    place_[&file] = recent_.begin();
+    return file.descriptor_;
+  }
+
+  void forget(PlannedFile& file) {
+    const std::lock_guard lock(mutex_);
+    if (file.descriptor_ != nullptr) close(file);
+  }
+
+ private:
+  void close(PlannedFile& file) {
+    const auto at = place_.find(&file);
+    recent_.erase(at->second);
+    place_.erase(at);
+    file.descriptor_ = nullptr;
+  }
+
+  std::mutex mutex_;
+  std::list<PlannedFile*> recent_;  // used last: first
+  std::unordered_map<const PlannedFile*, std::list<PlannedFile*>::iterator> place_;
+};
+
+namespace {
+
+OpenFiles& open_files() {
+  static auto* files = new OpenFiles;  // arrays may close until the process ends
+  return *files;
+}
+
+}  // namespace
+
+PlannedFile::~PlannedFile() { open_files().forget(*this); }
+
+std::shared_ptr<const Descriptor> PlannedFile::open() { return open_files().use(*this); }
+
+void PlannedFile::require_unchanged(const Descriptor& opened) {
+  struct stat found {};
+  if (fstat(opened.get(), &found) != 0) throw_cannot_open(path_, errno);
+  if (FileIdentity::of(found) == identity_) return;
+  open_files().forget(*this);
+  throw_changed(path_);
+}
+
+const FileMap& PlannedFile::map(const Descriptor& descriptor) {
+  std::call_once(mapped_, [&] { map_.emplace(descriptor.get(), identity_.size_bytes); });
+  return *map_;
+}
+
+namespace {
+
+// The rest of a read.
+struct Wanted {
+  int file;
+  uint64_t offset;
+  char* to;
+  uint64_t bytes;
+
+  void advance(ssize_t read) {
+    offset += static_cast<uint64_t>(read);
+    to += read;
+    bytes -= static_cast<uint64_t>(read);
+  }
+  iovec piece() const {
+    constexpr uint64_t most_at_once = 1 << 30;
+    return {to, std::min(bytes, most_at_once)};
+  }
+};
+
+// As far as the page cache has it; false where the kernel or the file system does not know how to ask.
+bool read_what_is_cached(Wanted& wanted) {
+  while (wanted.bytes > 0) {
+    const iovec piece = wanted.piece();
+    const ssize_t read = ::preadv2(wanted.file, &piece, 1, static_cast<off_t>(wanted.offset), RWF_NOWAIT);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0 && errno != EAGAIN) return false;
+    if (read <= 0) return true;
+    wanted.advance(read);
+  }
+  return true;
+}
+
+void read_all(Wanted& wanted) {
+  while (wanted.bytes > 0) {
+    const iovec piece = wanted.piece();
+    const ssize_t read = ::pread(wanted.file, piece.iov_base, piece.iov_len, static_cast<off_t>(wanted.offset));
+    if (read < 0 && errno == EINTR) continue;
+    if (read <= 0) throw ReadFailure(read < 0 ? errno : 0);
+    wanted.advance(read);
+  }
+}
+
+}  // namespace
+
+void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes) {
+  Wanted wanted{file, offset, static_cast<char*>(to), bytes};
+  if (!Pause::is_listened_to() || !read_what_is_cached(wanted)) return read_all(wanted);
+  if (wanted.bytes == 0) return;
+  const Pause pause(PauseFor::disk);
+  read_all(wanted);
+}
+
+}  // namespace headroom

@@ -1,0 +1,92 @@
+#include "arrays/block_copy.hpp"
+
+#include <array>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace headroom {
+namespace {
+
+constexpr std::byte untouched{0xEE};
+
+class BlockCopy : public testing::TestWithParam<bool> {};
+
+// `bytes` from an odd place to one that is `shift` bytes away from a register's, with a margin on both sides.
+struct Trial {
+  Trial(uint64_t size, size_t shift) : bytes(size), from_(size + 64), to_(size + 256, untouched) {
+    std::mt19937 random(static_cast<unsigned>(size + shift));
+    for (std::byte& byte : from_) byte = static_cast<std::byte>(random());
+    from = from_.data() + 13;
+    const size_t gap = 64 - reinterpret_cast<uintptr_t>(to_.data()) % 64;
+    to = to_.data() + gap + 64 + shift;
+  }
+  template <class Real>
+  void fill(Real value) {
+    for (uint64_t at = 0; at < bytes; at += sizeof value) std::memcpy(from + at, &value, sizeof value);
+  }
+  template <class Real>
+  void put(uint64_t index, Real value) {
+    std::memcpy(from + index * sizeof value, &value, sizeof value);
+  }
+  void expect_copied() const {
+    EXPECT_EQ(std::memcmp(to, from, bytes), 0);
+    EXPECT_EQ(to[-1], untouched);
+    EXPECT_EQ(to[bytes], untouched);
+  }
+
+  uint64_t bytes;
+  std::byte *from, *to;
+
+ private:
+  std::vector<std::byte> from_, to_;
+};
+
+TEST_P(BlockCopy, CopiesEveryByteAndNoOther) {
+  for (const uint64_t bytes : {0, 1, 31, 32, 127, 128, 129, 4095, 4096, 4097, 9000, 70001}) {
+    for (const size_t shift : {0, 1, 4, 8, 31}) {
+      SCOPED_TRACE(testing::Message() << bytes << " bytes, " << shift << " from a register's place");
+      Trial trial(bytes, shift);
+      EXPECT_TRUE(copy_block(trial.to, trial.from, bytes, Look::none, GetParam()));
+      trial.expect_copied();
+    }
+  }
+}
+
+template <class Real>
+void finds_every_bad_value(Look look, bool past_caches) {
+  using Limits = std::numeric_limits<Real>;
+  for (const uint64_t count : {1, 3, 8, 31, 32, 33, 100, 1024, 1100, 3000}) {
+    for (const size_t shift : {size_t{0}, sizeof(Real), size_t{3}, 32 - sizeof(Real)}) {
+      SCOPED_TRACE(testing::Message() << count << " values, " << shift << " from a register's place");
+      Trial trial(count * sizeof(Real), shift);
+      for (const Real finite : {Limits::max(), Limits::lowest(), Limits::denorm_min(), Real{-0.0}, Real{1}}) {
+        trial.fill(finite);
+        EXPECT_TRUE(copy_block(trial.to, trial.from, trial.bytes, look, past_caches)) << finite;
+        EXPECT_TRUE(all_finite(trial.from, trial.bytes, look)) << finite;
+        trial.expect_copied();
+      }
+      for (uint64_t at = 0; at < count; at += count < 200 ? 1 : 37) {
+        for (const Real bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN()}) {
+          trial.put(at, bad);
+          EXPECT_FALSE(copy_block(trial.to, trial.from, trial.bytes, look, past_caches)) << bad << " at " << at;
+          EXPECT_FALSE(all_finite(trial.from, trial.bytes, look)) << bad << " at " << at;
+          trial.expect_copied();
+        }
+        trial.put(at, Real{1});
+      }
+    }
+  }
+}
+
+TEST_P(BlockCopy, TellsOfEveryValueThatIsNotFinite) {
+  finds_every_bad_value<float>(Look::float32, GetParam());
+  finds_every_bad_value<double>(Look::float64, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(PastCaches, BlockCopy, testing::Bool());
+
+}  // namespace
+}  // namespace headroom

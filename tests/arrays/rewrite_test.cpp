@@ -1,0 +1,226 @@
+// Files written again in another layout: the same values, attributes and links, whatever they held.
+#include <gmock/gmock.h>
+#include <map>
+
+#include "arrays/hdf5_object.hpp"
+#include "arrays/hdf5_rewrite.hpp"
+#include "arrays/inspect.hpp"
+#include "h5_files.hpp"
+
+namespace headroom {
+namespace {
+
+struct Record {
+  double time;
+  float emg[16];
+  char label[5];
+};
+
+class Rewriting : public TemporaryFolder {
+ protected:
+  void SetUp() override {
+    TemporaryFolder::SetUp();
+    from_ = (folder_ / "a.hdf5").string();
+    to_ = (folder_ / "b.hdf5").string();
+  }
+
+  static constexpr size_t kRows = 9000;
+
+  // Datasets of many kinds; `user_block` as MATLAB has one.
+  void write_source(hsize_t user_block = 0) const {
+    const Hdf5Lock lock;
+    const Handle creation(H5Pcreate(H5P_FILE_CREATE));
+    H5Pset_userblock(creation.get(), user_block);
+    const Handle file(H5Fcreate(from_.c_str(), H5F_ACC_TRUNC, creation.get(), H5P_DEFAULT));
+    std::vector<Record> records(kRows);
+    std::vector<float> frames(50 * 40 * 30);
+    for (size_t r = 0; r < kRows; ++r) {
+      records[r] = {static_cast<double>(r) / 7, {}, {'a', static_cast<char>('b' + r % 20), 0, 0, 0}};
+      for (size_t c = 0; c < 16; ++c) records[r].emg[c] = static_cast<float>(r * 31 + c);
+    }
+    for (size_t i = 0; i < frames.size(); ++i) frames[i] = static_cast<float>(i * 2654435761u % 1000003);
+    const hsize_t channels = 16;
+    const Handle emg(H5Tarray_create2(H5T_IEEE_F32LE, 1, &channels)), label(H5Tcopy(H5T_C_S1));
+    H5Tset_size(label.get(), 5);
+    const Handle record(H5Tcreate(H5T_COMPOUND, sizeof(Record)));
+    H5Tinsert(record.get(), "time", 0, H5T_IEEE_F64LE);
+    H5Tinsert(record.get(), "emg", offsetof(Record, emg), emg.get());
+    H5Tinsert(record.get(), "label", offsetof(Record, label), label.get());
+    write_dataset(file.get(), "/emg/records", record.get(), {kRows}, records, {206});
+    write_dataset(file.get(), "/emg/packed", record.get(), {kRows}, records, {1000}, 4);
+    write_dataset(file.get(), "/frames", H5T_IEEE_F32BE, {50, 40, 30}, frames, {1, 40, 7}, 2, H5T_NATIVE_FLOAT);
+    write_dataset(file.get(), "/plain", H5T_IEEE_F32LE, {50, 1200}, frames);
+    write_dataset(file.get(), "/small", H5T_STD_I32LE, {3}, std::vector<int32_t>{1, 2, 3}, {2});
+    const Handle text(H5Tcopy(H5T_C_S1));
+    H5Tset_size(text.get(), H5T_VARIABLE);
+    write_dataset(file.get(), "/names", text.get(), {2}, std::vector<const char*>{"left", "right hand"});
+    H5Lcreate_hard(file.get(), "/plain", file.get(), "/emg/same", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/small", file.get(), "/emg/soft", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external("other.h5", "/x", file.get(), "/elsewhere", H5P_DEFAULT, H5P_DEFAULT);
+    const Handle scalar(H5Screate(H5S_SCALAR));
+    for (const char* object : {"/", "/emg", "/emg/records", "/small"}) {
+      const Handle opened(H5Oopen(file.get(), object, H5P_DEFAULT));
+      const Handle rate(H5Acreate2(opened.get(), "rate", H5T_IEEE_F64LE, scalar.get(), H5P_DEFAULT, H5P_DEFAULT));
+      const double hertz = 2000.5;
+      H5Awrite(rate.get(), H5T_NATIVE_DOUBLE, &hertz);
+      const Handle note(H5Acreate2(opened.get(), "note", text.get(), scalar.get(), H5P_DEFAULT, H5P_DEFAULT));
+      const char* words = "as the band sat";
+      H5Awrite(note.get(), text.get(), &words);
+    }
+  }
+
+  // The stored bytes of a whole dataset by H5Dread, without any conversion.
+  static std::string raw(const std::string& path, const std::string& name) {
+    const Hdf5Lock lock;
+    const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+    const Handle dataset(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT));
+    const Handle type(H5Dget_type(dataset.get())), space(H5Dget_space(dataset.get()));
+    std::string bytes(H5Tget_size(type.get()) * static_cast<size_t>(H5Sget_simple_extent_npoints(space.get())), '\0');
+    EXPECT_GE(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()), 0) << name;
+    return bytes;
+  }
+
+  void expect_the_same() const {
+    for (const char* name : {"/emg/records", "/emg/packed", "/frames", "/plain", "/small", "/emg/same", "/emg/soft"})
+      EXPECT_EQ(raw(from_, name), raw(to_, name)) << name;
+    const Hdf5Lock lock;
+    const Handle from(H5Fopen(from_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+    const Handle to(H5Fopen(to_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+    for (const char* object : {"/", "/emg", "/emg/records", "/small"}) {
+      EXPECT_EQ(read_attribute(to.get(), object, "rate", to_).f64, 2000.5);
+      EXPECT_STREQ(read_attribute(to.get(), object, "note", to_).string, "as the band sat");
+    }
+    for (const char* name : {"/emg/records", "/emg/packed", "/frames", "/plain", "/small", "/names"}) {
+      const Handle a(H5Dopen2(from.get(), name, H5P_DEFAULT)), b(H5Dopen2(to.get(), name, H5P_DEFAULT));
+      const Handle type_a(H5Dget_type(a.get())), type_b(H5Dget_type(b.get()));
+      EXPECT_GT(H5Tequal(type_a.get(), type_b.get()), 0) << name;
+    }
+    H5O_info_t plain, same;
+    H5Oget_info_by_name2(to.get(), "/plain", &plain, H5O_INFO_BASIC, H5P_DEFAULT);
+    H5Oget_info_by_name2(to.get(), "/emg/same", &same, H5O_INFO_BASIC, H5P_DEFAULT);
+    EXPECT_EQ(plain.addr, same.addr);
+    char elsewhere[64] = "";
+    EXPECT_GE(H5Lget_val(to.get(), "/elsewhere", elsewhere, sizeof elsewhere, H5P_DEFAULT), 0);
+    const Handle names(H5Dopen2(to.get(), "/names", H5P_DEFAULT)), text(H5Tcopy(H5T_C_S1));
+    H5Tset_size(text.get(), H5T_VARIABLE);
+    char* words[2] = {};
+    ASSERT_GE(H5Dread(names.get(), text.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, words), 0);
+    EXPECT_STREQ(words[1], "right hand");
+    for (char* word : words) H5free_memory(word);
+  }
+
+  std::map<std::string, SurveyedObject> objects() const {
+    std::map<std::string, SurveyedObject> result;
+    for (const InspectedDataset& dataset : inspect_file(to_, {}).datasets) result[dataset.object.name] = dataset.object;
+    return result;
+  }
+  static void ignore(uint64_t, uint64_t) {}
+
+  std::string from_, to_;
+};
+
+TEST_F(Rewriting, MakesUnfilteredDatasetsContiguous) {
+  write_source();
+  uint64_t last = 0, all = 0;
+  const Rewritten result = rewrite_file(from_, to_, {}, [&](uint64_t done, uint64_t total) {
+    EXPECT_GT(done, last);
+    last = done, all = total;
+  });
+  EXPECT_EQ(last, all);
+  EXPECT_EQ(result.rewritten, 2u);
+  expect_the_same();
+  auto layouts = objects();
+  EXPECT_EQ(layouts["/emg/records"].layout, "contiguous");
+  EXPECT_EQ(layouts["/emg/same"].layout, "contiguous");  // the first name of /plain
+  EXPECT_EQ(layouts["/emg/packed"].chunk, (std::vector<uint64_t>{1000}));
+  EXPECT_EQ(layouts["/frames"].chunk, (std::vector<uint64_t>{1, 40, 7}));
+  EXPECT_EQ(layouts["/small"].layout, "chunked");
+}
+
+TEST_F(Rewriting, MakesEverythingContiguous) {
+  write_source();
+  EXPECT_EQ(rewrite_file(from_, to_, {.contiguous = true}, ignore).rewritten, 4u);
+  expect_the_same();
+  for (const auto& [name, object] : objects()) {
+    if (name != "/small" && name != "/names") {
+      EXPECT_EQ(object.layout, "contiguous") << name;
+    }
+  }
+}
+
+TEST_F(Rewriting, Compresses) {
+  write_source();
+  rewrite_file(from_, to_, {.deflate = 3, .shuffle = true}, ignore);
+  expect_the_same();
+  auto layouts = objects();
+  for (const char* name : {"/emg/records", "/emg/packed", "/frames", "/emg/same"}) {
+    const SurveyedObject& object = layouts[name];
+    ASSERT_EQ(object.filters.size(), 2u) << name;
+    EXPECT_EQ(object.filters[1].id, H5Z_FILTER_DEFLATE);
+    EXPECT_LT(object.stored_bytes, object.raw_bytes) << name;
+  }
+}
+
+TEST_F(Rewriting, ChunksAsAsked) {
+  write_source();
+  rewrite_file(from_, to_, {.chunk = {700}}, ignore);
+  expect_the_same();
+  auto layouts = objects();
+  EXPECT_EQ(layouts["/emg/records"].chunk, (std::vector<uint64_t>{700}));
+  EXPECT_EQ(layouts["/emg/records"].filters.size(), 0u);
+  EXPECT_EQ(layouts["/emg/packed"].filters.size(), 2u);
+  EXPECT_EQ(layouts["/frames"].chunk, (std::vector<uint64_t>{50, 40, 30}));
+  rewrite_file(from_, to_, {.chunk = {2, 9, 30}, .deflate = 1}, ignore);
+  expect_the_same();
+  EXPECT_EQ(objects()["/frames"].chunk, (std::vector<uint64_t>{2, 9, 30}));
+}
+
+TEST_F(Rewriting, KeepsMatlabsBlock) {
+  write_source(512);
+  std::string bytes = read_text(from_);
+  bytes.replace(0, 21, "MATLAB 7.3 MAT-file, ");
+  write_text(from_, bytes);
+  rewrite_file(from_, to_, {.contiguous = true}, ignore);
+  expect_the_same();
+  EXPECT_EQ(read_text(to_).substr(0, 512), bytes.substr(0, 512));
+  EXPECT_EQ(inspect_file(to_, {}).user_block_bytes, 512u);
+}
+
+TEST_F(Rewriting, ReferencesAreRefused) {
+  {
+    const Hdf5Lock lock;
+    const Handle file = create_file(from_);
+    write_dataset(file.get(), "x", H5T_STD_I32LE, {2}, std::vector<int32_t>{1, 2});
+    hobj_ref_t reference{};
+    H5Rcreate(&reference, file.get(), "/x", H5R_OBJECT, -1);
+    write_dataset(file.get(), "cell", H5T_STD_REF_OBJ, {1}, std::vector<hobj_ref_t>{reference});
+  }
+  try {
+    rewrite_file(from_, to_, {}, ignore);
+    FAIL();
+  } catch (const sdk::Error& problem) {
+    EXPECT_EQ(problem.what(), "'/cell' of '" + from_ +
+                                  "' holds references to other objects, which would lead nowhere in a copy; rewrite "
+                                  "this file with h5repack");
+  }
+}
+
+TEST_F(Rewriting, TooLargeChunksAreRefused) {
+  write_source();
+  RewriteOptions options{.chunk = {5000000}};
+  SurveyedObject object;
+  object.name = "/x";
+  object.layout = "contiguous";
+  object.shape = {10000000, 8};
+  object.element_bytes = 4;
+  object.raw_bytes = 320000000;
+  try {
+    new_layout(object, options);
+    FAIL();
+  } catch (const sdk::Error& problem) {
+    EXPECT_STREQ(problem.what(), "chunks [5000000, 8] of '/x' would have 152 MiB; at most 64 MiB: set a smaller chunk");
+  }
+}
+
+}  // namespace
+}  // namespace headroom
