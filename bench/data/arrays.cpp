@@ -9,7 +9,7 @@
 // Medians of 5 rounds of WINDOWS windows (20 000; global order in gzip and all of H5Dread's: a tenth of them in gzip);
 // in brackets the slowest and the fastest.
 
-#include "data/arrays.hpp"
+#include "arrays/arrays.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,8 +22,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "arrays/arrays_service.hpp"
 #include "arrays/hdf5.hpp"
-#include "data/services.hpp"
 
 namespace headroom {
 namespace {

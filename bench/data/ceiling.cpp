@@ -22,7 +22,6 @@
 
 #include "arrays/filters.hpp"
 #include "arrays/hdf5_array.hpp"
-#include "data/arrays.hpp"
 
 namespace headroom {
 namespace {

@@ -40,10 +40,13 @@
 #include <sys/resource.h>
 #include <toml++/toml.h>
 
+#include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
 #include "arrays/descriptor.hpp"
-#include "data/arrays.hpp"
+#include "arrays/file_map.hpp"
 #include "data/cache_report.hpp"
+#include "data/cache_service.hpp"
+#include "data/services.hpp"
 #include "plugins/library.hpp"
 
 namespace headroom {

@@ -1,9 +1,9 @@
-// headroom.array_writer/1.
+#include "arrays/array_writer_service.hpp"
 
 #include <memory>
 
 #include "arrays/hdf5_writer.hpp"
-#include "data/services.hpp"
+#include "plugins/service_arguments.hpp"
 
 namespace headroom {
 

@@ -1,4 +1,4 @@
-// headroom.arrays/1.
+#include "arrays/arrays_service.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 #include "arrays/hdf5_object.hpp"
 #include "arrays/stored_layout.hpp"
 #include "arrays/substitutes.hpp"
-#include "data/services.hpp"
+#include "plugins/service_arguments.hpp"
 
 namespace headroom {
 

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <sys/mman.h>
 
-#include "data/arrays.hpp"
 #include "memory/crash_site.hpp"
 
 namespace headroom {

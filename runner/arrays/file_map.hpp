@@ -6,6 +6,10 @@
 
 namespace headroom {
 
+// [control] Whether files that are opened from here on are read through mappings where their bytes are in the page
+// cache (`data.memory_map`); not, unless told.
+void map_files(bool wanted);
+
 // A file's bytes, mapped as a whole. const members from any thread.
 class FileMap {
  public:

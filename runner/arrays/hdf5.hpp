@@ -1,4 +1,4 @@
-// How data/ holds libhdf5: one lock around every call, handles that close themselves, and its error stack as a
+// How arrays/ holds libhdf5: one lock around every call, handles that close themselves, and its error stack as a
 // sentence.
 #pragma once
 

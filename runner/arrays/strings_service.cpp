@@ -1,8 +1,8 @@
-// headroom.strings/1.
+#include "arrays/strings_service.hpp"
 
 #include "arrays/hdf5_child.hpp"
 #include "arrays/hdf5_object.hpp"
-#include "data/services.hpp"
+#include "plugins/service_arguments.hpp"
 
 namespace headroom {
 

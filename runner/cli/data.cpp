@@ -1,7 +1,7 @@
 #include <cstdio>
 
 #include "cli/command_line.hpp"
-#include "data/arrays.hpp"
+#include "data/services.hpp"
 #include "data/synth.hpp"
 #include "plugins/library.hpp"
 

@@ -1,11 +1,12 @@
 #include <unistd.h>
 
+#include "arrays/arrays.hpp"
 #include "arrays/hdf5_output.hpp"
 #include "arrays/hdf5_rewrite.hpp"
 #include "cli/command_line.hpp"
 #include "cli/convert_items.hpp"
 #include "cli/convert_pieces.hpp"
-#include "data/arrays.hpp"
+#include "data/services.hpp"
 #include "memory/size_text.hpp"
 
 namespace headroom {

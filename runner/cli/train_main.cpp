@@ -3,7 +3,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/trainer_actions.hpp"
-#include "data/arrays.hpp"
+#include "data/services.hpp"
 #include "memory/supervised.hpp"
 #include "memory/tensor_allocator.hpp"
 #include "plugins/host.hpp"

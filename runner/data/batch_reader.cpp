@@ -4,7 +4,7 @@
 #include <chrono>
 #include <new>
 
-#include "data/arrays.hpp"
+#include "data/cache_service.hpp"
 #include "headroom/random.h"
 #include "memory/budget.hpp"
 

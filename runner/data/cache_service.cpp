@@ -1,10 +1,9 @@
-// headroom.cache/1: plugins' blocks in the sample cache.
+#include "data/cache_service.hpp"
 
 #include <atomic>
 
-#include "data/arrays.hpp"
 #include "data/sample_cache.hpp"
-#include "data/services.hpp"
+#include "plugins/service_arguments.hpp"
 
 namespace headroom {
 

@@ -1,4 +1,4 @@
-// headroom.files/1: plain files and folders.
+#include "data/files_service.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +10,7 @@
 
 #include "arrays/descriptor.hpp"
 #include "data/normalized_copy.hpp"
-#include "data/services.hpp"
+#include "plugins/service_arguments.hpp"
 
 namespace headroom {
 

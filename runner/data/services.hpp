@@ -1,28 +1,12 @@
-// The tables behind register_data_services(), one source file each, and how they look at what they are given.
+// data/: from a source's samples to batches in memory. Front doors: register_data_services() gives plugins files and
+// the cache, divide() makes the splits (split.hpp), Order says which sample comes when (order.hpp), Loader delivers
+// batches (loader.hpp), Normalizer standardises them (normalizer.hpp). How values come out of HDF5 files is arrays/'s.
 #pragma once
-
-#include <string>
-
-#include "headroom/sdk/error.hpp"
 
 namespace headroom {
 
-const hr_arrays& arrays_service();
-const hr_strings& strings_service();
-const hr_files& files_service();
-const hr_array_writer& array_writer_service();
-const hr_cache& cache_service();
-
-// What a plugin passed; HR_INVALID_ARGUMENT when it is NULL.
-inline std::string text(const char* given, const char* what) {
-  if (given == nullptr) throw sdk::Error(HR_INVALID_ARGUMENT, std::string("the ") + what + " is NULL");
-  return given;
-}
-
-template <class Out>
-Out& out_of(Out* out) {
-  if (out == nullptr) throw sdk::Error(HR_INVALID_ARGUMENT, "the place for the result is NULL");
-  return *out;
-}
+// [control] Registers headroom.files/1 and cache/1 with the host, and what register_array_services() does. Before the
+// first source is opened.
+void register_data_services();
 
 }  // namespace headroom

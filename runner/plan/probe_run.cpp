@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "data/arrays.hpp"
+#include "data/cache_service.hpp"
 #include "data/slots.hpp"
 #include "memory/arena.hpp"
 #include "memory/budget.hpp"

@@ -1,5 +1,5 @@
-// The hr_host that plugins see: a registry of services by id. Folders above register theirs at start-up (data/
-// registers arrays, files, array_writer and cache), so that plugins/ needs none of them.
+// The hr_host that plugins see: a registry of services by id. Folders above register theirs at start-up (arrays/
+// registers arrays, strings and array_writer, data/ files and cache), so that plugins/ needs none of them.
 #pragma once
 
 #include <atomic>

@@ -3,11 +3,13 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "arrays/arrays.hpp"
 #include "arrays/file_identity.hpp"
+#include "arrays/file_map.hpp"
 #include "config/digest.hpp"
 #include "config/precision.hpp"
 #include "config/rescue.hpp"
-#include "data/arrays.hpp"
+#include "data/cache_service.hpp"
 #include "data/normalized_copies.hpp"
 #include "memory/cores.hpp"
 #include "plugins/describe.hpp"

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include "arrays/descriptor.hpp"
-#include "data/arrays.hpp"
 #include "h5_files.hpp"
 #include "memory/crash_site.hpp"
 

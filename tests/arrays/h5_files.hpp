@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "../record/temporary_folder.hpp"
+#include "arrays/arrays_service.hpp"
 #include "arrays/hdf5.hpp"
-#include "data/services.hpp"
 
 namespace headroom {
 

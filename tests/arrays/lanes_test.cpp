@@ -6,9 +6,9 @@
 #include <random>
 #include <thread>
 
+#include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
 #include "arrays/hdf5_array.hpp"
-#include "data/arrays.hpp"
 #include "h5_files.hpp"
 #include "memory/ledger.hpp"
 

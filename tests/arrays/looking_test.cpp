@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "arrays/block_copy.hpp"
+#include "arrays/file_map.hpp"
 #include "arrays/hdf5_array.hpp"
-#include "data/arrays.hpp"
 #include "h5_files.hpp"
 
 namespace headroom {

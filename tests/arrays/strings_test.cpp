@@ -1,7 +1,7 @@
 // Datasets of strings, through the service.
 #include <gmock/gmock.h>
 
-#include "data/arrays.hpp"
+#include "arrays/arrays.hpp"
 #include "h5_files.hpp"
 #include "headroom/datasource.hpp"
 #include "plugins/host.hpp"
@@ -13,7 +13,7 @@ class Strings : public TemporaryFolder {
  protected:
   void SetUp() override {
     TemporaryFolder::SetUp();
-    register_data_services();
+    register_array_services();
     path_ = folder_ / "a.h5";
   }
   void write(const std::string& name, size_t bytes, H5T_str_t padding, const std::string& text,

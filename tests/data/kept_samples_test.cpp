@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/arrays.hpp"
+#include "data/cache_service.hpp"
 #include "data/loader.hpp"
 #include "fake_source.hpp"
 #include "memory/ledger.hpp"

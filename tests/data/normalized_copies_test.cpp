@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "../arrays/h5_files.hpp"
-#include "data/arrays.hpp"
 #include "data/normalized_copy.hpp"
+#include "data/services.hpp"
 #include "data/slots.hpp"
 #include "headroom/datasource.hpp"
 #include "plugins/host.hpp"

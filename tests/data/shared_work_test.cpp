@@ -12,7 +12,6 @@
 #include "../arrays/h5_files.hpp"
 #include "arrays/box.hpp"
 #include "arrays/pause.hpp"
-#include "data/arrays.hpp"
 #include "data/offered_parts.hpp"
 #include "loader_trial.hpp"
 

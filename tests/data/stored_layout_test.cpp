@@ -5,8 +5,8 @@
 #include <set>
 
 #include "../arrays/h5_files.hpp"
+#include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
-#include "data/arrays.hpp"
 #include "data/order_choice.hpp"
 
 namespace headroom {

@@ -14,7 +14,7 @@
 #include "../record/temporary_folder.hpp"
 #include "../record/tensor_values.hpp"
 #include "config/options.hpp"
-#include "data/arrays.hpp"
+#include "data/services.hpp"
 #include "error.hpp"
 #include "plugins/library.hpp"
 #include "plugins/source.hpp"

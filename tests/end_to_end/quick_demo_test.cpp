@@ -1,6 +1,6 @@
 // The first thing a newcomer sees: experiments/quick_demo.toml makes its data, trains, and beats a constant by a factor
 // of two.
-#include "data/arrays.hpp"
+#include "data/services.hpp"
 #include "data/split.hpp"
 #include "headroom/random.h"
 #include "plugins/library.hpp"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "../record/temporary_folder.hpp"
-#include "data/arrays.hpp"
 #include "plugins/host.hpp"
 #include "train/setup.hpp"
 

@@ -1,6 +1,7 @@
 // Frames kept in the host's cache: the same clips, read once.
 #include <set>
 
+#include "data/cache_service.hpp"
 #include "data/sample_cache.hpp"
 #include "spike_source.hpp"
 

@@ -1,0 +1,29 @@
+// arrays/: reads and writes HDF5 files, and nothing else; batches are made of their values in data/.
+//
+// How a dataset is read, and why so. A damaged file may crash libhdf5, so it is asked in a process of its own
+// (hdf5_child.hpp), once for a dataset. Its answer is a plan (hdf5_plan.hpp): an offset, or a table of chunks and the
+// filters they went through; the child has compared what the plan reads with what H5Dread reads (plan_check.hpp).
+// libhdf5 does one thing at a time in a process, so by the plan threads read the bytes themselves, any number of them
+// (direct_read.hpp). A chunk is decoded once while there is room for it, in all files together (chunk_cache.hpp), and
+// elements are converted on their way to where they are wanted (record_sink.hpp, convert.hpp). What no plan describes
+// is read with H5Dread, one thread at a time (hdf5_array.hpp).
+//
+// From outside: plugins come in through the services that are registered here. The host uses, of files that are there,
+// Hdf5Array, ask_hdf5(), inspect_file() and identify(); of files in the making Hdf5Writer, rewrite_file() and
+// put_in_place(). A loader listens to pauses (pause.hpp) and shares large reads (shared_work.hpp), reports on the
+// ChunkCache, and LayoutCensus tells it how what it reads is stored (stored_layout.hpp). map_files() and
+// substitute_arrays() say where bytes come from. Descriptor, absolute_name() and convert.hpp are anybody's. All else
+// is arrays/'s own.
+#pragma once
+
+#include <cstdint>
+
+namespace headroom {
+
+// [control] Registers headroom.arrays/1, strings/1 and array_writer/1 with the host. Before the first source is opened.
+void register_array_services();
+
+// [any] Bytes of decoded chunks that all datasets together keep (`data.chunk_cache_size`); 32 MiB unless told.
+void set_chunk_cache_limit(int64_t bytes);
+
+}  // namespace headroom
