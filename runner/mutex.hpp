@@ -1,6 +1,5 @@
-// Locks whose use clang checks at compile time (.ci/thread_safety). Below every folder of runner/, which use these and
-// no others. What several threads use says which mutex guards it; a function says which one its caller holds.
-// Clang, Thread Safety Analysis.
+// Locks whose use clang checks (.ci/thread_safety, Clang's Thread Safety Analysis). What several threads use says which
+// mutex guards it; a function says which one its caller holds. Below every folder of runner/.
 #pragma once
 
 #include <chrono>
