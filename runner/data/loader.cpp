@@ -3,31 +3,22 @@
 #include <algorithm>
 #include <chrono>
 #include <compare>
-#include <csignal>
 #include <deque>
 #include <limits>
-#include <pthread.h>
 #include <spdlog/spdlog.h>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "arrays/pause.hpp"
 #include "data/batch_reader.hpp"
-#include "data/offered_parts.hpp"
-#include "data/turns.hpp"
-#include "memory/ledger.hpp"
+#include "data/reader_pool.hpp"
 #include "memory/relief.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Each thread that reads has scratch memory of its own: large chunks are not read by many at a time.
-constexpr size_t few_stand_ins = 6;
-constexpr int64_t much_scratch_bytes = 16 << 20;
 
 constexpr uint64_t most_warnings = 10;  // sentences about skipped samples; the count goes on
 
@@ -51,21 +42,13 @@ int64_t batches_per_epoch(const BatchPlan& plan) {
 }
 
 // Those beyond batches_ahead() are made only once reads wait for the disk.
-std::shared_ptr<SlotPool> make_slots(const BatchPlan& plan) {
+std::shared_ptr<SlotPool> make_slots(const BatchPlan& plan, std::function<void()> returned) {
   const LoaderOptions& options = plan.options;
   const int64_t bytes = batch_bytes(plan);
   const size_t most = slot_count(options, bytes, batches_in_all(options, batches_per_epoch(plan)));
   const size_t of_the_disk = batches_ahead_of_disk(options, bytes) - batches_ahead(options, bytes);
   const size_t usual = std::min(most, slot_count(options, bytes) - of_the_disk);
-  return std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, most, usual);
-}
-
-// The process's signals are for its main thread.
-void block_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);  // are the thread's own
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  return std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, most, usual, std::move(returned));
 }
 
 struct Position {
@@ -73,7 +56,7 @@ struct Position {
   auto operator<=>(const Position&) const = default;
 };
 
-// One batch on its way. Its reader fills `batch`, `error` and `skipped`, then sets `done` under the mutex.
+// One batch on its way. The thread that reads it alone writes it until `done` is set under the mutex, next() after.
 struct Job {
   Position position;
   Batch batch;
@@ -84,46 +67,29 @@ struct Job {
 
 }  // namespace
 
-// Readers plan jobs in order under the mutex and fill them outside of it; next() takes them from the front of the
-// queue. Jobs and slots are never destroyed under the mutex: a slot takes it to return.
+// Invariants.
+// - `queue` holds the batches from the one that next() delivers next to the one before `planned`, without a gap. Jobs are
+//   planned in this order under the mutex, read outside of it in any order, and taken from the front.
+// - At most as many are queued as may be read ahead, and each of them has a slot: but for the one that next() waits for,
+//   which is read whether a slot is free or not.
+// - Whatever makes reading possible (a batch was taken, a slot came back, seek()) is followed by wake_readers(). So a
+//   thread that found nothing to read may sleep.
+// - The mutexes of the slots and of the readers are taken while this one is held, never the other way round.
 struct Loader::State {
-  // Of one thread: lends its turn while it pauses, and counts how long the disk took; offers parts of what it reads.
-  class Pauses : public PauseListener, public WorkSharer {
-   public:
-    explicit Pauses(State& state) : state_(state) {}
-    void run(size_t parts, const Part& part) override {
-      state_.offered.run(parts, part, [this] { state_.let_go_on(std::unique_lock(state_.pool->mutex)); });
-    }
-    double take_disk_seconds() { return std::exchange(disk_seconds_, 0); }
-
-   private:
-    void begin_pause(PauseFor) override {
-      began_ = Clock::now();
-      lent_ = state_.may_lend && state_.lend_turn();
-    }
-    void end_pause(PauseFor what) override {
-      if (what == PauseFor::disk) disk_seconds_ += seconds_since(began_);
-      if (!lent_) return;
-      std::unique_lock lock(state_.pool->mutex);
-      state_.turns.take_back(lock);
-    }
-
-    State& state_;
-    Clock::time_point began_;
-    double disk_seconds_ = 0;
-    bool lent_ = false;
-  };
+  using Kind = ReaderPool::Kind;
 
   State(std::shared_ptr<const Source> source, Split split, Normalizer normalizer, LoaderOptions options)
       : plan{std::move(source), std::move(split), std::move(normalizer), options, 0, nullptr},
         inline_reader(plan),
         read_ahead(batches_ahead(options, batch_bytes(plan))),
         read_ahead_of_disk(batches_ahead_of_disk(options, batch_bytes(plan))),
-        pool(make_slots(plan)),
-        offered(pool->mutex),
-        turns(static_cast<size_t>(std::max(0, options.num_workers))),
-        most_stand_ins(stand_ins(options, read_ahead_of_disk)),
-        may_lend(most_stand_ins > 0) {
+        readers(std::make_shared<ReaderPool>(static_cast<size_t>(std::max(0, options.num_workers)),
+                                             stand_ins(options, read_ahead_of_disk),
+                                             [this](Kind kind) { return make_reader(kind); })),
+        slots(make_slots(plan, [readers = readers] {
+          readers->wake(Kind::worker);
+          readers->wake(Kind::stand_in);
+        })) {
     if (options.batch_size < 1)
       throw Error(Exit::bad_input, "data",
                   "train.batch_size is " + std::to_string(options.batch_size) + "; at least 1 is needed");
@@ -133,12 +99,14 @@ struct Loader::State {
     }
     plan.options.num_workers = std::max(0, options.num_workers);
   }
-  ~State() { stop_threads(); }
+  ~State() { readers->stop(); }  // slots that are lent may outlive this, and wake nobody then
+
+  // --- what is read next ---
 
   bool ended(const Position& at) const { return at.first >= plan.samples_per_epoch; }
 
-  // [holding mutex] Where reading goes on; in the next epoch only when that is wanted now.
-  bool work_left() const {
+  // Where reading goes on; in the next epoch only when that is wanted now.
+  bool work_left() const REQUIRES(mutex) {
     if (!ended(planned)) return true;
     if (!continuous || plan.samples_per_epoch == 0) return false;
     const bool is_last = plan.options.epochs >= 0 && static_cast<int64_t>(planned.epoch) + 1 >= plan.options.epochs;
@@ -146,36 +114,15 @@ struct Loader::State {
     return is_last ? has_begun && consumer_waits : has_begun || plan.options.persistent_workers;
   }
 
-  // [holding mutex]
-  bool may_work(bool stands_in) const {
-    return turns.is_free(stands_in) && (offered.are_left() || may_plan(stands_in));
-  }
-
-  // [holding mutex]
-  bool may_plan(bool stands_in) const {
+  bool may_plan(Kind kind) const REQUIRES(mutex) {
     if (failure != nullptr || !work_left()) return false;
     if (queue.empty() && consumer_waits) return true;
-    return tightened == 0 && queue.size() < (stands_in ? read_ahead_of_disk : read_ahead) && pool->has_room() &&
-           !giving_back;
+    const size_t most = kind == Kind::stand_in ? read_ahead_of_disk : read_ahead;
+    return tightened == 0 && queue.size() < most && slots->has_room();
   }
 
-  // Comes holding the mutex, after a change, and leaves without it. Wakes one thread of each kind that may go on; one
-  // that goes on calls this too, so that another follows where there is work for it.
-  void let_go_on(std::unique_lock<std::mutex> lock) {
-    const bool worker = may_work(false), other = may_work(true);
-    const bool turn = turns.is_awaited(), batch = consumer_waits && front_is_ready();
-    lock.unlock();
-    if (worker) pool->slot_free.notify_one();
-    if (other) stand_in_wanted.notify_one();
-    if (turn) turns.wake();
-    if (batch) batch_ready.notify_one();
-  }
-
-  // [holding mutex]
-  bool front_is_ready() const { return failure != nullptr || (!queue.empty() && queue.front()->done); }
-
-  // [holding mutex] Nothing has changed where it throws.
-  std::shared_ptr<Job> plan_next(bool queued) {
+  // Nothing has changed where it throws.
+  std::shared_ptr<Job> plan_next(bool queued) REQUIRES(mutex) {
     auto job = std::make_shared<Job>();
     job->position = ended(planned) ? Position{planned.epoch + 1, 0} : planned;
     if (queued) queue.push_back(job);
@@ -183,221 +130,141 @@ struct Loader::State {
     return job;
   }
 
-  // Comes holding the mutex, and leaves without it.
-  void fill(Job& job, std::unique_lock<std::mutex> lock, BatchReader& reader, Pauses& pauses) {
+  // --- on threads that read ---
+
+  ReaderPool::ReadOne make_reader(Kind kind) {
+    return [this, kind, reader = std::make_shared<BatchReader>(plan)](ReaderPauses& pauses) {
+      return read_one(*reader, kind, pauses);
+    };
+  }
+
+  bool read_one(BatchReader& reader, Kind kind, ReaderPauses& pauses) EXCLUDES(mutex) {
+    bool grows = false;
+    {
+      const MutexLock lock(mutex);
+      if (!may_plan(kind)) return false;
+      grows = tightened == 0;
+    }
+    if (grows) slots->grow();
+    std::shared_ptr<Job> job;
+    std::unique_ptr<Slot> slot;
+    {
+      const MutexLock lock(mutex);
+      if (!may_plan(kind)) return false;
+      try {
+        job = plan_next(/*queued=*/true);
+        slot = slots->reserve();
+      } catch (const std::bad_alloc&) {  // next() tells
+        failure = std::current_exception();
+        batch_ready.notify_one();
+        return false;
+      }
+    }
+    wake_readers();
+    fill(*job, std::move(slot), reader);
+    finish(*job, reader.take_times(), pauses.take_disk_seconds());
+    return true;
+  }
+
+  void fill(Job& job, std::unique_ptr<Slot> reserved, BatchReader& reader) {
     try {
-      auto reserved = pool->reserve();
-      let_go_on(std::move(lock));
-      auto slot = pool->lend(std::move(reserved));
-      const ListenToPauses listening(pauses);
-      const ShareWork sharing(pauses);
+      auto slot = slots->lend(std::move(reserved));
       job.batch = reader.read(job.position.epoch, job.position.first, std::move(slot), job.skipped);
     } catch (...) {
       job.error = std::current_exception();
     }
   }
 
-  // [holding mutex]
-  void count_times(const BatchReader::Times& took, double disk) {
-    times.disk += disk;
-    times.decode += std::max(0.0, took.source - disk);
+  void finish(Job& job, const BatchReader::Times& took, double disk_seconds) EXCLUDES(mutex) {
+    const MutexLock lock(mutex);
+    times.disk += disk_seconds;
+    times.decode += std::max(0.0, took.source - disk_seconds);
     times.normalize += took.normalize;
     ++times.batches;
+    job.done = true;
+    job_done.notify_all();
+    if (consumer_waits && front_is_ready()) batch_ready.notify_one();
   }
 
-  // [holding mutex] NULL where there is no memory even for the job; next() tells.
-  std::shared_ptr<Job> try_to_plan() {
-    try {
-      return plan_next(/*queued=*/true);
-    } catch (const std::bad_alloc&) {
-      failure = std::current_exception();
-      return nullptr;
-    }
-  }
-
-  // `stands_in`: only while others pause.
-  void work(bool stands_in) {
-    block_signals();
-    BatchReader reader(plan);
-    Pauses pauses(*this);
-    std::unique_lock lock(pool->mutex);
-    while (true) {
-      const auto began = Clock::now();
-      (stands_in ? stand_in_wanted : pool->slot_free).wait(lock, [&] { return stopping || may_work(stands_in); });
-      if (stopping) return;
-      if (!stands_in) times.idle += seconds_since(began);
-      if (offered.are_left()) {
-        help(lock, pauses);
-        continue;
-      }
-      if (tightened == 0 && !giving_back) pool->grow(lock);
-      if (stopping || !turns.is_free(stands_in) || !may_plan(stands_in)) continue;
-      std::shared_ptr<Job> job = try_to_plan();
-      if (job != nullptr) {
-        turns.take();
-        fill(*job, std::move(lock), reader, pauses);
-        lock = std::unique_lock(pool->mutex);
-        turns.give_back();
-        count_times(reader.take_times(), pauses.take_disk_seconds());
-        job->done = true;
-        job_done.notify_all();
-      }
-      let_go_on(std::move(lock));
-      job.reset();
-      lock = std::unique_lock(pool->mutex);
-    }
-  }
-
-  // Comes and leaves holding the mutex.
-  void help(std::unique_lock<std::mutex>& lock, Pauses& pauses) {
-    turns.take();
-    let_go_on(std::move(lock));
-    lock = std::unique_lock(pool->mutex);
+  // One thread of each kind that finds something to read; when it goes on it calls this too, for another.
+  void wake_readers() EXCLUDES(mutex) {
+    bool worker = false, stand_in = false;
     {
-      const ListenToPauses listening(pauses);
-      offered.help(lock);
+      const MutexLock lock(mutex);
+      worker = may_plan(Kind::worker);
+      stand_in = may_plan(Kind::stand_in);
     }
-    turns.give_back();
-    times.disk += pauses.take_disk_seconds();
-    let_go_on(std::move(lock));
-    lock = std::unique_lock(pool->mutex);
+    if (worker) readers->wake(Kind::worker);
+    if (stand_in) readers->wake(Kind::stand_in);
   }
 
-  void start_threads() {
-    {
-      const std::lock_guard lock(pool->mutex);
-      stopping = false;
-    }
-    try {
-      while (threads.size() < static_cast<size_t>(plan.options.num_workers))
-        threads.emplace_back([this] { work(false); });
-    } catch (const std::system_error& problem) {
-      throw Error(Exit::does_not_fit, "data",
-                  "cannot start reader thread " + std::to_string(threads.size() + 1) + " of " +
-                      std::to_string(plan.options.num_workers) + ": " + problem.what() + "; lower data.num_workers");
-    }
+  // --- next() ---
+
+  bool front_is_ready() const REQUIRES(mutex) {
+    return failure != nullptr || (!queue.empty() && queue.front()->done);
   }
 
-  void stop_threads() {
-    {
-      const std::lock_guard lock(pool->mutex);
-      stopping = true;
-    }
-    pool->slot_free.notify_all();
-    stand_in_wanted.notify_all();
-    for (std::thread& thread : threads) thread.join();
-    threads.clear();
-    for (std::thread& thread : stand_in_threads) thread.join();  // no thread is left that adds one
-    stand_in_threads.clear();
-  }
-
-  // Called by a thread that pauses. False: its turn stays with it.
-  bool lend_turn() {
-    std::unique_lock lock(pool->mutex);
-    if (!turns.lend()) return false;
-    add_stand_in();
-    let_go_on(std::move(lock));
+  // False: the epoch is over.
+  bool begin_next() EXCLUDES(mutex) {
+    const MutexLock lock(mutex);
+    if (ended(delivered)) return false;
+    at_rest = false;
     return true;
   }
 
-  // [holding mutex]
-  void add_stand_in() {
-    if (stopping || stand_in_threads.size() >= most_stand_ins) return;
-    if (stand_in_threads.size() >= few_stand_ins && read_ledger().live(Owner::scratch) > much_scratch_bytes) return;
-    try {
-      stand_in_threads.emplace_back([this] { work(true); });
-    } catch (const std::exception&) {  // no room for another: those that are there go on
-      most_stand_ins = stand_in_threads.size();
+  // Without threads.
+  std::shared_ptr<Job> read_here() EXCLUDES(mutex) {
+    std::shared_ptr<Job> job;
+    std::unique_ptr<Slot> slot;
+    {
+      const MutexLock lock(mutex);
+      job = plan_next(/*queued=*/false);
+      slot = slots->reserve();
     }
-  }
-
-  std::shared_ptr<Job> read_here() {
-    std::unique_lock lock(pool->mutex);
-    auto job = plan_next(/*queued=*/false);
-    Pauses pauses(*this);
-    fill(*job, std::move(lock), inline_reader, pauses);
-    lock = std::unique_lock(pool->mutex);
-    count_times(inline_reader.take_times(), pauses.take_disk_seconds());
+    ReaderPauses pauses;
+    const ListenToPauses listening(pauses);
+    fill(*job, std::move(slot), inline_reader);
+    finish(*job, inline_reader.take_times(), pauses.take_disk_seconds());
     return job;
   }
 
-  std::shared_ptr<Job> take_from_threads() {
-    start_threads();
-    std::unique_lock lock(pool->mutex);
-    if (!front_is_ready()) {
+  std::shared_ptr<Job> take_from_threads() EXCLUDES(mutex) {
+    readers->start();
+    wait_for_front();
+    std::shared_ptr<Job> job;
+    {
+      const MutexLock lock(mutex);
+      if (failure != nullptr) std::rethrow_exception(std::exchange(failure, nullptr));
+      job = std::move(queue.front());
+      queue.pop_front();
+    }
+    wake_readers();
+    return job;
+  }
+
+  void wait_for_front() EXCLUDES(mutex) {
+    {
+      const MutexLock lock(mutex);
+      if (front_is_ready()) return;
       consumer_waits = true;
-      let_go_on(std::move(lock));
-      lock = std::unique_lock(pool->mutex);
-      batch_ready.wait(lock, [&] { return front_is_ready(); });
-      consumer_waits = false;
     }
-    if (failure != nullptr) std::rethrow_exception(std::exchange(failure, nullptr));
-    auto job = std::move(queue.front());
-    queue.pop_front();
-    let_go_on(std::move(lock));
-    return job;
-  }
-
-  // [holding mutex] Batches read ahead, but for the one that is waited for, are read again later. The last one, where
-  // it has been read; nullptr: there is none.
-  std::shared_ptr<Job> drop_last() {
-    if (queue.size() <= (consumer_waits ? 1u : 0u) || !queue.back()->done) return nullptr;
-    planned = queue.back()->position;
-    std::shared_ptr<Job> dropped = std::move(queue.back());
-    queue.pop_back();
-    return dropped;
-  }
-
-  // Comes holding the mutex, and leaves without it. Free slots first, then those of batches read ahead; the last slot
-  // too while nobody reads. Allocates nothing.
-  int64_t drop_read_ahead(std::unique_lock<std::mutex> lock, int64_t wanted_bytes) {
-    giving_back = true;
-    const size_t kept = at_rest ? 0 : 1;
-    int64_t returned = pool->drop_free(kept, wanted_bytes);
-    while (returned < wanted_bytes) {
-      std::shared_ptr<Job> dropped = drop_last();
-      if (dropped == nullptr) break;
-      lock.unlock();
-      dropped.reset();  // takes the mutex to return its slot
-      lock.lock();
-      returned += pool->drop_free(kept, wanted_bytes - returned);
-    }
-    giving_back = false;
-    let_go_on(std::move(lock));
-    return returned;
-  }
-
-  // In the middle of an allocation this thread may have the mutex already.
-  int64_t try_to_drop_read_ahead(int64_t wanted_bytes) {
-    std::unique_lock lock(pool->mutex, std::try_to_lock);
-    return lock.owns_lock() ? drop_read_ahead(std::move(lock), wanted_bytes) : 0;
-  }
-
-  // From here on nothing is read ahead, and what has been is dropped: waits for what is being read.
-  void read_nothing_ahead() {
-    std::unique_lock lock(pool->mutex);
-    ++tightened;
-    job_done.wait(
-        lock, [this] { return std::ranges::all_of(queue, [](const std::shared_ptr<Job>& job) { return job->done; }); });
-    drop_read_ahead(std::move(lock), std::numeric_limits<int64_t>::max());
-  }
-
-  void read_ahead_again() {
-    std::unique_lock lock(pool->mutex);
-    --tightened;
-    pool->may_grow_again();
-    let_go_on(std::move(lock));
+    wake_readers();
+    const MutexLock lock(mutex);
+    while (!front_is_ready()) batch_ready.wait(mutex);
+    consumer_waits = false;
   }
 
   // The epoch is over: its threads too, unless they stay.
-  void end_epoch() {
+  void end_epoch() EXCLUDES(mutex) {
     counted_to = {};
-    if (!plan.options.persistent_workers) stop_threads();
-    std::unique_lock lock(pool->mutex);
-    at_rest = true;
-    if (!continuous) return;
-    delivered = {delivered.epoch + 1, 0};
-    let_go_on(std::move(lock));
+    if (!plan.options.persistent_workers) readers->stop();
+    {
+      const MutexLock lock(mutex);
+      at_rest = true;
+      if (!continuous) return;
+      delivered = {delivered.epoch + 1, 0};
+    }
+    wake_readers();
   }
 
   // A sample that is read again after seek() is counted once.
@@ -409,32 +276,71 @@ struct Loader::State {
     }
   }
 
-  BatchPlan plan;
+  // --- under memory pressure ---
+
+  // Batches read ahead, but for the one that is waited for, are read again later. False: the last one is none of them,
+  // or is being read.
+  bool drop_last() REQUIRES(mutex) {
+    if (queue.size() <= (consumer_waits ? 1u : 0u) || !queue.back()->done) return false;
+    planned = queue.back()->position;
+    queue.pop_back();
+    return true;
+  }
+
+  // Free slots first, then those of batches read ahead; the last slot too while nobody reads. Allocates nothing.
+  int64_t drop_read_ahead(int64_t wanted_bytes) REQUIRES(mutex) {
+    const size_t kept = at_rest ? 0 : 1;
+    int64_t returned = slots->drop_free(kept, wanted_bytes);
+    while (returned < wanted_bytes && drop_last()) returned += slots->drop_free(kept, wanted_bytes - returned);
+    return returned;
+  }
+
+  // In the middle of an allocation this thread may have the mutex already.
+  int64_t try_to_drop_read_ahead(int64_t wanted_bytes) EXCLUDES(mutex) {
+    if (!mutex.try_lock()) return 0;
+    const MutexLock lock(mutex, std::adopt_lock);
+    return drop_read_ahead(wanted_bytes);
+  }
+
+  // From here on nothing is read ahead, and what has been is dropped: waits for what is being read.
+  void read_nothing_ahead() EXCLUDES(mutex) {
+    const MutexLock lock(mutex);
+    ++tightened;
+    while (!std::ranges::all_of(queue, &Job::done, [](const std::shared_ptr<Job>& job) -> Job& { return *job; }))
+      job_done.wait(mutex);
+    drop_read_ahead(std::numeric_limits<int64_t>::max());
+  }
+
+  void read_ahead_again() EXCLUDES(mutex) {
+    {
+      const MutexLock lock(mutex);
+      --tightened;
+      slots->may_grow_again();
+    }
+    wake_readers();
+  }
+
+  BatchPlan plan;             // immutable once the loader is made
   BatchReader inline_reader;  // of num_workers = 0
   const size_t read_ahead, read_ahead_of_disk;
-  std::shared_ptr<SlotPool> pool;
+  const std::shared_ptr<ReaderPool> readers;
+  const std::shared_ptr<SlotPool> slots;
 
-  // Guarded by pool->mutex; next() and seek() alone write `delivered` and `continuous`.
-  std::deque<std::shared_ptr<Job>> queue;
-  Position planned, delivered;
-  bool continuous = false, consumer_waits = false, stopping = false;
-  bool at_rest = true;         // no batch of this epoch has been asked for, or all were delivered
-  bool giving_back = false;    // nothing is read ahead into what is about to go
-  int tightened = 0;           // above 0: nothing is read ahead
-  std::exception_ptr failure;  // of a thread that could not even plan
+  mutable Mutex mutex;
+  Condition batch_ready, job_done;
+  std::deque<std::shared_ptr<Job>> queue GUARDED_BY(mutex);
+  Position planned GUARDED_BY(mutex), delivered GUARDED_BY(mutex);
+  bool continuous GUARDED_BY(mutex) = false, consumer_waits GUARDED_BY(mutex) = false;
+  bool at_rest GUARDED_BY(mutex) = true;  // no batch of this epoch has been asked for, or all were delivered
+  int tightened GUARDED_BY(mutex) = 0;    // above 0: nothing is read ahead
+  std::exception_ptr failure GUARDED_BY(mutex);  // of a thread that could not even plan
+  LoaderTimes times GUARDED_BY(mutex);
 
-  OfferedParts offered;
-  Turns turns;
-  std::condition_variable stand_in_wanted, batch_ready, job_done;
-  LoaderTimes times;
-  size_t most_stand_ins;
-  std::vector<std::thread> stand_in_threads;
-
-  const bool may_lend;
-  std::vector<std::thread> threads;
+  // Of [control].
   bool positioned = false;
   uint64_t skipped = 0;
   Position counted_to;  // of the epoch that is read: skipped samples before it are counted
+
   RungRegistration rung = add_rung({.name = "batches read ahead",
                                     .order = 200,
                                     .give_back = [this](int64_t wanted) { return try_to_drop_read_ahead(wanted); },
@@ -460,7 +366,7 @@ void Loader::seek(uint64_t epoch, uint64_t position, bool continuous) {
   State& state = *state_;
   std::deque<std::shared_ptr<Job>> dropped;
   {
-    const std::lock_guard lock(state.pool->mutex);
+    const MutexLock lock(state.mutex);
     dropped.swap(state.queue);
     state.planned = state.delivered = {epoch, position};
     state.continuous = continuous;
@@ -469,26 +375,22 @@ void Loader::seek(uint64_t epoch, uint64_t position, bool continuous) {
   }
   dropped.clear();
   state.positioned = true;
-  if (state.ended(state.delivered)) return;
-  state.start_threads();
-  state.let_go_on(std::unique_lock(state.pool->mutex));
+  if (state.ended({epoch, position})) return;
+  state.readers->start();
+  state.wake_readers();
 }
 
 std::optional<Batch> Loader::next() {
   State& state = *state_;
   if (!state.positioned) seek(0);
-  if (state.ended(state.delivered)) {
+  if (!state.begin_next()) {
     state.end_epoch();
     return std::nullopt;
-  }
-  {
-    const std::lock_guard lock(state.pool->mutex);
-    state.at_rest = false;
   }
   const auto began = Clock::now();
   const std::shared_ptr<Job> job = state.plan.options.num_workers == 0 ? state.read_here() : state.take_from_threads();
   {
-    const std::lock_guard lock(state.pool->mutex);
+    const MutexLock lock(state.mutex);
     state.times.stall += seconds_since(began);
     state.delivered.first += static_cast<uint64_t>(state.plan.options.batch_size);
   }
@@ -500,8 +402,12 @@ std::optional<Batch> Loader::next() {
 uint64_t Loader::skipped_samples() const { return state_->skipped; }
 
 LoaderTimes Loader::times() const {
-  const std::lock_guard lock(state_->pool->mutex);
-  return state_->times;
+  const ReaderPool::Times of_threads = state_->readers->times();
+  const MutexLock lock(state_->mutex);
+  LoaderTimes times = state_->times;
+  times.idle += of_threads.idle;
+  times.disk += of_threads.disk;
+  return times;
 }
 
 }  // namespace headroom

@@ -6,61 +6,69 @@
 
 namespace headroom {
 
-bool OfferedParts::are_left() const {
-  for (const Work* work = first_; work != nullptr; work = work->next) {
-    if (work->begun < work->parts) return true;
+void OfferedParts::run(size_t parts, const Part& part) {
+  Work work{.parts = parts, .part = part};
+  {
+    const MutexLock lock(mutex_);
+    work.next = std::exchange(first_, &work);
   }
-  return false;
+  wake_another_();
+  finish(work);
 }
 
-void OfferedParts::help(std::unique_lock<std::mutex>& lock) {
-  for (Work* work = first_; work != nullptr;) {
-    if (work->begun == work->parts) {
-      work = work->next;
-      continue;
-    }
-    take_part(*work, lock);
-    work = first_;  // others have come and gone meanwhile
-  }
-}
-
-void OfferedParts::offer(Work& work) {
-  const std::lock_guard lock(mutex_);
-  work.next = std::exchange(first_, &work);
-}
-
-void OfferedParts::finish(Work& work) {
-  std::unique_lock lock(mutex_);
-  while (work.begun < work.parts) take_part(work, lock);
-  if (work.running > 0) {
-    lock.unlock();
-    const Pause pause(PauseFor::another_thread);
-    lock.lock();
-    ended_.wait(lock, [&] { return work.running == 0; });
-    lock.unlock();  // the end of a pause takes it
-  }
-  if (!lock.owns_lock()) lock.lock();
-  withdraw(work);
+bool OfferedParts::help() {
+  MutexLock lock(mutex_);
+  Work* work = with_parts_left();
+  if (work == nullptr) return false;
   lock.unlock();
-  if (work.error != nullptr) std::rethrow_exception(work.error);
+  wake_another_();
+  lock.lock();
+  while ((work = with_parts_left()) != nullptr) take_part(*work);
+  return true;
 }
 
-void OfferedParts::take_part(Work& work, std::unique_lock<std::mutex>& lock) {
+OfferedParts::Work* OfferedParts::with_parts_left() {
+  Work* work = first_;
+  while (work != nullptr && work->begun == work->parts) work = work->next;
+  return work;
+}
+
+// Leaves the mutex while the part runs.
+void OfferedParts::take_part(Work& work) {
   const size_t part = work.begun++;
   ++work.running;
-  lock.unlock();
+  mutex_.unlock();
   std::exception_ptr error;
   try {
     work.part(part);
   } catch (...) {
     error = std::current_exception();
   }
-  lock.lock();
+  mutex_.lock();
   if (error != nullptr) {
     if (work.error == nullptr) work.error = std::move(error);
     work.begun = work.parts;
   }
   if (--work.running == 0 && work.begun == work.parts) ended_.notify_all();
+}
+
+// A pause begins and ends without the mutex: its end may wait for a turn.
+void OfferedParts::finish(Work& work) {
+  MutexLock lock(mutex_);
+  while (work.begun < work.parts) take_part(work);
+  if (work.running > 0) {
+    lock.unlock();
+    const Pause pause(PauseFor::another_thread);
+    lock.lock();
+    while (work.running > 0) ended_.wait(mutex_);
+    lock.unlock();
+  } else {
+    lock.unlock();
+  }
+  lock.lock();
+  withdraw(work);
+  lock.unlock();
+  if (work.error != nullptr) std::rethrow_exception(work.error);
 }
 
 void OfferedParts::withdraw(Work& work) {

@@ -1,51 +1,46 @@
-// Parts of large reads that one thread of a loader offers to those that have nothing to fill.
+// Parts of large reads that one thread of a loader offers to those that have nothing to read.
 #pragma once
 
-#include <condition_variable>
+#include <cstddef>
 #include <exception>
-#include <mutex>
+#include <functional>
 
 #include "arrays/shared_work.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 
+// All members [any].
 class OfferedParts {
  public:
-  // `mutex`: of the owner, whose threads wait for parts among other things.
-  explicit OfferedParts(std::mutex& mutex) : mutex_(mutex) {}
+  // `wake_another`: called whenever a thread that helps would find a part.
+  explicit OfferedParts(std::function<void()> wake_another) : wake_another_(std::move(wake_another)) {}
 
-  bool are_left() const;  // [holding the mutex]
+  // As WorkSharer::run(): takes parts itself, and waits for those that others have taken.
+  void run(size_t parts, const Part& part);
 
-  // As WorkSharer::run(). Takes parts itself; `wake` is called once they are offered. [not holding it]
-  template <class Wake>
-  void run(size_t parts, const Part& part, Wake&& wake) {
-    Work work{.parts = parts, .part = part};
-    offer(work);
-    wake();
-    finish(work);
-  }
-
-  // Takes parts until none is left. Comes and leaves holding the mutex.
-  void help(std::unique_lock<std::mutex>& lock);
+  // Takes parts until none is left. False: there was none.
+  bool help();
 
  private:
   // On the stack of the thread that offers, which waits for those that help.
   struct Work {
-    size_t parts;
+    const size_t parts;
     const Part& part;
     size_t begun = 0, running = 0;
     std::exception_ptr error = nullptr;
     Work* next = nullptr;
   };
 
-  void offer(Work& work);
+  Work* with_parts_left() REQUIRES(mutex_);
+  void take_part(Work& work) REQUIRES(mutex_);
   void finish(Work& work);
-  void take_part(Work& work, std::unique_lock<std::mutex>& lock);
-  void withdraw(Work& work);
+  void withdraw(Work& work) REQUIRES(mutex_);
 
-  std::mutex& mutex_;
-  std::condition_variable ended_;
-  Work* first_ = nullptr;
+  const std::function<void()> wake_another_;
+  Mutex mutex_;
+  Condition ended_;                         // the last part of a work has
+  Work* first_ GUARDED_BY(mutex_) = nullptr;  // a list, and what is in it too
 };
 
 }  // namespace headroom

@@ -51,11 +51,11 @@ int64_t bytes_of_slot(std::span<const Field> fields, int64_t samples) {
   return slot_bytes(sample_bytes, samples);
 }
 
-std::mutex page_lock_mutex;
-PageLock chosen_page_lock;
+Mutex page_lock_mutex;
+PageLock chosen_page_lock GUARDED_BY(page_lock_mutex);
 
 PageLock page_lock() {
-  const std::lock_guard guard(page_lock_mutex);
+  const MutexLock lock(page_lock_mutex);
   return chosen_page_lock;
 }
 
@@ -95,9 +95,9 @@ Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<boo
   if (lock.lock != nullptr && lock.lock(memory_, bytes_)) unlock_ = lock.unlock;
 }
 
-void set_page_lock(PageLock lock) {
-  const std::lock_guard guard(page_lock_mutex);
-  chosen_page_lock = lock;
+void set_page_lock(PageLock chosen) {
+  const MutexLock lock(page_lock_mutex);
+  chosen_page_lock = chosen;
 }
 
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples) {
@@ -122,14 +122,24 @@ std::span<const DLTensor> Slot::tensors(int64_t first, int64_t count) {
   return tensors_;
 }
 
-SlotPool::SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual)
+SlotPool::SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual,
+                   std::function<void()> returned)
     : fields_(std::move(fields)),
       samples_(samples),
       slot_bytes_(bytes_of_slot(fields_, samples)),
       most_(most),
-      usual_(usual) {
-  free_.reserve(most_);  // so that giving back allocates nothing
-  unused_.reserve(most_);
+      usual_(usual),
+      returned_(std::move(returned)) {}
+
+void SlotPool::push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot) {
+  slot->below_ = std::move(stack);
+  stack = std::move(slot);
+}
+
+std::unique_ptr<Slot> SlotPool::pop(std::unique_ptr<Slot>& stack) {
+  std::unique_ptr<Slot> top = std::move(stack);
+  stack = std::move(top->below_);
+  return top;
 }
 
 // Others need the memory more: the pool asks again later, and each time later.
@@ -139,23 +149,34 @@ void SlotPool::refrain() {
 }
 
 int64_t SlotPool::drop_free(size_t kept, int64_t wanted_bytes) {
-  int64_t returned = 0;
-  for (auto* slots : {&unused_, &free_}) {
-    while (!slots->empty() && made_ > kept && returned < wanted_bytes) {
-      returned += static_cast<int64_t>(slots->back()->bytes());
-      slots->pop_back();
-      --made_;
-    }
+  const MutexLock lock(mutex_);
+  int64_t bytes = 0;
+  while (made_ > kept && bytes < wanted_bytes && (unused_ != nullptr || free_ != nullptr)) {
+    const std::unique_ptr<Slot> dropped = pop(unused_ != nullptr ? unused_ : free_);
+    bytes += static_cast<int64_t>(dropped->bytes());
+    --made_;
   }
-  if (returned > 0 && waits_ == 0) refrain();
-  return returned;
+  if (bytes > 0 && waits_ == 0) refrain();
+  return bytes;
 }
 
-void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
-  if (!may_grow()) return;
-  ++made_;
-  growing_ = true;
-  lock.unlock();
+bool SlotPool::has_room() const {
+  const MutexLock lock(mutex_);
+  return unused_ != nullptr || free_ != nullptr || may_grow();
+}
+
+void SlotPool::may_grow_again() {
+  const MutexLock lock(mutex_);
+  waits_ = 0;
+}
+
+void SlotPool::grow() {
+  {
+    const MutexLock lock(mutex_);
+    if (!may_grow()) return;
+    ++made_;
+    growing_ = true;
+  }
   std::unique_ptr<Slot> slot;
   try {
     look_before_growing(slot_bytes_);
@@ -163,10 +184,10 @@ void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
     if (permit) slot = std::make_unique<Slot>(fields_, samples_, std::move(permit));
   } catch (const std::bad_alloc&) {  // the system has less than the limit; what there is will do
   }
-  lock.lock();
+  const MutexLock lock(mutex_);
   growing_ = false;
   if (slot != nullptr) {
-    unused_.push_back(std::move(slot));
+    push(unused_, std::move(slot));
     patience_ = std::max(patience_ / 2, least_patience);
   } else {
     --made_;
@@ -175,16 +196,12 @@ void SlotPool::grow(std::unique_lock<std::mutex>& lock) {
 }
 
 std::unique_ptr<Slot> SlotPool::reserve() {
+  const MutexLock lock(mutex_);
   if (waits_ > 0) --waits_;
-  auto& slots = unused_.empty() ? free_ : unused_;
-  if (slots.empty()) {
-    free_.reserve(made_ + 1);
-    ++made_;
-    return nullptr;
-  }
-  std::unique_ptr<Slot> slot = std::move(slots.back());
-  slots.pop_back();
-  return slot;
+  if (unused_ != nullptr) return pop(unused_);
+  if (free_ != nullptr) return pop(free_);
+  ++made_;
+  return nullptr;
 }
 
 std::shared_ptr<Slot> SlotPool::lend(std::unique_ptr<Slot> reserved) {
@@ -192,19 +209,21 @@ std::shared_ptr<Slot> SlotPool::lend(std::unique_ptr<Slot> reserved) {
     try {
       reserved = std::make_unique<Slot>(fields_, samples_);
     } catch (...) {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex_);
       --made_;
       throw;
     }
   }
-  return {reserved.release(), [pool = shared_from_this()](Slot* used) {
-            std::unique_ptr<Slot> back(used);
-            {
-              const std::lock_guard lock(pool->mutex);
-              pool->free_.push_back(std::move(back));
-            }
-            pool->slot_free.notify_one();
-          }};
+  return {reserved.release(),
+          [pool = shared_from_this()](Slot* used) { pool->take_back(std::unique_ptr<Slot>(used)); }};
+}
+
+void SlotPool::take_back(std::unique_ptr<Slot> used) {
+  {
+    const MutexLock lock(mutex_);
+    push(free_, std::move(used));
+  }
+  if (returned_) returned_();
 }
 
 }  // namespace headroom

@@ -2,15 +2,15 @@
 // memory does: the slots are made for the first batches, each by the thread that reads into it.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <span>
 #include <vector>
 
 #include "memory/budget.hpp"
+#include "mutex.hpp"
 #include "plugins/source.hpp"
 
 namespace headroom {
@@ -42,6 +42,9 @@ class Slot {
   uint64_t bytes_ = 0;
   std::byte* memory_ = nullptr;
   void (*unlock_)(void* memory) = nullptr;  // where it is page-locked
+
+  friend class SlotPool;
+  std::unique_ptr<Slot> below_;  // in a stack of free ones
 };
 
 // Page-locks the memory of slots for a GPU (data.pin_memory), where the caller has a device: runner/data knows none.
@@ -56,51 +59,54 @@ void set_page_lock(PageLock lock);
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
 
 // The slots of one loader, made as they are needed. A slot lent out keeps the pool alive, so that a batch may outlive
-// its loader.
+// its loader. All members [any]; none but grow() and lend() allocates.
 class SlotPool : public std::enable_shared_from_this<SlotPool> {
  public:
   // At most `most` slots; the first `usual` are made for the first batches, others once those are not enough.
-  SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual);
+  // `returned`: called, without a lock, when a slot has come back; allocates nothing, and lives as long as any slot.
+  SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual, std::function<void()> returned = {});
 
-  // Guards the pool, and whatever else its user waits for together with a free slot. A slot that returns wakes one.
-  std::mutex mutex;
-  std::condition_variable slot_free;
-
-  // [holding mutex] Gives free slots back until `wanted_bytes` are, or `kept` are left, lent ones included. The pool
-  // does not grow again for a while. Returns the bytes.
+  // Gives free slots back until `wanted_bytes` are, or `kept` are left, lent ones included. The pool does not grow again
+  // for a while. Returns the bytes.
   int64_t drop_free(size_t kept, int64_t wanted_bytes);
 
-  // [holding mutex] Whether a slot is free, or the pool may grow.
-  bool has_room() const { return !unused_.empty() || !free_.empty() || may_grow(); }
-  void may_grow_again() { waits_ = 0; }
+  // Whether a slot is free, or the pool may grow.
+  bool has_room() const;
+  void may_grow_again();
 
-  // Comes and leaves holding the mutex, without it in between. One slot more, where one would be of use and the memory
-  // limit leaves room for it without taking anything from others.
-  void grow(std::unique_lock<std::mutex>& lock);
+  // One slot more, where one would be of use and the memory limit leaves room for it without taking anything from
+  // others.
+  void grow();
 
-  // [holding mutex] A free slot, or NULL: lend() then makes one more. Whether to wait instead is for the caller to
-  // decide, by has_room().
+  // A free slot, or NULL: lend() then makes one more. Whether to wait instead is for the caller to decide, by
+  // has_room().
   std::unique_ptr<Slot> reserve();
 
-  // [not holding mutex] What reserve() gave, for use. It returns when the last copy goes, which takes the mutex.
-  // std::bad_alloc where not even the pressure ladder makes room for one more.
+  // What reserve() gave, for use. It returns when the last copy goes. std::bad_alloc where not even the pressure ladder
+  // makes room for one more.
   std::shared_ptr<Slot> lend(std::unique_ptr<Slot> reserved);
 
  private:
-  bool may_grow() const {
-    return waits_ == 0 && !growing_ && (made_ < usual_ || (unused_.empty() && free_.empty() && made_ < most_));
+  bool may_grow() const REQUIRES(mutex_) {
+    const bool none_is_free = unused_ == nullptr && free_ == nullptr;
+    return waits_ == 0 && !growing_ && (made_ < usual_ || (none_is_free && made_ < most_));
   }
-  void refrain();
+  static void push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot);
+  static std::unique_ptr<Slot> pop(std::unique_ptr<Slot>& stack);
+  void refrain() REQUIRES(mutex_);
+  void take_back(std::unique_ptr<Slot> used);
 
   const std::vector<Field> fields_;
   const int64_t samples_, slot_bytes_;
   const size_t most_, usual_;
-  // Guarded by the mutex. `made_` counts lent slots, and those that are being made.
-  size_t made_ = 0;
-  bool growing_ = false;  // one slot at a time: two that see the same need would make one too many
-  int64_t waits_ = 0;     // batches until it may grow again
-  int64_t patience_ = 32;
-  std::vector<std::unique_ptr<Slot>> unused_, free_;  // those nobody has read into yet come first
+  const std::function<void()> returned_;
+
+  mutable Mutex mutex_;
+  size_t made_ GUARDED_BY(mutex_) = 0;         // lent ones and those that are being made too
+  bool growing_ GUARDED_BY(mutex_) = false;    // one slot at a time: two that see the same need make one too many
+  int64_t waits_ GUARDED_BY(mutex_) = 0;       // batches until it may grow again
+  int64_t patience_ GUARDED_BY(mutex_) = 32;
+  std::unique_ptr<Slot> unused_ GUARDED_BY(mutex_), free_ GUARDED_BY(mutex_);  // stacks; nobody has read into `unused_`
 };
 
 }  // namespace headroom

@@ -193,33 +193,25 @@ TEST(LoaderSharing, PausesOfThoseThatHelpAreNoDeadlock) {
 }
 
 TEST(OfferedParts, WhatOneThrowsIsThrownWhenAllHaveEnded) {
-  std::mutex mutex;
-  OfferedParts offered(mutex);
+  OfferedParts offered([] {});
   std::atomic<bool> stop{false};
   std::thread helper([&] {
-    while (!stop) {
-      std::unique_lock lock(mutex);
-      offered.help(lock);
-    }
+    while (!stop) offered.help();
   });
   std::atomic<int> running{0};
   for (int round = 0; round < 200; ++round) {
-    EXPECT_THROW(offered.run(
-                     20,
-                     [&](size_t part) {
-                       ++running;
-                       if (part == 5) {
-                         --running;
-                         throw std::runtime_error("the fifth");
-                       }
-                       std::this_thread::yield();
-                       --running;
-                     },
-                     [] {}),
-                 std::runtime_error);
+    const Part fifth_throws = [&](size_t part) {
+      ++running;
+      if (part == 5) {
+        --running;
+        throw std::runtime_error("the fifth");
+      }
+      std::this_thread::yield();
+      --running;
+    };
+    EXPECT_THROW(offered.run(20, fifth_throws), std::runtime_error);
     EXPECT_EQ(running, 0);
-    const std::lock_guard lock(mutex);
-    EXPECT_FALSE(offered.are_left());
+    EXPECT_FALSE(offered.help());
   }
   stop = true;
   helper.join();

@@ -1,0 +1,225 @@
+#include "data/reader_pool.hpp"
+
+#include <csignal>
+#include <pthread.h>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "error.hpp"
+#include "memory/ledger.hpp"
+
+namespace headroom {
+
+namespace {
+
+// Each thread that reads has scratch memory of its own: large chunks are not read by many at a time.
+constexpr size_t few_stand_ins = 6;
+constexpr int64_t much_scratch_bytes = 16 << 20;
+
+// What a thread that comes back from a pause holds may be what those with a turn wait for, a lock of the plugin's for
+// one: after this long it goes on without a turn.
+constexpr std::chrono::seconds patience(1);
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The process's signals are for its main thread.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);  // are the thread's own
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+size_t index_of(ReaderPool::Kind kind) { return static_cast<size_t>(kind); }
+
+}  // namespace
+
+void ReaderPauses::begin_pause(PauseFor) {
+  began_ = std::chrono::steady_clock::now();
+  lent_ = pool_ != nullptr && pool_->lend_turn();
+}
+
+void ReaderPauses::end_pause(PauseFor what) {
+  if (what == PauseFor::disk) disk_seconds_ += seconds_since(began_);
+  if (lent_) pool_->take_turn_back();
+}
+
+// Of one thread: offers parts of what it reads to the others.
+class ReaderPool::Sharer : public WorkSharer {
+ public:
+  explicit Sharer(OfferedParts& parts) : parts_(parts) {}
+  void run(size_t parts, const Part& part) override { parts_.run(parts, part); }
+
+ private:
+  OfferedParts& parts_;
+};
+
+ReaderPool::ReaderPool(size_t workers, size_t most_stand_ins, MakeReader make_reader)
+    : workers_(workers),
+      make_reader_(std::move(make_reader)),
+      parts_([this] {
+        wake(Kind::worker);
+        wake(Kind::stand_in);
+      }),
+      lends_(most_stand_ins > 0),
+      most_stand_ins_(most_stand_ins) {
+  worker_threads_.reserve(workers);
+  stand_ins_.reserve(most_stand_ins);
+}
+
+void ReaderPool::start() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = false;
+  }
+  try {
+    while (worker_threads_.size() < workers_) worker_threads_.push_back(make_thread(Kind::worker));
+  } catch (const std::system_error& problem) {
+    throw Error(Exit::does_not_fit, "data",
+                "cannot start reader thread " + std::to_string(worker_threads_.size() + 1) + " of " +
+                    std::to_string(workers_) + ": " + problem.what() + "; lower data.num_workers");
+  }
+}
+
+void ReaderPool::stop() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  worker_wanted_.notify_all();
+  stand_in_wanted_.notify_all();
+  for (std::thread& thread : worker_threads_) thread.join();
+  worker_threads_.clear();
+  // A stand-in may still have started another before it ended.
+  MutexLock lock(mutex_);
+  while (!stand_ins_.empty()) {
+    std::thread last = std::move(stand_ins_.back());
+    stand_ins_.pop_back();
+    lock.unlock();
+    last.join();
+    lock.lock();
+  }
+  stand_ins_started_ = 0;
+}
+
+void ReaderPool::wake(Kind kind) {
+  const MutexLock lock(mutex_);
+  ++calls_[index_of(kind)];
+  if (may_start(kind)) {
+    wanted(kind).notify_one();
+  } else {
+    owed_[index_of(kind)] = true;
+  }
+}
+
+ReaderPool::Times ReaderPool::times() const {
+  const MutexLock lock(mutex_);
+  return times_;
+}
+
+// What allocates does so here, where somebody catches its failure.
+std::thread ReaderPool::make_thread(Kind kind) {
+  return std::thread([this, kind, read_one = make_reader_(kind)] { run(kind, read_one); });
+}
+
+void ReaderPool::run(Kind kind, const ReadOne& read_one) {
+  block_signals();
+  ReaderPauses pauses(this);
+  Sharer sharer(parts_);
+  const ListenToPauses listening(pauses);
+  const ShareWork sharing(sharer);
+  uint64_t seen = 0;
+  while (wait_for_work(kind, seen)) {
+    if (parts_.help()) {
+      const double disk_seconds = pauses.take_disk_seconds();
+      const MutexLock lock(mutex_);
+      times_.disk += disk_seconds;
+      seen = 0;
+    } else if (read_one(pauses)) {
+      seen = 0;
+    }
+    end_turn();
+  }
+}
+
+bool ReaderPool::wait_for_work(Kind kind, uint64_t& seen) {
+  const auto began = Clock::now();
+  const MutexLock lock(mutex_);
+  const uint64_t& calls = calls_[index_of(kind)];
+  while (!stopping_ && (seen == calls || !may_start(kind))) {
+    if (seen != calls) owed_[index_of(kind)] = true;
+    wanted(kind).wait(mutex_);
+  }
+  if (stopping_) return false;
+  if (kind == Kind::worker) times_.idle += seconds_since(began);
+  seen = calls;
+  ++working_;
+  return true;
+}
+
+void ReaderPool::end_turn() {
+  const MutexLock lock(mutex_);
+  --working_;
+  turn_is_free();
+}
+
+// Those that come back from a pause go first.
+void ReaderPool::turn_is_free() {
+  if (coming_back_ > 0 && working_ < workers_) turn_free_.notify_one();
+  for (const Kind kind : {Kind::worker, Kind::stand_in}) {
+    if (!owed_[index_of(kind)] || !may_start(kind)) continue;
+    owed_[index_of(kind)] = false;
+    wanted(kind).notify_one();
+  }
+}
+
+// False: the turn stays with its thread.
+bool ReaderPool::lend_turn() {
+  {
+    const MutexLock lock(mutex_);
+    if (!lends_) return false;
+    --working_;
+    ++pausing_;
+  }
+  add_stand_in();
+  const MutexLock lock(mutex_);
+  turn_is_free();
+  return true;
+}
+
+void ReaderPool::take_turn_back() {
+  const auto end = Clock::now() + patience;
+  const MutexLock lock(mutex_);
+  --pausing_;
+  ++coming_back_;
+  bool in_time = true;
+  while (working_ >= workers_ && in_time) in_time = turn_free_.wait_until(mutex_, end);
+  if (working_ >= workers_) lends_ = false;
+  --coming_back_;
+  ++working_;
+}
+
+void ReaderPool::add_stand_in() {
+  {
+    const MutexLock lock(mutex_);
+    if (stopping_ || stand_ins_started_ >= most_stand_ins_) return;
+    if (stand_ins_started_ >= few_stand_ins && read_ledger().live(Owner::scratch) > much_scratch_bytes) return;
+    ++stand_ins_started_;
+  }
+  std::thread thread;
+  try {
+    thread = make_thread(Kind::stand_in);
+  } catch (const std::exception&) {  // no room for another: those that are there go on
+  }
+  const MutexLock lock(mutex_);
+  if (thread.joinable()) {
+    stand_ins_.push_back(std::move(thread));
+  } else {
+    most_stand_ins_ = --stand_ins_started_;
+  }
+}
+
+}  // namespace headroom
