@@ -162,7 +162,7 @@ int64_t SlotPool::drop_free(size_t kept, int64_t wanted_bytes) {
 
 bool SlotPool::has_room() const {
   const MutexLock lock(mutex_);
-  return unused_ != nullptr || free_ != nullptr || may_grow();
+  return has_one_or_grows();
 }
 
 void SlotPool::may_grow_again() {
@@ -219,11 +219,13 @@ std::shared_ptr<Slot> SlotPool::lend(std::unique_ptr<Slot> reserved) {
 }
 
 void SlotPool::take_back(std::unique_ptr<Slot> used) {
+  bool was_empty = false;
   {
     const MutexLock lock(mutex_);
+    was_empty = !has_one_or_grows();
     push(free_, std::move(used));
   }
-  if (returned_) returned_();
+  if (was_empty && returned_) returned_();
 }
 
 }  // namespace headroom

@@ -63,11 +63,12 @@ int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
 class SlotPool : public std::enable_shared_from_this<SlotPool> {
  public:
   // At most `most` slots; the first `usual` are made for the first batches, others once those are not enough.
-  // `returned`: called, without a lock, when a slot has come back; allocates nothing, and lives as long as any slot.
+  // `returned`: called, without a lock, when has_room() has become true because a slot came back; allocates nothing,
+  // and lives as long as any slot.
   SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual, std::function<void()> returned = {});
 
-  // Gives free slots back until `wanted_bytes` are, or `kept` are left, lent ones included. The pool does not grow again
-  // for a while. Returns the bytes.
+  // Gives free slots back until `wanted_bytes` are, or `kept` are left, lent ones included. The pool does not grow
+  // again for a while. Returns the bytes.
   int64_t drop_free(size_t kept, int64_t wanted_bytes);
 
   // Whether a slot is free, or the pool may grow.
@@ -91,6 +92,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     const bool none_is_free = unused_ == nullptr && free_ == nullptr;
     return waits_ == 0 && !growing_ && (made_ < usual_ || (none_is_free && made_ < most_));
   }
+  bool has_one_or_grows() const REQUIRES(mutex_) { return unused_ != nullptr || free_ != nullptr || may_grow(); }
   static void push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot);
   static std::unique_ptr<Slot> pop(std::unique_ptr<Slot>& stack);
   void refrain() REQUIRES(mutex_);
@@ -102,9 +104,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   const std::function<void()> returned_;
 
   mutable Mutex mutex_;
-  size_t made_ GUARDED_BY(mutex_) = 0;         // lent ones and those that are being made too
-  bool growing_ GUARDED_BY(mutex_) = false;    // one slot at a time: two that see the same need make one too many
-  int64_t waits_ GUARDED_BY(mutex_) = 0;       // batches until it may grow again
+  size_t made_ GUARDED_BY(mutex_) = 0;       // lent ones and those that are being made too
+  bool growing_ GUARDED_BY(mutex_) = false;  // one slot at a time: two that see the same need make one too many
+  int64_t waits_ GUARDED_BY(mutex_) = 0;     // batches until it may grow again
   int64_t patience_ GUARDED_BY(mutex_) = 32;
   std::unique_ptr<Slot> unused_ GUARDED_BY(mutex_), free_ GUARDED_BY(mutex_);  // stacks; nobody has read into `unused_`
 };
