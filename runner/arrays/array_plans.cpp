@@ -5,9 +5,9 @@
 #include <ctime>
 #include <list>
 #include <map>
-#include <mutex>
 
 #include "arrays/hdf5_child.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 
@@ -38,7 +38,7 @@ class ArrayPlans {
  public:
   // Nothing: it has to be made. Throws when the file is in use as it was before.
   std::shared_ptr<const ArrayPlan> find(const std::string& path, const FileIdentity& file, const std::string& dataset) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     forget_others(file);
     if (const auto used = file_of(file); used != nullptr && used->identity() != file) throw_changed(path);
     const auto found = plans_.entries.find({{file.device, file.inode}, dataset});
@@ -49,7 +49,7 @@ class ArrayPlans {
   }
 
   void add(const std::string& dataset, const std::shared_ptr<const ArrayPlan>& plan) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     plans_.entries[{{plan->file.device, plan->file.inode}, dataset}] = plan;
     if (std::time(nullptr) - plan->file.modified_s <= settled_s || bytes_of(*plan) > most_kept_bytes / 16) return;
     kept_.push_front(plan);
@@ -62,7 +62,7 @@ class ArrayPlans {
   }
 
   std::shared_ptr<PlannedFile> share_file(const std::string& path, const FileIdentity& identity) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     auto file = file_of(identity);
     if (file != nullptr && file->identity() != identity) throw_changed(path);
     std::weak_ptr<PlannedFile>& here = by_path_.entries[path];
@@ -80,26 +80,27 @@ class ArrayPlans {
  private:
   using FileKey = std::pair<uint64_t, uint64_t>;  // device, inode
 
-  std::shared_ptr<PlannedFile> file_of(const FileIdentity& file) const {
+  std::shared_ptr<PlannedFile> file_of(const FileIdentity& file) const REQUIRES(mutex_) {
     const auto found = files_.entries.find({file.device, file.inode});
     return found == files_.entries.end() ? nullptr : found->second.lock();
   }
 
   // Kept plans of what stood in this file before.
-  void forget_others(const FileIdentity& file) {
+  void forget_others(const FileIdentity& file) REQUIRES(mutex_) {
     std::erase_if(kept_, [&](const auto& plan) {
+      mutex_.is_held();
       const bool stale = plan->file.device == file.device && plan->file.inode == file.inode && plan->file != file;
       if (stale) kept_bytes_ -= bytes_of(*plan);
       return stale;
     });
   }
 
-  std::mutex mutex_;
-  Known<std::pair<FileKey, std::string>, const ArrayPlan> plans_;
-  Known<FileKey, PlannedFile> files_;
-  Known<std::string, PlannedFile> by_path_;           // a replaced file has another key
-  std::list<std::shared_ptr<const ArrayPlan>> kept_;  // made last: first
-  uint64_t kept_bytes_ = 0;
+  Mutex mutex_;
+  Known<std::pair<FileKey, std::string>, const ArrayPlan> plans_ GUARDED_BY(mutex_);
+  Known<FileKey, PlannedFile> files_ GUARDED_BY(mutex_);
+  Known<std::string, PlannedFile> by_path_ GUARDED_BY(mutex_);           // a replaced file has another key
+  std::list<std::shared_ptr<const ArrayPlan>> kept_ GUARDED_BY(mutex_);  // made last: first
+  uint64_t kept_bytes_ GUARDED_BY(mutex_) = 0;
 };
 
 ArrayPlans& plans() {

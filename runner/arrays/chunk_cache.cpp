@@ -18,17 +18,17 @@ thread_local Heir* heir = nullptr;
 
 // Every chunk of every window is looked up under one mutex, each time for a fraction of a microsecond: to sleep and be
 // woken for that would take ten times as long.
-std::unique_lock<std::mutex> lock_at_once(std::mutex& mutex) {
+void lock_at_once(Mutex& mutex) ACQUIRE(mutex) {
   constexpr int tries = 200;
   for (int i = 0; i < tries; ++i) {
-    if (mutex.try_lock()) return {mutex, std::adopt_lock};
+    if (mutex.try_lock()) return;
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     asm volatile("yield");
 #endif
   }
-  return std::unique_lock(mutex);
+  mutex.lock();
 }
 
 }  // namespace
@@ -53,13 +53,13 @@ ChunkCache::ChunkCache() {
                     .give_back = [this](int64_t wanted_bytes) { return give_back(wanted_bytes); },
                     .tighten =
                         [this] {
-                          const std::lock_guard lock(mutex_);
+                          const MutexLock lock(mutex_);
                           tightened_ = std::min(tightened_ + 1, 32);
                           make_room(room(), 0);
                         },
                     .relax =
                         [this] {
-                          const std::lock_guard lock(mutex_);
+                          const MutexLock lock(mutex_);
                           tightened_ = std::max(tightened_ - 1, 0);
                         }});
 }
@@ -95,15 +95,15 @@ std::unique_ptr<std::byte[]> ChunkCache::make_room(uint64_t most_kept, uint64_t 
 // Who decodes it may wait for this thread's turn, and takes the mutex.
 void ChunkCache::wait_for(const ChunkKey& key) {
   const Pause pause(PauseFor::another_thread);
-  std::unique_lock lock(mutex_);
-  decoded_.wait(lock, [&] {
-    const auto found = by_key_.find(key);
-    return found == by_key_.end() || found->second->chunk != nullptr;
-  });
+  const MutexLock lock(mutex_);
+  for (auto found = by_key_.find(key); found != by_key_.end() && found->second->chunk == nullptr;
+       found = by_key_.find(key))
+    decoded_.wait(mutex_);
 }
 
 std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_t bytes, const Decode& decode) {
-  std::unique_lock lock = lock_at_once(mutex_);
+  lock_at_once(mutex_);
+  MutexLock lock(mutex_, std::adopt_lock);
   for (auto found = by_key_.find(key); found != by_key_.end(); found = by_key_.find(key)) {
     if (found->second->chunk != nullptr) {
       ++hits_;
@@ -144,30 +144,30 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
 }
 
 void ChunkCache::set_limit(uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   limit_ = bytes;
   make_room(room(), 0);
 }
 
 uint64_t ChunkCache::limit() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return limit_;
 }
 
 void ChunkCache::set_aside(uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   aside_ = bytes;
   make_room(room(), 0);
 }
 
 ChunkCache::Statistics ChunkCache::statistics() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {hits_, misses_, kept_};
 }
 
 int64_t ChunkCache::give_back(int64_t wanted_bytes) {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || wanted_bytes <= 0) return 0;
+  if (wanted_bytes <= 0 || !mutex_.try_lock()) return 0;
+  const MutexLock lock(mutex_, std::adopt_lock);
   const uint64_t before = kept_, wanted = static_cast<uint64_t>(wanted_bytes);
   make_room(before > wanted ? before - wanted : 0, 0);
   return static_cast<int64_t>(before - kept_);

@@ -2,17 +2,16 @@
 // one thread, while others who want it wait and all other chunks go on.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <unordered_map>
 
 #include "memory/relief.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 
@@ -74,17 +73,18 @@ class ChunkCache {
   using Entries = std::list<Entry>;
 
   void wait_for(const ChunkKey& key);
-  uint64_t room() const;  // the limit that holds now
-  std::unique_ptr<std::byte[]> make_room(uint64_t most_kept, uint64_t reusable);
-  Entries::iterator drop(Entries::iterator entry);
+  uint64_t room() const REQUIRES(mutex_);  // the limit that holds now
+  std::unique_ptr<std::byte[]> make_room(uint64_t most_kept, uint64_t reusable) REQUIRES(mutex_);
+  Entries::iterator drop(Entries::iterator entry) REQUIRES(mutex_);
   int64_t give_back(int64_t wanted_bytes);
 
-  mutable std::mutex mutex_;
-  std::condition_variable decoded_;
-  Entries entries_;  // the newest first
-  std::unordered_map<ChunkKey, Entries::iterator, Hash> by_key_;
-  uint64_t limit_ = 32 << 20, aside_ = 0, kept_ = 0, hits_ = 0, misses_ = 0;
-  int tightened_ = 0;  // times that pressure halved the limit
+  mutable Mutex mutex_;
+  Condition decoded_;
+  Entries entries_ GUARDED_BY(mutex_);  // the newest first
+  std::unordered_map<ChunkKey, Entries::iterator, Hash> by_key_ GUARDED_BY(mutex_);
+  uint64_t limit_ GUARDED_BY(mutex_) = 32 << 20, aside_ GUARDED_BY(mutex_) = 0, kept_ GUARDED_BY(mutex_) = 0;
+  uint64_t hits_ GUARDED_BY(mutex_) = 0, misses_ GUARDED_BY(mutex_) = 0;
+  int tightened_ GUARDED_BY(mutex_) = 0;  // times that pressure halved the limit
   RungRegistration rung_;
 };
 

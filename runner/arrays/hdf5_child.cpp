@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <mutex>
 #include <optional>
 #include <poll.h>
 #include <sys/resource.h>
@@ -14,6 +13,7 @@
 #include "arrays/descriptor.hpp"
 #include "arrays/hdf5_output.hpp"
 #include "memory/child_process.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 
@@ -99,14 +99,14 @@ fs::path installed_program() {
 class Hdf5Child {
  public:
   void set_program(const fs::path& program) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop();
     program_ = program;
   }
 
   // Nothing where no child can be started.
   std::optional<Hdf5Answer> ask(const Hdf5Question& question) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::string message = to_bytes(question);
     ChildEnd end;
     for (int attempt = 0; attempt < 2; ++attempt) {
@@ -121,7 +121,7 @@ class Hdf5Child {
   }
 
  private:
-  bool start() {
+  bool start() REQUIRES(mutex_) {
     if (owner_ != getpid()) {  // after a fork the child is our parent's
       socket_.reset();
       owner_ = getpid();
@@ -142,16 +142,16 @@ class Hdf5Child {
     }
   }
 
-  ChildEnd stop() {
+  ChildEnd stop() REQUIRES(mutex_) {
     if (!socket_ || owner_ != getpid()) return {};
     socket_.reset();
     return wait_for(pid_);
   }
 
-  std::mutex mutex_;
-  fs::path program_;
-  std::optional<Descriptor> socket_;
-  pid_t pid_ = -1, owner_ = -1;
+  Mutex mutex_;
+  fs::path program_ GUARDED_BY(mutex_);
+  std::optional<Descriptor> socket_ GUARDED_BY(mutex_);
+  pid_t pid_ GUARDED_BY(mutex_) = -1, owner_ GUARDED_BY(mutex_) = -1;
 };
 
 Hdf5Child& child() {

@@ -4,13 +4,13 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <list>
-#include <mutex>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <unordered_map>
 
 #include "arrays/pause.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 
@@ -23,7 +23,7 @@ size_t most_open_files() {
 class OpenFiles {
  public:
   std::shared_ptr<const Descriptor> use(PlannedFile& file) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (file.descriptor_ != nullptr) {
       recent_.splice(recent_.begin(), recent_, place_[&file]);
       return file.descriptor_;
@@ -43,21 +43,21 @@ class OpenFiles {
   }
 
   void forget(PlannedFile& file) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (file.descriptor_ != nullptr) close(file);
   }
 
  private:
-  void close(PlannedFile& file) {
+  void close(PlannedFile& file) REQUIRES(mutex_) {
     const auto at = place_.find(&file);
     recent_.erase(at->second);
     place_.erase(at);
     file.descriptor_ = nullptr;
   }
 
-  std::mutex mutex_;
-  std::list<PlannedFile*> recent_;  // used last: first
-  std::unordered_map<const PlannedFile*, std::list<PlannedFile*>::iterator> place_;
+  Mutex mutex_;                                        // of PlannedFile::descriptor_ too
+  std::list<PlannedFile*> recent_ GUARDED_BY(mutex_);  // used last: first
+  std::unordered_map<const PlannedFile*, std::list<PlannedFile*>::iterator> place_ GUARDED_BY(mutex_);
 };
 
 namespace {

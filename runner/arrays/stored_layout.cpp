@@ -12,8 +12,8 @@ namespace headroom {
 
 namespace {
 
-std::mutex open_census_mutex;
-LayoutCensus* open_census = nullptr;
+Mutex open_census_mutex;
+LayoutCensus* open_census GUARDED_BY(open_census_mutex) = nullptr;
 
 StoredLayout layout_of(const ArrayPlan& plan) {
   StoredLayout stored{.datasets = 1, .bytes = product(plan.layout.shape) * plan.layout.element_bytes};
@@ -37,17 +37,17 @@ void warn_of_a_large_chunk(const ArrayPlan& plan, const std::string& name, uint6
 }  // namespace
 
 LayoutCensus::LayoutCensus() {
-  const std::lock_guard lock(open_census_mutex);
+  const MutexLock lock(open_census_mutex);
   open_census = this;
 }
 
 LayoutCensus::~LayoutCensus() {
-  const std::lock_guard lock(open_census_mutex);
+  const MutexLock lock(open_census_mutex);
   open_census = nullptr;
 }
 
 StoredLayout LayoutCensus::total() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   StoredLayout total;
   for (const auto& [key, stored] : seen_) {
     total.datasets += stored.datasets;
@@ -61,9 +61,9 @@ StoredLayout LayoutCensus::total() const {
 void note_opened(const ArrayPlan& plan, const std::string& name) {
   const StoredLayout stored = layout_of(plan);
   if (stored.largest_chunk_bytes > 0) warn_of_a_large_chunk(plan, name, stored.largest_chunk_bytes);
-  const std::lock_guard lock(open_census_mutex);
+  const MutexLock lock(open_census_mutex);
   if (open_census == nullptr) return;
-  const std::lock_guard counting(open_census->mutex_);
+  const MutexLock counting(open_census->mutex_);
   open_census->seen_[{plan.file.device, plan.file.inode, name}] = stored;
 }
 

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <tuple>
 
 #include "arrays/hdf5_plan.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 
@@ -31,8 +31,9 @@ class LayoutCensus {
 
  private:
   friend void note_opened(const ArrayPlan& plan, const std::string& name);
-  mutable std::mutex mutex_;
-  std::map<std::tuple<uint64_t, uint64_t, std::string>, StoredLayout> seen_;  // by device, inode, dataset
+  mutable Mutex mutex_;
+  // By device, inode, dataset.
+  std::map<std::tuple<uint64_t, uint64_t, std::string>, StoredLayout> seen_ GUARDED_BY(mutex_);
 };
 
 // [any] A dataset was opened: to the census, where there is one. Warns, once in a process, of a chunk that

@@ -20,7 +20,7 @@ SampleCache::SampleCache(std::chrono::milliseconds calm) : calm_(calm) {
 
 void SampleCache::set_limit(uint64_t bytes) {
   Blocks ended;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   limit_ = bytes;
   shrink_to(room(), ended);
 }
@@ -35,59 +35,67 @@ SampleCache::Block* SampleCache::find(const std::string& key) {
 }
 
 SampleCache::Block* SampleCache::lookup(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Block* block = find(key);
   if (block == nullptr) ++misses_;
   return block;
 }
 
 SampleCache::Block* SampleCache::acquire(const std::string& key, uint64_t bytes, CachePolicy policy) {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    if (Block* block = find(key)) return block;
-    if (!being_written(key)) break;
-    if (writes_one(std::this_thread::get_id())) {  // its writer may wait for ours
-      ++misses_;
-      return nullptr;
+  Reserved reserved;
+  {
+    const MutexLock lock(mutex_);
+    while (true) {
+      if (Block* block = find(key)) return block;
+      if (!being_written(key)) break;
+      if (writes_one(std::this_thread::get_id())) {  // its writer may wait for ours
+        ++misses_;
+        return nullptr;
+      }
+      written_.wait(mutex_);
     }
-    written_.wait(lock);
+    ++misses_;
+    reserved = list_new(key, bytes, policy);
   }
-  ++misses_;
-  return reserve_holding(std::move(lock), key, bytes, policy);
+  return with_memory(std::move(reserved));
 }
 
 SampleCache::Block* SampleCache::reserve(const std::string& key, uint64_t bytes, CachePolicy policy) {
-  return reserve_holding(std::unique_lock(mutex_), key, bytes, policy);
+  Reserved reserved;
+  {
+    const MutexLock lock(mutex_);
+    reserved = list_new(key, bytes, policy);
+  }
+  return with_memory(std::move(reserved));
 }
 
-// The block is listed before it has memory: others wait for it, and together they stay within the limit.
-SampleCache::Block* SampleCache::reserve_holding(std::unique_lock<std::mutex> lock, const std::string& key,
-                                                 uint64_t bytes, CachePolicy policy) {
+SampleCache::Reserved SampleCache::list_new(const std::string& key, uint64_t bytes, CachePolicy policy) {
   Block block{key, {}, bytes, policy, std::this_thread::get_id()};
-  Block* listed = nullptr;
-  BlockMemory memory;
-  Blocks ended;
+  Reserved reserved;
   try {
-    if (bytes <= limit_ && make_room(block.cost(), bytes, memory, ended))
-      listed = &writing_.emplace_back(std::move(block));
+    if (bytes <= limit_ && make_room(block.cost(), bytes, reserved.memory, reserved.ended))
+      reserved.block = &writing_.emplace_back(std::move(block));
   } catch (const std::bad_alloc&) {  // no room either
   }
-  if (listed == nullptr) {
+  if (reserved.block == nullptr) {
     ++refused_;
-    lock.unlock();
-    return nullptr;
+  } else {
+    used_ += reserved.block->cost();
   }
-  used_ += listed->cost();
-  lock.unlock();
-  ended.clear();
-  if (!memory) memory = BlockMemory(bytes);
-  lock.lock();
-  if (memory) {
-    listed->memory = std::move(memory);
-    return listed;
+  return reserved;
+}
+
+SampleCache::Block* SampleCache::with_memory(Reserved reserved) {
+  if (reserved.block == nullptr) return nullptr;
+  reserved.ended.clear();
+  if (!reserved.memory) reserved.memory = BlockMemory(reserved.block->bytes);
+  const MutexLock lock(mutex_);
+  if (reserved.memory) {
+    reserved.block->memory = std::move(reserved.memory);
+    return reserved.block;
   }
-  used_ -= listed->cost();
-  writing_.erase(place_of(listed));
+  used_ -= reserved.block->cost();
+  writing_.erase(place_of(reserved.block));
   ++refused_;
   stop_growing();
   written_.notify_all();
@@ -96,7 +104,7 @@ SampleCache::Block* SampleCache::reserve_holding(std::unique_lock<std::mutex> lo
 
 void SampleCache::publish(Block* block) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (block->published || by_key_.contains(block->key)) return;
     const auto at = place_of(block);
     try {
@@ -113,7 +121,7 @@ void SampleCache::publish(Block* block) {
 void SampleCache::release(Block* block) {
   Blocks ended;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (--block->references > 0) return;
     if (block->published) {
       shrink_to(room(), ended);
@@ -127,7 +135,7 @@ void SampleCache::release(Block* block) {
 
 void SampleCache::drop(std::string_view prefix) {
   Blocks ended;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto at = blocks_.begin(); at != blocks_.end();) {
     if (at->references > 0 || !at->key.starts_with(prefix)) {
       ++at;
@@ -138,7 +146,7 @@ void SampleCache::drop(std::string_view prefix) {
 }
 
 SampleCache::Statistics SampleCache::statistics() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {blocks_.size(), used_, limit_, hits_, misses_, evictions_, refused_};
 }
 
@@ -201,8 +209,8 @@ void SampleCache::stop_growing() {
 
 int64_t SampleCache::give_back(int64_t wanted_bytes) {
   Blocks ended;
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || wanted_bytes <= 0) return 0;
+  if (wanted_bytes <= 0 || !mutex_.try_lock()) return 0;
+  const MutexLock lock(mutex_, std::adopt_lock);
   const uint64_t before = used_, wanted = static_cast<uint64_t>(wanted_bytes);
   shrink_to(before > wanted ? before - wanted : 0, ended);
   if (used_ < before) stop_growing();
@@ -211,7 +219,7 @@ int64_t SampleCache::give_back(int64_t wanted_bytes) {
 
 void SampleCache::tighten(int by) {
   Blocks ended;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tightened_ = std::clamp(tightened_ + by, 0, 32);
   shrink_to(room(), ended);
 }

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <limits>
 #include <list>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -15,6 +13,7 @@
 
 #include "data/block_memory.hpp"
 #include "memory/relief.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 
@@ -76,31 +75,40 @@ class SampleCache {
   using Clock = std::chrono::steady_clock;
   static constexpr uint64_t no_ceiling = std::numeric_limits<uint64_t>::max();
 
-  Block* find(const std::string& key);
-  Block* reserve_holding(std::unique_lock<std::mutex> lock, const std::string& key, uint64_t bytes, CachePolicy policy);
-  Blocks::iterator place_of(const Block* block);
-  bool being_written(const std::string& key) const;
-  bool writes_one(std::thread::id thread) const;
-  uint64_t room();
-  bool make_room(uint64_t bytes, uint64_t reusable_bytes, BlockMemory& reusable, Blocks& ended);
-  void shrink_to(uint64_t bytes, Blocks& ended);
-  Blocks::iterator evict(Blocks::iterator block, Blocks& ended);
-  Blocks::iterator take_out(Blocks::iterator block, Blocks& ended);
-  void stop_growing();
+  // A block that is listed and has no memory yet: others wait for it, and together they stay within the limit.
+  struct Reserved {
+    Block* block = nullptr;  // there is no room
+    BlockMemory memory;      // of a block that ended, where one was as large
+    Blocks ended;
+  };
+
+  Block* find(const std::string& key) REQUIRES(mutex_);
+  Reserved list_new(const std::string& key, uint64_t bytes, CachePolicy policy) REQUIRES(mutex_);
+  Block* with_memory(Reserved reserved) EXCLUDES(mutex_);
+  Blocks::iterator place_of(const Block* block) REQUIRES(mutex_);
+  bool being_written(const std::string& key) const REQUIRES(mutex_);
+  bool writes_one(std::thread::id thread) const REQUIRES(mutex_);
+  uint64_t room() REQUIRES(mutex_);
+  bool make_room(uint64_t bytes, uint64_t reusable_bytes, BlockMemory& reusable, Blocks& ended) REQUIRES(mutex_);
+  void shrink_to(uint64_t bytes, Blocks& ended) REQUIRES(mutex_);
+  Blocks::iterator evict(Blocks::iterator block, Blocks& ended) REQUIRES(mutex_);
+  Blocks::iterator take_out(Blocks::iterator block, Blocks& ended) REQUIRES(mutex_);
+  void stop_growing() REQUIRES(mutex_);
   int64_t give_back(int64_t wanted_bytes);
   void tighten(int by);
 
   const std::chrono::milliseconds calm_;
-  mutable std::mutex mutex_;
-  std::condition_variable written_;
-  Blocks blocks_;   // published; used last: first
-  Blocks writing_;  // by few threads
-  std::unordered_map<std::string, Blocks::iterator> by_key_;
-  uint64_t limit_ = 0, used_ = 0;
-  uint64_t ceiling_ = no_ceiling;  // what memory had room for when it last ran short
-  Clock::time_point ceiling_ends_{};
-  int tightened_ = 0;  // times that pressure halved the limit
-  uint64_t hits_ = 0, misses_ = 0, evictions_ = 0, refused_ = 0;
+  mutable Mutex mutex_;
+  Condition written_;
+  Blocks blocks_ GUARDED_BY(mutex_);   // published; used last: first
+  Blocks writing_ GUARDED_BY(mutex_);  // by few threads
+  std::unordered_map<std::string, Blocks::iterator> by_key_ GUARDED_BY(mutex_);
+  uint64_t limit_ GUARDED_BY(mutex_) = 0, used_ GUARDED_BY(mutex_) = 0;
+  uint64_t ceiling_ GUARDED_BY(mutex_) = no_ceiling;  // what memory had room for when it last ran short
+  Clock::time_point ceiling_ends_ GUARDED_BY(mutex_){};
+  int tightened_ GUARDED_BY(mutex_) = 0;  // times that pressure halved the limit
+  uint64_t hits_ GUARDED_BY(mutex_) = 0, misses_ GUARDED_BY(mutex_) = 0;
+  uint64_t evictions_ GUARDED_BY(mutex_) = 0, refused_ GUARDED_BY(mutex_) = 0;
   RungRegistration rung_;
 };
 

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <mutex>
-#include <shared_mutex>
 #include <thread>
 
 #include "memory/held.hpp"
 #include "memory/relief.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 
@@ -22,17 +21,17 @@ constexpr int64_t little_bytes = mib;  // of the heap: such a request is refused
 
 std::atomic<int64_t> limit{0}, ceiling{INT64_MAX}, kill_line{0}, heap_refusal_count{0};
 std::atomic<int64_t> granted_since_look{0};
-std::shared_mutex look_mutex;
-std::function<int64_t()> ceiling_look;  // guarded by look_mutex
+SharedMutex look_mutex;
+std::function<int64_t()> ceiling_look GUARDED_BY(look_mutex);
 
-std::mutex refusal_mutex;
-Refusal refusal;
+Mutex refusal_mutex;
+Refusal refusal GUARDED_BY(refusal_mutex);
 
-std::mutex grants_mutex;
-int64_t under_way = 0;  // guarded by grants_mutex: granted to Permits that live
+Mutex grants_mutex;
+int64_t under_way GUARDED_BY(grants_mutex) = 0;  // granted to Permits that live
 
 // First what is untouched and then what is held: a page that is written in between counts twice and not never.
-bool fits(int64_t bytes, int64_t bound) {
+bool fits(int64_t bytes, int64_t bound) REQUIRES(grants_mutex) {
   const int64_t promised = promised_bytes();
   const int64_t held = held_bytes();
   note_held(held);
@@ -43,7 +42,7 @@ bool fits(int64_t bytes, int64_t bound) {
 }
 
 Permit grow(int64_t bytes, int64_t bound) {
-  const std::lock_guard lock(grants_mutex);
+  const MutexLock lock(grants_mutex);
   if (!fits(bytes, bound)) return {};
   under_way += bytes;
   granted_since_look.fetch_add(bytes, std::memory_order_relaxed);
@@ -61,7 +60,7 @@ void set_memory_ceiling(int64_t ceiling_bytes) {
 }
 
 void set_ceiling_look(std::function<int64_t()> look) {
-  const std::lock_guard lock(look_mutex);
+  const ExclusiveLock lock(look_mutex);
   ceiling_look = std::move(look);
 }
 
@@ -71,7 +70,7 @@ void look_before_growing(int64_t bytes) {
   const int64_t unseen = granted_since_look.load(std::memory_order_relaxed) + bytes;
   if (unseen <= cushion_bytes(bound) / 2) return;
   if (bound - held_bytes() - unseen > std::max(near_bytes, bound / 4)) return;
-  const std::shared_lock lock(look_mutex);
+  const SharedLock lock(look_mutex);
   for (int looks = 0; ceiling_look && looks < most_looks; ++looks) {
     const int64_t soon = ceiling_look(), left = memory_bound() - held_bytes() - promised_bytes() - bytes;
     if (soon == 0 || left < 0 || left >= soon) return;
@@ -90,7 +89,7 @@ void set_kill_line(int64_t bytes) { kill_line = bytes; }
 
 Permit::~Permit() {
   if (bytes_ == 0) return;
-  const std::lock_guard lock(grants_mutex);
+  const MutexLock lock(grants_mutex);
   under_way -= bytes_;
 }
 
@@ -125,12 +124,12 @@ int64_t heap_refusals() { return heap_refusal_count; }
 void note_refusal(int64_t bytes) {
   const LedgerReading ledger = read_ledger();  // asks the kernel what is untouched
   const Refusal now{bytes, promised_bytes(), ledger};
-  const std::lock_guard lock(refusal_mutex);
+  const MutexLock lock(refusal_mutex);
   refusal = now;
 }
 
 Refusal take_refusal() {
-  const std::lock_guard lock(refusal_mutex);
+  const MutexLock lock(refusal_mutex);
   Refusal taken = std::exchange(refusal, {});
   if (taken.bytes == 0) taken.ledger = read_ledger();
   return taken;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <vector>
 
 #include "memory/proc_file.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 namespace {
@@ -48,7 +48,7 @@ std::optional<fs::path> walk(const fs::path& folder, int depth, const CgroupSoug
 class Search {
  public:
   std::optional<fs::path> find(const CgroupSought& sought) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto kept = std::ranges::find_if(kept_, [&](const Kept& one) { return is_same(one.sought, sought); });
     if (kept != kept_.end()) {
       const bool holds = kept->folder ? suits(*kept->folder, sought) : Clock::now() < kept->until;
@@ -72,8 +72,8 @@ class Search {
     return a.pid == b.pid && a.depth == b.depth && a.end == b.end && a.mount_point == b.mount_point;
   }
 
-  std::mutex mutex_;
-  std::vector<Kept> kept_;  // the oldest first
+  Mutex mutex_;
+  std::vector<Kept> kept_ GUARDED_BY(mutex_);  // the oldest first
 };
 
 }  // namespace

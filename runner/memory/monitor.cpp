@@ -30,7 +30,7 @@ Monitor::Monitor(int64_t limit_bytes, std::chrono::milliseconds period, std::str
 Monitor::~Monitor() {
   if (limit_bytes_ > 0) set_ceiling_look({});
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ends_ = true;
   }
   ending_.notify_all();
@@ -39,12 +39,12 @@ Monitor::~Monitor() {
 }
 
 Surroundings Monitor::surroundings() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_;
 }
 
 void Monitor::watch() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!ends_) {
     const int64_t asking = asked_;
     lock.unlock();
@@ -56,16 +56,20 @@ void Monitor::watch() {
     lock.lock();
     answered_ = asking;
     looked_.notify_all();
-    ending_.wait_for(lock, pause, [this] { return ends_ || asked_ > answered_; });
+    const auto next = std::chrono::steady_clock::now() + pause;
+    while (!ends_ && asked_ == answered_ && ending_.wait_until(mutex_, next)) {
+    }
   }
 }
 
 void Monitor::look_now(std::chrono::milliseconds most) {
   if (std::this_thread::get_id() == thread_.get_id()) return;
-  std::unique_lock lock(mutex_);
+  const auto end = std::chrono::steady_clock::now() + most;
+  const MutexLock lock(mutex_);
   const int64_t call = ++asked_;
   ending_.notify_all();
-  looked_.wait_for(lock, most, [&] { return ends_ || answered_ >= call; });
+  while (!ends_ && answered_ < call && looked_.wait_until(mutex_, end)) {
+  }
 }
 
 // What is held above it is asked back at once: the kernel does not wait for the end of a window.
@@ -79,7 +83,7 @@ void Monitor::hold_below(int64_t ceiling_bytes) const {
 Surroundings Monitor::look() {
   const Surroundings now = reader_.look();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     last_ = now;
   }
   short_ = headroom::is_short(now);

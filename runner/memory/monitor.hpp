@@ -5,14 +5,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "memory/black_box.hpp"
 #include "memory/surroundings.hpp"
+#include "mutex.hpp"
 
 namespace headroom {
 
@@ -47,11 +46,12 @@ class Monitor {
   SurroundingsReader reader_;  // of the thread alone
   std::atomic<bool> short_{false};
   std::atomic<int64_t> looks_{0};
-  mutable std::mutex mutex_;
-  std::condition_variable ending_, looked_;
-  bool ends_ = false;
-  int64_t asked_ = 0, answered_ = 0;  // calls of look_now(), and those among them that it has looked for
-  Surroundings last_;
+  mutable Mutex mutex_;
+  Condition ending_, looked_;
+  bool ends_ GUARDED_BY(mutex_) = false;
+  // Calls of look_now(), and those among them that it has looked for.
+  int64_t asked_ GUARDED_BY(mutex_) = 0, answered_ GUARDED_BY(mutex_) = 0;
+  Surroundings last_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -1,15 +1,16 @@
 #include "memory/relief.hpp"
 
 #include <algorithm>
-#include <mutex>
+
+#include "mutex.hpp"
 
 namespace headroom {
 
 namespace {
 
 struct Ladder {
-  std::mutex mutex;
-  std::vector<std::shared_ptr<const Rung>> rungs;  // by order
+  Mutex mutex;
+  std::vector<std::shared_ptr<const Rung>> rungs GUARDED_BY(mutex);  // by order
 };
 
 Ladder& ladder() {
@@ -29,7 +30,7 @@ struct Mark {
 RungRegistration add_rung(Rung rung) {
   auto shared = std::make_shared<const Rung>(std::move(rung));
   Ladder& all = ladder();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   const auto place =
       std::ranges::upper_bound(all.rungs, shared->order, {}, [](const auto& other) { return other->order; });
   all.rungs.insert(place, shared);
@@ -39,7 +40,7 @@ RungRegistration add_rung(Rung rung) {
 RungRegistration::~RungRegistration() {
   if (rung_ == nullptr) return;
   Ladder& all = ladder();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   std::erase(all.rungs, rung_);
 }
 
@@ -50,15 +51,15 @@ RungRegistration& RungRegistration::operator=(RungRegistration&& other) {
 
 std::vector<std::shared_ptr<const Rung>> rungs() {
   Ladder& all = ladder();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   return all.rungs;
 }
 
 int64_t give_back_memory(int64_t wanted_bytes) {
   if (giving_back) return 0;
   Ladder& all = ladder();
-  const std::unique_lock lock(all.mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return 0;
+  if (!all.mutex.try_lock()) return 0;
+  const MutexLock lock(all.mutex, std::adopt_lock);
   const Mark mark;
   int64_t returned = 0;
   for (const auto& rung : all.rungs) {

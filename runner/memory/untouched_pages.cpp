@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <sys/mman.h>
 #include <type_traits>
+
+#include "mutex.hpp"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -168,9 +169,9 @@ class Ranges {
 };
 
 struct Table {
-  std::mutex mutex;
-  std::array<Ranges, page_use_count> uses;  // guarded by it
-  Ranges& of(PageUse use) { return uses[static_cast<size_t>(use)]; }
+  Mutex mutex;
+  std::array<Ranges, page_use_count> uses GUARDED_BY(mutex);
+  Ranges& of(PageUse use) REQUIRES(mutex) { return uses[static_cast<size_t>(use)]; }
 };
 
 static_assert(std::is_trivially_destructible_v<Table>);  // memory is unmapped until the very end
@@ -191,15 +192,15 @@ Range pages_of(const void* data, size_t bytes) {
 }
 
 // Where there is no place to remember them they are touched now.
-void add_or_touch(PageUse use, Range range) {
+void add_or_touch(PageUse use, Range range) REQUIRES(all_pages.mutex) {
   if (!all_pages.of(use).add(range)) Ranges::touch(range);
 }
 
 // Nobody asked for spare pages: they are never touched. Where there is no place for them they count as promised, beside
 // the tensor that they mostly lie behind. Only where there is none for that either they are dropped.
-void promise_spare(Range range) { all_pages.of(PageUse::tensors).add(range); }
+void promise_spare(Range range) REQUIRES(all_pages.mutex) { all_pages.of(PageUse::tensors).add(range); }
 
-void add_spare(Range range) {
+void add_spare(Range range) REQUIRES(all_pages.mutex) {
   if (all_pages.of(PageUse::spare).add(range)) {
     all_spare_bytes.fetch_add(range.bytes(), std::memory_order_relaxed);
   } else {
@@ -208,7 +209,7 @@ void add_spare(Range range) {
 }
 
 template <class Taken>
-void remove_spare(Range wanted, Taken taken) {
+void remove_spare(Range wanted, Taken taken) REQUIRES(all_pages.mutex) {
   const auto gone = [](Range part) { all_spare_bytes.fetch_sub(part.bytes(), std::memory_order_relaxed); };
   all_pages.of(PageUse::spare)
       .remove(
@@ -218,6 +219,7 @@ void remove_spare(Range wanted, Taken taken) {
             taken(part);
           },
           [&](Range behind) {
+            all_pages.mutex.is_held();
             gone(behind);
             promise_spare(behind);
           });
@@ -233,7 +235,7 @@ int64_t UntouchedBytes::promised() const {
 
 void pages_mapped(PageUse use, const void* data, size_t bytes) {
   if (bytes == 0) return;
-  const std::lock_guard lock(all_pages.mutex);
+  const MutexLock lock(all_pages.mutex);
   if (use == PageUse::spare) {
     add_spare(range_of(data, bytes));
   } else {
@@ -243,7 +245,7 @@ void pages_mapped(PageUse use, const void* data, size_t bytes) {
 
 void pages_unmapped(const void* data, size_t bytes) {
   const auto ignore = [](Range) {};
-  const std::lock_guard lock(all_pages.mutex);
+  const MutexLock lock(all_pages.mutex);
   for (size_t i = 0; i < page_use_count; ++i) {
     if (i != static_cast<size_t>(PageUse::spare))
       all_pages.uses[i].remove(range_of(data, bytes), ignore, Ranges::touch);
@@ -261,17 +263,20 @@ void touch_pages(void* data, size_t bytes) {
 int64_t spare_bytes() { return all_spare_bytes.load(std::memory_order_relaxed); }
 
 int64_t spare_bytes_in(const void* data, size_t bytes) {
-  const std::lock_guard lock(all_pages.mutex);
+  const MutexLock lock(all_pages.mutex);
   return all_pages.of(PageUse::spare).bytes_in(pages_of(data, bytes));
 }
 
 void claim_spare_pages(const void* data, size_t bytes) {
-  const std::lock_guard lock(all_pages.mutex);
-  remove_spare(pages_of(data, bytes), [](Range part) { add_or_touch(PageUse::tensors, part); });
+  const MutexLock lock(all_pages.mutex);
+  remove_spare(pages_of(data, bytes), [](Range part) {
+    all_pages.mutex.is_held();
+    add_or_touch(PageUse::tensors, part);
+  });
 }
 
 int64_t promised_bytes() {
-  const std::lock_guard lock(all_pages.mutex);
+  const MutexLock lock(all_pages.mutex);
   int64_t sum = 0;
   for (size_t i = 0; i < page_use_count; ++i)
     sum += i == static_cast<size_t>(PageUse::spare) ? 0 : all_pages.uses[i].untouched_bytes();
@@ -279,7 +284,7 @@ int64_t promised_bytes() {
 }
 
 UntouchedBytes read_untouched() {
-  const std::lock_guard lock(all_pages.mutex);
+  const MutexLock lock(all_pages.mutex);
   UntouchedBytes found;
   for (size_t i = 0; i < page_use_count; ++i) {
     if (i != static_cast<size_t>(PageUse::spare)) all_pages.uses[i].look();

@@ -2,8 +2,8 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "mutex.hpp"
 #include "plugins/services.hpp"
 
 namespace headroom {
@@ -11,10 +11,10 @@ namespace headroom {
 namespace {
 
 struct Registry {
-  std::mutex mutex;
-  std::map<std::string, const void*, std::less<>> services = built_in_services();
-  std::map<std::string, std::unique_ptr<PluginHost>, std::less<>> hosts;
-  const char* torch_tag = nullptr;
+  Mutex mutex;
+  std::map<std::string, const void*, std::less<>> services GUARDED_BY(mutex) = built_in_services();
+  std::map<std::string, std::unique_ptr<PluginHost>, std::less<>> hosts GUARDED_BY(mutex);
+  const char* torch_tag GUARDED_BY(mutex) = nullptr;
 };
 
 // Never destroyed: plugins may call at any time, also while the process ends.
@@ -26,7 +26,7 @@ Registry& registry() {
 const void* get_service(const hr_host*, const char* id) noexcept {
   if (id == nullptr) return nullptr;
   Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   const auto found = all.services.find(std::string_view(id));
   return found != all.services.end() ? found->second : nullptr;
 }
@@ -35,7 +35,7 @@ const void* get_service(const hr_host*, const char* id) noexcept {
 
 const hr_host* host_for(std::string_view plugin_id) {
   Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   auto& entry = all.hosts[std::string(plugin_id)];
   if (!entry) {
     entry = std::make_unique<PluginHost>(PluginHost{
@@ -52,13 +52,13 @@ const hr_host* host() {
 
 void register_service(const char* id, const void* table) {
   Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   all.services[id] = table;
 }
 
 void set_host_torch_tag(const char* tag) {
   Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   all.torch_tag = tag;
   for (auto& [id, entry] : all.hosts) entry->native.torch_tag = tag;
 }

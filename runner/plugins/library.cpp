@@ -4,10 +4,10 @@
 #include <boost/dll/shared_library.hpp>
 #include <dlfcn.h>
 #include <map>
-#include <mutex>
 #include <spdlog/spdlog.h>
 
 #include "error.hpp"
+#include "mutex.hpp"
 #include "plugins/call.hpp"
 #include "plugins/compatibility.hpp"
 #include "plugins/host.hpp"
@@ -24,8 +24,8 @@ struct Opened {
 };
 
 struct OpenedLibraries {
-  std::mutex mutex;
-  std::map<std::filesystem::path, Opened> by_real_path;
+  Mutex mutex;
+  std::map<std::filesystem::path, Opened> by_real_path GUARDED_BY(mutex);
 };
 
 OpenedLibraries& opened_libraries() {
@@ -114,7 +114,7 @@ Library Library::load(const std::filesystem::path& path) {
   const std::filesystem::path real = std::filesystem::canonical(path, problem);
   if (problem) throw Error(Exit::plugin, "plugin", path.string() + " cannot be loaded: " + problem.message());
   OpenedLibraries& all = opened_libraries();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   Opened& entry = all.by_real_path[real];
   if (entry.init_failed) throw Error(*entry.init_failed);
   if (entry.plugin == nullptr) entry.plugin = load_once(real, entry);

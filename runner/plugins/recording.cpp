@@ -53,7 +53,7 @@ void Recording::read(std::span<const uint64_t> steps, std::span<const DLTensor> 
                         steps.size(),    steps.data(), keys.data(), fields.data()};
   hr_error error{sizeof(hr_error), HR_OK, {}};
   const hr_status status = [&] {
-    const std::shared_lock reading(source_->reads_);
+    const SharedLock reading(source_->reads_);
     return call(source_->id_, "read", api_->read, handle_, &request, &error);
   }();
   check(status, error, source_->id_, "reading a recording");

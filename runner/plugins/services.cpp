@@ -2,10 +2,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <spdlog/spdlog.h>
 
 #include "headroom/random.h"
+#include "mutex.hpp"
 #include "plugins/host.hpp"
 
 namespace headroom {
@@ -31,15 +31,15 @@ void log_write(const hr_host* host, int32_t level, const char* message) noexcept
 
 // Leaky, as the plugins that call it.
 struct Accounts {
-  std::mutex mutex;
-  std::map<std::string, int64_t> bytes;
+  Mutex mutex;
+  std::map<std::string, int64_t> bytes GUARDED_BY(mutex);
 
   static Accounts& all() {
     static auto* instance = new Accounts;
     return *instance;
   }
   void add(const std::string& owner, int64_t delta) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     bytes[owner] += delta;
   }
 };
@@ -103,7 +103,7 @@ std::map<std::string, const void*, std::less<>> built_in_services() {
 
 std::map<std::string, int64_t> plugin_memory() {
   Accounts& accounts = Accounts::all();
-  const std::lock_guard lock(accounts.mutex);
+  const MutexLock lock(accounts.mutex);
   return accounts.bytes;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 #include "error.hpp"
 #include "plugins/call.hpp"
@@ -239,7 +238,7 @@ Reader Source::reader() const {
 
 int64_t Source::trim(int level) const {
   if (gc_ == nullptr || !HR_HAS(gc_, trim_source) || gc_->trim_source == nullptr) return 0;
-  const std::unique_lock alone(reads_);
+  const ExclusiveLock alone(reads_);
   return static_cast<int64_t>(call(id_, "trim_source", gc_->trim_source, handle_, level));
 }
 
@@ -268,7 +267,7 @@ void Reader::read(uint32_t split, std::span<const uint64_t> index, std::span<con
                         key.data(),      fields.data()};
   hr_error error{sizeof(hr_error), HR_OK, {}};
   const hr_status status = [&] {
-    const std::shared_lock reading(source.reads_);
+    const SharedLock reading(source.reads_);
     return call(source.id_, "read", source.api_->read, handle_, &request, &error);
   }();
   try {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "error.hpp"
 #include "headroom/abi.h"
 #include "headroom/sdk/fields.hpp"
+#include "mutex.hpp"
 #include "plugins/library.hpp"
 
 namespace headroom {
@@ -88,7 +88,7 @@ class Source : public std::enable_shared_from_this<Source> {
   const hr_gc* gc_ = nullptr;
   hr_source* handle_ = nullptr;
   bool augments_ = true;
-  mutable std::shared_mutex reads_;  // reads share it, trim() has it alone
+  mutable SharedMutex reads_;  // reads share it, trim() has it alone
   std::vector<Field> fields_;
   std::vector<std::string> splits_;
   std::vector<std::vector<Group>> groups_;

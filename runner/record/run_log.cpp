@@ -1,7 +1,6 @@
 #include "record/run_log.hpp"
 
-#include <mutex>
-
+#include "mutex.hpp"
 #include "record/event_command.hpp"
 #include "record/numbers.hpp"
 #include "record/progress.hpp"
@@ -50,21 +49,26 @@ struct RunLog::Sinks {
     begin_metrics();
   }
 
-  void begin_metrics() {
+  void begin_metrics() REQUIRES(mutex) {
     if (metrics.length() == 0) metrics.line(metrics_header);
   }
 
   template <typename Visit>
-  void for_each_file(Visit visit) {
+  void for_each_file(Visit visit) REQUIRES(mutex) {
     for (LogFile* file : {&events, &metrics, &memory, &tensorboard.file()}) visit(*file);
   }
 
-  std::mutex mutex;
-  std::filesystem::path folder;
-  LogFile events, metrics, memory;
-  TensorBoardFile tensorboard;
-  Progress progress;
-  std::unique_ptr<EventCommand> command;
+  void event_line(const std::string& text) REQUIRES(mutex) {
+    events.line(text);
+    if (command) command->line(text);
+  }
+
+  Mutex mutex;
+  const std::filesystem::path folder;
+  LogFile events GUARDED_BY(mutex), metrics GUARDED_BY(mutex), memory GUARDED_BY(mutex);
+  TensorBoardFile tensorboard GUARDED_BY(mutex);
+  Progress progress GUARDED_BY(mutex);
+  std::unique_ptr<EventCommand> command GUARDED_BY(mutex);
 };
 
 RunLog::RunLog(const RunFolder& folder, int64_t log_every)
@@ -73,23 +77,20 @@ RunLog::RunLog(const RunFolder& folder, int64_t log_every)
 RunLog::~RunLog() = default;
 
 void RunLog::send_events_to(const std::string& command) {
-  std::lock_guard lock(sinks_->mutex);
-  sinks_->command = std::make_unique<EventCommand>(
-      command, sinks_->folder, [sinks = sinks_.get()](const std::string& line) { sinks->progress.say(line); });
-}
-
-// REQUIRES: the mutex is held.
-void RunLog::event_line(const std::string& text) {
-  sinks_->events.line(text);
-  if (sinks_->command) sinks_->command->line(text);
+  const MutexLock lock(sinks_->mutex);
+  sinks_->command =
+      std::make_unique<EventCommand>(command, sinks_->folder, [sinks = sinks_.get()](const std::string& line) {
+        sinks->mutex.is_held();  // or nobody else is left, at its end
+        sinks->progress.say(line);
+      });
 }
 
 void RunLog::event(const std::string& kind, nlohmann::json fields) {
   ordered_json line = stamped();
   line["kind"] = kind;
   append_members(line, fields);
-  std::lock_guard lock(sinks_->mutex);
-  event_line(text_of(line));
+  const MutexLock lock(sinks_->mutex);
+  sinks_->event_line(text_of(line));
 }
 
 void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
@@ -104,8 +105,8 @@ void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
     rows += std::to_string(step) + "," + std::to_string(epoch) + "," + split_and_metric(name) + "," +
             exact_number(value) + "\n";
   }
-  std::lock_guard lock(sinks_->mutex);
-  event_line(text_of(line));
+  const MutexLock lock(sinks_->mutex);
+  sinks_->event_line(text_of(line));
   sinks_->metrics.append(rows);
   sinks_->tensorboard.scalars(step, values);
 }
@@ -114,41 +115,41 @@ void RunLog::memory(int64_t step, const nlohmann::json& usage, const std::string
   ordered_json line = stamped();
   line["step"] = step;
   append_members(line, usage);
-  std::lock_guard lock(sinks_->mutex);
+  const MutexLock lock(sinks_->mutex);
   sinks_->memory.line(text_of(line));
   sinks_->progress.say(text);
 }
 
 void RunLog::begin_epoch(const std::string& title, int64_t epoch, int64_t epochs, int64_t total_steps, int64_t done) {
   const std::string name = "Epoch " + std::to_string(epoch + 1) + "/" + std::to_string(epochs);
-  std::lock_guard lock(sinks_->mutex);
+  const MutexLock lock(sinks_->mutex);
   sinks_->progress.begin(name, title, total_steps, done);
 }
 
 void RunLog::progress(int64_t done, const Scalars& values) {
-  std::lock_guard lock(sinks_->mutex);
+  const MutexLock lock(sinks_->mutex);
   sinks_->progress.update(done, values);
 }
 
 void RunLog::end_epoch(const Scalars& values) {
-  std::lock_guard lock(sinks_->mutex);
+  const MutexLock lock(sinks_->mutex);
   sinks_->progress.end(values);
 }
 
 void RunLog::say(const std::string& line) {
-  std::lock_guard lock(sinks_->mutex);
+  const MutexLock lock(sinks_->mutex);
   sinks_->progress.say(line);
 }
 
 nlohmann::json RunLog::lengths() const {
-  std::lock_guard lock(sinks_->mutex);
+  const MutexLock lock(sinks_->mutex);
   nlohmann::json lengths = nlohmann::json::object();
   sinks_->for_each_file([&](const LogFile& file) { lengths[file.path().filename().string()] = file.length(); });
   return lengths;
 }
 
 void RunLog::truncate(const nlohmann::json& lengths) {
-  std::lock_guard lock(sinks_->mutex);
+  const MutexLock lock(sinks_->mutex);
   auto length_of = [&](const LogFile& file) -> uint64_t {
     const auto found = lengths.find(file.path().filename().string());
     return found != lengths.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
@@ -159,7 +160,7 @@ void RunLog::truncate(const nlohmann::json& lengths) {
 }
 
 void RunLog::sync() {
-  std::lock_guard lock(sinks_->mutex);
+  const MutexLock lock(sinks_->mutex);
   sinks_->for_each_file([](LogFile& file) { file.sync(); });
 }
 

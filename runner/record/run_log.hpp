@@ -50,7 +50,6 @@ class RunLog {
 
  private:
   struct Sinks;
-  void event_line(const std::string& text);
   std::unique_ptr<Sinks> sinks_;
 };
 
