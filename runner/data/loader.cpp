@@ -176,14 +176,18 @@ struct Loader::State {
   }
 
   void finish(Job& job, const BatchReader::Times& took, double disk_seconds) EXCLUDES(mutex) {
-    const MutexLock lock(mutex);
-    times.disk += disk_seconds;
-    times.decode += std::max(0.0, took.source - disk_seconds);
-    times.normalize += took.normalize;
-    ++times.batches;
-    job.done = true;
+    bool wanted = false;
+    {
+      const MutexLock lock(mutex);
+      times.disk += disk_seconds;
+      times.decode += std::max(0.0, took.source - disk_seconds);
+      times.normalize += took.normalize;
+      ++times.batches;
+      job.done = true;
+      wanted = consumer_waits && front_is_ready();
+    }
     job_done.notify_all();
-    if (consumer_waits && front_is_ready()) batch_ready.notify_one();
+    if (wanted) batch_ready.notify_one();
   }
 
   // One thread of each kind that finds something to read; when it goes on it calls this too, for another.

@@ -106,13 +106,15 @@ void ReaderPool::stop() {
 }
 
 void ReaderPool::wake(Kind kind) {
-  const MutexLock lock(mutex_);
-  ++calls_[index_of(kind)];
-  if (may_start(kind)) {
-    wanted(kind).notify_one();
-  } else {
-    owed_[index_of(kind)] = true;
+  {
+    const MutexLock lock(mutex_);
+    ++calls_[index_of(kind)];
+    if (!may_start(kind)) {
+      owed_[index_of(kind)] = true;
+      return;
+    }
   }
+  wanted(kind).notify_one();
 }
 
 ReaderPool::Times ReaderPool::times() const {
@@ -161,19 +163,28 @@ bool ReaderPool::wait_for_work(Kind kind, uint64_t& seen) {
 }
 
 void ReaderPool::end_turn() {
-  const MutexLock lock(mutex_);
-  --working_;
-  turn_is_free();
+  Waiting waiting;
+  {
+    const MutexLock lock(mutex_);
+    --working_;
+    waiting = take_waiting();
+  }
+  notify(waiting);
 }
 
 // Those that come back from a pause go first.
-void ReaderPool::turn_is_free() {
-  if (coming_back_ > 0 && working_ < workers_) turn_free_.notify_one();
-  for (const Kind kind : {Kind::worker, Kind::stand_in}) {
-    if (!owed_[index_of(kind)] || !may_start(kind)) continue;
-    owed_[index_of(kind)] = false;
-    wanted(kind).notify_one();
-  }
+ReaderPool::Waiting ReaderPool::take_waiting() {
+  const auto take_owed = [this](Kind kind) {
+    mutex_.is_held();
+    return may_start(kind) && std::exchange(owed_[index_of(kind)], false);
+  };
+  return {coming_back_ > 0 && working_ < workers_, take_owed(Kind::worker), take_owed(Kind::stand_in)};
+}
+
+void ReaderPool::notify(const Waiting& waiting) {
+  if (waiting.coming_back) turn_free_.notify_one();
+  if (waiting.worker) worker_wanted_.notify_one();
+  if (waiting.stand_in) stand_in_wanted_.notify_one();
 }
 
 // False: the turn stays with its thread.
@@ -185,8 +196,12 @@ bool ReaderPool::lend_turn() {
     ++pausing_;
   }
   add_stand_in();
-  const MutexLock lock(mutex_);
-  turn_is_free();
+  Waiting waiting;
+  {
+    const MutexLock lock(mutex_);
+    waiting = take_waiting();
+  }
+  notify(waiting);
   return true;
 }
 

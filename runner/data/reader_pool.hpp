@@ -80,7 +80,12 @@ class ReaderPool {
     return working_ + coming_back_ < workers_ && (kind == Kind::worker || pausing_ > 0);
   }
   Condition& wanted(Kind kind) { return kind == Kind::worker ? worker_wanted_ : stand_in_wanted_; }
-  void turn_is_free() REQUIRES(mutex_);
+  // Who may go on, and is told so once the mutex is free.
+  struct Waiting {
+    bool coming_back = false, worker = false, stand_in = false;
+  };
+  Waiting take_waiting() REQUIRES(mutex_);
+  void notify(const Waiting& waiting) EXCLUDES(mutex_);
   bool lend_turn();
   void take_turn_back();
   void add_stand_in();
