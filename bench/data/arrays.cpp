@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "arrays/array_session.hpp"
 #include "arrays/arrays_service.hpp"
 #include "arrays/hdf5.hpp"
 
@@ -163,7 +164,7 @@ int run(const fs::path& folder, uint64_t windows) {
 int main(int argument_count, char** arguments) {
   namespace fs = std::filesystem;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  headroom::set_chunk_cache_limit(64 << 20);
+  headroom::ArraySession::of_process()->set_chunk_cache_limit(64 << 20);
   const uint64_t windows = argument_count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 20'000;
   if (argument_count > 2) return headroom::run(arguments[2], windows);
   const fs::path folder = fs::temp_directory_path() / ("arrays_bench." + std::to_string(getpid()));

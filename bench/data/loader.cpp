@@ -40,12 +40,12 @@
 #include <sys/resource.h>
 #include <toml++/toml.h>
 
+#include "arrays/array_session.hpp"
 #include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
 #include "arrays/descriptor.hpp"
-#include "arrays/file_map.hpp"
 #include "data/cache_report.hpp"
-#include "data/cache_service.hpp"
+#include "data/cache_session.hpp"
 #include "data/services.hpp"
 #include "plugins/library.hpp"
 
@@ -207,8 +207,8 @@ class Measurement {
     const double seconds = setting(settings_, "seconds", 3.0);
     const auto most = static_cast<uint64_t>(setting<int64_t>(settings_, "most_samples", 0));
     const Usage before = usage();
-    const auto cache_before = ChunkCache::shared().statistics();
-    const auto samples_before = SampleCache::shared().statistics();
+    const auto cache_before = ArraySession::of_process()->chunks()->statistics();
+    const auto samples_before = CacheSession::of_process()->blocks.statistics();
     const double waited_before = loader_->times().stall;
     const auto start = Clock::now();
     uint64_t samples = 0, batches = 0, bytes = 0;
@@ -220,7 +220,7 @@ class Measurement {
     const double clock = seconds_since(start);
     const Usage after = usage();
     const double cpu = after.cpu_seconds - before.cpu_seconds;
-    const auto cache = ChunkCache::shared().statistics();
+    const auto cache = ArraySession::of_process()->chunks()->statistics();
     result_["samples"] = samples;
     result_["batches"] = batches;
     result_["seconds"] = clock;
@@ -235,9 +235,10 @@ class Measurement {
     result_["pss_bytes"] = rollup("Pss");
     result_["anonymous_bytes"] = rollup("Anonymous");
     result_["wait_seconds"] = loader_->times().stall - waited_before;
-    result_["cache"] = cache_json(SampleCache::shared().statistics());
-    result_["cache"]["hits_measured"] = SampleCache::shared().statistics().hits - samples_before.hits;
-    result_["cache"]["misses_measured"] = SampleCache::shared().statistics().misses - samples_before.misses;
+    result_["cache"] = cache_json(CacheSession::of_process()->blocks.statistics());
+    result_["cache"]["hits_measured"] = CacheSession::of_process()->blocks.statistics().hits - samples_before.hits;
+    result_["cache"]["misses_measured"] =
+        CacheSession::of_process()->blocks.statistics().misses - samples_before.misses;
     result_["chunk_cache"] = {{"hits", cache.hits - cache_before.hits},
                               {"misses", cache.misses - cache_before.misses},
                               {"kept_bytes", cache.kept_bytes}};
@@ -293,10 +294,10 @@ int main(int argument_count, char** arguments) {
   try {
     const toml::table settings = read_settings(argument_count, arguments);
     register_data_services();
-    map_files(setting(settings, "memory_map", false));
-    set_chunk_cache_limit(setting<int64_t>(settings, "chunk_cache_size", 32 << 20));
-    set_cache_limit(setting<int64_t>(settings, "cache_size", 0));
-    set_plugin_cache_policy(policy_of(setting<std::string>(settings, "cache_policy", "planned")));
+    ArraySession::of_process()->map_files(setting(settings, "memory_map", false));
+    ArraySession::of_process()->set_chunk_cache_limit(setting<int64_t>(settings, "chunk_cache_size", 32 << 20));
+    CacheSession::of_process()->blocks.set_limit(static_cast<uint64_t>(setting<int64_t>(settings, "cache_size", 0)));
+    CacheSession::of_process()->plugin_policy = policy_of(setting<std::string>(settings, "cache_policy", "planned"));
     std::cout << Measurement(settings).run().dump() << "\n";
   } catch (const std::exception& problem) {
     std::cerr << problem.what() << "\n";

@@ -85,7 +85,8 @@ typedef struct hr_plugin {
 
 #define HR_PLUGIN_SYMBOL "headroom_plugin"
 
-/* Lives as long as the process. */
+/* Lives as long as the process. It belongs to the run that passes it: what is opened with one works with that one, and not with the
+ * host of another call. */
 struct hr_host {
   uint32_t struct_size;
   uint16_t abi_major, abi_minor;

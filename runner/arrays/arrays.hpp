@@ -10,20 +10,14 @@
 //
 // From outside: plugins come in through the services that are registered here. The host uses, of files that are there,
 // Hdf5Array, ask_hdf5(), inspect_file() and identify(); of files in the making Hdf5Writer, rewrite_file() and
-// put_in_place(). A loader listens to pauses (pause.hpp) and shares large reads (shared_work.hpp), reports on the
-// ChunkCache, and LayoutCensus tells it how what it reads is stored (stored_layout.hpp). map_files() and
-// substitute_arrays() say where bytes come from. Descriptor, absolute_name() and convert.hpp are anybody's. All else
-// is arrays/'s own.
+// put_in_place(). A loader listens to pauses (pause.hpp) and shares large reads (shared_work.hpp). A run makes
+// an ArraySession (array_session.hpp): what is kept decoded, where bytes come from, how what is read is stored.
+// Descriptor, absolute_name() and convert.hpp are anybody's. All else is arrays/'s own.
 #pragma once
-
-#include <cstdint>
 
 namespace headroom {
 
 // [control] Registers headroom.arrays/1, strings/1 and array_writer/1 with the host. Before the first source is opened.
 void register_array_services();
-
-// [any] Bytes of decoded chunks that all datasets together keep (`data.chunk_cache_size`); 32 MiB unless told.
-void set_chunk_cache_limit(int64_t bytes);
 
 }  // namespace headroom

@@ -6,8 +6,6 @@
 #include "arrays/hdf5_array.hpp"
 #include "arrays/hdf5_child.hpp"
 #include "arrays/hdf5_object.hpp"
-#include "arrays/stored_layout.hpp"
-#include "arrays/substitutes.hpp"
 #include "plugins/service_arguments.hpp"
 
 namespace headroom {
@@ -19,13 +17,14 @@ const Hdf5Array& array_of(const hr_array* array) {
   return *reinterpret_cast<const Hdf5Array*>(array);
 }
 
-hr_status open_array(const hr_host*, const char* path, const char* dataset, hr_array** out,
+hr_status open_array(const hr_host* host, const char* path, const char* dataset, hr_array** out,
                      hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
     hr_array*& array = out_of(out);
     const std::string name = text(dataset, "dataset's name");
-    auto opened = std::make_unique<Hdf5Array>(file_of_array(text(path, "path"), name), name);
-    note_opened(opened->plan(), absolute_name(name));
+    const std::shared_ptr<ArraySession> session = arrays_of(*session_of(host));
+    auto opened = std::make_unique<Hdf5Array>(session->file_of(text(path, "path"), name), name, session);
+    session->note_opened(opened->plan(), absolute_name(name));
     array = reinterpret_cast<hr_array*>(opened.release());
   });
 }

@@ -42,11 +42,6 @@ DecodedChunk::~DecodedChunk() {
   if (heir != nullptr && heir->size == size_ && heir->memory == nullptr) heir->memory = std::move(bytes_);
 }
 
-ChunkCache& ChunkCache::shared() {
-  static auto* cache = new ChunkCache;  // arrays may be read until the process ends
-  return *cache;
-}
-
 ChunkCache::ChunkCache() {
   rung_ = add_rung({.name = "decoded chunks",
                     .order = 100,
@@ -154,10 +149,15 @@ uint64_t ChunkCache::limit() const {
   return limit_;
 }
 
-void ChunkCache::set_aside(uint64_t bytes) {
+void ChunkCache::set_aside(int64_t bytes) {
   const MutexLock lock(mutex_);
-  aside_ = bytes;
+  aside_ += static_cast<uint64_t>(bytes);
   make_room(room(), 0);
+}
+
+bool ChunkCache::is_overdrawn() const {
+  const MutexLock lock(mutex_);
+  return aside_ > limit_;
 }
 
 ChunkCache::Statistics ChunkCache::statistics() const {

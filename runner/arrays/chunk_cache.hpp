@@ -1,5 +1,5 @@
-// Decoded chunks of all datasets under one byte limit: those not used lately go first. A chunk is decoded once, by
-// one thread, while others who want it wait and all other chunks go on.
+// Decoded chunks of all datasets of a session under one byte limit: those not used lately go first. A chunk is decoded
+// once, by one thread, while others who want it wait and all other chunks go on.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,6 @@ class ChunkCache {
  public:
   using Decode = std::function<void(std::span<std::byte>)>;
 
-  // The process's own.
-  static ChunkCache& shared();
   ChunkCache();
 
   // What `decode` writes into `bytes` bytes, kept where the limit allows. What it throws goes through, and nothing is
@@ -50,8 +48,9 @@ class ChunkCache {
 
   void set_limit(uint64_t bytes);
   uint64_t limit() const;
-  // libhdf5's own chunk caches take `bytes` of the limit.
-  void set_aside(uint64_t bytes);
+  // libhdf5's own chunk caches take `bytes` more of the limit, or fewer.
+  void set_aside(int64_t bytes);
+  bool is_overdrawn() const;  // they take more than it is
 
   struct Statistics {
     uint64_t hits = 0, misses = 0, kept_bytes = 0;

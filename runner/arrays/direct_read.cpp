@@ -1,6 +1,5 @@
 #include "arrays/direct_read.hpp"
 
-#include "arrays/chunk_cache.hpp"
 #include "arrays/open_files.hpp"
 #include "arrays/shared_work.hpp"
 #include "arrays/thread_buffer.hpp"
@@ -137,7 +136,7 @@ class ChunkReader {
       if (is_raw(stored)) return FileBlock(file_, stored.offset, region, sink_).read();
     }
     const auto decode_it = [&](std::span<std::byte> bytes) { decode(origin, cell, bytes); };
-    const auto chunk = ChunkCache::shared().get({plan_.id, cell}, plan_.layout.chunk_bytes(), std::ref(decode_it));
+    const auto chunk = file_.chunks.get({plan_.id, cell}, plan_.layout.chunk_bytes(), std::ref(decode_it));
     const std::byte* records = chunk->bytes().data();
     const uint64_t record = sink_.record_bytes();
     each_run(region, 0, region.from, region.to,

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "arrays/box.hpp"
+#include "arrays/chunk_cache.hpp"
 #include "arrays/file_map.hpp"
 #include "arrays/hdf5_plan.hpp"
 #include "arrays/record_sink.hpp"
@@ -24,10 +25,11 @@ struct BadPlace {
 // empty result: the chunk was never written.
 using FetchChunk = std::function<std::span<const std::byte>(const Coordinates& origin, uint32_t& filter_mask)>;
 
-// Where the planned file's bytes are.
+// Where the planned file's bytes are, and where decoded ones are kept.
 struct FileBytes {
   int descriptor;
   const FileMap& map;
+  ChunkCache& chunks;
 };
 
 // The box [start, start + count), which is inside of the dataset and not empty, into `sink`. `fetch` is used

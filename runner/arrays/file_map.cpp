@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <mutex>
@@ -15,8 +14,6 @@ namespace headroom {
 namespace {
 
 constexpr uint64_t page = 4096, most_pages = 1024;  // of one look into the page cache
-
-std::atomic<bool> mapping_wanted = false;
 
 thread_local sigjmp_buf* way_out = nullptr;  // of a thread inside read_mapped()
 struct sigaction other_handler {};
@@ -34,6 +31,8 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
   if (info->si_code <= 0) raise(signal);       // what kill() sent does not
 }
 
+}  // namespace
+
 void handle_bus_errors() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -45,15 +44,8 @@ void handle_bus_errors() {
   });
 }
 
-}  // namespace
-
-void map_files(bool wanted) {
-  if (wanted) handle_bus_errors();
-  mapping_wanted = wanted;
-}
-
 FileMap::FileMap(int file, uint64_t bytes) : bytes_(bytes) {
-  if (!mapping_wanted || bytes == 0) return;
+  if (bytes == 0) return;
   void* memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
   if (memory != MAP_FAILED) memory_ = static_cast<std::byte*>(memory);
 }

@@ -6,14 +6,15 @@
 
 namespace headroom {
 
-// [control] Whether files that are opened from here on are read through mappings where their bytes are in the page
-// cache (`data.memory_map`); not, unless told.
-void map_files(bool wanted);
+// Before the first file is mapped: a page of a map that has no bytes behind it then ends what reads it, not the
+// process. [any]
+void handle_bus_errors();
 
 // A file's bytes, mapped as a whole. const members from any thread.
 class FileMap {
  public:
-  // Nothing is mapped where that was not wanted or the system refuses: at() is NULL then.
+  FileMap() = default;  // maps nothing: at() is NULL
+  // Nor where the system refuses.
   FileMap(int file, uint64_t bytes);
   ~FileMap();
   FileMap(const FileMap&) = delete;
@@ -27,7 +28,7 @@ class FileMap {
 
  private:
   std::byte* memory_ = nullptr;
-  uint64_t bytes_;
+  uint64_t bytes_ = 0;
 };
 
 // Calls use(context). False where memory of a map could not be had after all: the file became shorter, or its disk

@@ -32,8 +32,12 @@ Coordinates neighbours(std::span<const uint64_t> count, uint64_t most) {
 
 }  // namespace
 
-Hdf5Array::Hdf5Array(const std::string& path, const std::string& dataset)
-    : path_(path), name_(absolute_name(dataset)), planned_(planned_array(path_, name_)) {}
+Hdf5Array::Hdf5Array(const std::string& path, const std::string& dataset, std::shared_ptr<ArraySession> session)
+    : session_(std::move(session)),
+      mapped_(session_->maps_files()),
+      path_(path),
+      name_(absolute_name(dataset)),
+      planned_(planned_array(path_, name_)) {}
 
 void Hdf5Array::check_box(std::span<const uint64_t> start, std::span<const uint64_t> count) const {
   for (size_t axis = 0; axis < layout().shape.size(); ++axis) {
@@ -81,7 +85,7 @@ Hdf5File::Dataset& Hdf5Array::library_dataset(uint64_t cache_bytes) const {
     if (file->identity() != plan().file) throw_changed(path_);
     library_ = std::move(file);
   }
-  Hdf5File::Dataset& dataset = library_->dataset(name_, cache_bytes);
+  Hdf5File::Dataset& dataset = library_->dataset(name_, cache_bytes, session_->chunks());
   if (!memory_type_) memory_type_ = std::move(read_layout(dataset.id.get(), what()).memory_type);
   return dataset;
 }
@@ -198,7 +202,8 @@ void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> 
 void Hdf5Array::read_by_lane(const Descriptor& descriptor, std::span<const uint64_t> start,
                              std::span<const uint64_t> count, RecordSink& sink) const {
   if (plan().lane == Lane::library) return read_by_library(start, count, sink);
-  const FileBytes file{descriptor.get(), planned_.file->map(descriptor)};
+  static const FileMap none;
+  const FileBytes file{descriptor.get(), mapped_ ? planned_.file->map(descriptor) : none, *session_->chunks()};
   if (plan().lane == Lane::contiguous) return read_contiguous(plan(), file, start, count, sink);
   read_chunks(plan(), file, start, count, sink,
               [this](const Coordinates& origin, uint32_t& mask) { return fetch_chunk(origin, mask); });

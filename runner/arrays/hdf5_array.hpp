@@ -7,6 +7,7 @@
 #include <string>
 
 #include "arrays/array_plans.hpp"
+#include "arrays/array_session.hpp"
 #include "arrays/direct_read.hpp"
 #include "arrays/hdf5_file.hpp"
 
@@ -16,7 +17,8 @@ namespace headroom {
 class Hdf5Array {
  public:
   // Without Hdf5Lock: libhdf5 looks at the file in a child (hdf5_child.hpp).
-  Hdf5Array(const std::string& path, const std::string& dataset);
+  Hdf5Array(const std::string& path, const std::string& dataset,
+            std::shared_ptr<ArraySession> session = ArraySession::of_process());
 
   const ArrayLayout& layout() const { return planned_.plan->layout; }
   const ArrayPlan& plan() const { return *planned_.plan; }
@@ -45,6 +47,8 @@ class Hdf5Array {
   const ArrayMember& checked_target(const hr_array_target& target) const;
   void check_box(std::span<const uint64_t> start, std::span<const uint64_t> count) const;
 
+  const std::shared_ptr<ArraySession> session_;
+  const bool mapped_;
   std::string path_, name_;
   PlannedArray planned_;
   mutable std::shared_ptr<Hdf5File> library_;  // of the lanes that need it, from their first read on; under Hdf5Lock

@@ -113,10 +113,9 @@ Opened open_file(const std::string& path) {
 struct Hdf5File::Pool {
   std::map<std::pair<uint64_t, uint64_t>, std::weak_ptr<Hdf5File>> files;  // by device and inode
   std::list<Hdf5File*> open;                                               // used last: first
-  uint64_t cache_bytes = 0, cache_limit = 32 * mebibyte;
 
   void close_least_used(size_t files_kept) {
-    while (open.size() > 1 && (open.size() > files_kept || cache_bytes > cache_limit)) open.back()->close();
+    while (open.size() > 1 && open.size() > files_kept) open.back()->close();
   }
 };
 
@@ -147,10 +146,11 @@ Hdf5File::~Hdf5File() {
 }
 
 void Hdf5File::close() {
-  uint64_t cache_bytes = 0;
-  for (const Dataset& dataset : datasets_) cache_bytes += dataset.cache_bytes;
-  datasets_.clear();
-  if (cache_bytes > 0) ChunkCache::shared().set_aside(pool().cache_bytes -= cache_bytes);
+  while (!datasets_.empty()) {
+    const Dataset closed = std::move(datasets_.back());
+    datasets_.pop_back();
+    if (closed.cache_bytes > 0) closed.chunks->set_aside(-static_cast<int64_t>(closed.cache_bytes));
+  }
   id_ = Handle();
   std::erase(pool().open, this);
 }
@@ -169,28 +169,39 @@ hid_t Hdf5File::id() {
   return id_.get();
 }
 
-Hdf5File::Dataset& Hdf5File::dataset(const std::string& name, uint64_t cache_bytes) {
+Hdf5File::Dataset& Hdf5File::dataset(const std::string& name, uint64_t cache_bytes,
+                                     const std::shared_ptr<ChunkCache>& chunks) {
   const hid_t file = id();
-  cache_bytes = std::min(cache_bytes, pool().cache_limit);
+  cache_bytes = std::min(cache_bytes, chunks->limit());
   for (Dataset& dataset : datasets_) {
     if (dataset.name == name) return dataset;
   }
   const Handle access(H5Pcreate(H5P_DATASET_ACCESS));
   H5Pset_chunk_cache(access.get(), H5D_CHUNK_CACHE_NSLOTS_DEFAULT, cache_bytes,
                      0.0);  // overlapping windows read a chunk many times
-  Dataset dataset{name, Handle(H5Dopen2(file, name.c_str(), access.get())), {}, cache_bytes};
+  Dataset dataset{name, Handle(H5Dopen2(file, name.c_str(), access.get())), {}, cache_bytes, chunks};
   if (dataset.id) dataset.space = Handle(H5Dget_space(dataset.id.get()));
   if (!dataset.space) {
     throw_hdf5(in_quotes(name) + " of " + in_quotes(path_) + " cannot be opened", hdf5_reason());
   }
-  if (cache_bytes > 0) ChunkCache::shared().set_aside(pool().cache_bytes += cache_bytes);
-  pool().close_least_used(most_open_files());
+  if (cache_bytes > 0) chunks->set_aside(static_cast<int64_t>(cache_bytes));
+  close_overdrawn(*chunks);
   return datasets_.emplace_back(std::move(dataset));
 }
 
-void Hdf5File::limit_chunk_caches(uint64_t bytes) {
-  pool().cache_limit = bytes;
-  pool().close_least_used(most_open_files());
+bool Hdf5File::draws_on(const ChunkCache& chunks) const {
+  return std::ranges::any_of(datasets_, [&](const Dataset& each) { return each.chunks.get() == &chunks; });
+}
+
+// Those used least go first; the one used last stays, it may be read just now.
+void Hdf5File::close_overdrawn(const ChunkCache& chunks) {
+  auto& open = pool().open;
+  for (auto at = open.end(); chunks.is_overdrawn() && open.size() > 1 && at != std::next(open.begin());) {
+    Hdf5File& file = **--at;
+    if (!file.draws_on(chunks)) continue;
+    ++at;
+    file.close();
+  }
 }
 
 uint64_t chunk_cache_bytes(uint64_t chunk_bytes) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "arrays/chunk_cache.hpp"
 #include "arrays/file_identity.hpp"
 #include "arrays/hdf5.hpp"
 
@@ -25,22 +26,25 @@ class Hdf5File {
   const FileIdentity& identity() const { return identity_; }
   hid_t id();
 
-  // A dataset and its dataspace, kept open with the file. `cache_bytes` of its decoded chunks are kept.
+  // A dataset and its dataspace, kept open with the file. libhdf5 keeps `cache_bytes` of its decoded chunks, which come
+  // out of the limit of `chunks`.
   struct Dataset {
     std::string name;
     Handle id, space;
     uint64_t cache_bytes = 0;
+    std::shared_ptr<ChunkCache> chunks = nullptr;
   };
-  Dataset& dataset(const std::string& name, uint64_t cache_bytes);
+  Dataset& dataset(const std::string& name, uint64_t cache_bytes, const std::shared_ptr<ChunkCache>& chunks);
 
-  // All open datasets together keep at most this many bytes of decoded chunks.
-  static void limit_chunk_caches(uint64_t bytes);
+  // Closes files until what libhdf5 keeps of their chunks is within the limit of `chunks` again.
+  static void close_overdrawn(const ChunkCache& chunks);
 
  private:
   struct Pool;
   static Pool& pool();
   Hdf5File(std::string path, const FileIdentity& identity) : path_(std::move(path)), identity_(identity) {}
   void close();
+  bool draws_on(const ChunkCache& chunks) const;
 
   std::string path_;
   FileIdentity identity_;

@@ -7,9 +7,10 @@
 #include <tuple>
 
 #include "arrays/hdf5_plan.hpp"
-#include "mutex.hpp"
 
 namespace headroom {
+
+class ArraySession;
 
 // Of all datasets together; bytes are decoded ones.
 struct StoredLayout {
@@ -19,10 +20,12 @@ struct StoredLayout {
   bool mostly_compressed() const { return 2 * compressed_bytes > bytes; }
 };
 
-// Counts the datasets that are opened through headroom.arrays/1 while it lives, each once. One at a time.
+StoredLayout layout_of(const ArrayPlan& plan);
+
+// Counts the datasets that are opened with a session while it lives, each once. One of a session at a time.
 class LayoutCensus {
  public:
-  LayoutCensus();
+  explicit LayoutCensus(ArraySession& session);
   ~LayoutCensus();
   LayoutCensus(const LayoutCensus&) = delete;
   LayoutCensus& operator=(const LayoutCensus&) = delete;
@@ -30,14 +33,10 @@ class LayoutCensus {
   StoredLayout total() const;  // [any]
 
  private:
-  friend void note_opened(const ArrayPlan& plan, const std::string& name);
-  mutable Mutex mutex_;
-  // By device, inode, dataset.
-  std::map<std::tuple<uint64_t, uint64_t, std::string>, StoredLayout> seen_ GUARDED_BY(mutex_);
+  friend class ArraySession;
+  ArraySession& session_;
+  // By device, inode, dataset. Under the session's mutex.
+  std::map<std::tuple<uint64_t, uint64_t, std::string>, StoredLayout> seen_;
 };
-
-// [any] A dataset was opened: to the census, where there is one. Warns, once in a process, of a chunk that
-// data.chunk_cache_size does not hold.
-void note_opened(const ArrayPlan& plan, const std::string& name);
 
 }  // namespace headroom

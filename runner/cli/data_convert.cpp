@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include "arrays/arrays.hpp"
+#include "arrays/array_session.hpp"
 #include "arrays/hdf5_output.hpp"
 #include "arrays/hdf5_rewrite.hpp"
 #include "cli/command_line.hpp"
@@ -98,7 +98,7 @@ PieceConversion piece_conversion(const ConvertWords& words, const CommandLine& l
 }
 
 void convert(const ConvertWords& words, CommandLine& line) {
-  set_chunk_cache_limit(chunk_cache_bytes);
+  ArraySession::of_process()->set_chunk_cache_limit(chunk_cache_bytes);
   const fs::path to = words.out;
   std::error_code failed;
   const fs::path folder = fs::is_directory(words.path, failed) ? to

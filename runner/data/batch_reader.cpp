@@ -4,7 +4,7 @@
 #include <chrono>
 #include <new>
 
-#include "data/cache_service.hpp"
+#include "data/cache_session.hpp"
 #include "headroom/random.h"
 #include "memory/budget.hpp"
 
@@ -55,11 +55,15 @@ Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> sl
   return batch;
 }
 
+bool BatchReader::keeps_samples() const {
+  return plan_.kept != nullptr && !cache_of(plan_.source->session())->plugins_use_it;
+}
+
 // What is kept is copied; the rest is read, neighbours together.
 void BatchReader::fill(const Batch& batch, Slot& slot) {
   const size_t count = batch.index.size();
   missing_.assign(count, true);
-  if (plan_.kept != nullptr && !plugins_use_cache()) {
+  if (keeps_samples()) {
     for (size_t i = 0; i < count; ++i)
       missing_[i] = !plan_.kept->load(batch.index[i], slot.tensors(static_cast<int64_t>(i), 1));
   }
@@ -76,7 +80,7 @@ void BatchReader::read_run(const Batch& batch, Slot& slot, size_t first, size_t 
   reader_->read(plan_.split.source_split(), std::span(batch.index).subspan(first, count),
                 std::span(batch.key).subspan(first, count), plan_.options.augment, tensors);
   normalize(tensors);
-  if (plan_.kept == nullptr || plugins_use_cache()) return;
+  if (!keeps_samples()) return;
   for (size_t i = first; i < first + count; ++i)
     plan_.kept->store(batch.index[i], slot.tensors(static_cast<int64_t>(i), 1));
 }

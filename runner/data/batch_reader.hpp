@@ -43,6 +43,7 @@ class BatchReader {
   Times take_times() { return std::exchange(times_, {}); }
 
  private:
+  bool keeps_samples() const;
   void fill(const Batch& batch, Slot& slot);
   void read_run(const Batch& batch, Slot& slot, size_t first, size_t count);
   void normalize(std::span<const DLTensor> fields);

@@ -10,6 +10,7 @@
 
 #include "arrays/pause.hpp"
 #include "data/batch_reader.hpp"
+#include "data/cache_session.hpp"
 #include "data/reader_pool.hpp"
 #include "memory/relief.hpp"
 #include "mutex.hpp"
@@ -68,9 +69,11 @@ struct Job {
 }  // namespace
 
 // Invariants.
-// - `queue` holds the batches from the one that next() delivers next to the one before `planned`, without a gap. Jobs are
+// - `queue` holds the batches from the one that next() delivers next to the one before `planned`, without a gap. Jobs
+// are
 //   planned in this order under the mutex, read outside of it in any order, and taken from the front.
-// - At most as many are queued as may be read ahead, and each of them has a slot: but for the one that next() waits for,
+// - At most as many are queued as may be read ahead, and each of them has a slot: but for the one that next() waits
+// for,
 //   which is read whether a slot is free or not.
 // - Whatever makes reading possible (a batch was taken, a slot came back, seek()) is followed by wake_readers(). So a
 //   thread that found nothing to read may sleep.
@@ -95,7 +98,8 @@ struct Loader::State {
                   "train.batch_size is " + std::to_string(options.batch_size) + "; at least 1 is needed");
     plan.samples_per_epoch = epoch_length(plan.split, options);
     if (options.keep_samples) {
-      plan.kept = std::make_shared<KeptSamples>(SampleCache::shared(), plan.source->fields(), *options.keep_samples);
+      plan.kept = std::make_shared<KeptSamples>(cache_of(plan.source->session())->blocks, plan.source->fields(),
+                                                *options.keep_samples);
     }
     plan.options.num_workers = std::max(0, options.num_workers);
   }
@@ -204,9 +208,7 @@ struct Loader::State {
 
   // --- next() ---
 
-  bool front_is_ready() const REQUIRES(mutex) {
-    return failure != nullptr || (!queue.empty() && queue.front()->done);
-  }
+  bool front_is_ready() const REQUIRES(mutex) { return failure != nullptr || (!queue.empty() && queue.front()->done); }
 
   // False: the epoch is over.
   bool begin_next() EXCLUDES(mutex) {
@@ -335,8 +337,8 @@ struct Loader::State {
   std::deque<std::shared_ptr<Job>> queue GUARDED_BY(mutex);
   Position planned GUARDED_BY(mutex), delivered GUARDED_BY(mutex);
   bool continuous GUARDED_BY(mutex) = false, consumer_waits GUARDED_BY(mutex) = false;
-  bool at_rest GUARDED_BY(mutex) = true;  // no batch of this epoch has been asked for, or all were delivered
-  int tightened GUARDED_BY(mutex) = 0;    // above 0: nothing is read ahead
+  bool at_rest GUARDED_BY(mutex) = true;         // no batch of this epoch has been asked for, or all were delivered
+  int tightened GUARDED_BY(mutex) = 0;           // above 0: nothing is read ahead
   std::exception_ptr failure GUARDED_BY(mutex);  // of a thread that could not even plan
   LoaderTimes times GUARDED_BY(mutex);
 

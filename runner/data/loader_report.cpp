@@ -21,15 +21,15 @@ std::string more_workers(const DataSection& data, int processors) {
 }
 
 // What to set so that the model waits less.
-std::string advice(const LoaderTimes& times, const DataSection& data, int processors) {
+std::string advice(const LoaderTimes& times, const ChunkCache::Statistics& chunks, const DataSection& data,
+                   int processors) {
   if (data.num_workers == 0) return "set data.num_workers to 1 or more, to read while the model computes";
   if (times.disk >= std::max(times.decode, times.normalize))
     return "raise data.prefetch_factor, or put the files on a faster disk";
   if (const std::string more = more_workers(data, processors); !more.empty()) return more;
-  const auto cache = ChunkCache::shared().statistics();
-  if (cache.misses > cache.hits && data.shuffle == "global")
+  if (chunks.misses > chunks.hits && data.shuffle == "global")
     return "most chunks are decoded again for every sample: set data.shuffle = \"grouped\"";
-  if (cache.misses > cache.hits) return "raise data.chunk_cache_size";
+  if (chunks.misses > chunks.hits) return "raise data.chunk_cache_size";
   return "all processors read already: make samples smaller, or store them without compression";
 }
 
@@ -44,8 +44,7 @@ std::string workers_line(const DataSection& data, int processors) {
          " is a good rule, more where a run ends with the loader as its bottleneck";
 }
 
-nlohmann::json loader_json(const LoaderTimes& times, const DataSection& data) {
-  const auto cache = ChunkCache::shared().statistics();
+nlohmann::json loader_json(const LoaderTimes& times, const ChunkCache::Statistics& chunks, const DataSection& data) {
   return {{"batches", times.batches},
           {"num_workers", data.num_workers},
           {"disk_seconds", times.disk},
@@ -53,10 +52,11 @@ nlohmann::json loader_json(const LoaderTimes& times, const DataSection& data) {
           {"normalize_seconds", times.normalize},
           {"idle_seconds", times.idle},
           {"stall_seconds", times.stall},
-          {"chunk_cache", {{"hits", cache.hits}, {"misses", cache.misses}, {"kept_bytes", cache.kept_bytes}}}};
+          {"chunk_cache", {{"hits", chunks.hits}, {"misses", chunks.misses}, {"kept_bytes", chunks.kept_bytes}}}};
 }
 
-std::string loader_line(const LoaderTimes& times, double seconds, const DataSection& data, int processors) {
+std::string loader_line(const LoaderTimes& times, const ChunkCache::Statistics& chunks, double seconds,
+                        const DataSection& data, int processors) {
   if (times.batches == 0 || seconds <= 0) return "";
   const double waited = std::min(1.0, times.stall / seconds);
   const std::string share = "the model waited " + percent(waited) + " of the time";
@@ -64,7 +64,7 @@ std::string loader_line(const LoaderTimes& times, double seconds, const DataSect
   const double busy = std::max(times.disk + times.decode + times.normalize, 1e-9);
   return "the loader is the bottleneck: " + share + "; its readers spent " + percent(times.decode / busy) +
          " decoding, " + percent(times.disk / busy) + " waiting for the disk, " + percent(times.normalize / busy) +
-         " normalising: " + advice(times, data, processors);
+         " normalising: " + advice(times, chunks, data, processors);
 }
 
 }  // namespace headroom

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <map>
 
+#include "arrays/array_session.hpp"
 #include "arrays/hdf5_object.hpp"
-#include "arrays/substitutes.hpp"
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
 #include "data/normalized_copy.hpp"
@@ -197,7 +197,7 @@ NormalizedCopies try_copies(const std::shared_ptr<const Source>& source, const N
   if (wanted.empty()) return result;
   const std::string expected = samples_of(*source, normalizer);
   Copies copies(wanted.size(), say);
-  substitute_arrays(make(wanted, copies));
+  arrays_of(source->session())->substitute(make(wanted, copies));
   const Normalizer left = normalizer.without(needed.fields);
   if (samples_of(*source, left) != expected && samples_of(*(result.source = reopen()), left) != expected) {
     throw sdk::Error(HR_INTERNAL, "datasource '" + source->id() +
@@ -210,7 +210,7 @@ NormalizedCopies try_copies(const std::shared_ptr<const Source>& source, const N
 }
 
 NormalizedCopies none_used(std::shared_ptr<const Source> source, const std::string& why) {
-  forget_normalized_copies();
+  arrays_of(source->session())->substitute({});
   return {std::move(source), {}, {"normalised copies: not used, " + why}};
 }
 
@@ -226,7 +226,5 @@ NormalizedCopies use_normalized_copies(std::shared_ptr<const Source> source, con
     return none_used(std::move(source), problem.what());
   }
 }
-
-void forget_normalized_copies() { substitute_arrays({}); }
 
 }  // namespace headroom

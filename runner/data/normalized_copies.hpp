@@ -33,7 +33,4 @@ NormalizedCopies use_normalized_copies(std::shared_ptr<const Source> source, con
                                        const std::function<std::shared_ptr<const Source>()>& reopen,
                                        const std::function<void(const std::string& line)>& say);
 
-// The originals again. [control]
-void forget_normalized_copies();
-
 }  // namespace headroom

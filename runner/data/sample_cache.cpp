@@ -5,11 +5,6 @@
 
 namespace headroom {
 
-SampleCache& SampleCache::shared() {
-  static auto* cache = new SampleCache;
-  return *cache;
-}
-
 SampleCache::SampleCache(std::chrono::milliseconds calm) : calm_(calm) {
   rung_ = add_rung({.name = "sample cache",
                     .order = 50,

@@ -37,9 +37,6 @@ class SampleCache {
     uint64_t cost() const { return bytes + sizeof(Block) + key.size(); }  // of the limit
   };
 
-  // The process's own; lives for ever, as plugins may release blocks until the process ends.
-  static SampleCache& shared();
-
   // Where memory ran short, the cache does not grow again before `calm` has passed.
   explicit SampleCache(std::chrono::milliseconds calm = std::chrono::seconds(30));
 

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include "plugins/host.hpp"
-
 namespace headroom {
 
 namespace fs = std::filesystem;
@@ -20,7 +18,7 @@ void write_and_rename(const Library& source, const hr_synth& synth, const Native
     throw Error(Exit::cannot_write, "data.synth", "cannot make " + partial.string() + ": " + failed.message());
   try {
     hr_error error{sizeof(hr_error), HR_OK, ""};
-    const hr_status status = synth.write(host(), options.values(), partial.c_str(), &error);
+    const hr_status status = synth.write(source.host(), options.values(), partial.c_str(), &error);
     check(status, error, source.id(), "writing synthetic data", Exit::cannot_write);
     fs::rename(partial, path, failed);
     if (failed)

@@ -38,6 +38,16 @@ Monitor::~Monitor() {
   set_memory_ceiling(INT64_MAX);
 }
 
+void Monitor::fill(BlackBox& box) {
+  const MutexLock lock(mutex_);
+  boxes_.push_back(&box);
+}
+
+void Monitor::stop_filling(BlackBox& box) {
+  const MutexLock lock(mutex_);
+  std::erase(boxes_, &box);
+}
+
 Surroundings Monitor::surroundings() const {
   const MutexLock lock(mutex_);
   return last_;
@@ -96,7 +106,10 @@ Surroundings Monitor::look() {
   record.live_bytes = ledger.live_bytes;
   record.slack_bytes = ledger.slack_bytes;
   record.other_bytes = ledger.other_bytes;
-  if (BlackBox* box = box_.load()) box->push(record);
+  {
+    const MutexLock lock(mutex_);
+    for (BlackBox* box : boxes_) box->push(record);
+  }
   ++looks_;
   return now;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "memory/black_box.hpp"
 #include "memory/surroundings.hpp"
@@ -24,8 +25,9 @@ class Monitor {
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
-  // From here on; the box outlives the monitor.
-  void fill(BlackBox& box) { box_ = &box; }
+  // Fills the box until stop_filling(), which the box outlives. [any]
+  void fill(BlackBox& box);
+  void stop_filling(BlackBox& box);
 
   // Looks once more before it returns: something was just written into memory, or taken out. Returns without it after
   // `most`, and on the monitor's own thread. [any]
@@ -40,7 +42,6 @@ class Monitor {
   Surroundings look();
   void hold_below(int64_t ceiling_bytes) const;
 
-  std::atomic<BlackBox*> box_{nullptr};
   int64_t limit_bytes_;
   std::chrono::milliseconds period_;
   SurroundingsReader reader_;  // of the thread alone
@@ -52,6 +53,7 @@ class Monitor {
   // Calls of look_now(), and those among them that it has looked for.
   int64_t asked_ GUARDED_BY(mutex_) = 0, answered_ GUARDED_BY(mutex_) = 0;
   Surroundings last_ GUARDED_BY(mutex_);
+  std::vector<BlackBox*> boxes_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "data/cache_service.hpp"
+#include "data/cache_session.hpp"
 #include "data/slots.hpp"
 #include "memory/arena.hpp"
 #include "memory/budget.hpp"
@@ -246,7 +246,8 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   const Monitor monitor(room);
   lift_start_limit();
   Setup setup = prepare(experiment, plugin_dirs);
-  set_cache_limit(0);  // it fills over an epoch, and shrinks before anything else does: the plan adds it
+  setup.session->cache->blocks.set_limit(
+      0);  // it fills over an epoch, and shrinks before anything else does: the plan adds it
   Probe probe;
   probe.train_samples = static_cast<int64_t>(setup.samples_per_epoch());
   probe.val_samples = static_cast<int64_t>(setup.splits.val.length());

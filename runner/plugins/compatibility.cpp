@@ -18,7 +18,7 @@ const std::string kHostVersion = version_text(HR_ABI_MAJOR, HR_ABI_MINOR);
 void require_torch(const Note& facts, const std::filesystem::path& path) {
   if (facts.torch_tag.empty())
     refuse(path, "plugin '" + facts.id + "' links LibTorch but does not say which: build it with headroom/model.hpp");
-  const char* host_tag = host()->torch_tag;
+  const char* host_tag = native_host().torch_tag;
   if (host_tag == nullptr) {
     refuse(path, "plugin '" + facts.id +
                      "' needs LibTorch, which this program does not load: it opens in headroom-train only");

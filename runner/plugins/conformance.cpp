@@ -9,7 +9,6 @@
 #include "error.hpp"
 #include "plugins/call.hpp"
 #include "plugins/elf_file.hpp"
-#include "plugins/host.hpp"
 #include "plugins/library.hpp"
 #include "plugins/option_checks.hpp"
 #include "plugins/source.hpp"

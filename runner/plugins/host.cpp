@@ -1,7 +1,9 @@
 #include "plugins/host.hpp"
 
+#include <functional>
 #include <map>
-#include <memory>
+#include <string>
+#include <string_view>
 
 #include "mutex.hpp"
 #include "plugins/services.hpp"
@@ -13,7 +15,6 @@ namespace {
 struct Registry {
   Mutex mutex;
   std::map<std::string, const void*, std::less<>> services GUARDED_BY(mutex) = built_in_services();
-  std::map<std::string, std::unique_ptr<PluginHost>, std::less<>> hosts GUARDED_BY(mutex);
   const char* torch_tag GUARDED_BY(mutex) = nullptr;
 };
 
@@ -33,21 +34,10 @@ const void* get_service(const hr_host*, const char* id) noexcept {
 
 }  // namespace
 
-const hr_host* host_for(std::string_view plugin_id) {
+hr_host native_host() {
   Registry& all = registry();
   const MutexLock lock(all.mutex);
-  auto& entry = all.hosts[std::string(plugin_id)];
-  if (!entry) {
-    entry = std::make_unique<PluginHost>(PluginHost{
-        {sizeof(hr_host), HR_ABI_MAJOR, HR_ABI_MINOR, "headroom", HEADROOM_VERSION, all.torch_tag, &get_service},
-        std::string(plugin_id)});
-  }
-  return &entry->native;
-}
-
-const hr_host* host() {
-  static const hr_host* instance = host_for("plugin");
-  return instance;
+  return {sizeof(hr_host), HR_ABI_MAJOR, HR_ABI_MINOR, "headroom", HEADROOM_VERSION, all.torch_tag, &get_service};
 }
 
 void register_service(const char* id, const void* table) {
@@ -60,7 +50,6 @@ void set_host_torch_tag(const char* tag) {
   Registry& all = registry();
   const MutexLock lock(all.mutex);
   all.torch_tag = tag;
-  for (auto& [id, entry] : all.hosts) entry->native.torch_tag = tag;
 }
 
 std::atomic<bool>& cancel_flag() {

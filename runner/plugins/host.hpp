@@ -1,19 +1,16 @@
-// The hr_host that plugins see: a registry of services by id. Folders above register theirs at start-up (arrays/
-// registers arrays, strings and array_writer, data/ files and cache), so that plugins/ needs none of them.
+// The services of this process, by id. Folders above register theirs at start-up (arrays/ registers arrays, strings and
+// array_writer, data/ files and cache), so that plugins/ needs none of them.
 #pragma once
 
 #include <atomic>
-#include <string_view>
 
 #include "headroom/abi.h"
 
 namespace headroom {
 
-// The one host of this process. log, rng, cancel and memory (plain accounting) are there from the start.
-const hr_host* host();
-
-// The same host as the plugin of that id sees it: its lines in the log and its bytes on the ledger carry the id.
-const hr_host* host_for(std::string_view plugin_id);
+// The host as it is passed to a plugin (plugins/session.hpp). log, rng, cancel and memory are there from the start.
+// [any]
+hr_host native_host();
 
 // [control] Before the first plugin is loaded. `table` lives for ever. Replaces an earlier table of the same id.
 void register_service(const char* id, const void* table);

@@ -10,7 +10,7 @@
 #include "mutex.hpp"
 #include "plugins/call.hpp"
 #include "plugins/compatibility.hpp"
-#include "plugins/host.hpp"
+#include "plugins/session.hpp"
 
 namespace headroom {
 
@@ -56,7 +56,8 @@ const hr_plugin* open(const std::filesystem::path& path, const std::optional<Not
 void initialise(const hr_plugin& plugin) {
   if (plugin.init == nullptr) return;
   hr_error error{sizeof(hr_error), HR_OK, {}};
-  check(call(plugin.id, "init", plugin.init, host_for(plugin.id), &error), error, plugin.id, "starting the plugin");
+  check(call(plugin.id, "init", plugin.init, Session::of_process()->host_for(plugin.id), &error), error, plugin.id,
+        "starting the plugin");
 }
 
 const hr_plugin* load_once(const std::filesystem::path& path, Opened& entry) {
@@ -124,7 +125,7 @@ Library Library::load(const std::filesystem::path& path) {
   return library;
 }
 
-const hr_host* Library::host() const { return host_for(plugin_->id); }
+const hr_host* Library::host() const { return Session::of_process()->host_for(plugin_->id); }
 
 const hr_datasource* Library::datasource() const {
   const auto* table = interface_table<hr_datasource>(*plugin_, HR_DATASOURCE);

@@ -28,7 +28,7 @@ class Library {
 
   std::string id() const { return plugin_->id; }
   const hr_plugin& plugin() const { return *plugin_; }
-  const hr_host* host() const;  // as this plugin sees it
+  const hr_host* host() const;  // as this plugin sees it where no run is
   const std::filesystem::path& path() const { return path_; }
 
   // The interface table, NULL when the plugin lacks it. Throws Error(plugin) when it is shorter than revision 1, a

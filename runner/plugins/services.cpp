@@ -4,15 +4,14 @@
 #include <cstdlib>
 #include <spdlog/spdlog.h>
 
+#include "headroom/abi.h"
 #include "headroom/random.h"
-#include "mutex.hpp"
 #include "plugins/host.hpp"
+#include "plugins/session.hpp"
 
 namespace headroom {
 
 namespace {
-
-const std::string& id_of(const hr_host* host) { return reinterpret_cast<const PluginHost*>(host)->plugin_id; }
 
 spdlog::level::level_enum level_of(int32_t level) {
   if (level <= HR_LOG_DEBUG) return spdlog::level::debug;
@@ -24,30 +23,15 @@ int32_t log_enabled(const hr_host*, int32_t level) noexcept { return spdlog::sho
 
 void log_write(const hr_host* host, int32_t level, const char* message) noexcept {
   try {
-    if (message != nullptr) spdlog::log(level_of(level), "[{}] {}", id_of(host), message);
+    if (message != nullptr) spdlog::log(level_of(level), "[{}] {}", plugin_of(host), message);
   } catch (...) {  // a full disk behind stderr must not become the plugin's problem
   }
 }
 
-// Leaky, as the plugins that call it.
-struct Accounts {
-  Mutex mutex;
-  std::map<std::string, int64_t> bytes GUARDED_BY(mutex);
-
-  static Accounts& all() {
-    static auto* instance = new Accounts;
-    return *instance;
-  }
-  void add(const std::string& owner, int64_t delta) {
-    const MutexLock lock(mutex);
-    bytes[owner] += delta;
-  }
-};
-
 void account(const hr_host* host, const char* owner, int64_t delta_bytes) noexcept {
   try {
     const bool named = owner != nullptr && owner[0] != '\0';
-    Accounts::all().add(named ? id_of(host) + "/" + owner : id_of(host), delta_bytes);
+    session_of(host)->account(named ? plugin_of(host) + "/" + owner : plugin_of(host), delta_bytes);
   } catch (...) {  // losing a number on the ledger beats ending the run
   }
 }
@@ -99,12 +83,6 @@ constexpr hr_cancel kCancel{sizeof(hr_cancel), 0, cancelled};
 
 std::map<std::string, const void*, std::less<>> built_in_services() {
   return {{HR_LOG, &kLog}, {HR_MEMORY, &kMemory}, {HR_RNG, &kRng}, {HR_CANCEL, &kCancel}};
-}
-
-std::map<std::string, int64_t> plugin_memory() {
-  Accounts& accounts = Accounts::all();
-  const MutexLock lock(accounts.mutex);
-  return accounts.bytes;
 }
 
 }  // namespace headroom

@@ -154,23 +154,25 @@ class Interview {
 
 }  // namespace
 
-std::shared_ptr<const Source> Source::open(const Library& library, const OptionValues& options) {
+std::shared_ptr<const Source> Source::open(const Library& library, const OptionValues& options,
+                                           std::shared_ptr<Session> session) {
   const hr_datasource* api = library.datasource();
   if (api == nullptr)
     throw Error(Exit::bad_input, library.id(), "this plugin is not a datasource: it offers no " HR_DATASOURCE);
   const NativeOptions native(to_option_table(api->options), options);
-  return open(*api, library.id(), library.host(), native.values(), library.gc());
+  return open(*api, library.id(), native.values(), library.gc(), std::move(session));
 }
 
-std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string id, const hr_host* host,
-                                           const hr_value* options, const hr_gc* gc) {
+std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string id, const hr_value* options,
+                                           const hr_gc* gc, std::shared_ptr<Session> session) {
   std::shared_ptr<Source> source(new Source);
+  source->session_ = std::move(session);
   source->id_ = std::move(id);
   source->api_ = &api;
   source->gc_ = gc;
   hr_error error{sizeof(hr_error), HR_OK, {}};
-  check(call(source->id_, "open", api.open, host, options, &source->handle_, &error), error, source->id_,
-        "opening the data source");
+  check(call(source->id_, "open", api.open, source->session_->host_for(source->id_), options, &source->handle_, &error),
+        error, source->id_, "opening the data source");
   if (source->handle_ == nullptr)
     throw Error(Exit::plugin, source->id_, "opening the data source gave neither a source nor an error");
   Interview interview(source->id_, api, source->handle_);

@@ -12,6 +12,7 @@
 #include "headroom/sdk/fields.hpp"
 #include "mutex.hpp"
 #include "plugins/library.hpp"
+#include "plugins/session.hpp"
 
 namespace headroom {
 
@@ -58,13 +59,16 @@ class Source : public std::enable_shared_from_this<Source> {
  public:
   // [control] Throws Error with the plugin's sentence; also when what it describes is inconsistent (no split, groups
   // that do not tile their split, unknown dtype, ...).
-  static std::shared_ptr<const Source> open(const Library& library, const OptionValues& options);
+  static std::shared_ptr<const Source> open(const Library& library, const OptionValues& options,
+                                            std::shared_ptr<Session> session = Session::of_process());
   // The same of a bare table, which lives for ever; `options` as the table declares them.
-  static std::shared_ptr<const Source> open(const hr_datasource& api, std::string id, const hr_host* host,
-                                            const hr_value* options, const hr_gc* gc = nullptr);
+  static std::shared_ptr<const Source> open(const hr_datasource& api, std::string id, const hr_value* options,
+                                            const hr_gc* gc = nullptr,
+                                            std::shared_ptr<Session> session = Session::of_process());
   ~Source();
 
   const std::string& id() const { return id_; }
+  Session& session() const { return *session_; }
   const std::vector<Field>& fields() const { return fields_; }
   const std::vector<std::string>& splits() const { return splits_; }  // as the layout defines them, or {"all"}
   uint64_t length(uint32_t split) const;                              // [any]
@@ -83,6 +87,7 @@ class Source : public std::enable_shared_from_this<Source> {
   friend class Reader;
   friend class Recording;
   Source() = default;
+  std::shared_ptr<Session> session_;
   std::string id_;
   const hr_datasource* api_ = nullptr;
   const hr_gc* gc_ = nullptr;

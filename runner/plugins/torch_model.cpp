@@ -175,7 +175,8 @@ void widen(std::vector<at::Tensor>& outputs) {
 
 const char* host_torch_tag() { return HEADROOM_TORCH_TAG; }
 
-Model::Model(const Library& library, const OptionValues& options, std::vector<Field> fields, uint64_t seed)
+Model::Model(const Library& library, const OptionValues& options, std::vector<Field> fields, uint64_t seed,
+             Session& session)
     : id_(library.id()),
       api_(library.model_torch()),
       state_(library.state()),
@@ -191,7 +192,7 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
   std::vector<std::vector<hr_channel>> native_channels(fields_.size());
   for (std::size_t i = 0; i < fields_.size(); ++i) native_fields.push_back(fields_[i].native(native_channels[i]));
   hr_error error = no_error();
-  check_memory_or(call(id_, "create", api_->create, library.host(), native.values(), native_fields.data(),
+  check_memory_or(call(id_, "create", api_->create, session.host_for(id_), native.values(), native_fields.data(),
                        static_cast<uint32_t>(native_fields.size()), seed, &handle_, &error),
                   error, id_, "building the model");
   if (handle_ == nullptr) throw Error(Exit::plugin, id_, "building the model gave neither a model nor an error");

@@ -52,7 +52,8 @@ const char* host_torch_tag();
 class Model {
  public:
   // Builds on the CPU in float32. Error(bad_input) with the plugin's sentence when options and fields do not suit.
-  Model(const Library& library, const OptionValues& options, std::vector<Field> fields, uint64_t seed);
+  Model(const Library& library, const OptionValues& options, std::vector<Field> fields, uint64_t seed,
+        Session& session = *Session::of_process());
   Model(Model&&) = delete;
   ~Model();
 

@@ -134,7 +134,7 @@ std::unique_ptr<PredictInput> samples_at(const Setup& setup, const std::filesyst
   }
   OptionValues values = setup.data_options;
   values[static_cast<size_t>(option - table.begin())].value = path.string();
-  const auto source = Source::open(*setup.source_library, values);
+  const auto source = Source::open(*setup.source_library, values, setup.session);
   require_same_fields(*setup.source, *source, path);
   return std::make_unique<SplitSamples>(setup, source, normalizer);
 }

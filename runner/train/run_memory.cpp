@@ -9,32 +9,74 @@
 #include "memory/size_text.hpp"
 #include "memory/supervised.hpp"
 #include "memory/tensor_allocator.hpp"
+#include "mutex.hpp"
 #include "train/signals.hpp"
 
 namespace headroom {
 
-RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes) {
-  grant_ = wait_for_memory({.name = experiment.experiment.name,
-                            .limit = experiment.memory.limit,
-                            .needed_bytes = needed_bytes,
-                            .wanted_bytes = wanted_bytes,
-                            .wait_seconds = experiment.memory.wait_seconds,
-                            .say = [](const std::string& line) { spdlog::info("[memory] {}", line); },
-                            .cancelled = [] { return stop_requested() != Exit::ok; }});
-  if (!grant_) return;
-  limit_bytes_ = grant_->limit.bytes.value_or(0);
-  const Rooms rooms = read_rooms();
-  if (const Room* shared = rooms.smallest_shared(); shared != nullptr) set_kill_line(shared->room_bytes);
-  set_memory_limit(limit_bytes_);
-  lift_start_limit();
-  monitor_ = std::make_unique<Monitor>(limit_bytes_);
+// Claimed by the first run of a process, and given back after the last.
+class ProcessMemory {
+ public:
+  explicit ProcessMemory(MemoryGrant claimed) : grant(std::move(claimed)), monitor(prepared(grant)) {}
+  ~ProcessMemory() { set_memory_limit(0); }
+  ProcessMemory(const ProcessMemory&) = delete;
+  ProcessMemory& operator=(const ProcessMemory&) = delete;
+
+  MemoryGrant grant;
+  Monitor monitor;
+
+ private:
+  // What must stand before the monitor begins; its limit.
+  static int64_t prepared(const MemoryGrant& grant) {
+    const int64_t limit_bytes = grant.limit.bytes.value_or(0);
+    const Rooms rooms = read_rooms();
+    if (const Room* shared = rooms.smallest_shared(); shared != nullptr) set_kill_line(shared->room_bytes);
+    set_memory_limit(limit_bytes);
+    lift_start_limit();
+    return limit_bytes;
+  }
+};
+
+namespace {
+
+Mutex claim_mutex;
+std::weak_ptr<ProcessMemory> claimed GUARDED_BY(claim_mutex);
+
+// The other run's, where there is one; NULL: cancelled.
+std::shared_ptr<ProcessMemory> claim(const MemoryRequest& request) {
+  const MutexLock lock(claim_mutex);
+  if (auto there = claimed.lock()) return there;
+  std::optional<MemoryGrant> grant = wait_for_memory(request);
+  if (!grant) return nullptr;
+  auto made = std::make_shared<ProcessMemory>(std::move(*grant));
+  claimed = made;
+  return made;
 }
 
-RunMemory::~RunMemory() { set_memory_limit(0); }
+}  // namespace
+
+RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes)
+    : process_(claim({.name = experiment.experiment.name,
+                      .limit = experiment.memory.limit,
+                      .needed_bytes = needed_bytes,
+                      .wanted_bytes = wanted_bytes,
+                      .wait_seconds = experiment.memory.wait_seconds,
+                      .say = [](const std::string& line) { spdlog::info("[memory] {}", line); },
+                      .cancelled = [] { return stop_requested() != Exit::ok; }})) {
+  if (process_ != nullptr) limit_bytes_ = limit().bytes.value_or(0);
+}
+
+RunMemory::~RunMemory() {
+  if (box_ != nullptr) process_->monitor.stop_filling(*box_);
+}
+
+const MemoryLimit& RunMemory::limit() const { return process_->grant.limit; }
+
+bool RunMemory::is_short() const { return process_ != nullptr && process_->monitor.is_short(); }
 
 std::string RunMemory::line() const {
   return "memory: " + (limit_bytes_ > 0 ? "limit " + size_text(limit_bytes_) + ", " : std::string()) +
-         grant_->limit.rule;
+         process_->grant.limit.rule;
 }
 
 void RunMemory::watch(const std::filesystem::path& file, const PressureLadder::Say& say, PressureLadder::Say rung) {
@@ -45,9 +87,9 @@ void RunMemory::watch(const std::filesystem::path& file, const PressureLadder::S
     say(problem.what() + std::string("; the run goes on without one"));
   }
   ladder_ = std::make_unique<PressureLadder>([this, rung = std::move(rung)](const std::string& line) {
-    rung(is_short() ? line + " (" + surroundings_text(monitor_->surroundings()) + ")" : line);
+    rung(is_short() ? line + " (" + surroundings_text(process_->monitor.surroundings()) + ")" : line);
   });
-  if (box_ != nullptr) monitor_->fill(*box_);
+  if (box_ != nullptr) process_->monitor.fill(*box_);
 }
 
 void RunMemory::note(Phase phase) const {
@@ -61,20 +103,20 @@ void RunMemory::note(int64_t step, int64_t epoch, int64_t micro_batch) const {
 }
 
 void RunMemory::look_again() const {
-  if (monitor_) monitor_->look_now();
+  if (process_ != nullptr) process_->monitor.look_now();
 }
 
 void RunMemory::judge() {
   if (!ladder_) return;
-  const bool is_short = monitor_->is_short();
-  const int64_t wanted = is_short ? monitor_->surroundings().bound_bytes / 10 : 0;
+  const bool is_short = this->is_short();
+  const int64_t wanted = is_short ? process_->monitor.surroundings().bound_bytes / 10 : 0;
   ladder_->judge(is_short, wanted);
 }
 
 void RunMemory::settle() {
   const int64_t peak = read_ledger().peak_held_bytes;
   const int64_t most = limit_bytes_ > 0 ? limit_bytes_ : INT64_MAX;
-  grant_->reservation.update(std::min(most, peak + peak / 10));
+  process_->grant.reservation.update(std::min(most, peak + peak / 10));
 }
 
 std::string RunMemory::summary() const {
@@ -87,7 +129,7 @@ nlohmann::json RunMemory::json() const {
   nlohmann::json peaks;
   for (size_t i = 0; i < owner_count; ++i) peaks[std::string(owner_name(static_cast<Owner>(i)))] = ledger.peak_bytes[i];
   nlohmann::json json = {{"limit_bytes", limit_bytes_},
-                         {"limit_rule", grant_->limit.rule},
+                         {"limit_rule", process_->grant.limit.rule},
                          {"measured_peak_bytes", ledger.peak_held_bytes},
                          {"peak_bytes", peaks}};
   if (ladder_) json["pressure"] = {{"tightened", ladder_->tightened()}, {"returned_bytes", ladder_->returned_bytes()}};

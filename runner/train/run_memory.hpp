@@ -18,18 +18,21 @@
 
 namespace headroom {
 
+// A limit is a process's, as a kill is: what the first run of a process claims holds for all that run in it meanwhile.
+class ProcessMemory;
+
 class RunMemory {
  public:
   // Claims memory.limit - waiting for it as memory.wait says - and sets it: tensors, batches, caches and what malloc
   // hands out stay within it. `needed_bytes`: without which it cannot run, `wanted_bytes`: the planned peak; 0:
-  // unknown. Error(does_not_fit). [control]
+  // unknown. Beside another run of this process it takes part in what that one claimed. Error(does_not_fit). [control]
   RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes = 0);
   ~RunMemory();
   RunMemory(const RunMemory&) = delete;
   RunMemory& operator=(const RunMemory&) = delete;
 
-  bool cancelled() const { return !grant_; }  // by a signal, while it waited
-  const MemoryLimit& limit() const { return grant_->limit; }
+  bool cancelled() const { return process_ == nullptr; }  // by a signal, while it waited
+  const MemoryLimit& limit() const;
   std::string line() const;  // what was decided, for the log
 
   // From here on the black box `file` is filled, where it can be made, and judge() climbs the ladder; `rung` is told of
@@ -45,7 +48,7 @@ class RunMemory {
 
   // Files may have been written that lie in memory: what is left of the room is looked at before more is asked for.
   void look_again() const;
-  bool is_short() const { return monitor_ && monitor_->is_short(); }
+  bool is_short() const;
 
   // What the run has needed so far is what it reserves from now on. [control]
   void settle();
@@ -56,11 +59,10 @@ class RunMemory {
   nlohmann::json json() const;
 
  private:
+  std::shared_ptr<ProcessMemory> process_;
   int64_t limit_bytes_ = 0;  // 0: off
-  std::optional<MemoryGrant> grant_;
   std::unique_ptr<BlackBox> box_;
   std::unique_ptr<CrashNotes> crash_notes_;
-  std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<PressureLadder> ladder_;
 };
 

@@ -3,15 +3,16 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
-#include "arrays/arrays.hpp"
+#include "arrays/array_session.hpp"
 #include "arrays/file_identity.hpp"
-#include "arrays/file_map.hpp"
 #include "config/digest.hpp"
 #include "config/precision.hpp"
 #include "config/rescue.hpp"
-#include "data/cache_service.hpp"
+#include "data/cache_session.hpp"
 #include "data/normalized_copies.hpp"
+#include "data/services.hpp"
 #include "memory/cores.hpp"
+#include "mutex.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
 #include "train/precision.hpp"
@@ -22,6 +23,9 @@
 namespace headroom {
 
 namespace {
+
+// LibTorch's generator is the process's, and a model draws its first weights from it.
+Mutex generator_mutex;
 
 at::Device pick_device(const std::string& wanted) {
   const bool cuda = at::hasCUDA() && torch::cuda::is_available();
@@ -62,8 +66,8 @@ nlohmann::json mathematical_options(const OptionTable& table, const OptionValues
 
 // Opened, and what it opens looked at.
 std::shared_ptr<const Source> open_source(Setup& setup) {
-  const LayoutCensus census;
-  auto source = Source::open(*setup.source_library, setup.data_options);
+  const LayoutCensus census(*setup.session->arrays);
+  auto source = Source::open(*setup.source_library, setup.data_options, setup.session);
   setup.stored = census.total();
   return source;
 }
@@ -275,7 +279,6 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
   setup.threads = experiment.experiment.threads > 0 ? experiment.experiment.threads : auto_threads();
   at::set_num_threads(setup.threads);
   setup.device = pick_device(experiment.experiment.device);
-  torch::manual_seed(experiment.experiment.seed);
 
   const Library model_library = Library::load(find_plugin(experiment.model_plugin, plugin_dirs));
   const Library source_library = Library::load(find_plugin(experiment.data.source, plugin_dirs));
@@ -302,14 +305,12 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
   if (const auto written = synthesise_missing(source_library, setup.synth, setup.data_table, setup.data_options)) {
     spdlog::info("[data] wrote synthetic data to {}", written->string());
   }
-  map_files(experiment.data.memory_map);
-  set_chunk_cache_limit(experiment.data.chunk_cache_size_bytes);
-  set_cache_limit(experiment.data.cache_size_bytes);
+  setup.session = make_session(experiment.data);
   setup.source = open_source(setup);
   setup.content_id = content_id(*setup.source);
   setup.splits = divide(*setup.source, experiment.data);
   setup.order = choose_order(experiment.data, setup.stored, samples_of(*setup.source), groups_of(*setup.source));
-  set_plugin_cache_policy(setup.cache_setting().blocks);
+  setup.session->cache->plugin_policy = setup.cache_setting().blocks;
   if (setup.samples_per_epoch() == 0) {
     throw Error(Exit::bad_input, "train.drop_last",
                 "no whole window of " + std::to_string(setup.window_samples()) + " samples fits the " +
@@ -322,7 +323,8 @@ Setup prepare_data(const Experiment& experiment, const std::vector<std::filesyst
 void read_normalized_copies(Setup& setup, const Normalizer& normalizer,
                             const std::function<void(const std::string& line)>& say) {
   const NormalizedCopies copies = use_normalized_copies(
-      setup.source, normalizer, [&] { return Source::open(*setup.source_library, setup.data_options); }, say);
+      setup.source, normalizer, [&] { return Source::open(*setup.source_library, setup.data_options, setup.session); },
+      say);
   for (const std::string& line : copies.lines) say(line);
   setup.source = copies.source;
   setup.standardised_fields = copies.fields;
@@ -332,8 +334,10 @@ void build_model(Setup& setup) {
   const Experiment& experiment = *setup.experiment;
   with_one_retry("the model", Owner::parameters, setup.device, Advice(experiment, "", /*recomputes=*/false), [&] {
     start_compute_threads(setup.threads);
+    const MutexLock alone(generator_mutex);
+    torch::manual_seed(experiment.experiment.seed);
     setup.model = std::make_unique<Model>(*setup.model_library, setup.model_options, setup.source->fields(),
-                                          experiment.experiment.seed);
+                                          experiment.experiment.seed, *setup.session);
     const std::string& precision = experiment.train.precision;
     check_precision(precision, capability_names(setup.model->capabilities()), setup.model->id());
     setup.dtype = parameter_dtype(precision);

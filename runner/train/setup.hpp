@@ -26,6 +26,7 @@ struct Setup {
   OptionTable model_table, data_table;
   OptionValues model_options, data_options;
   std::optional<SynthOptions> synth;
+  std::shared_ptr<Session> session;  // before what is made with it
   std::shared_ptr<const Source> source;
   std::string content_id;
   std::string init_id;                           // what [init] starts from, see start_id(); empty: nothing

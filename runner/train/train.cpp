@@ -4,6 +4,8 @@
 #include <fstream>
 #include <spdlog/spdlog.h>
 
+#include "arrays/array_session.hpp"
+#include "data/cache_session.hpp"
 #include "data/loader_report.hpp"
 #include "memory/budget.hpp"
 #include "memory/cores.hpp"
@@ -44,6 +46,8 @@ std::string state_name(Exit exit, const Position& position) {
   return exit == Exit::interrupted ? "interrupted" : "resumable";
 }
 
+ChunkCache::Statistics chunk_statistics(const Setup& setup) { return setup.session->arrays->chunks()->statistics(); }
+
 nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::string& state) {
   const Position& p = loop.position();
   nlohmann::json best;
@@ -54,33 +58,34 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
             {"epoch", p.best_epoch},
             {"step", p.best_step}};
   }
-  nlohmann::json json = {{"state", state},
-                         {"identity", setup.identity()},
-                         {"content_id", setup.content_id},
-                         {"epochs", p.epoch},
-                         {"steps", p.step},
-                         {"skipped_windows", p.skipped_windows},
-                         {"bad_samples", p.bad_samples},
-                         {"best", best},
-                         {"metrics", scalars_json(p.measured.values)},
-                         {"channels", p.measured.channels},
-                         {"train_seconds", p.train_seconds},
-                         {"data", {{"loader", loader_json(loop.loader_times(), setup.experiment->data)}}},
-                         {"peak_resident_bytes", peak_resident_bytes()},
-                         {"window_samples", setup.window_samples()},
-                         {"memory", loop.memory_json()},
-                         {"samples",
-                          {{"train", setup.splits.train.length()},
-                           {"val", setup.splits.val.length()},
-                           {"test", setup.splits.test.length()}}},
-                         {"device", setup.device.str()},
-                         {"threads", setup.threads},
-                         {"processor", processor_text()},
-                         {"precision", setup.experiment->train.precision},
-                         {"headroom", HEADROOM_VERSION},
-                         {"libtorch", TORCH_VERSION}};
+  nlohmann::json json = {
+      {"state", state},
+      {"identity", setup.identity()},
+      {"content_id", setup.content_id},
+      {"epochs", p.epoch},
+      {"steps", p.step},
+      {"skipped_windows", p.skipped_windows},
+      {"bad_samples", p.bad_samples},
+      {"best", best},
+      {"metrics", scalars_json(p.measured.values)},
+      {"channels", p.measured.channels},
+      {"train_seconds", p.train_seconds},
+      {"data", {{"loader", loader_json(loop.loader_times(), chunk_statistics(setup), setup.experiment->data)}}},
+      {"peak_resident_bytes", peak_resident_bytes()},
+      {"window_samples", setup.window_samples()},
+      {"memory", loop.memory_json()},
+      {"samples",
+       {{"train", setup.splits.train.length()},
+        {"val", setup.splits.val.length()},
+        {"test", setup.splits.test.length()}}},
+      {"device", setup.device.str()},
+      {"threads", setup.threads},
+      {"processor", processor_text()},
+      {"precision", setup.experiment->train.precision},
+      {"headroom", HEADROOM_VERSION},
+      {"libtorch", TORCH_VERSION}};
   if (setup.experiment->data.cache_size_bytes > 0)
-    json["data"]["cache"] = cache_json(SampleCache::shared().statistics());
+    json["data"]["cache"] = cache_json(setup.session->cache->blocks.statistics());
   if (setup.experiment->rescue) json["rescue"] = rescue_json(setup);
   return json;
 }
@@ -104,7 +109,8 @@ void print_result(const Setup& setup, const TrainingLoop& loop, const RunFolder&
     std::printf("best %s %.6g at epoch %lld\n", loop.metric().c_str(), p.best, static_cast<long long>(p.best_epoch));
   }
   std::printf("%s\n", loop.memory_summary().c_str());
-  const std::string loader = loader_line(loop.loader_times(), loop.seconds(), setup.experiment->data, auto_threads());
+  const std::string loader =
+      loader_line(loop.loader_times(), chunk_statistics(setup), loop.seconds(), setup.experiment->data, auto_threads());
   if (!loader.empty()) std::printf("%s\n", loader.c_str());
   for (const std::string& line : rescue_lines(setup)) std::printf("%s\n", line.c_str());
   std::printf("run folder: %s\n", folder.path().c_str());

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "arrays/array_session.hpp"
 #include "arrays/descriptor.hpp"
 #include "h5_files.hpp"
 #include "memory/crash_site.hpp"
@@ -20,10 +21,10 @@ class FileMapTest : public TemporaryFolder {
  protected:
   void SetUp() override {
     TemporaryFolder::SetUp();
-    map_files(true);
+    ArraySession::of_process()->map_files(true);
   }
   void TearDown() override {
-    map_files(false);
+    ArraySession::of_process()->map_files(false);
     TemporaryFolder::TearDown();
   }
 };
@@ -65,11 +66,9 @@ TEST_F(FileMapTest, GivesTheBytesAndEndsWithTheFile) {
   EXPECT_TRUE(copied({all, to, page}));
 }
 
-TEST_F(FileMapTest, NothingIsMappedUnlessWanted) {
-  map_files(false);
-  write_text(folder_ / "a", "abc");
-  const Descriptor file(::open((folder_ / "a").c_str(), O_RDONLY));
-  EXPECT_EQ(FileMap(file.get(), 3).at(0, 3), nullptr);
+TEST_F(FileMapTest, AMapOfNothingGivesNothing) {
+  EXPECT_EQ(FileMap().at(0, 1), nullptr);
+  EXPECT_FALSE(FileMap().is_there());
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "arrays/array_session.hpp"
 #include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
 #include "arrays/hdf5_array.hpp"
@@ -339,7 +340,7 @@ class Chunked : public Lanes {
           H5T_NATIVE_INT32, values_.data());
   }
   void TearDown() override {
-    set_chunk_cache_limit(32 << 20);
+    ArraySession::of_process()->set_chunk_cache_limit(32 << 20);
     TemporaryFolder::TearDown();
   }
   std::vector<int32_t> values_;
@@ -347,37 +348,37 @@ class Chunked : public Lanes {
 
 TEST_F(Chunked, TheCacheStaysBelowItsLimitAndIsOnTheLedger) {
   write_chunks(64, 1024);
-  set_chunk_cache_limit(0);
+  ArraySession::of_process()->set_chunk_cache_limit(0);
   const int64_t before = read_ledger().live(Owner::cache);
-  set_chunk_cache_limit(20 * 4096);
+  ArraySession::of_process()->set_chunk_cache_limit(20 * 4096);
   OpenArray array(path_, "x");
   std::vector<int32_t> read(values_.size());
   for (int pass = 0; pass < 2; ++pass) {
     ASSERT_EQ(array.read({0}, {values_.size()}, {{HR_WHOLE, i32, read.data(), 0}}), HR_OK);
     EXPECT_TRUE(read == values_);
   }
-  EXPECT_EQ(ChunkCache::shared().statistics().kept_bytes, 20u * 4096);
+  EXPECT_EQ(ArraySession::of_process()->chunks()->statistics().kept_bytes, 20u * 4096);
   EXPECT_EQ(read_ledger().live(Owner::cache) - before, 20 * 4096);
-  const auto earlier = ChunkCache::shared().statistics();
+  const auto earlier = ArraySession::of_process()->chunks()->statistics();
   ASSERT_EQ(array.read({63 * 1024}, {1024}, {{HR_WHOLE, i32, read.data(), 0}}), HR_OK);
-  EXPECT_EQ(ChunkCache::shared().statistics().hits, earlier.hits + 1);
+  EXPECT_EQ(ArraySession::of_process()->chunks()->statistics().hits, earlier.hits + 1);
   EXPECT_GT(give_back_memory(1), 0);
-  EXPECT_LT(ChunkCache::shared().statistics().kept_bytes, 20u * 4096);
-  set_chunk_cache_limit(0);
+  EXPECT_LT(ArraySession::of_process()->chunks()->statistics().kept_bytes, 20u * 4096);
+  ArraySession::of_process()->set_chunk_cache_limit(0);
   EXPECT_EQ(read_ledger().live(Owner::cache), before);
 }
 
 TEST_F(Chunked, AChunkLargerThanTheCacheIsReadAllTheSame) {
   write_chunks(3, 1024);
-  set_chunk_cache_limit(4095);
+  ArraySession::of_process()->set_chunk_cache_limit(4095);
   expect_library_bytes("x", Lane::chunk_table);
-  EXPECT_EQ(ChunkCache::shared().statistics().kept_bytes, 0u);
+  EXPECT_EQ(ArraySession::of_process()->chunks()->statistics().kept_bytes, 0u);
 }
 
 TEST_F(Chunked, ManyThreadsDecodeEachChunkOnce) {
   write_chunks(40, 4096);
   OpenArray array(path_, "x");
-  const uint64_t misses = ChunkCache::shared().statistics().misses;
+  const uint64_t misses = ArraySession::of_process()->chunks()->statistics().misses;
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 6; ++t) {
     threads.emplace_back([&, t] {
@@ -391,13 +392,13 @@ TEST_F(Chunked, ManyThreadsDecodeEachChunkOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(ChunkCache::shared().statistics().misses - misses, 40u);
+  EXPECT_LE(ArraySession::of_process()->chunks()->statistics().misses - misses, 40u);
 }
 
 // The cache holds three of forty chunks, and all threads want all of them.
 TEST_F(Chunked, ManyThreadsInATightCache) {
   write_chunks(40, 4096, {H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32});
-  set_chunk_cache_limit(3 * 16384);
+  ArraySession::of_process()->set_chunk_cache_limit(3 * 16384);
   OpenArray array(path_, "x");
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
@@ -413,7 +414,7 @@ TEST_F(Chunked, ManyThreadsInATightCache) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(ChunkCache::shared().statistics().kept_bytes, 3u * 16384);
+  EXPECT_LE(ArraySession::of_process()->chunks()->statistics().kept_bytes, 3u * 16384);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <functional>
 #include <limits>
 
+#include "arrays/array_session.hpp"
 #include "arrays/block_copy.hpp"
-#include "arrays/file_map.hpp"
 #include "arrays/hdf5_array.hpp"
 #include "h5_files.hpp"
 
@@ -37,7 +37,7 @@ class Looking : public TemporaryFolder {
     for (size_t i = 0; i < values_.size(); ++i) values_[i] = static_cast<double>(i % 1000) - 500.0;
   }
   void TearDown() override {
-    map_files(false);
+    ArraySession::of_process()->map_files(false);
     TemporaryFolder::TearDown();
   }
 
@@ -96,7 +96,7 @@ TEST_F(Looking, EveryLayoutAndTypeTellsOfNaN) {
                            Kind{"deflated and big-endian", H5T_IEEE_F64BE, {256, 40}, 3}}) {
     for (const bool mapped : {false, true}) {
       SCOPED_TRACE(std::string(kind.name) + (mapped ? ", mapped" : ""));
-      map_files(mapped);
+      ArraySession::of_process()->map_files(mapped);
       write(kind.type, kind.chunk, kind.deflate);
       expect_told<float>(f32, false);
       expect_told<double>(f64, false);

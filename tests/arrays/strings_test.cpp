@@ -1,10 +1,10 @@
 // Datasets of strings, through the service.
 #include <gmock/gmock.h>
 
+#include "../plugins/process_host.hpp"
 #include "arrays/arrays.hpp"
 #include "h5_files.hpp"
 #include "headroom/datasource.hpp"
-#include "plugins/host.hpp"
 
 namespace headroom {
 namespace {

@@ -194,7 +194,7 @@ inline std::shared_ptr<const Source> open_fake(FakeData& data, bool with_gc = tr
   static const hr_gc gc{sizeof(hr_gc), 0, nullptr, fake::trim};
   hr_value value{HR_STRING, 1, 1, {}};
   value.as.string = reinterpret_cast<const char*>(&data);
-  return Source::open(table, "fake", nullptr, &value, with_gc ? &gc : nullptr);
+  return Source::open(table, "fake", &value, with_gc ? &gc : nullptr);
 }
 
 }  // namespace headroom

@@ -6,6 +6,7 @@
 
 #include "../record/temporary_folder.hpp"
 #include "data/cache_service.hpp"
+#include "data/cache_session.hpp"
 #include "data/files_service.hpp"
 #include "data/sample_cache.hpp"
 
@@ -73,8 +74,8 @@ TEST_F(Files, ListsNoCopiesOfTheHosts) {
 
 class CacheBlocks : public testing::Test {
  protected:
-  void SetUp() override { set_cache_limit(100000); }
-  void TearDown() override { set_cache_limit(0); }  // drops every block
+  void SetUp() override { CacheSession::of_process()->blocks.set_limit(100000); }
+  void TearDown() override { CacheSession::of_process()->blocks.set_limit(0); }  // drops every block
   const hr_cache& api() { return cache_service(); }
 
   bool put(const std::string& key, uint64_t bytes, char fill) {
@@ -110,6 +111,24 @@ TEST_F(CacheBlocks, APublishedBlockIsFoundWithoutACopy) {
   EXPECT_TRUE(has("k"));
 }
 
+TEST_F(CacheBlocks, AreOfOneSessionAndEndWithIt) {
+  auto mine = std::make_shared<CacheSession>();
+  mine->blocks.set_limit(100000);
+  auto session = Session::make(nullptr, mine);
+  const hr_host* host = session->host_for("plugin");
+  hr_cache_block block{};
+  EXPECT_FALSE(mine->plugins_use_it);
+  ASSERT_EQ(api().reserve(host, "k", 1000, &block, nullptr), HR_OK);
+  EXPECT_TRUE(mine->plugins_use_it);
+  api().publish(host, &block);
+  EXPECT_FALSE(has("k"));
+  EXPECT_EQ(mine->blocks.statistics().items, 1u);
+  session.reset();
+  mine.reset();
+  api().release(host, &block);  // a plugin that is late
+  EXPECT_EQ(block.data, nullptr);
+}
+
 TEST_F(CacheBlocks, TheLeastRecentlyUsedGoesFirst) {
   ASSERT_TRUE(put("a", 40000, 'a'));
   ASSERT_TRUE(put("b", 40000, 'b'));
@@ -128,10 +147,10 @@ TEST_F(CacheBlocks, ABlockInUseStaysAndCounts) {
   hr_error error{};
   EXPECT_EQ(api().reserve(nullptr, "b", 60000, &refused, &error), HR_OUT_OF_MEMORY);
   EXPECT_STREQ(error.message, "60000 bytes do not fit into the cache (data.cache_size)");
-  set_cache_limit(0);
+  CacheSession::of_process()->blocks.set_limit(0);
   EXPECT_EQ(static_cast<const char*>(held.data)[59999], 'a') << "shrinking takes nothing from a reader";
   api().release(nullptr, &held);
-  set_cache_limit(100000);
+  CacheSession::of_process()->blocks.set_limit(100000);
   EXPECT_FALSE(has("a")) << "and takes it when the reader is done";
   EXPECT_TRUE(put("b", 60000, 'b'));
 }
@@ -181,19 +200,19 @@ TEST_F(CacheBlocks, AcquireFindsOrReserves) {
 }
 
 TEST_F(CacheBlocks, ThePolicyForPluginsDecidesWhatGoes) {
-  set_plugin_cache_policy(CachePolicy::planned);
+  CacheSession::of_process()->plugin_policy = CachePolicy::planned;
   ASSERT_TRUE(put("a", 60000, 'a'));
   EXPECT_FALSE(put("b", 60000, 'b'));
-  set_plugin_cache_policy(CachePolicy::lru);
+  CacheSession::of_process()->plugin_policy = CachePolicy::lru;
   EXPECT_FALSE(put("b", 60000, 'b')) << "what was put there to stay stays";
   EXPECT_TRUE(has("a"));
-  EXPECT_TRUE(plugins_use_cache());
+  EXPECT_TRUE(CacheSession::of_process()->plugins_use_it);
 }
 
 TEST_F(CacheBlocks, NothingFitsIntoNoCache) {
-  set_cache_limit(0);
+  CacheSession::of_process()->blocks.set_limit(0);
   EXPECT_FALSE(put("a", 1, 'a'));
-  set_cache_limit(INT64_MAX);
+  CacheSession::of_process()->blocks.set_limit(INT64_MAX);
   hr_cache_block block{};
   EXPECT_EQ(api().reserve(nullptr, "huge", UINT64_MAX, &block, nullptr), HR_OUT_OF_MEMORY);
 }

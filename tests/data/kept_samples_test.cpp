@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/cache_service.hpp"
+#include "data/cache_session.hpp"
 #include "data/loader.hpp"
 #include "fake_source.hpp"
 #include "memory/ledger.hpp"
@@ -16,10 +16,10 @@ namespace {
 class KeptByALoader : public testing::Test {
  protected:
   void SetUp() override {
-    set_cache_limit(1 << 20);
-    before_ = SampleCache::shared().statistics();
+    CacheSession::of_process()->blocks.set_limit(1 << 20);
+    before_ = CacheSession::of_process()->blocks.statistics();
   }
-  void TearDown() override { set_cache_limit(0); }
+  void TearDown() override { CacheSession::of_process()->blocks.set_limit(0); }
 
   static LoaderOptions options(int workers, std::optional<CachePolicy> keep) {
     LoaderOptions all;
@@ -48,7 +48,7 @@ class KeptByALoader : public testing::Test {
   }
 
   SampleCache::Statistics since() const {
-    SampleCache::Statistics now = SampleCache::shared().statistics();
+    SampleCache::Statistics now = CacheSession::of_process()->blocks.statistics();
     now.hits -= before_.hits, now.misses -= before_.misses, now.refused -= before_.refused;
     return now;
   }
@@ -78,7 +78,7 @@ TEST_F(KeptByALoader, BatchesAreTheSameWithAndWithoutIt) {
   for (const CachePolicy policy : {CachePolicy::lru, CachePolicy::planned}) {
     for (const int64_t limit : {5000, 20000, 1 << 20}) {  // some samples fit, more, all
       for (const int workers : {0, 3}) {
-        set_cache_limit(limit);
+        CacheSession::of_process()->blocks.set_limit(limit);
         Loader loader(source, split, normalizer, options(workers, policy));
         EXPECT_EQ(epochs(loader, 4), expected) << limit << " bytes, " << workers << " workers";
         EXPECT_GT(since().hits, 0u);
@@ -89,7 +89,7 @@ TEST_F(KeptByALoader, BatchesAreTheSameWithAndWithoutIt) {
 
 TEST_F(KeptByALoader, WhatDoesNotFitIsReadAgain) {
   const auto source = open_fake(data_);
-  set_cache_limit(10000);
+  CacheSession::of_process()->blocks.set_limit(10000);
   Loader loader(source, Split("train", 0, source->groups(0)), {}, options(0, CachePolicy::planned));
   epochs(loader, 3);
   const auto items = since().items;

@@ -190,7 +190,7 @@ TEST(Loader, KnowsWhereItsTimeGoes) {
 
 TEST(LoaderReport, SaysWhetherTheLoaderIsTheBottleneckAndWhatToSet) {
   DataSection data;
-  const auto line = [&](const LoaderTimes& times) { return loader_line(times, 100, data, 4); };
+  const auto line = [&](const LoaderTimes& times) { return loader_line(times, {}, 100, data, 4); };
   EXPECT_EQ(line({}), "");
   LoaderTimes times{.disk = 1, .decode = 8, .normalize = 1, .stall = 1.2, .batches = 10};
   EXPECT_EQ(line(times), "the loader kept up: the model waited 1.2 % of the time");

@@ -6,11 +6,12 @@
 #include <cmath>
 
 #include "../arrays/h5_files.hpp"
+#include "../plugins/process_host.hpp"
+#include "arrays/array_session.hpp"
 #include "data/normalized_copy.hpp"
 #include "data/services.hpp"
 #include "data/slots.hpp"
 #include "headroom/datasource.hpp"
-#include "plugins/host.hpp"
 
 namespace headroom {
 namespace {
@@ -70,7 +71,7 @@ class CopiesOfRows : public TemporaryFolder {
     Rows::dtype = sdk::f32;
   }
   void TearDown() override {
-    forget_normalized_copies();
+    ArraySession::of_process()->substitute({});
     TemporaryFolder::TearDown();
   }
 
@@ -85,7 +86,7 @@ class CopiesOfRows : public TemporaryFolder {
 
   static std::shared_ptr<const Source> open() {
     const auto* api = static_cast<const hr_datasource*>(sdk::detail::SourceTable<Rows>::find(HR_DATASOURCE));
-    return Source::open(*api, "rows", host(), nullptr);
+    return Source::open(*api, "rows", nullptr);
   }
   static Normalizer measured(const Source& source) {
     return Normalizer::measure(source, {"train", 0, source.groups(0)}, "exact", 0);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "../arrays/h5_files.hpp"
+#include "arrays/array_session.hpp"
 #include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
 #include "data/order_choice.hpp"
@@ -32,7 +33,7 @@ class StoredLayoutTest : public TemporaryFolder {
 TEST_F(StoredLayoutTest, CountsWhatIsOpenedOnce) {
   const std::string path = file();
   const OpenArray before(path, "packed");
-  LayoutCensus census;
+  LayoutCensus census(*ArraySession::of_process());
   EXPECT_EQ(census.total().datasets, 0u);
   for (int i = 0; i < 3; ++i) OpenArray(path, "packed");
   OpenArray(path, "/packed");
@@ -120,9 +121,9 @@ TEST_F(StoredLayoutTest, GroupedReadsNeighboursTogether) {
   const OpenArray array(path, "packed");
   constexpr uint64_t window = 50, windows = rows - window + 1;
   const auto decoded = [&](Shuffle shuffle) {
-    set_chunk_cache_limit(0);  // empty
-    set_chunk_cache_limit(20 * 800);
-    const uint64_t before = ChunkCache::shared().statistics().misses;
+    ArraySession::of_process()->set_chunk_cache_limit(0);  // empty
+    ArraySession::of_process()->set_chunk_cache_limit(20 * 800);
+    const uint64_t before = ArraySession::of_process()->chunks()->statistics().misses;
     const Order order(shuffle, windows, 0, 0, {4, 200});
     std::vector<double> values(window);
     for (uint64_t i = 0; i < windows; ++i) {
@@ -131,10 +132,10 @@ TEST_F(StoredLayoutTest, GroupedReadsNeighboursTogether) {
       EXPECT_EQ(arrays_service().read_box(array.get(), &start, &count, &target, 1, nullptr), HR_OK);
       EXPECT_EQ(values[window - 1], static_cast<double>(start + window - 1));
     }
-    return ChunkCache::shared().statistics().misses - before;
+    return ArraySession::of_process()->chunks()->statistics().misses - before;
   };
   const uint64_t grouped = decoded(Shuffle::grouped), global = decoded(Shuffle::global);
-  set_chunk_cache_limit(32 << 20);
+  ArraySession::of_process()->set_chunk_cache_limit(32 << 20);
   EXPECT_LE(grouped, 4 * rows / chunk_rows) << "a chunk is of at most four runs";
   EXPECT_GT(global, 20 * grouped);
 }

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "headroom/sdk/draws.hpp"
-#include "plugins/host.hpp"
+#include "process_host.hpp"
 
 namespace headroom {
 namespace {

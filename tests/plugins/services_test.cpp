@@ -9,6 +9,7 @@
 #include "headroom/sdk/blocks.hpp"
 #include "headroom/sdk/host.hpp"
 #include "plugins/host.hpp"
+#include "process_host.hpp"
 
 namespace headroom {
 namespace {
@@ -55,13 +56,13 @@ TEST(Services, ScratchIsAlignedAndAccounted) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(scratch.data()) % 64, 0u);
     std::memset(scratch.data(), 1, 1000);
     EXPECT_EQ(scratch.as<float>().size(), 250u);
-    EXPECT_EQ(plugin_memory().at("scratchy/scratch"), 1000);
+    EXPECT_EQ(Session::of_process()->plugin_memory().at("scratchy/scratch"), 1000);
   }
-  EXPECT_EQ(plugin_memory().at("scratchy/scratch"), 0);
+  EXPECT_EQ(Session::of_process()->plugin_memory().at("scratchy/scratch"), 0);
   EXPECT_THROW(sdk::Scratch(view, UINT64_MAX - 10), sdk::Error);
   view.account("index", 70);
   view.account("index", -20);
-  EXPECT_EQ(plugin_memory().at("scratchy/index"), 50);
+  EXPECT_EQ(Session::of_process()->plugin_memory().at("scratchy/index"), 50);
 }
 
 TEST(Services, Cancel) {

@@ -64,7 +64,7 @@ const hr_datasource kFake = {sizeof(hr_datasource),
                              nullptr,
                              nullptr};
 
-std::shared_ptr<const Source> open() { return Source::open(kFake, "fake", host(), nullptr); }
+std::shared_ptr<const Source> open() { return Source::open(kFake, "fake", nullptr); }
 
 std::string refusal() {
   try {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "../../plugins/process_host.hpp"
 #include "../plugin_source.hpp"
 #include "headroom/datasource.hpp"
 #include "jpeg_writer.hpp"
-#include "plugins/host.hpp"
 
 namespace headroom {
 

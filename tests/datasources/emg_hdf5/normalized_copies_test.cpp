@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../record/temporary_folder.hpp"
+#include "arrays/array_session.hpp"
 #include "data/normalized_copy.hpp"
 #include "data/normalizer.hpp"
 #include "emg_source.hpp"
@@ -27,7 +28,7 @@ class NormalizedCopiesTest : public TemporaryFolder {
     fs::create_directory(data_);
   }
   void TearDown() override {
-    forget_normalized_copies();
+    ArraySession::of_process()->substitute({});
     if (before_.empty()) {
       unsetenv("XDG_CACHE_HOME");
     } else {
@@ -97,7 +98,7 @@ TEST_F(NormalizedCopiesTest, GiveTheSameValuesToTheBit) {
     ASSERT_EQ(copies.fields, std::vector<std::string>{"emg"}) << testing::PrintToString(copies.lines);
     EXPECT_TRUE(normalizer.without(copies.fields).statistics().empty());
     expect_same(all_samples(*open(more), normalizer.without(copies.fields), /*augment=*/true), expected);
-    forget_normalized_copies();
+    ArraySession::of_process()->substitute({});
   }
 }
 
@@ -110,7 +111,7 @@ TEST_F(NormalizedCopiesTest, TheNextStartFindsThemAndNoSourceSeesThem) {
   EXPECT_TRUE(first.lines[0].starts_with("normalised copies: 1 of 1 files written, ")) << first.lines[0];
   ASSERT_TRUE(fs::exists(copy_of("a.hdf5")));
   const auto written = fs::last_write_time(copy_of("a.hdf5"));
-  forget_normalized_copies();
+  ArraySession::of_process()->substitute({});
   const auto again = open();
   EXPECT_EQ(again->length(0), source->length(0));
   EXPECT_EQ(again->files(), source->files());
@@ -125,7 +126,7 @@ TEST_F(NormalizedCopiesTest, AChangedOriginalGetsANewCopy) {
   write_recording(data_ / "a.hdf5", wavy(300));
   const Normalizer normalizer = measured(*open());
   use(open(), normalizer);
-  forget_normalized_copies();
+  ArraySession::of_process()->substitute({});
   fs::remove(data_ / "a.hdf5");
   write_recording(data_ / "a.hdf5", {.records = 300});
   const auto expected = all_samples(*open(), normalizer);
@@ -138,7 +139,7 @@ TEST_F(NormalizedCopiesTest, OtherStatisticsLeaveTheCopyOfAnotherRunAlone) {
   write_recording(data_ / "a.hdf5", wavy(300));
   const auto source = open();
   use(source, measured(*source));
-  forget_normalized_copies();
+  ArraySession::of_process()->substitute({});
   const std::string before = read_text(copy_of("a.hdf5"));
   const Normalizer other = Normalizer::measure(*source, whole(*source), "sampled", 3);
   const auto expected = all_samples(*source, other);
@@ -146,7 +147,7 @@ TEST_F(NormalizedCopiesTest, OtherStatisticsLeaveTheCopyOfAnotherRunAlone) {
   expect_same(all_samples(*open(), {}), expected);
   EXPECT_TRUE(read_text(copy_of("a.hdf5")) == before);
   EXPECT_FALSE(fs::is_empty(folder_ / "cache/headroom/normalized"));
-  forget_normalized_copies();
+  ArraySession::of_process()->substitute({});
   EXPECT_EQ(use(source, other).lines,
             std::vector<std::string>{"normalised copies: 1 files as they were left by an earlier run"});
 }
@@ -157,14 +158,14 @@ TEST_F(NormalizedCopiesTest, ADamagedCopyIsWrittenAgain) {
   const Normalizer normalizer = measured(*source);
   const auto expected = all_samples(*source, normalizer);
   use(source, normalizer);
-  forget_normalized_copies();
+  ArraySession::of_process()->substitute({});
   const std::string whole_copy = read_text(copy_of("a.hdf5"));
   for (const std::string& damaged :
        {std::string(), std::string("not HDF5"), whole_copy.substr(0, whole_copy.size() / 2)}) {
     write_text(copy_of("a.hdf5"), damaged);
     ASSERT_EQ(use(source, normalizer).fields.size(), 1u);
     expect_same(all_samples(*open(), {}), expected);
-    forget_normalized_copies();
+    ArraySession::of_process()->substitute({});
   }
 }
 

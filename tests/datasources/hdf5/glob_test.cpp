@@ -1,7 +1,7 @@
 #include "hdf5/glob.hpp"
 
+#include "../../plugins/process_host.hpp"
 #include "hdf5_source.hpp"
-#include "plugins/host.hpp"
 
 namespace headroom {
 namespace {

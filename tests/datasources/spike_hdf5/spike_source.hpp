@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "../../plugins/process_host.hpp"
 #include "../plugin_source.hpp"
 #include "headroom/datasource.hpp"
-#include "plugins/host.hpp"
 #include "spike_hdf5/orientation.hpp"
 
 namespace headroom {

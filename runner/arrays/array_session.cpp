@@ -1,0 +1,59 @@
+#include "arrays/array_session.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include "arrays/file_map.hpp"
+#include "arrays/hdf5_file.hpp"
+#include "arrays/hdf5_object.hpp"
+#include "headroom/sdk/shape_text.hpp"
+#include "memory/size_text.hpp"
+
+namespace headroom {
+
+const std::shared_ptr<ArraySession>& ArraySession::of_process() {
+  static const auto* session = new auto(std::make_shared<ArraySession>());  // arrays may be read until the process ends
+  return *session;
+}
+
+void ArraySession::set_chunk_cache_limit(int64_t bytes) {
+  chunks_->set_limit(bytes > 0 ? static_cast<uint64_t>(bytes) : 0);
+  const Hdf5Lock lock;
+  Hdf5File::close_overdrawn(*chunks_);
+}
+
+void ArraySession::map_files(bool wanted) {
+  if (wanted) handle_bus_errors();
+  maps_files_ = wanted;
+}
+
+void ArraySession::substitute(std::vector<Substitute> substitutes) {
+  std::map<std::pair<std::string, std::string>, std::string> files;
+  for (Substitute& substitute : substitutes) {
+    files[{std::move(substitute.path), absolute_name(substitute.dataset)}] = std::move(substitute.file);
+  }
+  const MutexLock lock(mutex_);
+  substitutes_.swap(files);
+}
+
+std::string ArraySession::file_of(const std::string& path, const std::string& dataset) const {
+  const MutexLock lock(mutex_);
+  if (substitutes_.empty()) return path;
+  const auto found = substitutes_.find({path, absolute_name(dataset)});
+  return found == substitutes_.end() ? path : found->second;
+}
+
+void ArraySession::note_opened(const ArrayPlan& plan, const std::string& name) {
+  const StoredLayout stored = layout_of(plan);
+  const uint64_t chunk_bytes = stored.largest_chunk_bytes, limit = chunks_->limit();
+  if (chunk_bytes > limit && !warned_of_a_large_chunk_.exchange(true)) {
+    spdlog::warn(
+        "[data] a chunk of {} {} is {}, more than data.chunk_cache_size = {}: it is decoded again for every sample; "
+        "set data.chunk_cache_size to at least {}, or write the data in smaller chunks",
+        in_quotes(name), sdk::shape_text(plan.layout.chunk), size_text(static_cast<int64_t>(chunk_bytes)),
+        size_text(static_cast<int64_t>(limit)), size_text(static_cast<int64_t>(4 * chunk_bytes)));
+  }
+  const MutexLock lock(mutex_);
+  if (census_ != nullptr) census_->seen_[{plan.file.device, plan.file.inode, name}] = stored;
+}
+
+}  // namespace headroom
