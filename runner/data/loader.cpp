@@ -70,11 +70,9 @@ struct Job {
 
 // Invariants.
 // - `queue` holds the batches from the one that next() delivers next to the one before `planned`, without a gap. Jobs
-// are
-//   planned in this order under the mutex, read outside of it in any order, and taken from the front.
+//   are planned in this order under the mutex, read outside of it in any order, and taken from the front.
 // - At most as many are queued as may be read ahead, and each of them has a slot: but for the one that next() waits
-// for,
-//   which is read whether a slot is free or not.
+//   for, which is read whether a slot is free or not.
 // - Whatever makes reading possible (a batch was taken, a slot came back, seek()) is followed by wake_readers(). So a
 //   thread that found nothing to read may sleep.
 // - The mutexes of the slots and of the readers are taken while this one is held, never the other way round.
@@ -118,9 +116,11 @@ struct Loader::State {
     return is_last ? has_begun && consumer_waits : has_begun || plan.options.persistent_workers;
   }
 
+  bool is_waited_for() const REQUIRES(mutex) { return queue.empty() && consumer_waits; }
+
   bool may_plan(Kind kind) const REQUIRES(mutex) {
     if (failure != nullptr || !work_left()) return false;
-    if (queue.empty() && consumer_waits) return true;
+    if (is_waited_for()) return true;
     const size_t most = kind == Kind::stand_in ? read_ahead_of_disk : read_ahead;
     return tightened == 0 && queue.size() < most && slots->has_room();
   }
@@ -154,7 +154,7 @@ struct Loader::State {
     std::unique_ptr<Slot> slot;
     {
       const MutexLock lock(mutex);
-      if (!may_plan(kind)) return false;
+      if (!may_plan(kind) || !(is_waited_for() || slots->has_free())) return false;
       try {
         job = plan_next(/*queued=*/true);
         slot = slots->reserve();

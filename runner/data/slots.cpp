@@ -160,6 +160,11 @@ int64_t SlotPool::drop_free(size_t kept, int64_t wanted_bytes) {
   return bytes;
 }
 
+bool SlotPool::has_free() const {
+  const MutexLock lock(mutex_);
+  return has_one();
+}
+
 bool SlotPool::has_room() const {
   const MutexLock lock(mutex_);
   return has_one_or_grows();
@@ -184,27 +189,55 @@ void SlotPool::grow() {
     if (permit) slot = std::make_unique<Slot>(fields_, samples_, std::move(permit));
   } catch (const std::bad_alloc&) {  // the system has less than the limit; what there is will do
   }
-  const MutexLock lock(mutex_);
-  growing_ = false;
-  if (slot != nullptr) {
-    push(unused_, std::move(slot));
-    patience_ = std::max(patience_ / 2, least_patience);
-  } else {
-    --made_;
-    refrain();
+  {
+    const MutexLock lock(mutex_);
+    growing_ = false;
+    if (slot != nullptr) {
+      push(unused_, std::move(slot));
+      patience_ = std::max(patience_ / 2, least_patience);
+    } else {
+      --made_;
+      refrain();
+    }
   }
+  grown_.notify_all();
+}
+
+std::unique_ptr<Slot> SlotPool::take() {
+  if (unused_ != nullptr) return pop(unused_);
+  return free_ != nullptr ? pop(free_) : nullptr;
 }
 
 std::unique_ptr<Slot> SlotPool::reserve() {
   const MutexLock lock(mutex_);
   if (waits_ > 0) --waits_;
-  if (unused_ != nullptr) return pop(unused_);
-  if (free_ != nullptr) return pop(free_);
+  if (waiting_ == 0) {
+    if (auto slot = take()) return slot;
+  }
   ++made_;
   return nullptr;
 }
 
+// NULL: nobody made one, and none came back meanwhile.
+std::unique_ptr<Slot> SlotPool::wait_for_growth() {
+  std::unique_ptr<Slot> slot;
+  bool others_may_go_on = false;
+  {
+    const MutexLock lock(mutex_);
+    if (!growing_) return nullptr;
+    ++waiting_;
+    while (growing_) grown_.wait(mutex_);
+    --waiting_;
+    slot = take();
+    if (slot != nullptr) --made_;  // the one that reserve() counted
+    others_may_go_on = has_one_or_grows();
+  }
+  if (others_may_go_on && returned_) returned_();
+  return slot;
+}
+
 std::shared_ptr<Slot> SlotPool::lend(std::unique_ptr<Slot> reserved) {
+  if (reserved == nullptr) reserved = wait_for_growth();
   if (reserved == nullptr) {
     try {
       reserved = std::make_unique<Slot>(fields_, samples_);

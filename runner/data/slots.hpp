@@ -71,6 +71,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // again for a while. Returns the bytes.
   int64_t drop_free(size_t kept, int64_t wanted_bytes);
 
+  bool has_free() const;
   // Whether a slot is free, or the pool may grow.
   bool has_room() const;
   void may_grow_again();
@@ -80,11 +81,11 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   void grow();
 
   // A free slot, or NULL: lend() then makes one more. Whether to wait instead is for the caller to decide, by
-  // has_room().
+  // has_free() and has_room().
   std::unique_ptr<Slot> reserve();
 
-  // What reserve() gave, for use. It returns when the last copy goes. std::bad_alloc where not even the pressure ladder
-  // makes room for one more.
+  // What reserve() gave, for use. It returns when the last copy goes. Where that was NULL it waits for grow() on another
+  // thread: there may be room for that one slot only. std::bad_alloc where not even the pressure ladder makes room.
   std::shared_ptr<Slot> lend(std::unique_ptr<Slot> reserved);
 
  private:
@@ -92,7 +93,10 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     const bool none_is_free = unused_ == nullptr && free_ == nullptr;
     return waits_ == 0 && !growing_ && (made_ < usual_ || (none_is_free && made_ < most_));
   }
-  bool has_one_or_grows() const REQUIRES(mutex_) { return unused_ != nullptr || free_ != nullptr || may_grow(); }
+  bool has_one() const REQUIRES(mutex_) { return waiting_ == 0 && (unused_ != nullptr || free_ != nullptr); }
+  bool has_one_or_grows() const REQUIRES(mutex_) { return has_one() || may_grow(); }
+  std::unique_ptr<Slot> take() REQUIRES(mutex_);
+  std::unique_ptr<Slot> wait_for_growth();
   static void push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot);
   static std::unique_ptr<Slot> pop(std::unique_ptr<Slot>& stack);
   void refrain() REQUIRES(mutex_);
@@ -106,6 +110,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   mutable Mutex mutex_;
   size_t made_ GUARDED_BY(mutex_) = 0;       // lent ones and those that are being made too
   bool growing_ GUARDED_BY(mutex_) = false;  // one slot at a time: two that see the same need make one too many
+  Condition grown_;                          // growing_ is false again
+  int waiting_ GUARDED_BY(mutex_) = 0;       // lend() calls that wait for that: what there is then is theirs
   int64_t waits_ GUARDED_BY(mutex_) = 0;     // batches until it may grow again
   int64_t patience_ GUARDED_BY(mutex_) = 32;
   std::unique_ptr<Slot> unused_ GUARDED_BY(mutex_), free_ GUARDED_BY(mutex_);  // stacks; nobody has read into `unused_`

@@ -260,6 +260,23 @@ TEST(Loader, GoesOnAfterItRanOutOfMemory) {
   }
 }
 
+// Readers that want a slot at the same moment share the one there is room for.
+TEST(Loader, ReadsOneBatchAtATimeWhereThereIsRoomForOneSlot) {
+  if (is_sanitized) GTEST_SKIP() << "a sanitizer holds memory of its own";
+  FakeData data;
+  data.channels = 100'000;
+  const auto source = open_fake(data);
+  const int64_t slot = bytes_of_one_slot(source);
+  for (int i = 0; i < 40; ++i) {
+    Loader loader(source, train(*source), {}, options(4));
+    const int64_t free = slot + slot / 2;
+    set_memory_limit(held_bytes() + free + cushion_bytes(held_bytes() + free));
+    loader.seek(0);
+    for (int batch = 0; batch < 3; ++batch) ASSERT_NO_THROW(loader.next()) << "loader " << i << ", batch " << batch;
+    set_memory_limit(0);
+  }
+}
+
 TEST(Loader, AConsumerThatHoldsManyBatchesGetsMoreMemoryRatherThanADeadlock) {
   FakeData data;
   const auto source = open_fake(data);
