@@ -1,5 +1,7 @@
 // Whole runs under memory.limit: what fits in smaller pieces ends as the unlimited run does, what cannot fit says so.
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 
 #include "trial_run.hpp"
@@ -170,9 +172,18 @@ max_steps = 8
   };
   const Finished free = planned("off", "free");
   ASSERT_EQ(free.exit_code, 0) << free.err;
-  const Json memory = read_json(run_folder("free") / "summary.json").at("memory");
-  const int64_t predicted = memory.at("predicted_peak_bytes"), base = predicted - 6 * 32'000'000;
-  const Finished tight = planned(std::to_string(base + 4 * 32'000'000), "tight");
+  const Finished refused = planned("80 MiB", "refused");
+  ASSERT_EQ(refused.exit_code, 5) << refused.err;
+  double least_mib = 0, limit_mib = 0, kept_free_mib = 0;
+  const size_t told = refused.err.find("it needs at least ");
+  ASSERT_NE(told, std::string::npos) << refused.err;
+  ASSERT_EQ(
+      std::sscanf(refused.err.c_str() + told, "it needs at least %lf MiB and the limit is %lf MiB, of which %lf MiB",
+                  &least_mib, &limit_mib, &kept_free_mib),
+      3)
+      << refused.err;
+  const auto enough_mib = static_cast<int64_t>(std::ceil(least_mib + kept_free_mib)) + 3;
+  const Finished tight = planned(std::to_string(enough_mib) + " MiB", "tight");
   EXPECT_EQ(tight.exit_code, 0) << tight.err;
   EXPECT_NE(tight.err.find("fewer batches are read ahead and less is cached"), std::string::npos) << tight.err;
   const auto loss = [&](const std::string& out) {
