@@ -241,7 +241,7 @@ struct SourceTable {
   }
   static uint32_t traits(const hr_source* source) noexcept {
     if constexpr (requires { Box::from(source)->source.augments(); }) {
-      return Box::from(source)->source.augments() ? 0u : HR_SOURCE_KEYLESS;
+      return Box::from(source)->source.augments() ? 0u : HR_SOURCE_NO_AUGMENT;
     } else {
       return 0;
     }

@@ -180,8 +180,8 @@ struct ModelTable {
       if (i >= param_count(model)) throw Error(HR_NOT_FOUND, "no such parameter");
       Parameter& p = Box::from(model)->parameters[i];
       store(out, {sizeof(hr_param), p.inert ? HR_PARAM_INERT : 0u, p.name.c_str(), p.kind, 0,
-                  reinterpret_cast<hr_tensor>(&p.tensor), p.group.c_str(), p.lr_scale, p.weight_decay_scale,
-                  p.frozen_until_step, p.lr});
+                  reinterpret_cast<hr_tensor>(&p.tensor), p.group.c_str(), p.lr_scale, p.lr, p.weight_decay_scale,
+                  p.frozen_until_step});
     });
   }
   static uint32_t output_count(const hr_model* model) noexcept {

@@ -19,7 +19,7 @@ typedef struct hr_predict {
   uint32_t struct_size;
   uint32_t reserved;
 
-  /* -- of a source: open, close and read, all or none -- */
+  /* -- of a source: open, close and read, all or none; shape is optional -- */
 
   /* [control] Opens the recording at `path`, a file or folder of the source's layout, and reads it as `source` reads its own: with the
    * same options, fields and statistics. `steps`: how many it has, at least 1. HR_DATA_CORRUPT says what does not suit the source
@@ -29,6 +29,10 @@ typedef struct hr_predict {
   /* [worker] serial per recording. Fills the slots as hr_datasource.read does, sample i as one that begins at step request->index[i]
    * (< steps). `split` and `flags` are 0, keys mean nothing. Nothing is drawn: a pure function of (content, step). */
   hr_status (*read)(hr_recording* recording, const hr_read* request, hr_error* error) HR_NOEXCEPT;
+  /* [any] Writes the shape of the source's field i in this recording to `shape`, [ndim of the field]; read() fills slots of that shape.
+   * It differs where the source gives crops and the recording whole pictures. All 0: the recording lacks the field, and its slot is
+   * NULL. NULL: the shapes of the source. */
+  void (*shape)(const hr_recording* recording, uint32_t field, int64_t* shape) HR_NOEXCEPT;
 
   /* -- of a model: predict and target_field, both or none -- */
 
@@ -43,12 +47,8 @@ typedef struct hr_predict {
   const char* target_field;
   /* Of temporal ensembling: of the predictions made for one step, the i-th oldest (from 0) weighs exp(-ensemble_decay * i). */
   double ensemble_decay;
-  /* Since 1.3. Of pictures: steps by which one question reaches into the one before; the answers are averaged there. Missing: 0. */
+  /* Of pictures: steps that two consecutive predictions share; there they are averaged. */
   uint64_t overlap;
-  /* Since 1.3, of a source. [any] Fills `shape`, [ndim] of the source's field i, with what the recording gives, which then goes for the
-   * slots of read(): whole pictures where the source gives parts of them; all 0 where the recording does not have the field, whose slot
-   * then is NULL. Missing or NULL: as the source's fields. */
-  void (*shape)(const hr_recording* recording, uint32_t field, int64_t* shape) HR_NOEXCEPT;
 } hr_predict;
 
 #ifdef __cplusplus

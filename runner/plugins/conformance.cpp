@@ -263,7 +263,7 @@ class Examination {
       for (std::size_t f = 0; f < first.size(); ++f) {
         if (first[f] == second[f] && first[f] == plain[f]) continue;
         refuse("field '" + source_->fields()[f].name + "' of sample " + std::to_string(sample) +
-               " changes with its key, and the source says HR_SOURCE_KEYLESS: the host would keep one of its versions");
+               " changes with its key, and the source says HR_SOURCE_NO_AUGMENT: the host would keep one of its versions");
       }
     }
   }

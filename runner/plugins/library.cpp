@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "error.hpp"
+#include "headroom/sdk/host.hpp"
 #include "mutex.hpp"
 #include "plugins/call.hpp"
 #include "plugins/compatibility.hpp"
@@ -75,20 +76,11 @@ const hr_plugin* load_once(const std::filesystem::path& path, Opened& entry) {
   return plugin;
 }
 
-// The table as release 1.0 had it: the shortest there is.
-template <class Table>
-constexpr size_t first_size = sizeof(Table);
-template <>
-constexpr size_t first_size<hr_datasource> = offsetof(hr_datasource, traits);
-template <>
-constexpr size_t first_size<hr_model_torch> = offsetof(hr_model_torch, recompute_kinds);
-template <>
-constexpr size_t first_size<hr_predict> = offsetof(hr_predict, overlap);
-
 template <class Table>
 const Table* interface_table(const hr_plugin& plugin, const char* id) {
   const auto* table = static_cast<const Table*>(call(plugin.id, "get_interface", plugin.get_interface, id));
-  if (table != nullptr) require_size(table->struct_size, first_size<Table>, std::string("its table ") + id, plugin.id);
+  if (table != nullptr)
+    require_size(table->struct_size, sdk::size_of_1_0<Table>, std::string("its table ") + id, plugin.id);
   return table;
 }
 
@@ -184,7 +176,7 @@ const hr_predict* Library::predict() const {
 std::vector<std::string> Library::recompute_kinds() const {
   const hr_model_torch* model = model_torch();
   std::vector<std::string> kinds;
-  if (model == nullptr || !HR_HAS(model, recompute_kinds) || model->recompute_kinds == nullptr) return kinds;
+  if (model == nullptr || model->recompute_kinds == nullptr) return kinds;
   for (const char* const* kind = model->recompute_kinds; *kind != nullptr; ++kind) {
     const std::string name = *kind;
     const bool taken = name == "none" || name == "auto" || std::ranges::count(kinds, name) > 0;

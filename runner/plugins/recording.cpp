@@ -10,7 +10,7 @@ namespace {
 
 std::vector<Field> fields_of(const hr_predict& api, const hr_recording* recording, const Source& source) {
   std::vector<Field> fields = source.fields();
-  if (!HR_HAS(&api, shape) || api.shape == nullptr) return fields;
+  if (api.shape == nullptr) return fields;
   for (size_t i = 0; i < fields.size(); ++i) {
     api.shape(recording, static_cast<uint32_t>(i), fields[i].shape.data());
     const auto in_range = [](int64_t extent) { return extent >= 1 && extent <= INT32_MAX; };

@@ -129,7 +129,7 @@ class Interview {
   }
 
   void require_channels(const hr_field& field, const std::string& name) const {
-    if (!HR_HAS(&field, channel_count) || field.channels == nullptr) return;
+    if (field.channels == nullptr) return;
     const int64_t extent = field.channel_axis < 0 ? 0 : field.shape[field.channel_axis];
     if (field.channel_count != static_cast<uint64_t>(extent) || !HR_HAS(field.channels, std)) {
       refuse("field '" + name + "' describes " + std::to_string(field.channel_count) +
@@ -181,8 +181,8 @@ std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string
   for (uint32_t split = 0; split < source->splits_.size(); ++split) {
     source->groups_.push_back(interview.groups(split, source->splits_[split]));
   }
-  if (HR_HAS(&api, traits) && api.traits != nullptr)
-    source->augments_ = (call(source->id_, "traits", api.traits, source->handle_) & HR_SOURCE_KEYLESS) == 0;
+  if (api.traits != nullptr)
+    source->augments_ = (call(source->id_, "traits", api.traits, source->handle_) & HR_SOURCE_NO_AUGMENT) == 0;
   return source;
 }
 
@@ -213,7 +213,7 @@ std::vector<std::filesystem::path> Source::files() const {
 
 std::vector<Origin> Source::origins(uint32_t field) const {
   std::vector<Origin> result;
-  if (!HR_HAS(api_, origin) || api_->origin == nullptr) return result;
+  if (api_->origin == nullptr) return result;
   while (true) {
     hr_error error{sizeof(hr_error), HR_OK, {}};
     hr_origin origin{};
@@ -239,7 +239,7 @@ Reader Source::reader() const {
 }
 
 int64_t Source::trim(int level) const {
-  if (gc_ == nullptr || !HR_HAS(gc_, trim_source) || gc_->trim_source == nullptr) return 0;
+  if (gc_ == nullptr || gc_->trim_source == nullptr) return 0;
   const ExclusiveLock alone(reads_);
   return static_cast<int64_t>(call(id_, "trim_source", gc_->trim_source, handle_, level));
 }

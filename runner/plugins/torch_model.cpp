@@ -321,7 +321,7 @@ void Model::recompute(std::span<const std::string> kinds) {
 }
 
 int64_t Model::trim(int level) {
-  if (gc_ == nullptr || !HR_HAS(gc_, trim_model) || gc_->trim_model == nullptr) return 0;
+  if (gc_ == nullptr || gc_->trim_model == nullptr) return 0;
   return static_cast<int64_t>(call(id_, "trim_model", gc_->trim_model, handle_, level));
 }
 

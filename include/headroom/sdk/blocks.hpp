@@ -39,10 +39,6 @@ class CacheBlock {
   // wait. nullopt: there is no room, read without the cache.
   static std::optional<CacheBlock> acquire(const Host& host, const std::string& key, uint64_t bytes) {
     CacheBlock block(host);
-    if (!HR_HAS(block.api_, acquire)) {  // a host of 1.0: two threads may both read it
-      auto found = lookup(host, key);
-      return found ? std::move(found) : reserve(host, key, bytes);
-    }
     hr_error error = no_error();
     int32_t fresh = 0;
     const hr_status status = block.api_->acquire(host.native(), key.c_str(), bytes, &block.block_, &fresh, &error);

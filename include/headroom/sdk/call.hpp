@@ -36,7 +36,7 @@ class Call {
   // Whether calls of that kind are to be computed again in backward; checkpoint() asks (recompute.hpp).
   bool recomputes(std::string_view kind) const {
     for (uint64_t i = 0; recompute_kinds_ != nullptr && recompute_kinds_[i] != nullptr; ++i) {
-      if (recompute_kinds_[i] == kind) return HR_HAS(call_, recompute) && (call_->recompute >> i & 1) != 0;
+      if (recompute_kinds_[i] == kind) return (call_->recompute >> i & 1) != 0;
     }
     throw Error(HR_INTERNAL, "the model does not name '" + std::string(kind) + "' among its recompute_kinds");
   }
@@ -52,10 +52,9 @@ class Call {
 class KeptCall {
  public:
   explicit KeptCall(const Call& call)
-      : native_(*call.call_), keys_(native_.sample_key, native_.sample_key + native_.count), kept_(call) {
+      : native_(load(*call.call_)), keys_(native_.sample_key, native_.sample_key + native_.count), kept_(call) {
     native_.sample_key = keys_.data();
     native_.recompute = 0;  // one level is enough
-    native_.struct_size = sizeof native_;
     kept_.call_ = &native_;
   }
   KeptCall(const KeptCall&) = delete;

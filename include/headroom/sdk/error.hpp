@@ -86,6 +86,18 @@ void store(Struct* out, const Struct& value) noexcept {
   out->struct_size = filled;
 }
 
+// The other way: a copy of what the caller passed, whose struct_size says how far it reaches. Members behind that are
+// zero.
+template <class Struct>
+Struct load(const Struct& given) noexcept {
+  Struct copy{};
+  copy.struct_size = given.struct_size < sizeof(Struct) ? given.struct_size : static_cast<uint32_t>(sizeof(Struct));
+  const uint32_t filled = copy.struct_size;
+  std::memcpy(static_cast<void*>(&copy), &given, filled);
+  copy.struct_size = filled;
+  return copy;
+}
+
 // "a, b and c"; "nothing" when empty. For sentences that say what is there.
 template <class Names>
 std::string listing(const Names& names) {

@@ -38,7 +38,7 @@ struct Channel {
 
 inline std::vector<Channel> channels_of(const hr_field& native) {
   std::vector<Channel> channels;
-  if (!HR_HAS(&native, channel_count) || native.channels == nullptr) return channels;
+  if (native.channels == nullptr) return channels;
   const char* bytes = reinterpret_cast<const char*>(native.channels);
   for (uint64_t i = 0; i < native.channel_count; ++i) {
     const auto& channel = *reinterpret_cast<const hr_channel*>(bytes + i * native.channels->struct_size);

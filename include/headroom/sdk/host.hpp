@@ -34,17 +34,22 @@ struct Attribute {
   static Attribute of(std::string value) { return {HR_STRING, 0, 0.0, std::move(value)}; }
 };
 
+// The size of a table in ABI 1.0: what every plugin and every host fills. A release that lengthens a table specialises
+// this with the offset of its first new member, which is then read through HR_HAS.
+template <class Table>
+inline constexpr std::size_t size_of_1_0 = sizeof(Table);
+
 // Cheap to copy; the host behind it lives as long as the process.
 class Host {
  public:
   explicit Host(const hr_host* host) : host_(host) {}
   const hr_host* native() const { return host_; }
 
-  // The table of service `id`.
+  // The table of service `id`, with all members of 1.0. Throws HR_UNSUPPORTED when the host lacks it.
   template <class Table>
   const Table& service(const char* id) const {
     const auto* table = static_cast<const Table*>(host_->get_service(host_, id));
-    if (table == nullptr || table->struct_size < sizeof(Table)) {
+    if (table == nullptr || table->struct_size < size_of_1_0<Table>) {
       throw Error(HR_UNSUPPORTED, "this host (" + std::string(host_->version) + ") lacks the service " + id +
                                       ", which the plugin needs");
     }

@@ -85,7 +85,8 @@ typedef struct hr_plugin {
 
 #define HR_PLUGIN_SYMBOL "headroom_plugin"
 
-/* Lives as long as the process. */
+/* Lives as long as the process. It belongs to the run that passes it: what is opened with one works with that one, and not with the
+ * host of another call. */
 struct hr_host {
   uint32_t struct_size;
   uint16_t abi_major, abi_minor;
@@ -172,6 +173,15 @@ struct hr_value {
 #define HR_FIELD_NORMALIZE 1u /* the host may standardise it per channel: (x - mean) / std */
 #define HR_FIELD_OPTIONAL 2u  /* of a model's field: it works without */
 
+/* One channel of a field whose source standardises its values itself: value = (measured - mean) / std. */
+typedef struct hr_channel {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* name; /* NULL: none */
+  const char* unit; /* of what was measured; NULL: the field's */
+  double mean, std; /* std > 0; 0 and 1: as measured */
+} hr_channel;
+
 typedef struct hr_field {
   uint32_t struct_size;
   uint32_t flags; /* HR_FIELD_* */
@@ -184,6 +194,9 @@ typedef struct hr_field {
   double sample_rate_hz;         /* of the time axis; 0: none */
   int32_t channel_axis;          /* axis that NORMALIZE keeps apart; -1: one statistic for all */
   int32_t reserved;
+  /* What each place along channel_axis is, and how to get back what was measured; NULL: unknown. */
+  const hr_channel* channels;    /* [channel_count] */
+  uint64_t channel_count;        /* the extent of channel_axis, or 0 */
 } hr_field;
 
 /* ---- headroom.datasource/1 -------------------------------------------------------------------------------------------------------
@@ -200,6 +213,9 @@ typedef struct hr_group {
   uint64_t first, count; /* sample indices [first, first + count) of the split */
 } hr_group;
 
+/* What hr_datasource.traits says of an open source. */
+#define HR_SOURCE_NO_AUGMENT 1u /* HR_READ_AUGMENT changes nothing: the host may keep training samples in its cache */
+
 #define HR_READ_AUGMENT 1u /* draw jitter, rotation, crops from the sample's key; otherwise none of them */
 
 typedef struct hr_read {
@@ -213,6 +229,15 @@ typedef struct hr_read {
   /* [field_count] host memory, row-major, contiguous, shape [count, field.shape...], 64-byte aligned. data == NULL: not wanted. */
   const DLTensor* fields;
 } hr_read;
+
+/* Where values of a field lie in the source's files. */
+typedef struct hr_origin {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* path; /* as headroom.arrays opens it */
+  const char* dataset;
+  const char* member; /* of its records; NULL: the plain elements */
+} hr_origin;
 
 #define HR_DATASOURCE "headroom.datasource/1"
 typedef struct hr_datasource {
@@ -236,6 +261,14 @@ typedef struct hr_datasource {
   void (*reader_close)(hr_reader* reader) HR_NOEXCEPT;                           /* [any] by whoever owns the reader */
   /* [worker] Fills the slots. A pure function of (content, index, key): batch mates, order and thread never matter. */
   hr_status (*read)(hr_reader* reader, const hr_read* request, hr_error* error) HR_NOEXCEPT;
+  /* [any] HR_SOURCE_*, constant after open; NULL: 0. */
+  uint32_t (*traits)(const hr_source* source) HR_NOEXCEPT;
+  /* [any] Dataset i that an HR_FIELD_NORMALIZE field is read from; HR_NOT_FOUND after the last one. A source names them only if
+   *  - the field holds these values exactly as they are stored: none computed, none padded;
+   *  - the values of one record are the field's channels, in order;
+   *  - the source uses them for nothing else.
+   * headroom.arrays may then read from a copy in which they are standardised (data.normalized_cache). NULL: none. */
+  hr_status (*origin)(const hr_source* source, uint32_t field, uint64_t i, hr_origin* out, hr_error* error) HR_NOEXCEPT;
 } hr_datasource;
 
 /* headroom.synth/1, optional: writes data in the source's own layout, from which a model can learn. */
@@ -264,6 +297,7 @@ typedef struct hr_call {
   int32_t device_type;        /* DLDeviceType */
   int32_t device_id;
   void* stream;               /* device stream; NULL on the CPU */
+  uint64_t recompute;         /* bit i: calls of recompute_kinds[i] keep no activations; backward computes them again */
 } hr_call;
 
 typedef int32_t hr_param_kind;
@@ -285,6 +319,7 @@ typedef struct hr_param {
   hr_tensor tensor;            /* borrowed; the host may replace its storage (device, dtype) but never the object */
   const char* group;           /* optimizer group for users to name; NULL: "" */
   double lr_scale;             /* times train.optimizer.lr */
+  double lr;                   /* > 0: replaces train.optimizer.lr x lr_scale, under the same schedule; 0: it does not */
   double weight_decay_scale;   /* times train.optimizer.weight_decay */
   int64_t frozen_until_step;   /* 0: trained from the start; INT64_MAX: never */
 } hr_param;
@@ -321,7 +356,8 @@ typedef struct hr_metric {
 
 #define HR_COUPLES_SAMPLES 1u /* a sample's output depends on its batch mates: the batch is never divided */
 #define HR_MODEL_FP64 2u      /* works in float64 */
-#define HR_MODEL_BF16 4u      /* works under bfloat16 autocast */
+#define HR_MODEL_BF16 4u      /* works under bfloat16 autocast: parameters and floating fields stay float32, and so does loss_sum */
+#define HR_MODEL_FP16 32u     /* works under float16 autocast; the host scales loss_sum before backward */
 #define HR_RNG_KEYED 8u       /* draws from sample keys only (with neither RNG flag: draws nothing) */
 #define HR_RNG_GENERATOR 16u  /* draws from LibTorch's generator: retried at the same split only, never resized */
 
@@ -351,6 +387,10 @@ typedef struct hr_model_torch {
    * Never a mean: the host divides once per window. Nothing here may synchronise a device. */
   hr_status (*step)(hr_model* model, const hr_call* call, const hr_tensor* batch, hr_tensor loss_sum, hr_tensor weight,
                     const hr_tensor* outputs, hr_tensor metrics, hr_error* error) HR_NOEXCEPT;
+  /* Activation checkpointing: names of the calls that hr_call.recompute may ask to compute again, as users write them in
+   * memory.recompute. NULL-terminated, at most 64, ordered by bytes saved per second of computing, most first. Outputs and losses are
+   * the same with and without; so are gradients, up to the order in which those of one tensor are added. NULL: none. */
+  const char* const* recompute_kinds;
 } hr_model_torch;
 
 /* headroom.state/1, optional: what a model must carry through a checkpoint beside its tensors. */
@@ -443,6 +483,10 @@ typedef struct hr_arrays {
   /* Reads the box [start, start + count) (each [ndim]) into every target. */
   hr_status (*read_box)(hr_array* array, const uint64_t* start, const uint64_t* count, const hr_array_target* targets,
                         uint32_t target_count, hr_error* error) HR_NOEXCEPT;
+  /* As read_box. *finite = 1 if every value written to a float32 or float64 target is finite, else 0; the caller then searches its
+   * targets. Values are checked while they are copied, which is cheaper than a pass of its own. */
+  hr_status (*read_box_check_finite)(hr_array* array, const uint64_t* start, const uint64_t* count, const hr_array_target* targets,
+                                     uint32_t target_count, int32_t* finite, hr_error* error) HR_NOEXCEPT;
   /* Names below a group, in byte order; is_group tells groups from datasets. Stops early when `visit` returns non-zero. */
   hr_status (*list)(const hr_host* host, const char* path, const char* group,
                     int32_t (*visit)(void* context, const char* name, int32_t is_group), void* context, hr_error* error) HR_NOEXCEPT;
@@ -450,13 +494,23 @@ typedef struct hr_arrays {
                          hr_error* error) HR_NOEXCEPT; /* HR_NOT_FOUND when it is not there */
 } hr_arrays;
 
+/* headroom.strings/1: HDF5 datasets of strings, fixed or variable: names, keys, lists of groups. */
+#define HR_STRINGS "headroom.strings/1"
+typedef struct hr_strings {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* The dataset's strings in row-major order, at most 2^20. Stops early when `visit` returns non-zero. */
+  hr_status (*read)(const hr_host* host, const char* path, const char* dataset, int32_t (*visit)(void* context, const char* value),
+                    void* context, hr_error* error) HR_NOEXCEPT;
+} hr_strings;
+
 #define HR_FILES "headroom.files/1"
 typedef struct hr_files {
   uint32_t struct_size;
   uint32_t reserved;
   hr_status (*size)(const hr_host* host, const char* path, uint64_t* bytes, hr_error* error) HR_NOEXCEPT;
   hr_status (*pread)(const hr_host* host, const char* path, uint64_t offset, void* data, uint64_t bytes, hr_error* error) HR_NOEXCEPT;
-  /* Names in a folder in byte order, "." entries left out. Stops early when `visit` returns non-zero. */
+  /* Names in a folder in byte order; "." entries and the host's normalized copies left out. Stops early when `visit` returns non-zero. */
   hr_status (*list)(const hr_host* host, const char* folder, int32_t (*visit)(void* context, const char* name, int32_t is_folder),
                     void* context, hr_error* error) HR_NOEXCEPT;
 } hr_files;
@@ -520,6 +574,11 @@ typedef struct hr_cache {
   hr_status (*reserve)(const hr_host* host, const char* key, uint64_t bytes, hr_cache_block* out, hr_error* error) HR_NOEXCEPT;
   void (*publish)(const hr_host* host, hr_cache_block* block) HR_NOEXCEPT;
   void (*release)(const hr_host* host, hr_cache_block* block) HR_NOEXCEPT; /* unpublished: discarded */
+  /* lookup or reserve, atomically: an existing block (*fresh = 0), or room for a new one (*fresh = 1: the caller fills it, then
+   * publishes or releases it). Waits for a block that another thread is filling, so that it is read once; a thread that holds an
+   * unpublished block itself does not wait. HR_OUT_OF_MEMORY when there is neither: read without the cache. */
+  hr_status (*acquire)(const hr_host* host, const char* key, uint64_t bytes, hr_cache_block* out, int32_t* fresh,
+                       hr_error* error) HR_NOEXCEPT;
 } hr_cache;
 
 /* headroom.rng/1: the host's keyed generator, Philox4x32-10, for plugins that cannot include headroom/random.h. */
