@@ -10,7 +10,6 @@
 #include "headroom/sdk/host.hpp"
 #include "mutex.hpp"
 #include "plugins/call.hpp"
-#include "plugins/compatibility.hpp"
 #include "plugins/session.hpp"
 
 namespace headroom {
@@ -37,7 +36,9 @@ OpenedLibraries& opened_libraries() {
 const hr_plugin* open(const std::filesystem::path& path, const std::optional<Note>& note,
                       boost::dll::shared_library& library) {
   std::error_code problem;
-  dlerror();
+  dlerror();  // clears what an earlier failure left
+  // Local: two plugins may contain the same symbols. Now: an undefined symbol is an error here, not in the middle of a
+  // run.
   library.load(path, problem, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
   if (problem) {
     const char* reason = dlerror();
@@ -56,12 +57,15 @@ const hr_plugin* open(const std::filesystem::path& path, const std::optional<Not
 
 void initialise(const hr_plugin& plugin) {
   if (plugin.init == nullptr) return;
+  // init belongs to no run: the plugin serves all runs of this process.
   hr_error error{sizeof(hr_error), HR_OK, {}};
   check(call(plugin.id, "init", plugin.init, Session::of_process()->host_for(plugin.id), &error), error, plugin.id,
         "starting the plugin");
 }
 
 const hr_plugin* load_once(const std::filesystem::path& path, Opened& entry) {
+  // The note first: static constructors of an unsuitable library could already crash, for want of an instruction set
+  // say.
   const std::optional<Note> note = read_note(path);
   if (note) require_compatible(*note, path);
   const hr_plugin* plugin = open(path, note, entry.library);
@@ -107,6 +111,7 @@ Library Library::load(const std::filesystem::path& path) {
   const std::filesystem::path real = std::filesystem::canonical(path, problem);
   if (problem) throw Error(Exit::plugin, "plugin", path.string() + " cannot be loaded: " + problem.message());
   OpenedLibraries& all = opened_libraries();
+  // Held while loading, so that init runs once although several threads may ask.
   const MutexLock lock(all.mutex);
   Opened& entry = all.by_real_path[real];
   if (entry.init_failed) throw Error(*entry.init_failed);
