@@ -39,7 +39,7 @@ struct Attribute {
 template <class Table>
 inline constexpr std::size_t size_of_1_0 = sizeof(Table);
 
-// Cheap to copy; the host behind it lives as long as the process.
+// Cheap to copy; valid until the process ends. [any]
 class Host {
  public:
   explicit Host(const hr_host* host) : host_(host) {}
@@ -65,7 +65,7 @@ class Host {
     if (service<hr_cancel>(HR_CANCEL).cancelled(host_) != 0) throw Error(HR_CANCELLED, "cancelled");
   }
 
-  // Bytes the plugin holds itself, on the ledger under `owner`; negative when it lets go of them.
+  // Adds to the bytes that the plugin holds as `owner` in the memory ledger; negative: freed.
   void account(const std::string& owner, int64_t delta_bytes) const {
     service<hr_memory>(HR_MEMORY).account(host_, owner.c_str(), delta_bytes);
   }
@@ -125,7 +125,7 @@ class Host {
   }
 
  private:
-  // The host calls visit() across the boundary: what it throws waits here until the call is over.
+  // The host calls visit(), which must not throw: an exception waits here until the service returns.
   struct Listing {
     std::vector<Entry> entries;
     std::exception_ptr problem;
