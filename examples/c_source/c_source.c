@@ -1,5 +1,5 @@
-/* A datasource in plain C11, against the bare ABI: a sine with a phase per sample. Compiled against a frozen copy of
- * the 1.0 header (tests/abi/frozen/1.0), so it also shows that plugins of the first release go on working. */
+/* A datasource in plain C11, against the bare ABI: a sine with a phase per sample. tests/abi also builds it with the
+ * frozen headers of 1.0 and with those of a made-up 1.1. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
