@@ -26,7 +26,7 @@ struct Camera {
   bool is_jpeg() const { return pixels.height == 0; }
 };
 
-// The datasets of one file, found and seen to fit each other. Move-only; many threads may read it.
+// The datasets of one file, checked against each other. Move-only; many threads may read it.
 struct Episode {
   // Throws HR_DATA_CORRUPT naming file and dataset when it is not in the layout.
   Episode(const sdk::Host& host, const std::filesystem::path& file, const std::vector<std::string>& cameras);
@@ -42,7 +42,7 @@ struct Episode {
 // The cameras of a file in byte order, without those of depth ("..._depth").
 std::vector<std::string> cameras_of(const sdk::Host& host, const std::filesystem::path& file);
 
-// Recorded by a simulator: attribute `sim`, which real recordings have as false or not at all.
+// Whether a simulator recorded the file: attribute `sim`, false or missing in real recordings.
 bool is_simulated(const sdk::Host& host, const std::filesystem::path& file);
 
 // Reads and decodes one frame into planes [3, H, W].

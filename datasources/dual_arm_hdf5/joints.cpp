@@ -27,8 +27,8 @@ std::vector<std::string> aloha_names() {
 }  // namespace
 
 std::vector<std::string> joint_names(const sdk::Host& host, const std::filesystem::path& file) {
-  const auto told = host.attribute(file, "/", "joint_names");
-  return told && told->type == HR_STRING ? quoted_words(told->string) : aloha_names();
+  const auto attribute = host.attribute(file, "/", "joint_names");
+  return attribute && attribute->type == HR_STRING ? quoted_words(attribute->string) : aloha_names();
 }
 
 std::vector<sdk::Channel> joint_channels(std::vector<std::string> names, const Statistics& statistics) {

@@ -1,4 +1,4 @@
-// What the joints of an episode are called and measured in.
+// Names and units of an episode's joints.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ struct Selection {
 // The step that a sample starts at. Drawn from the key where `draw`; else the same each time, spread over the episode.
 uint64_t start_of(const Selection& selection, uint64_t episode, uint64_t sample, uint64_t key, bool draw);
 
-// One a thread. Keeps the episodes it read last open.
+// For one thread. Keeps the episodes it read last open.
 class Reader {
  public:
   Reader(const sdk::Host& host, const Selection& selection) : host_(host), selection_(&selection) {}

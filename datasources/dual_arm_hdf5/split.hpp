@@ -1,5 +1,5 @@
-// Which episodes train and which validate: as numpy's legacy generator divides them, so that a split is the one users
-// of the original have.
+// Which episodes are for training and which for validation: the permutation of numpy's legacy generator, so that the
+// split equals the original's.
 #pragma once
 
 #include <cstdint>

@@ -91,7 +91,7 @@ void Reader::read_sample(const sdk::ReadRequest& request, uint64_t i) {
     }
     targets.push_back(sdk::target(angles.data(), series.angles));
   }
-  const bool finite = series.array.read_rows_looking(slice.begin, slice.end - slice.begin, targets);
+  const bool finite = series.array.read_rows_check_finite(slice.begin, slice.end - slice.begin, targets);
   if (!finite) require_finite<float>(emg, channels, "emg", recording, slice.begin);
   if (request.augment()) roll(emg, channels, rotation_of(selection, key));
   if (!need_angles) return;

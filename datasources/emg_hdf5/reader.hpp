@@ -30,7 +30,7 @@ struct Selection {
   std::vector<Split> splits;
 };
 
-// One a thread. Keeps the recordings it read last open.
+// For one thread. Keeps the recordings it read last open.
 class Reader {
  public:
   Reader(const sdk::Host& host, const Selection& selection) : host_(host), selection_(&selection) {}

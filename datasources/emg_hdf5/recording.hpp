@@ -21,7 +21,7 @@ inline constexpr const char* kDataset = "/emg2pose/timeseries";
 struct Layout {
   uint64_t channels = 0, joints = 0;
   double sample_rate_hz = 0.0;
-  std::string angle_unit, emg_unit;  // "": not told
+  std::string angle_unit, emg_unit;  // "": unknown
 };
 
 // The dataset with its two members found. Move-only.

@@ -1,4 +1,4 @@
-// How a field's values come from its dataset into a sample: fixed once the first sequence was looked at.
+// How a field's values come from its dataset into a sample: fixed by the first sequence.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ std::string dtype_name(DLDataType dtype);
 FieldLayout layout_of(const Settings& settings, const FieldSettings& field, const Sequence& sequence,
                       const Finding& finding);
 
-// What the source tells of it.
+// The field as the source declares it.
 sdk::Field described(const Settings& settings, const FieldLayout& field);
 sdk::Field described_mask(const FieldLayout& field);
 

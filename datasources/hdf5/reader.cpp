@@ -145,7 +145,7 @@ bool Reader::read_box(const sdk::Array& array, const Box& box, std::span<const T
   std::vector<hr_array_target> native;
   for (const Target& target : targets) native.push_back({target.member, target.field->dtype, target.to, 0});
   const std::span start(box.start.data(), box.axes), count(box.count.data(), box.axes);
-  if (contents_->settings.check_finite) return array.read_box_looking(start, count, native);
+  if (contents_->settings.check_finite) return array.read_box_check_finite(start, count, native);
   array.read_box(start, count, native);
   return true;
 }

@@ -31,7 +31,7 @@ struct Contents {
   std::vector<Split> splits;
 };
 
-// One a thread. Keeps the sequences it read last open.
+// For one thread. Keeps the sequences it read last open.
 class Reader {
  public:
   Reader(const sdk::Host& host, const Contents& contents) : host_(host), contents_(&contents) {}

@@ -10,7 +10,7 @@
 
 namespace hdf5_source {
 
-// What one field finds in one sequence.
+// The object of one sequence that a field reads.
 struct Finding {
   std::vector<uint64_t> shape;         // of the dataset; {} for an attribute
   std::vector<uint64_t> member_shape;  // of an array member

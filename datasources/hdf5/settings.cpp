@@ -145,7 +145,7 @@ sdk::OptionList option_list() {
       opt_strings("crop_axes").def("[\"height\", \"width\"]").help("of the fields that have axes of these names"),
       opt_bool("matlab").def(false).help("axes as MATLAB's size() shows them, for files of MATLAB v7.3"),
       opt_bool("check_finite").def(true).help("NaN and infinite values are an error that names their place"),
-      opt_f64("sample_rate_hz").def(0.0).min(0.0).help("rows a second, told to models; 0: none"),
+      opt_f64("sample_rate_hz").def(0.0).min(0.0).help("rows per second, passed to models; 0: none"),
       opt_tables("fields", field_options()).required().help("one table a field"),
       opt_tables("splits", {opt_string("name").required().choices({"train", "val", "test"}).help("the split"),
                             opt_strings("files").help("patterns below `path`"),

@@ -1,4 +1,4 @@
-// What [data.options] says, as written: nothing of it has been compared with a file yet.
+// [data.options] as written, not yet compared with any file.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace sdk = headroom::sdk;
 
 // Which part of its dataset a sample has.
 enum class Rows { window, row, all };
-// What stands for rows beyond the ends of a sequence.
+// The values of rows beyond the ends of a sequence.
 enum class Pad { none, zeros, edge };
 
 struct FieldSettings {

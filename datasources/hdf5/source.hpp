@@ -1,4 +1,4 @@
-// datasources/hdf5/: data of one's own, described in the experiment file. This is its front door; settings.hpp has the
+// datasources/hdf5/: any HDF5 files, described in the experiment file. This is its front door; settings.hpp has the
 // options, sequence.hpp what a file holds, field.hpp how values come into a sample, sampling.hpp the arithmetic,
 // reader.hpp the reading.
 #pragma once
@@ -16,7 +16,7 @@ class Source {
  public:
   static sdk::OptionList options() { return option_list(); }
 
-  // Looks at every sequence once: shapes, types and attributes.
+  // Reads shapes, types and attributes of every sequence once.
   Source(const sdk::Host& host, const sdk::Options& options);
 
   std::vector<sdk::Field> fields() const { return contents_.outputs; }

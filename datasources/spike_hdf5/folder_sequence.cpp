@@ -68,7 +68,7 @@ void FolderSequence::describe_spikes(uint64_t wanted_bins) {
   }
 }
 
-// The same names in another folder: a frame without its like is told.
+// The files of another folder, which must have the same names as the blurred frames.
 std::vector<fs::path> FolderSequence::files_like_blur(const fs::path& folder, const char* extension) const {
   std::vector<fs::path> files = files_of(host_, folder, extension);
   for (std::size_t i = 0; i < std::max(files.size(), blur_.size()); ++i) {

@@ -1,5 +1,5 @@
 // A sequence whose whole frames stay in the host's cache (headroom.cache/1): clips share them, and every crop of them
-// is a copy. Without room there, a read goes to the sequence and takes what is asked for alone.
+// is a copy. A frame for which there is no room is read from the sequence, cropped.
 #pragma once
 
 #include <memory>

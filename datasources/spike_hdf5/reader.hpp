@@ -43,11 +43,10 @@ struct Selection {
   }
 };
 
-// The clip of a sample. Where `draw`, its part and the way it lies are drawn from the key; else it is the middle as it
-// is.
+// The clip of a sample. With `draw`, crop and orientation are drawn from the key; otherwise centre crop, unchanged.
 Clip clip_of(const Selection& selection, const Facts& facts, uint64_t number, uint64_t key, bool draw);
 
-// One a thread. Keeps the sequences it read last open.
+// For one thread. Keeps the sequences it read last open.
 class Reader {
  public:
   Reader(const sdk::Host& host, const Selection& selection)

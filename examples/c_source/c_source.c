@@ -1,5 +1,5 @@
-/* A datasource in plain C11, against the bare ABI: a sine with a phase per sample. Compiled against a frozen copy of
- * the 1.0 header (tests/abi/frozen/1.0), so it also shows that plugins of the first release go on working. */
+/* A datasource in plain C11, against the bare ABI: a sine with a phase per sample. tests/abi also builds it with the
+ * frozen headers of 1.0 and with those of a made-up 1.1. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +26,15 @@ static hr_status fail(hr_error* error, hr_status status, const char* sentence) {
   return status;
 }
 
+/* Copies a struct to `out`, whose struct_size says how much room the host has, and sets it to what was filled. */
+static void fill(void* out, const void* value, uint32_t bytes) {
+  uint32_t room;
+  memcpy(&room, out, sizeof room);
+  if (bytes > room) bytes = room;
+  memcpy(out, value, bytes);
+  memcpy(out, &bytes, sizeof bytes);
+}
+
 static const hr_option keys[] = {
     {.name = "samples", .type = HR_I64, .default_value = "64", .min = "1", .max = "1000000", .help = "samples in all"},
 };
@@ -46,16 +55,15 @@ static uint32_t field_count(const hr_source* source) { return (void)source, 1; }
 static hr_status field(const hr_source* source, uint32_t i, hr_field* out, hr_error* error) {
   (void)source;
   if (i != 0) return fail(error, HR_NOT_FOUND, "there is one field");
-  memset(out, 0, sizeof *out);
-  out->struct_size = sizeof *out;
-  out->name = "wave";
-  out->dtype = (DLDataType){kDLFloat, 32, 1};
-  out->ndim = 1;
-  out->shape[0] = kPoints;
-  out->axes[0] = "time";
-  out->unit = "V";
-  out->sample_rate_hz = 16.0;
-  out->channel_axis = -1;
+  const hr_field wave = {.name = "wave",
+                         .dtype = {kDLFloat, 32, 1},
+                         .ndim = 1,
+                         .shape = {kPoints},
+                         .axes = {"time"},
+                         .unit = "V",
+                         .sample_rate_hz = 16.0,
+                         .channel_axis = -1};
+  fill(out, &wave, sizeof wave);
   return HR_OK;
 }
 
@@ -67,7 +75,8 @@ static uint64_t group_count(const hr_source* source, uint32_t i) { return (void)
 static hr_status group(const hr_source* source, uint32_t split, uint64_t i, hr_group* out, hr_error* error) {
   (void)split;
   if (i != 0) return fail(error, HR_NOT_FOUND, "there is one group");
-  *out = (hr_group){.struct_size = sizeof *out, .name = "all", .first = 0, .count = source->samples};
+  const hr_group all = {.name = "all", .first = 0, .count = source->samples};
+  fill(out, &all, sizeof all);
   return HR_OK;
 }
 

@@ -1,5 +1,5 @@
-// The C++ SDK of datasource plugins: write an ordinary class, name it in HEADROOM_PLUGIN. Header-only; needs no
-// LibTorch.
+// The C++ SDK for datasource plugins. Write an ordinary class with the members below and name it in HEADROOM_PLUGIN;
+// the SDK makes the C tables of abi.h. Header-only; needs no LibTorch.
 //
 //   class Source {
 //    public:
@@ -9,15 +9,15 @@
 //     std::vector<std::string> splits() const;            // left out: one split "all", and the host divides its groups
 //     uint64_t length(uint32_t split) const;
 //     std::vector<Group> groups(uint32_t split) const;    // tile [0, length); left out: each sample is its own group
-//     std::vector<std::filesystem::path> files() const;   // what the samples depend on; left out: none
-//     double cost(uint32_t split, uint64_t index) const;  // relative bytes of a sample; left out: all 1
-//     void read(const ReadRequest& request) const;        // fills the slots; called by many threads at once
-//     Reader make_reader() const;                         // instead of read(): a type with
-//                                                         // `void read(const ReadRequest&)`, one a thread
-//     bool augments() const;                              // false: read() draws nothing from key(i), so that the host
-//                                                         // may keep training samples; left out: it may
-//     std::vector<Origin> origins(uint32_t field) const;  // where a field to be standardised lies as it is; left out:
-//                                                         // not told, see hr_origin for what is promised
+//     std::vector<std::filesystem::path> files() const;   // the files that samples depend on; left out: none
+//     double cost(uint32_t split, uint64_t index) const;  // memory of a sample, relative to others; left out: all 1
+//     void read(const ReadRequest& request) const;        // fills the slots; many threads call it at once
+//     Reader make_reader() const;                         // instead of read(): an object with
+//                                                         // `void read(const ReadRequest&)` for each thread
+//     bool augments() const;                              // false: read() never draws from key(i), so the host may
+//                                                         // cache training samples; left out: true
+//     std::vector<Origin> origins(uint32_t field) const;  // the datasets of a field to standardise; left out: unknown.
+//                                                         // hr_datasource.origin says what this promises
 //     uint64_t trim(int level);                           // left out: nothing to give back
 //     static OptionList synth_options();                  // keys of [data.synth]; with synthesise()
 //     static void synthesise(const Host& host, const Options& options, const std::filesystem::path& folder);
@@ -25,8 +25,8 @@
 //   HEADROOM_PLUGIN(.id = "mine", .version = "1.0", .summary = "...",
 //                   .interfaces = {headroom::sdk::datasource<Source>()});
 //
-// Any member may throw sdk::Error. fields(), splits(), groups(), files() and origins() are asked once, after
-// construction.
+// The constructor is [control]; read() and the other const members are [any]; trim() runs while no read does. Any
+// member may throw sdk::Error. fields(), splits(), groups(), files() and origins() are called once, after construction.
 #pragma once
 
 #include <concepts>
@@ -51,13 +51,13 @@
 
 namespace headroom::sdk {
 
-// Neighbouring samples that must not be divided between splits: a recording, a session, a clip.
+// Consecutive samples that must stay in one split: a recording, a session, a clip.
 struct Group {
   std::string name;
   uint64_t first = 0, count = 0;
 };
 
-// Where values of a field lie in the source's files, see hr_datasource.origin.
+// A dataset that a field is read from as it is stored, see hr_datasource.origin.
 struct Origin {
   std::filesystem::path file;
   std::string dataset, member;  // member "": the plain elements
@@ -72,12 +72,12 @@ class ReadRequest {
   uint64_t count() const { return request_->count; }
   uint64_t index(uint64_t i) const { return request_->index[i]; }
   uint64_t key(uint64_t i) const { return request_->key[i]; }
-  // Draw jitter, rotation, crops from key(i); otherwise none of them.
+  // True: draw jitter, rotation and crops from key(i). False: draw nothing.
   bool augment() const { return (request_->flags & HR_READ_AUGMENT) != 0; }
   bool wanted(uint32_t field) const { return request_->fields[field].data != nullptr; }
 
-  // Where the values of `field` of the i-th sample go: as many as the field has elements; empty when the field is not
-  // wanted.
+  // The slot of `field` of the i-th sample: one value an element of the field; empty if the field is not wanted. T must
+  // be the type that the field declares, else Error(HR_INTERNAL).
   template <class T>
   std::span<T> slot(uint32_t field, uint64_t i) const {
     if (field >= request_->field_count) throw Error(HR_INTERNAL, "the plugin fills a field it does not have");
@@ -90,7 +90,7 @@ class ReadRequest {
     return {reinterpret_cast<T*>(static_cast<char*>(tensor.data) + tensor.byte_offset) + i * elements, elements};
   }
 
-  // The same as bytes, for a plugin whose dtypes are told at run time.
+  // The same as bytes, for a plugin that knows its dtypes at run time only.
   std::span<std::byte> bytes(uint32_t field, uint64_t i) const {
     if (field >= request_->field_count) throw Error(HR_INTERNAL, "the plugin fills a field it does not have");
     const DLTensor& tensor = request_->fields[field];
@@ -106,7 +106,7 @@ class ReadRequest {
 
 namespace detail {
 
-// hr_source behind the C table: the author's object and what it said of itself.
+// hr_source behind the C table: the author's object and its description.
 template <class T>
 struct SourceBox {
   T source;
@@ -241,7 +241,7 @@ struct SourceTable {
   }
   static uint32_t traits(const hr_source* source) noexcept {
     if constexpr (requires { Box::from(source)->source.augments(); }) {
-      return Box::from(source)->source.augments() ? 0u : HR_SOURCE_KEYLESS;
+      return Box::from(source)->source.augments() ? 0u : HR_SOURCE_NO_AUGMENT;
     } else {
       return 0;
     }

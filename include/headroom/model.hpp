@@ -1,4 +1,5 @@
-// The C++ SDK of LibTorch model plugins: write an ordinary class, name it in HEADROOM_PLUGIN. Header-only.
+// The C++ SDK for LibTorch model plugins. Write an ordinary class with the members below and name it in
+// HEADROOM_PLUGIN; the SDK makes the C tables of abi.h. Header-only.
 //
 //   class Net : public torch::nn::Module {       // or a class with `torch::nn::Module& module()`,
 //    public:                                     // or with `std::vector<Parameter> parameters()`
@@ -6,20 +7,21 @@
 //     static constexpr auto recompute_kinds = recomputes("layer");   // for checkpoint(); left out: none
 //     static OptionList options();               // keys of [model.options]; may be left out
 //     Net(const Host& host, const Options& options, const Fields& fields, uint64_t seed);   // or (options, fields)
-//     std::vector<Output> outputs() const;       // left out: none
-//     std::vector<Metric> metrics() const;       // left out: none
-//     StepOutput step(const Call& call, const Batch& batch);
-//     void attributes(Parameter& parameter);     // group, scales, freezing, inert, derived; left out: all alike
+//     std::vector<Output> outputs() const;       // what a step gives beside the loss; left out: nothing
+//     std::vector<Metric> metrics() const;       // numbers of an evaluation; left out: none
+//     StepOutput step(const Call& call, const Batch& batch);   // one forward pass; the host calls backward()
+//     void attributes(Parameter& parameter);     // group, scales, freezing, inert, derived; left out: all equal
 //     std::string save_state() const;            // left out, with load_state(): nothing beside the tensors
 //     void load_state(std::string_view bytes);
 //     uint64_t trim(int level);                  // left out: nothing to give back
 //   };
 //   HEADROOM_PLUGIN(.id = "net", .version = "1.0", .summary = "...", .interfaces = {headroom::sdk::model<Net>()});
 //
-// The constructor runs on the CPU in float32 with LibTorch's generator seeded by `seed` (and put back afterwards).
-// Parameters are the module's named_parameters(), then its named_buffers(), under their own names; a buffer is updated
-// in place, never replaced. TORCH_LIBRARY is forbidden in plugins. Any member may throw sdk::Error;
-// c10::OutOfMemoryError reaches the host as such.
+// The constructor runs on the CPU in float32. LibTorch's generator is seeded with `seed` for it and restored
+// afterwards. Parameters are the module's named_parameters(), then its named_buffers(), under their own names; a buffer
+// is updated in place, never replaced. One thread calls all members, one call at a time. Any of them may throw
+// sdk::Error; a c10::OutOfMemoryError reaches the host as one, which frees memory and calls again. TORCH_LIBRARY is
+// forbidden in plugins.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -51,7 +53,7 @@ struct Parameter {
   double lr_scale = 1.0;
   double weight_decay_scale = 1.0;
   int64_t frozen_until_step = 0;  // INT64_MAX: never trained
-  double lr = 0.0;                // in place of train.optimizer.lr x lr_scale; 0: none
+  double lr = 0.0;                // > 0: replaces train.optimizer.lr x lr_scale
   bool inert = false;             // cannot influence the output: kept in checkpoints, neither run nor trained
 };
 
@@ -70,7 +72,8 @@ struct Metric {
 
 namespace detail {
 
-// guard() for code that calls LibTorch: its errors without their C++ backtrace, its out-of-memory as one.
+// guard() for code that calls LibTorch: its errors without their C++ backtrace; its OutOfMemoryError as
+// HR_OUT_OF_MEMORY.
 template <class Body>
 hr_status torch_guard(hr_error* error, Body&& body) noexcept {
   return guard(error, [&] {
@@ -104,7 +107,7 @@ class SeededScope {
   at::Tensor state_;
 };
 
-// hr_model behind the C table: the author's object and what it said of itself.
+// hr_model behind the C table: the author's object and its description.
 template <class T>
 struct ModelBox {
   Fields fields;
@@ -180,8 +183,8 @@ struct ModelTable {
       if (i >= param_count(model)) throw Error(HR_NOT_FOUND, "no such parameter");
       Parameter& p = Box::from(model)->parameters[i];
       store(out, {sizeof(hr_param), p.inert ? HR_PARAM_INERT : 0u, p.name.c_str(), p.kind, 0,
-                  reinterpret_cast<hr_tensor>(&p.tensor), p.group.c_str(), p.lr_scale, p.weight_decay_scale,
-                  p.frozen_until_step, p.lr});
+                  reinterpret_cast<hr_tensor>(&p.tensor), p.group.c_str(), p.lr_scale, p.lr, p.weight_decay_scale,
+                  p.frozen_until_step});
     });
   }
   static uint32_t output_count(const hr_model* model) noexcept {

@@ -1,6 +1,6 @@
-/* headroom.predict/1, optional: what a trained model does on a recording, told step by step. It has two sides, of the source and of
- * the model; a plugin leaves those of the other side NULL, and one that is both may fill both. With both sides `headroom predict` asks
- * for a prediction at every step of one recording and puts the predictions together; without, it tells the outputs of the samples.
+/* headroom.predict/1, optional: predictions of a trained model at every step of one recording. The table has a source's side and a
+ * model's side; a plugin fills its own and leaves the other NULL. If both the source and the model of an experiment have theirs,
+ * `headroom predict` predicts at every step and combines the predictions; otherwise it writes the outputs of whole samples.
  */
 #ifndef HEADROOM_PREDICT_H
 #define HEADROOM_PREDICT_H
@@ -19,36 +19,37 @@ typedef struct hr_predict {
   uint32_t struct_size;
   uint32_t reserved;
 
-  /* -- of a source: open, close and read, all or none -- */
+  /* -- of a source: open, close and read, all or none; shape is optional -- */
 
-  /* [control] Opens the recording at `path`, a file or folder of the source's layout, and reads it as `source` reads its own: with the
-   * same options, fields and statistics. `steps`: how many it has, at least 1. HR_DATA_CORRUPT says what does not suit the source
-   * (other joints, another camera) or cannot be read. The recording is the caller's until close(); `source` outlives it. */
+  /* [control] Opens the recording at `path`, a file or folder of the source's layout, with the options, fields and statistics of
+   * `source`. *steps is its length, at least 1. HR_DATA_CORRUPT if it does not suit the source (other joints, another camera) or cannot
+   * be read. The caller owns *out and closes it before `source`. */
   hr_status (*open)(hr_source* source, const char* path, hr_recording** out, uint64_t* steps, hr_error* error) HR_NOEXCEPT;
-  void (*close)(hr_recording* recording) HR_NOEXCEPT; /* [control] no read is in flight */
-  /* [worker] serial per recording. Fills the slots as hr_datasource.read does, sample i as one that begins at step request->index[i]
-   * (< steps). `split` and `flags` are 0, keys mean nothing. Nothing is drawn: a pure function of (content, step). */
+  void (*close)(hr_recording* recording) HR_NOEXCEPT; /* [control] no read is running */
+  /* [worker] one call at a time for the recording. Fills the slots as hr_datasource.read does; sample i begins at step
+   * request->index[i] < steps. `split`, `flags` and keys are 0; nothing is drawn: a pure function of (content, step). */
   hr_status (*read)(hr_recording* recording, const hr_read* request, hr_error* error) HR_NOEXCEPT;
+  /* [any] Writes the shape of the source's field i in this recording to `shape`, [ndim of the field]; read() fills slots of that shape.
+   * It differs where the source gives crops and the recording whole pictures. All 0: the recording lacks the field, and its slot is
+   * NULL. NULL: the shapes of the source. */
+  void (*shape)(const hr_recording* recording, uint32_t field, int64_t* shape) HR_NOEXCEPT;
 
   /* -- of a model: predict and target_field, both or none -- */
 
-  /* [compute] Outputs from inputs alone: the fields that hold what is to be predicted are NULL in `batch` or are not looked at.
-   * call->mode is HR_EVAL. `outputs` has output_count handles, NULL: not wanted. Assigns, detached, those that need no target; always
-   * the first one with the role HR_PREDICTION, for the K steps from the sample's own on: [call->count, K, channels], or pictures,
-   * [call->count, K, colours, height, width] with values from 0 (black) to 1. */
+  /* [compute] Computes outputs from inputs alone: the model must not look at what is to be predicted, which may be NULL in `batch`.
+   * call->mode is HR_EVAL. `outputs` has output_count handles, NULL: not wanted. Assigns, detached, the outputs that need no target,
+   * and always the first one with the role HR_PREDICTION: K steps from the sample's first on, [call->count, K, channels], or pictures
+   * [call->count, K, colours, height, width] with values from 0 (black) to 1. Errors as hr_model_torch.step. */
   hr_status (*predict)(hr_model* model, const hr_call* call, const hr_tensor* batch, const hr_tensor* outputs,
                        hr_error* error) HR_NOEXCEPT;
-  /* The field whose first rows the prediction is of: [steps, channels], and where it has channels, predictions are told as measured;
-   * or pictures [steps, 1 or 3 colours, height, width], floating-point from 0 to 1 or uint8, of which the prediction has as many. */
+  /* The field whose first steps are predicted: [steps, channels], floating-point; or pictures [steps, 1 or 3 colours, height, width],
+   * floating-point from 0 to 1 or uint8, all of which are predicted. With hr_field.channels, predictions are written in the units that
+   * were measured. */
   const char* target_field;
-  /* Of temporal ensembling: of the predictions made for one step, the i-th oldest (from 0) weighs exp(-ensemble_decay * i). */
+  /* Temporal ensembling: of the predictions for one step, the i-th oldest (from 0) has the weight exp(-ensemble_decay * i). */
   double ensemble_decay;
-  /* Since 1.3. Of pictures: steps by which one question reaches into the one before; the answers are averaged there. Missing: 0. */
+  /* Of pictures: steps that two consecutive predictions share; there they are averaged. */
   uint64_t overlap;
-  /* Since 1.3, of a source. [any] Fills `shape`, [ndim] of the source's field i, with what the recording gives, which then goes for the
-   * slots of read(): whole pictures where the source gives parts of them; all 0 where the recording does not have the field, whose slot
-   * then is NULL. Missing or NULL: as the source's fields. */
-  void (*shape)(const hr_recording* recording, uint32_t field, int64_t* shape) HR_NOEXCEPT;
 } hr_predict;
 
 #ifdef __cplusplus

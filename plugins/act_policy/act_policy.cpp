@@ -92,5 +92,4 @@ class ActPolicy {
 HEADROOM_PLUGIN(.id = "act_policy", .version = "1.0.0",
                 .summary = "ACT: camera images and joint positions to the next chunk of actions of two arms",
                 .interfaces = {headroom::sdk::model<headroom::ActPolicy>(),
-                               headroom::sdk::predict<headroom::sdk::ModelSide<headroom::ActPolicy>>()},
-                .min_host_minor = 2);
+                               headroom::sdk::predict<headroom::sdk::ModelSide<headroom::ActPolicy>>()});

@@ -6,12 +6,12 @@
 
 namespace headroom {
 
-// What may be computed again in backward, the best bargain first.
+// Kinds of calls that backward may compute again, most memory saved per second first.
 inline constexpr auto kRecomputed = sdk::recomputes("warping", "attention", "mlp");
 
 struct Pass {
-  const sdk::Call& call;  // whom it is for
-  WindowTables& tables;   // what is kept between runs; lives as long as the model
+  const sdk::Call& call;  // of the step
+  WindowTables& tables;   // kept between steps; lives as long as the model
 };
 
 }  // namespace headroom

@@ -106,5 +106,4 @@ class SpikeVrt {
 HEADROOM_PLUGIN(.id = "spike_vrt", .version = "1.0.0",
                 .summary = "VRT: blurry frames, with or without spikes, to sharp ones",
                 .interfaces = {headroom::sdk::model<headroom::SpikeVrt>(),
-                               headroom::sdk::predict<headroom::sdk::ModelSide<headroom::SpikeVrt>>()},
-                .min_host_minor = 3);
+                               headroom::sdk::predict<headroom::sdk::ModelSide<headroom::SpikeVrt>>()});

@@ -9,8 +9,8 @@
 namespace headroom {
 namespace {
 
-// What the kernel is told, and what it points to. The kernel computes in float32 whatever it is given; what is kept for
-// backward stays as narrow as that.
+// The kernel's arguments, and the tensors they point into. The kernel computes in float32; tensors kept for backward
+// stay in the type that came in.
 struct Windows {
   at::Tensor qkv, bias, labels;
   WindowBatch batch;

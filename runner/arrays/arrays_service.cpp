@@ -81,9 +81,9 @@ hr_status read_box(hr_array* array, const uint64_t* start, const uint64_t* count
   return sdk::guard(error, [&] { read(array, start, count, {targets, target_count}, false); });
 }
 
-hr_status read_box_looking(hr_array* array, const uint64_t* start, const uint64_t* count,
-                           const hr_array_target* targets, uint32_t target_count, int32_t* finite,
-                           hr_error* error) HR_NOEXCEPT {
+hr_status read_box_check_finite(hr_array* array, const uint64_t* start, const uint64_t* count,
+                                const hr_array_target* targets, uint32_t target_count, int32_t* finite,
+                                hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
     int32_t& result = out_of(finite);
     result = 0;
@@ -118,8 +118,8 @@ hr_status attribute(const hr_host*, const char* path, const char* object, const 
 }  // namespace
 
 const hr_arrays& arrays_service() {
-  static const hr_arrays table{sizeof(hr_arrays), 0,    open_array, close_array,     info, member,
-                               read_box,          list, attribute,  read_box_looking};
+  static const hr_arrays table{sizeof(hr_arrays),     0,    open_array, close_array, info, member, read_box,
+                               read_box_check_finite, list, attribute};
   return table;
 }
 

@@ -23,7 +23,7 @@ class Hdf5Array {
   const ArrayLayout& layout() const { return planned_.plan->layout; }
   const ArrayPlan& plan() const { return *planned_.plan; }
 
-  // hr_arrays.read_box and read_box_looking, by the lane that was planned. False where it is looking and a value that
+  // hr_arrays.read_box and read_box_check_finite, by the lane that was planned. False where it is looking and a value that
   // went into a target of float32 or float64 is not finite. Throws sdk::Error.
   bool read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
                 std::span<const hr_array_target> targets, bool looking = false) const;

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "plugins/call.hpp"
+
 namespace headroom {
 
 namespace fs = std::filesystem;

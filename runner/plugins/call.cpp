@@ -3,8 +3,6 @@
 #include <cstring>
 #include <spdlog/spdlog.h>
 
-#include "plugins/library.hpp"
-
 namespace headroom {
 
 std::string text_of_exception() {
@@ -44,7 +42,7 @@ Exit exit_of(hr_status status, Exit io) {
   }
 }
 
-// Bugs and bare statuses need to be told apart by what the host was doing; a sentence for the user stands alone.
+// These come with a sentence for the user; the others (bugs) need what the host was doing in front of theirs.
 bool stands_alone(hr_status status) {
   return status == HR_INVALID_ARGUMENT || status == HR_IO || status == HR_NOT_FOUND || status == HR_DATA_CORRUPT ||
          status == HR_UNSUPPORTED;

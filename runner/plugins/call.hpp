@@ -1,6 +1,6 @@
-// Calls into a plugin. Its entries promise not to throw, and abi.h declares them noexcept; a plugin that breaks the
-// promise would end the process if the host believed it. Called through a pointer type without noexcept, the exception
-// has somewhere to land.
+// Calls into a plugin. abi.h declares every function noexcept, and a plugin that throws all the same would end the
+// process. So the host calls through a pointer type without noexcept and catches what comes: a bug of the plugin,
+// reported as one.
 #pragma once
 
 #include <exception>
@@ -14,10 +14,10 @@
 
 namespace headroom {
 
-// What is in flight in a catch block, as text.
+// Inside a catch block: the exception as text.
 std::string text_of_exception();
 
-// [any] entry(arguments...). Error(plugin, component) when it throws, naming `what` the entry is.
+// [any] Returns entry(arguments...). If it throws: Error(plugin, component) with `what`, the name of the function.
 template <class Result, class... Parameters>
 Result call(std::string_view component, std::string_view what, Result (*entry)(Parameters...),
             std::type_identity_t<Parameters>... arguments) {
@@ -31,9 +31,10 @@ Result call(std::string_view component, std::string_view what, Result (*entry)(P
   }
 }
 
-// Logs what a destructor cannot throw.
+// Logs an error in a place that must not throw.
 void report_quietly(const Error& problem);
 
+// call() for destructors: an exception is logged.
 template <class Result, class... Parameters>
 void call_quietly(std::string_view component, std::string_view what, Result (*entry)(Parameters...),
                   std::type_identity_t<Parameters>... arguments) noexcept {
@@ -44,5 +45,11 @@ void call_quietly(std::string_view component, std::string_view what, Result (*en
   } catch (...) {  // no memory left for the sentence
   }
 }
+
+// Turns a failed call into an exception: Error(component) with the plugin's sentence. `what` says what the host was
+// doing. INVALID_ARGUMENT -> bad_input; IO -> `io`; DATA_CORRUPT, NOT_FOUND -> data; OUT_OF_MEMORY -> does_not_fit;
+// CANCELLED -> resumable; others -> plugin.
+void check(hr_status status, const hr_error& error, std::string_view component, std::string_view what,
+           Exit io = Exit::data);
 
 }  // namespace headroom

@@ -19,7 +19,7 @@ namespace {
 
 using Outcome = CheckResult::Outcome;
 
-// What a check throws to say that it does not apply.
+// Thrown by a check that does not apply.
 struct Skip {
   std::string reason;
 };
@@ -32,16 +32,16 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-class Examination {
+class PluginChecks {
  public:
-  explicit Examination(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit PluginChecks(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::vector<CheckResult> run() {
     if (!check("is a shared library", [&] { facts_ = ElfFacts::of(path_); })) return results_;
     check("carries an ELF note", [&] { require_note(); });
     check("exports headroom_plugin and nothing else", [&] { require_exports(); });
     check("is never unloaded (-z nodelete)", [&] { require_nodelete(); });
-    check("links LibTorch only if it says so", [&] { require_honest_libraries(); });
+    check("links LibTorch only if it says so", [&] { require_declared_libraries(); });
     check("registers no operators (TORCH_LIBRARY)", [&] { require_no_registration(); });
     if (!check("loads", [&] { library_ = Library::load(path_); })) return results_;
     check("note and header say the same", [&] { require_equal_note(); });
@@ -54,7 +54,7 @@ class Examination {
     check("datasource: refuses with a sentence, and without anywhere to put it", [&] { try_source(); });
     check("datasource: describes itself consistently", [&] { require_source(); });
     check("datasource: a sample is the same alone and among others", [&] { require_pure_reads(); });
-    check("datasource: keys change nothing where it says so", [&] { require_keyless_reads(); });
+    check("datasource: keys change nothing where it says so", [&] { require_reads_without_keys(); });
     return results_;
   }
 
@@ -100,7 +100,7 @@ class Examination {
           "headroom_add_plugin() does");
   }
 
-  void require_honest_libraries() const {
+  void require_declared_libraries() const {
     std::vector<std::string> torch;
     for (const std::string& library : facts_.needed) {
       if (library.starts_with("libtorch") || library.starts_with("libc10")) torch.push_back(library);
@@ -164,6 +164,7 @@ class Examination {
   void try_open(const std::string& what, Open open) {
     hr_error error{sizeof(hr_error), HR_OK, {}};
     const hr_status status = open(&error);
+    // abi.h: the caller's hr_error may be NULL.
     if (open(nullptr) != status) refuse(what + " returns another status when nobody asks for the error");
     if (status == HR_OK) return;
     if (std::memchr(error.message, '\0', sizeof error.message) == nullptr)
@@ -236,6 +237,7 @@ class Examination {
     if (count < 2) throw Skip{"the first split has fewer than two samples"};
     std::vector<uint64_t> index(count), key(count);
     for (uint64_t i = 0; i < count; ++i) {
+      // Spread over the split, in descending order: a reader that assumes ascending indices shows it.
       index[i] = (count - 1 - i) * (source_->length(0) / count);
       key[i] = 1000 + index[i];
     }
@@ -254,7 +256,7 @@ class Examination {
     }
   }
 
-  void require_keyless_reads() const {
+  void require_reads_without_keys() const {
     if (!source_) throw Skip{"no source is open"};
     if (source_->augments()) throw Skip{"it does not say that its reads do not depend on keys"};
     for (uint64_t sample = 0; sample < std::min<uint64_t>(4, source_->length(0)); ++sample) {
@@ -262,13 +264,14 @@ class Examination {
       const auto first = read(index, key, true), second = read(index, other, true), plain = read(index, key, false);
       for (std::size_t f = 0; f < first.size(); ++f) {
         if (first[f] == second[f] && first[f] == plain[f]) continue;
-        refuse("field '" + source_->fields()[f].name + "' of sample " + std::to_string(sample) +
-               " changes with its key, and the source says HR_SOURCE_KEYLESS: the host would keep one of its versions");
+        refuse(
+            "field '" + source_->fields()[f].name + "' of sample " + std::to_string(sample) +
+            " changes with its key, and the source says HR_SOURCE_NO_AUGMENT: the host would keep one of its versions");
       }
     }
   }
 
-  // Every field of the samples, each as bytes, in slots aligned as a loader's.
+  // Reads the samples into slots aligned like a loader's; the bytes of each field.
   std::vector<std::vector<char>> read(std::span<const uint64_t> index, std::span<const uint64_t> key,
                                       bool augment) const {
     struct Free {
@@ -280,6 +283,7 @@ class Examination {
       const std::size_t bytes = index.size() * static_cast<std::size_t>(field.bytes());
       memory.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
       if (!memory.back()) throw Skip{"no memory for " + std::to_string(bytes) + " bytes of field '" + field.name + "'"};
+      // Zeros: what a plugin leaves unwritten is equal in both reads and not taken for a difference.
       std::memset(memory.back().get(), 0, bytes);
       shapes.push_back({static_cast<int64_t>(index.size())});
       shapes.back().insert(shapes.back().end(), field.shape.begin(), field.shape.end());
@@ -314,6 +318,6 @@ class Examination {
 
 }  // namespace
 
-std::vector<CheckResult> check_plugin(const std::filesystem::path& path) { return Examination(path).run(); }
+std::vector<CheckResult> check_plugin(const std::filesystem::path& path) { return PluginChecks(path).run(); }
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// Is a library a good plugin? The checks behind `headroom plugins check PATH`, for authors: beyond what loading
-// refuses, they look at what will hurt later.
+// The checks of `headroom plugins check PATH`, for authors of plugins. Loading refuses what cannot work; these also
+// find what works today and fails later.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@ struct CheckResult {
   std::string sentence;  // what is wrong and what to do, or why it was skipped; "" when ok
 };
 
-// [control] Runs every check that the earlier ones leave possible. Loads the library, and so runs it: a plugin that
-// crashes takes the process with it. Never throws for what the plugin does.
+// [control] Runs the checks in order and skips those that an earlier failure makes impossible. It loads and runs the
+// plugin: one that crashes ends the process. Exceptions of the plugin become failed checks.
 std::vector<CheckResult> check_plugin(const std::filesystem::path& path);
 
 }  // namespace headroom

@@ -54,7 +54,7 @@ std::vector<char> ElfFile::content(const Elf64_Phdr& segment) {
 
 bool ElfFile::read(uint64_t offset, uint64_t bytes, void* to) {
   if (offset > bytes_ || bytes > bytes_ - offset) return false;
-  stream_.clear();
+  stream_.clear();  // a failed read leaves the stream unusable
   stream_.seekg(static_cast<std::streamoff>(offset));
   stream_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
   return static_cast<bool>(stream_);
@@ -77,6 +77,8 @@ void ElfFile::read_segments() {
   }
 }
 
+// Sections, not segments, carry the names. A stripped library keeps .dynsym and .dynamic, but may lose the section
+// table.
 ElfFacts ElfFacts::of(const std::filesystem::path& path) {
   ElfFile file(path);
   ElfFacts facts;

@@ -1,5 +1,4 @@
-// An ELF shared library as bytes on disk. The file is hostile until shown otherwise: every offset is checked before it
-// is used.
+// An ELF shared library, read as a file, without loading it. Any byte may be wrong: every offset is checked before use.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ namespace headroom {
 
 class ElfFile {
  public:
-  // Error(plugin) unless it is a whole shared library for this machine: one sentence about what is wrong with the file.
+  // Error(plugin) unless it is a whole shared library for this machine; the sentence says what is wrong.
   explicit ElfFile(const std::filesystem::path& path);
 
   const std::vector<Elf64_Phdr>& segments() const { return segments_; }
@@ -33,7 +32,7 @@ class ElfFile {
   std::vector<Elf64_Phdr> segments_;
 };
 
-// What the dynamic linker would see. Empty where the file carries no section table.
+// What the dynamic linker would see. Empty if the file has no section table.
 struct ElfFacts {
   std::vector<std::string> exported;   // symbols others may bind to
   std::vector<std::string> undefined;  // symbols it takes from others

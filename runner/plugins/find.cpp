@@ -67,6 +67,7 @@ std::vector<Path> list_plugins(std::span<const Path> plugin_dirs) {
   for (const Path& folder : plugin_folders(plugin_dirs)) {
     for (const Path& library : libraries_in(folder)) {
       std::error_code problem;
+      // Links and repeated folders name one library twice.
       const Path real = std::filesystem::canonical(library, problem);
       if (!problem && seen.insert(real).second) found.push_back(library);
     }
@@ -81,6 +82,7 @@ Path find_plugin(const std::string& name, std::span<const Path> plugin_dirs) {
     throw Error(Exit::plugin, "plugin", name + " is not there: give the path of a shared library, or a plugin's id");
   }
   for (const Path& folder : plugin_folders(plugin_dirs)) {
+    // The usual name first: asking every library of the folder for its id costs a read each.
     const Path usual = folder / (name + ".so");
     std::error_code problem;
     if (std::filesystem::is_regular_file(usual, problem) && id_of(usual) == name) return usual;

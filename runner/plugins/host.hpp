@@ -1,5 +1,6 @@
-// The services of this process, by id. Folders above register theirs at start-up (arrays/ registers arrays, strings and
-// array_writer, data/ files and cache), so that plugins/ needs none of them.
+// The services that plugins may ask for, by id: tables of this process. log, memory, rng and cancel are here
+// (host.cpp). Folders above register the others at start-up (arrays/: arrays, strings, array_writer; data/: files,
+// cache), so that plugins/ depends on none of them.
 #pragma once
 
 #include <atomic>
@@ -8,8 +9,7 @@
 
 namespace headroom {
 
-// The host as it is passed to a plugin (plugins/session.hpp). log, rng, cancel and memory are there from the start.
-// [any]
+// [any] The hr_host without a run; session.hpp makes those that plugins get from it.
 hr_host native_host();
 
 // [control] Before the first plugin is loaded. `table` lives for ever. Replaces an earlier table of the same id.
@@ -18,7 +18,7 @@ void register_service(const char* id, const void* table);
 // [control] NULL in the torch-free front. Set by the trainer's main before the first plugin is loaded.
 void set_host_torch_tag(const char* tag);
 
-// Set by signal handlers; headroom.cancel/1 reads it.
+// [any] Set by signal handlers; headroom.cancel/1 reads it.
 std::atomic<bool>& cancel_flag();
 
 }  // namespace headroom

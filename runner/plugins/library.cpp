@@ -7,9 +7,9 @@
 #include <spdlog/spdlog.h>
 
 #include "error.hpp"
+#include "headroom/sdk/host.hpp"
 #include "mutex.hpp"
 #include "plugins/call.hpp"
-#include "plugins/compatibility.hpp"
 #include "plugins/session.hpp"
 
 namespace headroom {
@@ -36,7 +36,9 @@ OpenedLibraries& opened_libraries() {
 const hr_plugin* open(const std::filesystem::path& path, const std::optional<Note>& note,
                       boost::dll::shared_library& library) {
   std::error_code problem;
-  dlerror();
+  dlerror();  // clears what an earlier failure left
+  // Local: two plugins may contain the same symbols. Now: an undefined symbol is an error here, not in the middle of a
+  // run.
   library.load(path, problem, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
   if (problem) {
     const char* reason = dlerror();
@@ -55,12 +57,15 @@ const hr_plugin* open(const std::filesystem::path& path, const std::optional<Not
 
 void initialise(const hr_plugin& plugin) {
   if (plugin.init == nullptr) return;
+  // init belongs to no run: the plugin serves all runs of this process.
   hr_error error{sizeof(hr_error), HR_OK, {}};
   check(call(plugin.id, "init", plugin.init, Session::of_process()->host_for(plugin.id), &error), error, plugin.id,
         "starting the plugin");
 }
 
 const hr_plugin* load_once(const std::filesystem::path& path, Opened& entry) {
+  // The note first: static constructors of an unsuitable library could already crash, for want of an instruction set
+  // say.
   const std::optional<Note> note = read_note(path);
   if (note) require_compatible(*note, path);
   const hr_plugin* plugin = open(path, note, entry.library);
@@ -75,20 +80,11 @@ const hr_plugin* load_once(const std::filesystem::path& path, Opened& entry) {
   return plugin;
 }
 
-// The table as release 1.0 had it: the shortest there is.
-template <class Table>
-constexpr size_t first_size = sizeof(Table);
-template <>
-constexpr size_t first_size<hr_datasource> = offsetof(hr_datasource, traits);
-template <>
-constexpr size_t first_size<hr_model_torch> = offsetof(hr_model_torch, recompute_kinds);
-template <>
-constexpr size_t first_size<hr_predict> = offsetof(hr_predict, overlap);
-
 template <class Table>
 const Table* interface_table(const hr_plugin& plugin, const char* id) {
   const auto* table = static_cast<const Table*>(call(plugin.id, "get_interface", plugin.get_interface, id));
-  if (table != nullptr) require_size(table->struct_size, first_size<Table>, std::string("its table ") + id, plugin.id);
+  if (table != nullptr)
+    require_size(table->struct_size, sdk::size_of_1_0<Table>, std::string("its table ") + id, plugin.id);
   return table;
 }
 
@@ -115,6 +111,7 @@ Library Library::load(const std::filesystem::path& path) {
   const std::filesystem::path real = std::filesystem::canonical(path, problem);
   if (problem) throw Error(Exit::plugin, "plugin", path.string() + " cannot be loaded: " + problem.message());
   OpenedLibraries& all = opened_libraries();
+  // Held while loading, so that init runs once although several threads may ask.
   const MutexLock lock(all.mutex);
   Opened& entry = all.by_real_path[real];
   if (entry.init_failed) throw Error(*entry.init_failed);
@@ -184,7 +181,7 @@ const hr_predict* Library::predict() const {
 std::vector<std::string> Library::recompute_kinds() const {
   const hr_model_torch* model = model_torch();
   std::vector<std::string> kinds;
-  if (model == nullptr || !HR_HAS(model, recompute_kinds) || model->recompute_kinds == nullptr) return kinds;
+  if (model == nullptr || model->recompute_kinds == nullptr) return kinds;
   for (const char* const* kind = model->recompute_kinds; *kind != nullptr; ++kind) {
     const std::string name = *kind;
     const bool taken = name == "none" || name == "auto" || std::ranges::count(kinds, name) > 0;

@@ -1,6 +1,12 @@
-// plugins/: the host's side of the boundary. Loads shared libraries, explains every mismatch, and turns their C tables
-// into the C++ types the rest of the runner uses: Library here, Source in source.hpp, Model in torch_model.hpp,
-// services in host.hpp.
+// plugins/: the host's side of the boundary (include/headroom/abi.h). This is its front door. It loads shared
+// libraries, says why one does not suit, and wraps their C tables:
+//   library.hpp      Library: a loaded plugin and its tables; where plugins are found; their options
+//   source.hpp       Source, Reader: a datasource          recording.hpp   Recording: one recording to predict on
+//   torch_model.hpp  Model: a LibTorch model; the only file here that needs LibTorch
+//   host.hpp         the services that plugins may ask for; folders above register theirs
+//   session.hpp      Session: what belongs to one run behind those services
+//   call.hpp         call(), check(): how any function of a plugin is called
+//   describe.hpp, conformance.hpp   `headroom plugins show` and `check`
 #pragma once
 
 #include <filesystem>
@@ -15,33 +21,36 @@
 #include "headroom/abi.h"
 #include "headroom/convert.h"
 #include "headroom/predict.h"
+#include "plugins/note.hpp"
 
 namespace headroom {
 
-// A loaded plugin. Never unloaded: autograd nodes and tables it made outlive every call. Cheap to copy.
+// A loaded plugin. It is never unloaded, because autograd nodes that it made may outlive every object here. Cheap to
+// copy.
 class Library {
  public:
-  // [control] Reads the file's note, explains a mismatch before running a line of it, loads, checks the header, calls
-  // init once. A path already loaded gives the same Library. Throws Error(plugin): what was found, what this host
-  // needs, what to do.
+  // [control] Reads the file's note and refuses a mismatch before a line of the plugin runs; then loads it, checks its
+  // header and calls its init, once. A file that is already loaded gives the same plugin. Error(plugin): what was
+  // found, what this host needs, what to do.
   static Library load(const std::filesystem::path& path);
 
   std::string id() const { return plugin_->id; }
   const hr_plugin& plugin() const { return *plugin_; }
-  const hr_host* host() const;  // as this plugin sees it where no run is
+  const hr_host* host() const;  // for calls that belong to no run
   const std::filesystem::path& path() const { return path_; }
 
-  // The interface table, NULL when the plugin lacks it. Throws Error(plugin) when it is shorter than revision 1, a
-  // required slot is NULL, or its option table is malformed.
+  // The interface table; NULL if the plugin lacks it. Error(plugin) if it is shorter than in ABI 1.0, a required
+  // function is NULL, or its option table is malformed. Valid for ever.
   const hr_datasource* datasource() const;
   const hr_synth* synth() const;
   const hr_convert* convert() const;
   const hr_model_torch* model_torch() const;
   const hr_state* state() const;
   const hr_gc* gc() const;
-  const hr_predict* predict() const;  // each of its sides whole or NULL
+  const hr_predict* predict() const;  // each side is complete or NULL
 
-  // What memory.recompute may name of a model, best bargain first. Error(plugin) when they cannot be told apart.
+  // The names that memory.recompute may have for a model, most bytes saved per second first; empty: none.
+  // Error(plugin) if they are empty, reserved, repeated or more than 64.
   std::vector<std::string> recompute_kinds() const;
 
  private:
@@ -49,26 +58,19 @@ class Library {
   std::filesystem::path path_;
 };
 
-// What the file itself says of a plugin, without running it: from its ELF note. nullopt: no note.
-struct Note {
-  uint16_t abi_major, abi_minor, min_host_minor;
-  uint32_t flags;
-  std::string id, torch_tag;
-};
-std::optional<Note> read_note(
-    const std::filesystem::path& path);  // Error(plugin) when it is not a whole ELF shared library
-
 // The folders searched, in order: `plugin_dirs` (--plugin-dir), $HEADROOM_PLUGIN_PATH, <executable>/../lib/headroom.
 std::vector<std::filesystem::path> plugin_folders(std::span<const std::filesystem::path> plugin_dirs);
 
-// `name` is an id or a path (contains '/' or ends in .so). Error(plugin) lists where it looked and what is there.
+// The library of `name`: an id, or a path (it contains '/' or ends in .so). Error(plugin) lists where it looked and
+// what is there.
 std::filesystem::path find_plugin(const std::string& name, std::span<const std::filesystem::path> plugin_dirs);
+// Every library in those folders, each file once, in order.
 std::vector<std::filesystem::path> list_plugins(std::span<const std::filesystem::path> plugin_dirs);
 
-// Error(plugin, owner) when the table is malformed. The tables of a Library are known to be well-formed.
+// A declared option table as the runner's own. Error(plugin, owner) if it is malformed; a Library's tables are not.
 OptionTable to_option_table(const hr_options* options, std::string_view owner = "plugin");
 
-// The C values of a checked table. Owns everything `values()` points to.
+// Checked option values in the form that a plugin takes: one hr_value an option. Owns all that values() points to.
 class NativeOptions {
  public:
   NativeOptions(const OptionTable& table, const OptionValues& values);
@@ -80,11 +82,5 @@ class NativeOptions {
   struct Storage;
   std::unique_ptr<Storage> storage_;
 };
-
-// Calls that fail become exceptions: the plugin's sentence with its id in brackets. `what` says what the host was
-// doing. INVALID_ARGUMENT -> bad_input; IO -> `io`; DATA_CORRUPT, NOT_FOUND -> data; OUT_OF_MEMORY -> does_not_fit;
-// CANCELLED -> resumable; others -> plugin.
-void check(hr_status status, const hr_error& error, std::string_view component, std::string_view what,
-           Exit io = Exit::data);
 
 }  // namespace headroom

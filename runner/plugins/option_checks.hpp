@@ -1,4 +1,4 @@
-// Checks of option tables, and values to try a plugin with.
+// For conformance.cpp: checks of an option table, and values to try a plugin with.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace headroom {
 
-// Throws Error with the first thing wrong: a default that does not parse or is out of range, bounds that cross, a
-// missing help text.
+// Error(plugin) with the first mistake: a default that does not parse or is out of bounds, a missing help text, a name
+// that needs quotes. `where` is the table's name in the experiment file.
 void require_good_options(const OptionTable& table, const std::string& where);
 
-// Defaults, and something allowed by the table for what is required: paths name a place that does not exist.
+// The defaults, and an allowed value for each required option; a required path names a place that does not exist.
 OptionValues trial_values(const OptionTable& table);
 
 }  // namespace headroom

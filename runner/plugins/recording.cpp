@@ -10,7 +10,7 @@ namespace {
 
 std::vector<Field> fields_of(const hr_predict& api, const hr_recording* recording, const Source& source) {
   std::vector<Field> fields = source.fields();
-  if (!HR_HAS(&api, shape) || api.shape == nullptr) return fields;
+  if (api.shape == nullptr) return fields;
   for (size_t i = 0; i < fields.size(); ++i) {
     api.shape(recording, static_cast<uint32_t>(i), fields[i].shape.data());
     const auto in_range = [](int64_t extent) { return extent >= 1 && extent <= INT32_MAX; };
@@ -48,6 +48,7 @@ Recording::~Recording() {
 
 void Recording::read(std::span<const uint64_t> steps, std::span<const DLTensor> fields) {
   if (fields.size() != source_->fields_.size()) throw Error(Exit::bug, source_->id_, "a read needs one slot a field");
+  // The contract of hr_predict.read: keys, flags and split are 0.
   const std::vector<uint64_t> keys(steps.size(), 0);
   const hr_read request{sizeof(hr_read), 0u,           /*split=*/0, static_cast<uint32_t>(fields.size()),
                         steps.size(),    steps.data(), keys.data(), fields.data()};

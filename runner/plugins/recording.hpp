@@ -1,4 +1,4 @@
-// The source's side of headroom.predict/1 as C++: one recording opened beside those of a source.
+// The source's side of headroom.predict/1 as C++: one recording, opened beside those of a source.
 #pragma once
 
 #include <filesystem>
@@ -9,23 +9,23 @@
 
 namespace headroom {
 
-// Whether a recording does not have this field of its source.
+// Whether this recording lacks the field (all extents 0).
 bool is_missing(const Field& field);
 
 // Keeps its Source alive; closes itself.
 class Recording {
  public:
-  // [control] NULL where the plugin has no such side. Error(data) with the plugin's sentence when the recording does
-  // not suit the source or cannot be read.
+  // [control] NULL if the plugin has no such side. Error(data) with the plugin's sentence if the recording does not
+  // suit the source or cannot be read.
   static std::unique_ptr<Recording> open(const Library& library, std::shared_ptr<const Source> source,
                                          const std::filesystem::path& path);
   Recording(const Recording&) = delete;
   ~Recording();
 
-  uint64_t steps() const { return steps_; }
-  // The source's, with this recording's shapes.
+  uint64_t steps() const { return steps_; }  // at least 1
+  // The source's fields, with this recording's shapes.
   const std::vector<Field>& fields() const { return fields_; }
-  // [worker] Fills `fields` (as Reader::read) with samples that begin at these steps. Error(data).
+  // [worker] Fills `fields` as Reader::read() does, with samples that begin at these steps (< steps()). Error(data).
   void read(std::span<const uint64_t> steps, std::span<const DLTensor> fields);
 
  private:

@@ -9,7 +9,8 @@ namespace headroom {
 
 namespace {
 
-// Every hr_host that a plugin sees is the first member of one of these.
+// What an hr_host that a plugin sees is part of: `native` is the first member, so the pointer converts back. The
+// session is weak, because the host outlives it.
 struct PluginHost {
   hr_host native;
   std::string plugin_id;
@@ -18,7 +19,8 @@ struct PluginHost {
 
 const PluginHost& plugin_host(const hr_host* host) { return *reinterpret_cast<const PluginHost*>(host); }
 
-// Never destroyed: plugins may call at any time, also while the process ends.
+// Never destroyed: plugins may call at any time, also while the process ends. A list, because addresses must not
+// change.
 struct AllHosts {
   Mutex mutex;
   std::list<PluginHost> hosts GUARDED_BY(mutex);

@@ -10,6 +10,7 @@ namespace headroom {
 
 namespace {
 
+// Limits far above any use. A count beyond them is a bug of the plugin and must not exhaust memory here.
 constexpr uint32_t kMostFields = 1024, kMostSplits = 64;
 constexpr std::size_t kMostOrigins = 10'000'000;
 constexpr int64_t kLargestSampleBytes = int64_t{1} << 40;
@@ -32,10 +33,11 @@ bool is_known(DLDataType dtype) {
   }
 }
 
-// Reads what an open source says of itself, believing none of it.
-class Interview {
+// Reads the description of an open source and refuses what is inconsistent: a plugin may be wrong in every number.
+class SourceDescription {
  public:
-  Interview(const std::string& id, const hr_datasource& api, hr_source* handle) : id_(id), api_(api), handle_(handle) {}
+  SourceDescription(const std::string& id, const hr_datasource& api, hr_source* handle)
+      : id_(id), api_(api), handle_(handle) {}
 
   std::vector<Field> fields() {
     const uint32_t count = call(id_, "field_count", api_.field_count, handle_);
@@ -85,6 +87,7 @@ class Interview {
       hr_group native{sizeof(hr_group), 0, nullptr, 0, 0};
       check(call(id_, "group", api_.group, handle_, split, i, &native, &error), error, id_,
             "describing group " + std::to_string(i));
+      // Compared without adding: first + count of a wrong plugin may overflow.
       if (native.first != next || native.count == 0 || native.count > length - next) {
         refuse("group " + std::to_string(i) + " of split '" + split_name + "' covers samples [" +
                std::to_string(native.first) + ", " + std::to_string(native.first + native.count) +
@@ -114,6 +117,7 @@ class Interview {
     int64_t bytes = field.dtype.bits / 8;
     for (int32_t axis = 0; axis < field.ndim; ++axis) {
       const int64_t extent = field.shape[axis];
+      // Division instead of multiplication: the product of wrong extents may overflow.
       if (extent < 1 || extent > kLargestSampleBytes / bytes) {
         refuse("field '" + name + "' has " + std::to_string(extent) + " elements along axis " + std::to_string(axis));
       }
@@ -129,8 +133,9 @@ class Interview {
   }
 
   void require_channels(const hr_field& field, const std::string& name) const {
-    if (!HR_HAS(&field, channel_count) || field.channels == nullptr) return;
+    if (field.channels == nullptr) return;
     const int64_t extent = field.channel_axis < 0 ? 0 : field.shape[field.channel_axis];
+    // Channels stride by the first one's struct_size; one shorter than in 1.0 would let them overlap.
     if (field.channel_count != static_cast<uint64_t>(extent) || !HR_HAS(field.channels, std)) {
       refuse("field '" + name + "' describes " + std::to_string(field.channel_count) +
              " channels; its channel axis has " + std::to_string(extent));
@@ -175,14 +180,14 @@ std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string
         error, source->id_, "opening the data source");
   if (source->handle_ == nullptr)
     throw Error(Exit::plugin, source->id_, "opening the data source gave neither a source nor an error");
-  Interview interview(source->id_, api, source->handle_);
-  source->fields_ = interview.fields();
-  source->splits_ = interview.splits();
+  SourceDescription description(source->id_, api, source->handle_);
+  source->fields_ = description.fields();
+  source->splits_ = description.splits();
   for (uint32_t split = 0; split < source->splits_.size(); ++split) {
-    source->groups_.push_back(interview.groups(split, source->splits_[split]));
+    source->groups_.push_back(description.groups(split, source->splits_[split]));
   }
-  if (HR_HAS(&api, traits) && api.traits != nullptr)
-    source->augments_ = (call(source->id_, "traits", api.traits, source->handle_) & HR_SOURCE_KEYLESS) == 0;
+  if (api.traits != nullptr)
+    source->augments_ = (call(source->id_, "traits", api.traits, source->handle_) & HR_SOURCE_NO_AUGMENT) == 0;
   return source;
 }
 
@@ -213,7 +218,7 @@ std::vector<std::filesystem::path> Source::files() const {
 
 std::vector<Origin> Source::origins(uint32_t field) const {
   std::vector<Origin> result;
-  if (!HR_HAS(api_, origin) || api_->origin == nullptr) return result;
+  if (api_->origin == nullptr) return result;
   while (true) {
     hr_error error{sizeof(hr_error), HR_OK, {}};
     hr_origin origin{};
@@ -239,7 +244,8 @@ Reader Source::reader() const {
 }
 
 int64_t Source::trim(int level) const {
-  if (gc_ == nullptr || !HR_HAS(gc_, trim_source) || gc_->trim_source == nullptr) return 0;
+  if (gc_ == nullptr || gc_->trim_source == nullptr) return 0;
+  // The contract of trim_source: no read is running.
   const ExclusiveLock alone(reads_);
   return static_cast<int64_t>(call(id_, "trim_source", gc_->trim_source, handle_, level));
 }
@@ -247,6 +253,7 @@ int64_t Source::trim(int level) const {
 Reader::Reader(Reader&& other) noexcept
     : source_(std::move(other.source_)), handle_(std::exchange(other.handle_, nullptr)) {}
 
+// Swaps: `other` closes what this reader had.
 Reader& Reader::operator=(Reader&& other) noexcept {
   std::swap(source_, other.source_);
   std::swap(handle_, other.handle_);

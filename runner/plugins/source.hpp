@@ -1,4 +1,5 @@
-// A datasource plugin as C++: Source is immutable and shared by all threads, Reader belongs to one.
+// A datasource plugin as C++. A Source is immutable and shared by all threads; a Reader belongs to one thread at a
+// time.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ namespace headroom {
 
 using sdk::Channel;
 
-// One named array of a sample. The C hr_field in owned form.
+// hr_field that owns its text: one named array of every sample.
 struct Field {
   std::string name, unit;
   DLDataType dtype{};
@@ -27,7 +28,7 @@ struct Field {
   double sample_rate_hz = 0.0;
   int channel_axis = -1;
   bool normalize = false;
-  std::vector<Channel> channels;  // along channel_axis; empty: not told
+  std::vector<Channel> channels;  // along channel_axis; empty: unknown
 
   int64_t elements() const;  // of one sample
   int64_t bytes() const;     // of one sample
@@ -42,14 +43,14 @@ struct Group {
   uint64_t first = 0, count = 0;
 };
 
-// Where values of a field lie in the source's files, see hr_datasource.origin.
+// A dataset that a field is read from as it is stored, see hr_datasource.origin.
 struct Origin {
   std::string path, dataset, member;  // member "": the plain elements
 };
 
 class Reader;
 
-// One sample cannot be read, others can (HR_DATA_CORRUPT): what data.on_bad_sample = "skip" passes over.
+// One sample cannot be read, others can (HR_DATA_CORRUPT). With data.on_bad_sample = "skip" the run goes on without it.
 class BadSample : public Error {
  public:
   explicit BadSample(const Error& problem) : Error(problem) {}
@@ -57,11 +58,11 @@ class BadSample : public Error {
 
 class Source : public std::enable_shared_from_this<Source> {
  public:
-  // [control] Throws Error with the plugin's sentence; also when what it describes is inconsistent (no split, groups
-  // that do not tile their split, unknown dtype, ...).
+  // [control] Error with the plugin's sentence, or Error(plugin) if its description is inconsistent: no split, groups
+  // with gaps, an unknown dtype, ...
   static std::shared_ptr<const Source> open(const Library& library, const OptionValues& options,
                                             std::shared_ptr<Session> session = Session::of_process());
-  // The same of a bare table, which lives for ever; `options` as the table declares them.
+  // The same for a table without a library; `api` lives for ever, `options` has the values that it declares.
   static std::shared_ptr<const Source> open(const hr_datasource& api, std::string id, const hr_value* options,
                                             const hr_gc* gc = nullptr,
                                             std::shared_ptr<Session> session = Session::of_process());
@@ -75,12 +76,12 @@ class Source : public std::enable_shared_from_this<Source> {
   const std::vector<Group>& groups(uint32_t split) const { return groups_.at(split); }  // tile [0, length)
   double cost(uint32_t split, uint64_t index) const;                                    // [any]
   std::vector<std::filesystem::path> files() const;
-  // Whether augmented reads may depend on the sample's key; what is not told may.
+  // Whether augmented reads may depend on the sample's key. False only if the plugin says HR_SOURCE_NO_AUGMENT.
   bool augments() const { return augments_; }
-  std::vector<Origin> origins(uint32_t field) const;  // empty: not told
-  Reader reader() const;                              // [any]
-  // [control] headroom.gc's trim_source (0 without one) once no read is in flight; `level` is HR_TRIM_CACHES or
-  // HR_TRIM_ALL. Returns the bytes the plugin says it released.
+  std::vector<Origin> origins(uint32_t field) const;  // empty: unknown. Error(plugin)
+  Reader reader() const;                              // [any] Error with the plugin's sentence
+  // [control] Waits for running reads, then calls headroom.gc's trim_source with HR_TRIM_CACHES or HR_TRIM_ALL. Returns
+  // the bytes that the plugin says it released; 0 without the interface.
   int64_t trim(int level) const;
 
  private:
@@ -93,7 +94,7 @@ class Source : public std::enable_shared_from_this<Source> {
   const hr_gc* gc_ = nullptr;
   hr_source* handle_ = nullptr;
   bool augments_ = true;
-  mutable SharedMutex reads_;  // reads share it, trim() has it alone
+  mutable SharedMutex reads_;  // shared by reads, exclusive for trim()
   std::vector<Field> fields_;
   std::vector<std::string> splits_;
   std::vector<std::vector<Group>> groups_;
@@ -105,8 +106,8 @@ class Reader {
   Reader(Reader&& other) noexcept;
   Reader& operator=(Reader&& other) noexcept;
   ~Reader();
-  // [worker] Fills `fields` ([source.fields().size()] of shape [n, field.shape...], data NULL where not wanted).
-  // Error(data).
+  // [worker] Fills `fields`: one slot a field of the source, of shape [index.size(), field.shape...] in host memory;
+  // data NULL: not wanted. `index` and `key` have one entry a sample. BadSample, or Error with the plugin's sentence.
   void read(uint32_t split, std::span<const uint64_t> index, std::span<const uint64_t> key, bool augment,
             std::span<const DLTensor> fields);
 

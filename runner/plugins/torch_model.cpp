@@ -14,7 +14,7 @@ namespace headroom {
 
 namespace {
 
-constexpr uint32_t kMost = 1u << 20;
+constexpr uint32_t kMost = 1u << 20;  // parameters, outputs or metrics; more is a bug of the plugin
 
 hr_error no_error() { return {sizeof(hr_error), HR_OK, {}}; }
 
@@ -22,10 +22,11 @@ hr_tensor handle_of(const at::Tensor& tensor) { return reinterpret_cast<hr_tenso
 
 std::string text(const char* value) { return value != nullptr ? value : ""; }
 
-// Reads what a new model says of itself, believing none of it.
-class Interview {
+// Reads the description of a new model and refuses what is inconsistent.
+class ModelDescription {
  public:
-  Interview(const std::string& id, const hr_model_torch& api, hr_model* handle) : id_(id), api_(api), handle_(handle) {}
+  ModelDescription(const std::string& id, const hr_model_torch& api, hr_model* handle)
+      : id_(id), api_(api), handle_(handle) {}
 
   std::vector<Parameter> parameters() const {
     std::set<std::string> names;
@@ -115,8 +116,8 @@ class Interview {
   hr_model* handle_;
 };
 
-// The inputs of a step, and their version counters: a plugin that writes to them spoils retries and other
-// micro-batches.
+// The inputs of a step and LibTorch's version counters of them: a plugin that writes to an input would spoil retries
+// and other micro-batches.
 class Inputs {
  public:
   explicit Inputs(std::span<const at::Tensor> batch) : batch_(batch) {
@@ -137,6 +138,7 @@ class Inputs {
 
  private:
   static uint64_t version(const at::Tensor& tensor) {
+    // Inference tensors have no version counter.
     return tensor.defined() && !tensor.is_inference() ? tensor._version() : 0;
   }
 
@@ -145,7 +147,7 @@ class Inputs {
   std::vector<uint64_t> versions_;
 };
 
-// check(), but out of memory is not the plugin's failure: it is thrown as LibTorch's own, for whoever retries.
+// check(), but out of memory becomes LibTorch's own exception, which train/retry.hpp handles.
 void check_memory_or(hr_status status, const hr_error& error, const std::string& id, const std::string& doing) {
   const std::string reason(error.message, strnlen(error.message, sizeof error.message));
   TORCH_CHECK_WITH(OutOfMemoryError, status != HR_OUT_OF_MEMORY, '[', id, "] ", reason);
@@ -164,7 +166,7 @@ void require_zero_dim(const std::string& id, const char* name, const at::Tensor&
   }
 }
 
-// What autocast left narrow.
+// Outputs that autocast left in bfloat16 or float16.
 void widen(std::vector<at::Tensor>& outputs) {
   for (at::Tensor& output : outputs) {
     if (output.defined() && at::isReducedFloatingType(output.scalar_type())) output = output.to(at::kFloat);
@@ -197,11 +199,11 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
                   error, id_, "building the model");
   if (handle_ == nullptr) throw Error(Exit::plugin, id_, "building the model gave neither a model nor an error");
   try {
-    const Interview interview(id_, *api_, handle_);
-    parameters_ = interview.parameters();
-    outputs_ = interview.outputs();
-    metrics_ = interview.metrics();
-  } catch (...) {
+    const ModelDescription description(id_, *api_, handle_);
+    parameters_ = description.parameters();
+    outputs_ = description.outputs();
+    metrics_ = description.metrics();
+  } catch (...) {  // the destructor does not run for a constructor that throws
     call_quietly(id_, "destroy", api_->destroy, handle_);
     throw;
   }
@@ -213,6 +215,7 @@ void Model::to(at::Device device, at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
   for (Parameter& parameter : parameters_) {
     at::Tensor& tensor = *parameter.tensor;
+    // set_data keeps the at::Tensor object, which the plugin's modules and the optimizer refer to.
     tensor.set_data(tensor.detach().to(device, tensor.is_floating_point() ? dtype : tensor.scalar_type()));
   }
 }
@@ -231,6 +234,7 @@ hr_call Model::call_of(hr_mode mode, int64_t step, std::span<const uint64_t> sam
   if (device.is_cuda()) {
     native.device_type = kDLCUDA;
     native.device_id = device.index();
+    // Through the virtual guard, so that this file needs no CUDA headers.
     native.stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
   }
   return native;
@@ -244,6 +248,7 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
   StepResult result;
   if (want_outputs) result.outputs.resize(outputs_.size());
   std::vector<hr_tensor> outputs;
+  // Undefined tensors that the plugin assigns; the vector must not move from here on.
   for (const at::Tensor& output : result.outputs) outputs.push_back(handle_of(output));
   hr_error error = no_error();
   const sdk::AutocastScope scope(autocast_of_call());
@@ -321,7 +326,7 @@ void Model::recompute(std::span<const std::string> kinds) {
 }
 
 int64_t Model::trim(int level) {
-  if (gc_ == nullptr || !HR_HAS(gc_, trim_model) || gc_->trim_model == nullptr) return 0;
+  if (gc_ == nullptr || gc_->trim_model == nullptr) return 0;
   return static_cast<int64_t>(call(id_, "trim_model", gc_->trim_model, handle_, level));
 }
 

@@ -20,10 +20,10 @@ struct Parameter {
   bool inert = false;
   double lr_scale = 1.0, weight_decay_scale = 1.0;
   int64_t frozen_until_step = 0;
-  double lr = 0.0;               // in place of train.optimizer.lr x lr_scale; 0: none
+  double lr = 0.0;               // > 0: replaces train.optimizer.lr x lr_scale
   at::Tensor* tensor = nullptr;  // the plugin's own object; set_data() moves it
 
-  // Whether it ever has a gradient and state of the optimizer.
+  // Whether it ever has a gradient and optimizer state.
   bool trains() const { return kind == HR_PARAMETER && !inert && frozen_until_step != INT64_MAX; }
 };
 
@@ -45,7 +45,7 @@ struct StepResult {
   at::Tensor metrics;               // float64 [metric_count, 2] of (sum, weight)
 };
 
-// The tag both sides must share: TORCH_VERSION | cxx11 ABI | __GXX_ABI_VERSION.
+// The tag that host and plugin must share: TORCH_VERSION | cxx11 ABI | __GXX_ABI_VERSION.
 const char* host_torch_tag();
 
 // [control] except step(), which is [compute].
@@ -77,7 +77,7 @@ class Model {
   StepResult step(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys, std::span<const at::Tensor> batch,
                   bool want_outputs = false);
 
-  // headroom.predict/1. NULL: the plugin has no such side, and predict() may not be called.
+  // The model's side of headroom.predict/1. NULL: the plugin lacks it, and predict() must not be called.
   const hr_predict* predictor() const { return predictor_; }
   // Outputs from inputs alone, undefined where they need a target; the first prediction is [samples, K, channels]
   // or [samples, K, colours, height, width].
@@ -90,7 +90,8 @@ class Model {
   // kept; each must be one of recompute_kinds().
   void recompute(std::span<const std::string> kinds);
 
-  // headroom.gc/1: the plugin gives back what it can do without; the bytes it says. 0 without the interface.
+  // headroom.gc/1: the plugin frees what it can do without. Returns the bytes that it says it freed; 0 without the
+  // interface. `level` is HR_TRIM_CACHES or HR_TRIM_ALL.
   int64_t trim(int level);
 
   bool has_state() const { return state_ != nullptr; }

@@ -151,8 +151,7 @@ std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::uniqu
   const size_t output = prediction_output(*setup.model);
   const auto horizon = static_cast<uint64_t>(setup.source->fields()[target].shape[0]);
   Frames frames(setup.model->id(), fields, target, horizon, steps, folder);
-  const std::vector<uint64_t> starts =
-      question_starts(steps, horizon, HR_HAS(&predictor, overlap) ? predictor.overlap : 0);
+  const std::vector<uint64_t> starts = question_starts(steps, horizon, predictor.overlap);
   const auto input = recorded_steps(setup, std::move(recording), normalizer, starts);
   Progress progress(terminal_of(2), /*log_every=*/1);
   progress.begin("predict", "clips", static_cast<int64_t>(starts.size()), 0);

@@ -64,7 +64,7 @@ TEST_F(Hostile, BadMagic) {
 
 TEST_F(Hostile, OtherMajor) {
   const std::string rest =
-      "' was built for plugin ABI 2.5; this headroom speaks ABI 1.5: update headroom, or rebuild the plugin with this "
+      "' was built for plugin ABI 2.0; this headroom speaks ABI 1.0: update headroom, or rebuild the plugin with this "
       "headroom's header";
   EXPECT_EQ(after_path("hostile_major"), ": plugin 'hostile_major" + rest);
   EXPECT_FALSE(ran());
@@ -114,7 +114,7 @@ std::string table_refusal(const std::string& name) {
 TEST_F(Hostile, TableSizes) {
   const std::string start = "[hostile] its table headroom.datasource/1 says it has ";
   const std::string rest =
-      " bytes; from 136 (ABI 1.0) to 1048576 are allowed: the plugin is damaged or fills struct_size wrongly";
+      " bytes; from 152 (ABI 1.0) to 1048576 are allowed: the plugin is damaged or fills struct_size wrongly";
   EXPECT_EQ(table_refusal("hostile_table_zero"), start + "0" + rest);
   EXPECT_EQ(table_refusal("hostile_table_short"), start + "64" + rest);
   EXPECT_EQ(table_refusal("hostile_table_huge"), start + "4294967295" + rest);
@@ -158,7 +158,7 @@ TEST_F(Hostile, FromTheFuture) {
 
 TEST_F(Hostile, NeedsTheFuture) {
   const std::string rest =
-      ": plugin 'hostile' needs plugin ABI 1.999 or newer; this headroom speaks ABI 1.5: update headroom, or use an "
+      ": plugin 'hostile' needs plugin ABI 1.999 or newer; this headroom speaks ABI 1.0: update headroom, or use an "
       "older version of the plugin";
   EXPECT_EQ(after_path("hostile_future_needed"), rest);
   EXPECT_FALSE(ran());

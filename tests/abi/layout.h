@@ -2,6 +2,8 @@
 #include <stddef.h>
 
 #include "headroom/abi.h"
+#include "headroom/convert.h"
+#include "headroom/predict.h"
 
 #ifdef __cplusplus
 #define ABI_ASSERT static_assert

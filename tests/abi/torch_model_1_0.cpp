@@ -21,7 +21,8 @@ void destroy(hr_model*) noexcept {}
 uint32_t one(const hr_model*) noexcept { return 1; }
 uint32_t none(const hr_model*) noexcept { return 0; }
 hr_status param(hr_model*, uint32_t, hr_param* out, hr_error*) noexcept {
-  *out = {sizeof(hr_param), 0, "weight", HR_PARAMETER, 0, reinterpret_cast<hr_tensor>(&weight), nullptr, 1.0, 1.0, 0};
+  *out = {sizeof(hr_param), 0,   "weight", HR_PARAMETER, 0, reinterpret_cast<hr_tensor>(&weight),
+          nullptr,          1.0, 0.0,      1.0,          0};
   return HR_OK;
 }
 hr_status no_output(const hr_model*, uint32_t, hr_output*, hr_error*) noexcept { return HR_NOT_FOUND; }

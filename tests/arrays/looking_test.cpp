@@ -1,4 +1,4 @@
-// read_box_looking: the values of read_box, and whether all of them are finite, by every way to a dataset's bytes.
+// read_box_check_finite: the values of read_box, and whether all of them are finite, by every way to a dataset's bytes.
 
 #include <cmath>
 #include <cstring>
@@ -24,8 +24,8 @@ struct Read {
 Read read_looking(const OpenArray& array, const std::vector<uint64_t>& start, const std::vector<uint64_t>& count,
                   const std::vector<hr_array_target>& targets) {
   int32_t finite = -1;
-  const hr_status status = arrays_service().read_box_looking(array.get(), start.data(), count.data(), targets.data(),
-                                                             static_cast<uint32_t>(targets.size()), &finite, nullptr);
+  const hr_status status = arrays_service().read_box_check_finite(
+      array.get(), start.data(), count.data(), targets.data(), static_cast<uint32_t>(targets.size()), &finite, nullptr);
   return {status, finite == 1};
 }
 
@@ -210,7 +210,7 @@ TEST_F(Looking, WholeNumbersAreFiniteAndTheAnswerNeedsAPlace) {
   EXPECT_TRUE(read_looking(array, {5, 0}, {1, columns}, {target}).finite);
   EXPECT_TRUE(read_looking(array, {5, 0}, {0, columns}, {target}).finite);
   const uint64_t start[] = {5, 0}, count[] = {1, columns};
-  EXPECT_EQ(arrays_service().read_box_looking(array.get(), start, count, &target, 1, nullptr, nullptr),
+  EXPECT_EQ(arrays_service().read_box_check_finite(array.get(), start, count, &target, 1, nullptr, nullptr),
             HR_INVALID_ARGUMENT);
 }
 

@@ -154,7 +154,7 @@ inline hr_status read(hr_reader* reader, const hr_read* request, hr_error* error
   });
 }
 
-inline uint32_t traits(const hr_source* source) noexcept { return data_of(source).keyless ? HR_SOURCE_KEYLESS : 0u; }
+inline uint32_t traits(const hr_source* source) noexcept { return data_of(source).keyless ? HR_SOURCE_NO_AUGMENT : 0u; }
 
 inline uint64_t trim(hr_source* source, int32_t level) noexcept {
   FakeData& data = data_of(source);

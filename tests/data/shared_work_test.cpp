@@ -64,8 +64,8 @@ class SharedRead : public TemporaryFolder {
     Read read;
     read.values.resize(product(count));
     const hr_array_target target{HR_WHOLE, {kDLFloat, 64, 1}, read.values.data(), 0};
-    read.status =
-        arrays_service().read_box_looking(array.get(), start.data(), count.data(), &target, 1, &read.finite, nullptr);
+    read.status = arrays_service().read_box_check_finite(array.get(), start.data(), count.data(), &target, 1,
+                                                         &read.finite, nullptr);
     return read;
   }
   void expect_the_same(size_t least_parts) {

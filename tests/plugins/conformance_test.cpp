@@ -29,15 +29,16 @@ TEST(Conformance, GoodPluginsPass) {
 }
 
 TEST(Conformance, FindsWhatHurtsLater) {
-  EXPECT_THAT(failures("careless"),
-              testing::ElementsAre("headroom.datasource/1: options are well-formed: [plugin] data.options.shy has no "
-                                   "help: one line with its meaning and unit",
-                                   "datasource: a sample is the same alone and among others: [plugin] field 'x' of "
-                                   "sample 3 changes with its batch: a read "
-                                   "must be a pure function of content, index and key",
-                                   "datasource: keys change nothing where it says so: [plugin] field 'x' of sample 0 "
-                                   "changes with its key, and the source says HR_SOURCE_KEYLESS: the host would keep "
-                                   "one of its versions"));
+  EXPECT_THAT(
+      failures("careless"),
+      testing::ElementsAre("headroom.datasource/1: options are well-formed: [plugin] data.options.shy has no "
+                           "help: one line with its meaning and unit",
+                           "datasource: a sample is the same alone and among others: [plugin] field 'x' of "
+                           "sample 3 changes with its batch: a read "
+                           "must be a pure function of content, index and key",
+                           "datasource: keys change nothing where it says so: [plugin] field 'x' of sample 0 "
+                           "changes with its key, and the source says HR_SOURCE_NO_AUGMENT: the host would keep "
+                           "one of its versions"));
 }
 
 TEST(Conformance, FindsTheMissingNoteAndBrokenInit) {

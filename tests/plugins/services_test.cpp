@@ -1,5 +1,3 @@
-#include "plugins/services.hpp"
-
 #include <cstring>
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>

@@ -13,7 +13,7 @@
 namespace headroom::sdk {
 
 struct ArraySpec {
-  std::string dataset;                    // "/group/name"; groups are made
+  std::string dataset;                    // "/group/name"; missing groups are created
   std::vector<uint64_t> shape;            // shape[0]: the final length, or 0 for unknown (chunked)
   std::vector<uint64_t> chunk = {};       // {}: contiguous
   DLDataType dtype = f32;                 // of a plain element
@@ -22,7 +22,8 @@ struct ArraySpec {
   int deflate = 0;                        // 0-9; 0: none
 };
 
-// One HDF5 file, written beside its name and renamed into place by commit(). Without commit nothing is left behind.
+// Writes one HDF5 file under a temporary name; commit() renames it into place. Without commit() no file is left. For
+// one thread.
 class ArrayWriter {
  public:
   ArrayWriter(const Host& host, const std::filesystem::path& file)

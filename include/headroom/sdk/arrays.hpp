@@ -97,19 +97,15 @@ class Array {
                            &error),
             error);
   }
-  // The same; true where every value that went into a target of float32 or float64 is known to be a finite number. Else
-  // first_not_finite() (sdk/finite.hpp) tells which is not, if any.
-  bool read_box_looking(std::span<const uint64_t> start, std::span<const uint64_t> count,
-                        std::span<const hr_array_target> targets) const {
-    if (!HR_HAS(api_, read_box_looking)) {  // a host before 1.4
-      read_box(start, count, targets);
-      return false;
-    }
+  // The same, and true if every value written to a float32 or float64 target is finite. Otherwise first_not_finite()
+  // (sdk/finite.hpp) finds the one that is not.
+  bool read_box_check_finite(std::span<const uint64_t> start, std::span<const uint64_t> count,
+                             std::span<const hr_array_target> targets) const {
     require_axes(start, count);
     hr_error error = no_error();
     int32_t finite = 0;
-    require(api_->read_box_looking(handle_, start.data(), count.data(), targets.data(),
-                                   static_cast<uint32_t>(targets.size()), &finite, &error),
+    require(api_->read_box_check_finite(handle_, start.data(), count.data(), targets.data(),
+                                        static_cast<uint32_t>(targets.size()), &finite, &error),
             error);
     return finite != 0;
   }
@@ -118,9 +114,9 @@ class Array {
     const Box rows = box_of_rows(first, count);
     read_box(rows.start, rows.count, targets);
   }
-  bool read_rows_looking(uint64_t first, uint64_t count, std::span<const hr_array_target> targets) const {
+  bool read_rows_check_finite(uint64_t first, uint64_t count, std::span<const hr_array_target> targets) const {
     const Box rows = box_of_rows(first, count);
-    return read_box_looking(rows.start, rows.count, targets);
+    return read_box_check_finite(rows.start, rows.count, targets);
   }
 
  private:

@@ -17,7 +17,7 @@ struct Autocast {
   bool enabled;
   at::ScalarType dtype;  // kBFloat16 or kHalf
 
-  // Of this thread.
+  // The state of this thread.
   static Autocast now(at::Device device) {
     return {device.type(), at::autocast::is_autocast_enabled(device.type()),
             at::autocast::get_autocast_dtype(device.type())};
@@ -25,7 +25,7 @@ struct Autocast {
   static Autocast off(at::Device device) { return {device.type(), false, now(device).dtype}; }
 };
 
-// For this thread. The end of the outermost one drops the parameters that were cast for it.
+// Sets autocast for this thread in a scope. The end of the outermost scope clears the cache of cast parameters.
 class AutocastScope {
  public:
   explicit AutocastScope(const Autocast& wanted) : before_(Autocast::now(wanted.device)) {

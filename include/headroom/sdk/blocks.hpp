@@ -25,7 +25,8 @@ class CacheBlock {
     block.held_ = true;
     return block;
   }
-  // Room to fill through data(), then publish(); nullopt when it does not fit. Destroyed unpublished, it is discarded.
+  // Room to fill through data(), then publish(); nullopt if it does not fit. A block destroyed unpublished is
+  // discarded.
   static std::optional<CacheBlock> reserve(const Host& host, const std::string& key, uint64_t bytes) {
     CacheBlock block(host);
     hr_error error = no_error();
@@ -35,14 +36,10 @@ class CacheBlock {
     block.held_ = block.fresh_ = true;
     return block;
   }
-  // Either of them: where fresh(), the caller fills it and publishes it, while other threads that acquire the same key
-  // wait. nullopt: there is no room, read without the cache.
+  // lookup() or else reserve(). If fresh(), the caller fills and publishes the block while other threads that acquire
+  // the key wait for it. nullopt: there is no room, read without the cache.
   static std::optional<CacheBlock> acquire(const Host& host, const std::string& key, uint64_t bytes) {
     CacheBlock block(host);
-    if (!HR_HAS(block.api_, acquire)) {  // a host of 1.0: two threads may both read it
-      auto found = lookup(host, key);
-      return found ? std::move(found) : reserve(host, key, bytes);
-    }
     hr_error error = no_error();
     int32_t fresh = 0;
     const hr_status status = block.api_->acquire(host.native(), key.c_str(), bytes, &block.block_, &fresh, &error);

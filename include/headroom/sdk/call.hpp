@@ -1,4 +1,4 @@
-// What one step of a model sees and returns. Needs LibTorch.
+// What one step of a model gets and returns. Needs LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,11 @@ class Call {
   bool wants_outputs() const { return wants_outputs_; }
   bool wants_metrics() const { return wants_metrics_; }
 
-  // Whether calls of that kind are to be computed again in backward; checkpoint() asks (recompute.hpp).
+  // Whether calls of this kind keep no activations and are computed again in backward; for checkpoint()
+  // (recompute.hpp).
   bool recomputes(std::string_view kind) const {
     for (uint64_t i = 0; recompute_kinds_ != nullptr && recompute_kinds_[i] != nullptr; ++i) {
-      if (recompute_kinds_[i] == kind) return HR_HAS(call_, recompute) && (call_->recompute >> i & 1) != 0;
+      if (recompute_kinds_[i] == kind) return (call_->recompute >> i & 1) != 0;
     }
     throw Error(HR_INTERNAL, "the model does not name '" + std::string(kind) + "' among its recompute_kinds");
   }
@@ -48,14 +49,13 @@ class Call {
   const char* const* recompute_kinds_;
 };
 
-// A Call that outlives its step: what is drawn from sample keys in backward is what was drawn in forward.
+// A copy of a Call that outlives its step, so that backward draws from the same sample keys as forward.
 class KeptCall {
  public:
   explicit KeptCall(const Call& call)
-      : native_(*call.call_), keys_(native_.sample_key, native_.sample_key + native_.count), kept_(call) {
+      : native_(load(*call.call_)), keys_(native_.sample_key, native_.sample_key + native_.count), kept_(call) {
     native_.sample_key = keys_.data();
-    native_.recompute = 0;  // one level is enough
-    native_.struct_size = sizeof native_;
+    native_.recompute = 0;  // inside a recomputed call nothing is recomputed
     kept_.call_ = &native_;
   }
   KeptCall(const KeptCall&) = delete;

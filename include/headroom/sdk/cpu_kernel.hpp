@@ -1,5 +1,5 @@
-// Kernels for the processor at hand: a body is compiled for each instruction set and one of them is chosen when it
-// runs. Needs no LibTorch.
+// Kernels for several instruction sets: a body is compiled once for each, and the best that the processor has is chosen
+// at run time. Needs no LibTorch.
 //
 //   struct Work { static HEADROOM_KERNEL_BODY void run(Arguments...) { ... } };
 //   sdk::run_kernel<Work>(arguments...);
@@ -53,8 +53,8 @@ inline CpuIsa best_cpu_isa() {
 inline CpuIsa cpu_isa() {
   static const CpuIsa chosen = [] {
     const CpuIsa best = best_cpu_isa();
-    const char* told = std::getenv(max_cpu_isa_variable);
-    const std::optional<CpuIsa> most = told == nullptr ? std::nullopt : cpu_isa_named(told);
+    const char* wanted = std::getenv(max_cpu_isa_variable);
+    const std::optional<CpuIsa> most = wanted == nullptr ? std::nullopt : cpu_isa_named(wanted);
     return most && *most < best ? *most : best;
   }();
   return chosen;

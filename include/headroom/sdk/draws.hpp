@@ -1,5 +1,5 @@
-// Keyed draws in C++: pure functions of (key, site, i). A site is one place in the code that draws; give each its own
-// name.
+// Keyed random numbers in C++: pure functions of (key, site, i), [any]. A site is one place in the code that draws;
+// give each its own name.
 //   const double jitter = uniform(request.key(i), "jitter"_site);
 #pragma once
 
@@ -19,7 +19,7 @@ constexpr uint64_t site(std::string_view name) {
   return hash;
 }
 
-// A site of its own for each of many layers or axes made by one piece of code.
+// The i-th site below another: for layers or axes that one piece of code makes in a loop.
 constexpr uint64_t site(uint64_t base, uint64_t i) { return (base ^ (i + 0x9E3779B97F4A7C15u)) * 0x100000001B3u; }
 
 inline namespace literals {

@@ -1,6 +1,7 @@
-// sdk/: the parts the C++ SDKs are made of; plugins include headroom/datasource.hpp or headroom/model.hpp. Header-only,
-// torch-free. Here: how a plugin says that something went wrong, and the guard that keeps exceptions on its side of the
-// boundary.
+// sdk/: the parts of the C++ SDK. Plugins include headroom/datasource.hpp or headroom/model.hpp, which include what
+// every plugin needs, and single headers of this folder for more. Header-only. Files that need LibTorch say so.
+//
+// Here: errors of a plugin, and the guard that turns exceptions into statuses at the boundary. All functions are [any].
 #pragma once
 
 #include <cstring>
@@ -15,8 +16,8 @@
 
 namespace headroom::sdk {
 
-// Throw this from any member a plugin writes: one clear sentence (what was found, what is allowed, what to do) and the
-// status that says whose problem it is. Other exceptions reach the host as HR_INTERNAL.
+// What a plugin throws: one sentence (what was found, what is allowed, what to do), and the status that says whose
+// problem it is. std::bad_alloc reaches the host as HR_OUT_OF_MEMORY, any other exception as HR_INTERNAL.
 class Error : public std::runtime_error {
  public:
   Error(hr_status status, const std::string& sentence) : std::runtime_error(sentence), status_(status) {}
@@ -26,10 +27,10 @@ class Error : public std::runtime_error {
   hr_status status_;
 };
 
-// The experiment file can mend it: an option or a field is not what it must be.
+// An option or a field is wrong: the user can correct it in the experiment file.
 [[noreturn]] inline void invalid(const std::string& sentence) { throw Error(HR_INVALID_ARGUMENT, sentence); }
 
-// Fills `error` (NULL: nobody asked) with as much of `message` as fits, cut between characters, never inside one.
+// Fills `error`, if not NULL, with as much of `message` as fits, cut between UTF-8 characters. Returns `status`.
 inline hr_status fail(hr_error* error, hr_status status, const char* message) noexcept {
   if (error == nullptr) return status;
   std::size_t length = strnlen(message, sizeof error->message);
@@ -59,7 +60,7 @@ inline hr_status translate(hr_error* error) noexcept {
   }
 }
 
-// Every entry of a table runs its C++ through one of these.
+// Runs the body of a C function and returns its status: HR_OK, or that of the exception it threw.
 template <class Body>
 hr_status guard(hr_error* error, Body&& body) noexcept {
   try {
@@ -70,20 +71,31 @@ hr_status guard(hr_error* error, Body&& body) noexcept {
   }
 }
 
-// The other way: a failed call of a host's service becomes an Error that carries the host's sentence.
+// For calls of services: a failed one becomes an Error with the host's sentence and status.
 inline void require(hr_status status, const hr_error& error) {
   if (status != HR_OK) throw Error(status, error.message[0] != '\0' ? error.message : "the host gave no reason");
 }
 
 inline hr_error no_error() noexcept { return hr_error{sizeof(hr_error), HR_OK, {}}; }
 
-// Fills the caller's `out`, whose struct_size says how much room it has: an older host has less than this header's
-// struct.
+// Fills the caller's `out`, whose struct_size is the room it has, and sets it to what was filled. An older host has
+// room for fewer members than this header's struct has.
 template <class Struct>
 void store(Struct* out, const Struct& value) noexcept {
   const uint32_t filled = out->struct_size < sizeof(Struct) ? out->struct_size : static_cast<uint32_t>(sizeof(Struct));
   std::memcpy(static_cast<void*>(out), &value, filled);
   out->struct_size = filled;
+}
+
+// A copy of a struct that the caller passed. Members beyond its struct_size, which an older host lacks, are zero.
+template <class Struct>
+Struct load(const Struct& given) noexcept {
+  Struct copy{};
+  copy.struct_size = given.struct_size < sizeof(Struct) ? given.struct_size : static_cast<uint32_t>(sizeof(Struct));
+  const uint32_t filled = copy.struct_size;
+  std::memcpy(static_cast<void*>(&copy), &given, filled);
+  copy.struct_size = filled;
+  return copy;
 }
 
 // "a, b and c"; "nothing" when empty. For sentences that say what is there.

@@ -29,7 +29,7 @@ constexpr DLDataType dtype_of() {
   return {static_cast<uint8_t>(std::is_signed_v<T> ? kDLInt : kDLUInt), bits, 1};
 }
 
-// One channel of a field whose source standardises its values itself: value = (measured - mean) / std.
+// One channel of a field that its source standardises itself: value = (measured - mean) / std.
 struct Channel {
   std::string name = {};
   std::string unit = {};  // of what was measured; "": the field's
@@ -38,7 +38,7 @@ struct Channel {
 
 inline std::vector<Channel> channels_of(const hr_field& native) {
   std::vector<Channel> channels;
-  if (!HR_HAS(&native, channel_count) || native.channels == nullptr) return channels;
+  if (native.channels == nullptr) return channels;
   const char* bytes = reinterpret_cast<const char*>(native.channels);
   for (uint64_t i = 0; i < native.channel_count; ++i) {
     const auto& channel = *reinterpret_cast<const hr_channel*>(bytes + i * native.channels->struct_size);
@@ -48,7 +48,7 @@ inline std::vector<Channel> channels_of(const hr_field& native) {
   return channels;
 }
 
-// In `field`, which borrows from `channels` and from `native`, which is filled.
+// Fills `native` from `channels` and lets `field` point to it; `field` then borrows from both.
 inline void put_channels(const std::vector<Channel>& channels, std::vector<hr_channel>& native, hr_field& field) {
   native.clear();
   for (const Channel& channel : channels) {
@@ -70,10 +70,10 @@ struct Field {
   std::vector<std::string> axes = {};  // as many as shape, or fewer: the rest is unnamed
   std::string unit = {};
   double sample_rate_hz = 0.0;         // of the time axis; 0: none
-  int channel_axis = -1;               // kept apart by normalisation; -1: one statistic for all
+  int channel_axis = -1;               // each place has its own statistics; -1: one for all
   bool normalize = false;              // the host may standardise it
-  bool optional = false;               // of a model's field: it works without
-  std::vector<Channel> channels = {};  // along channel_axis; {}: not told
+  bool optional = false;               // the model works without this field
+  std::vector<Channel> channels = {};  // along channel_axis; {}: unknown
 
   int64_t elements() const {
     int64_t count = 1;

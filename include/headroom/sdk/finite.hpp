@@ -1,4 +1,4 @@
-// Looks for NaN and infinite values at the speed of memory.
+// Finds NaN and infinite values at the speed of memory.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace headroom::sdk {
 
-// The place of the first value that is NaN or infinite. [any]
+// The index of the first value that is NaN or infinite; nullopt: all are finite. [any]
 template <class Real>
 std::optional<std::size_t> first_not_finite(std::span<const Real> values) {
   static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>);
@@ -22,8 +22,9 @@ std::optional<std::size_t> first_not_finite(std::span<const Real> values) {
   constexpr std::size_t block = 512;
   std::size_t at = 0;
   for (; values.size() - at >= block; at += block) {
-    Bits carried =
-        0;  // into the sign, from an exponent whose bits are all set; the loop has no branch to be vectorised
+    // An exponent of ones only (NaN, infinity) carries into the sign bit. Without a branch the loop becomes vector
+    // code.
+    Bits carried = 0;
     for (std::size_t i = 0; i < block; ++i) carried |= (std::bit_cast<Bits>(values[at + i]) & exponent) + lowest;
     if ((carried & sign) != 0) break;
   }

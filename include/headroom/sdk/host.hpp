@@ -34,17 +34,22 @@ struct Attribute {
   static Attribute of(std::string value) { return {HR_STRING, 0, 0.0, std::move(value)}; }
 };
 
-// Cheap to copy; the host behind it lives as long as the process.
+// The size of a table in ABI 1.0: what every plugin and every host fills. A release that lengthens a table specialises
+// this with the offset of its first new member, which is then read through HR_HAS.
+template <class Table>
+inline constexpr std::size_t size_of_1_0 = sizeof(Table);
+
+// Cheap to copy; valid until the process ends. [any]
 class Host {
  public:
   explicit Host(const hr_host* host) : host_(host) {}
   const hr_host* native() const { return host_; }
 
-  // The table of service `id`.
+  // The table of service `id`, with all members of 1.0. Throws HR_UNSUPPORTED when the host lacks it.
   template <class Table>
   const Table& service(const char* id) const {
     const auto* table = static_cast<const Table*>(host_->get_service(host_, id));
-    if (table == nullptr || table->struct_size < sizeof(Table)) {
+    if (table == nullptr || table->struct_size < size_of_1_0<Table>) {
       throw Error(HR_UNSUPPORTED, "this host (" + std::string(host_->version) + ") lacks the service " + id +
                                       ", which the plugin needs");
     }
@@ -60,7 +65,7 @@ class Host {
     if (service<hr_cancel>(HR_CANCEL).cancelled(host_) != 0) throw Error(HR_CANCELLED, "cancelled");
   }
 
-  // Bytes the plugin holds itself, on the ledger under `owner`; negative when it lets go of them.
+  // Adds to the bytes that the plugin holds as `owner` in the memory ledger; negative: freed.
   void account(const std::string& owner, int64_t delta_bytes) const {
     service<hr_memory>(HR_MEMORY).account(host_, owner.c_str(), delta_bytes);
   }
@@ -120,7 +125,7 @@ class Host {
   }
 
  private:
-  // The host calls visit() across the boundary: what it throws waits here until the call is over.
+  // The host calls visit(), which must not throw: an exception waits here until the service returns.
   struct Listing {
     std::vector<Entry> entries;
     std::exception_ptr problem;

@@ -1,4 +1,4 @@
-// What a reader keeps open between samples: the files it used last.
+// A small LRU cache of open files, for a reader.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace headroom::sdk {
 
-// At most 64 values by their numbers; the one unused for longest goes for a new one. One thread.
+// At most 64 values by number; the least recently used one makes room for a new one. For one thread.
 template <class Value>
 class KeptOpen {
  public:
-  // The value of that number, which `open()` gives where it is not kept. Stays until the next call with another number.
+  // The value of `number`; open() makes it if it is not kept. Valid until the next call with another number.
   template <class Open>
   const Value& get(uint64_t number, Open&& open) {
     ++uses_;

@@ -1,4 +1,4 @@
-// Pixels to planes, at the speed of memory: [height, width, 3] to [3, height, width].
+// Interleaved pixels to planes at the speed of memory: [height, width, 3] to [3, height, width].
 #pragma once
 
 #include <cstddef>

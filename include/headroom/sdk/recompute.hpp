@@ -1,8 +1,9 @@
 // Recomputation (activation checkpointing; Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"): what a
 // part of a network keeps for backward is thrown away after forward and computed again when backward comes to it.
-// LibTorch has nothing like torch.utils.checkpoint. Needs LibTorch.
+// LibTorch has no torch.utils.checkpoint. Needs LibTorch.
 //
-//   static constexpr auto recompute_kinds = recomputes("attention", "mlp");   // in the model class, best bargain first
+//   static constexpr auto recompute_kinds = recomputes("attention", "mlp");   // in the model class, most saved per
+//   second first
 //   ...
 //   x = checkpoint(call, "mlp", [this](const Call& call, TensorSpan inputs, TensorSpan params) {
 //         return dropout(call, "mlp"_site, at::linear(inputs[0], params[0], params[1]), 0.1);
@@ -64,7 +65,7 @@ struct RecomputedCall : torch::CustomClassHolder {
   Autocast autocast;  // of forward
 };
 
-// What takes a gradient and was not handed over would lose it without a word.
+// A tensor with a gradient that is not among the arguments would lose that gradient silently.
 inline void require_all_handed_over(const std::string& kind, const at::Tensor& output, TensorSpan leaves) {
   std::unordered_set<const torch::autograd::Node*> seen;
   std::vector<const torch::autograd::Node*> open{output.grad_fn().get()};

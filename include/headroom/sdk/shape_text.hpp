@@ -1,4 +1,4 @@
-// A shape, as every sentence writes it: "[3, 224, 224]".
+// A shape as messages write it: "[3, 224, 224]".
 #pragma once
 
 #include <string>

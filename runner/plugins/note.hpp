@@ -1,0 +1,40 @@
+// What a plugin says of itself, and whether that suits this host. Asked twice: of the ELF note in the file, before a
+// line of the plugin runs, and of the header once it is loaded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "headroom/abi.h"
+
+namespace headroom {
+
+// Of another major version only abi_major, abi_minor and flags are known; `id` is then the file's name.
+struct Note {
+  uint16_t abi_major, abi_minor, min_host_minor;
+  uint32_t flags;             // HR_PLUGIN_*
+  std::string id, torch_tag;  // torch_tag "": torch-free
+};
+
+// [any] nullopt: the file carries no note. Error(plugin) when it is not a whole shared library for this machine, or the
+// note is damaged.
+std::optional<Note> read_note(const std::filesystem::path& path);
+
+// The same facts from a loaded header. Error(plugin) when its first 16 bytes, its size or its required members are
+// wrong.
+Note read_header(const hr_plugin* plugin, const std::filesystem::path& path);
+
+// Error(plugin) unless major version, min_host_minor and torch tag suit this host: what the plugin needs, what this
+// host offers, what to do.
+void require_compatible(const Note& facts, const std::filesystem::path& path);
+
+// A struct_size above this is damage, not growth.
+inline constexpr uint32_t kLargestStruct = 1u << 20;
+
+// Error(plugin, component) unless smallest <= struct_size <= kLargestStruct. `smallest` is the size in ABI 1.0.
+void require_size(uint32_t struct_size, std::size_t smallest, const std::string& what, const std::string& component);
+
+}  // namespace headroom
