@@ -10,7 +10,7 @@
 //
 // From outside: plugins come in through the services that are registered here. The host uses, of files that are there,
 // Hdf5Array, ask_hdf5(), inspect_file() and identify(); of files in the making Hdf5Writer, rewrite_file() and
-// put_in_place(). A loader listens to pauses (pause.hpp) and shares large reads (shared_work.hpp). A run makes
+// put_in_place(). A loader listens to pauses (read_hooks.hpp) and shares large reads. A run makes
 // an ArraySession (array_session.hpp): what is kept decoded, where bytes come from, how what is read is stored.
 // Descriptor, absolute_name() and convert.hpp are anybody's. All else is arrays/'s own.
 #pragma once

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 #include "memory/ledger.hpp"
 
 namespace headroom {

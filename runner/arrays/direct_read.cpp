@@ -1,7 +1,7 @@
 #include "arrays/direct_read.hpp"
 
 #include "arrays/open_files.hpp"
-#include "arrays/shared_work.hpp"
+#include "arrays/read_hooks.hpp"
 #include "arrays/thread_buffer.hpp"
 
 namespace headroom {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <unordered_map>
 
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 #include "mutex.hpp"
 
 namespace headroom {

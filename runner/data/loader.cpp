@@ -8,7 +8,7 @@
 #include <spdlog/spdlog.h>
 #include <utility>
 
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 #include "data/batch_reader.hpp"
 #include "data/cache_session.hpp"
 #include "data/reader_pool.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 
 namespace headroom {
 

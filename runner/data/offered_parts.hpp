@@ -5,7 +5,7 @@
 #include <exception>
 #include <functional>
 
-#include "arrays/shared_work.hpp"
+#include "arrays/read_hooks.hpp"
 #include "mutex.hpp"
 
 namespace headroom {
@@ -39,7 +39,7 @@ class OfferedParts {
 
   const std::function<void()> wake_another_;
   Mutex mutex_;
-  Condition ended_;                         // the last part of a work has
+  Condition ended_;                           // the last part of a work has
   Work* first_ GUARDED_BY(mutex_) = nullptr;  // a list, and what is in it too
 };
 

@@ -1,6 +1,6 @@
 // The threads of a loader. At most `workers` of them compute at a time: each takes a turn for what it reads. One that
-// waits for the disk (arrays/pause.hpp) lends its turn to a stand-in, and one that finds nothing to read takes parts of
-// large reads (arrays/shared_work.hpp).
+// waits for the disk (arrays/read_hooks.hpp) lends its turn to a stand-in, and one that finds nothing to read takes
+// parts of large reads.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 #include "data/offered_parts.hpp"
 #include "mutex.hpp"
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 #include "data/loader_report.hpp"
 #include "data/slots.hpp"
 #include "loader_trial.hpp"
