@@ -43,7 +43,7 @@
 #include "arrays/array_session.hpp"
 #include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
-#include "arrays/descriptor.hpp"
+#include "arrays/open_files.hpp"
 #include "data/cache_report.hpp"
 #include "data/cache_session.hpp"
 #include "data/services.hpp"

@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arrays/descriptor.hpp"
 #include "arrays/open_files.hpp"
 
 namespace headroom {

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "arrays/chunk_cache.hpp"
-#include "arrays/descriptor.hpp"
 #include "arrays/open_files.hpp"
 
 namespace headroom {

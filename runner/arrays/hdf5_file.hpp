@@ -8,8 +8,8 @@
 #include <string>
 
 #include "arrays/chunk_cache.hpp"
-#include "arrays/file_identity.hpp"
 #include "arrays/hdf5.hpp"
+#include "arrays/open_files.hpp"
 
 namespace headroom {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <fcntl.h>
 
-#include "arrays/descriptor.hpp"
+#include "arrays/open_files.hpp"
 
 namespace headroom {
 

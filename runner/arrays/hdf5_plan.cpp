@@ -4,8 +4,8 @@
 #include <fcntl.h>
 
 #include "arrays/chunk_list.hpp"
-#include "arrays/descriptor.hpp"
 #include "arrays/hdf5_object.hpp"
+#include "arrays/open_files.hpp"
 #include "arrays/plan_check.hpp"
 
 namespace headroom {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "arrays/file_identity.hpp"
 #include "arrays/filters.hpp"
 #include "arrays/hdf5_file.hpp"
 #include "arrays/hdf5_layout.hpp"
+#include "arrays/open_files.hpp"
 
 namespace headroom {
 

@@ -1,18 +1,52 @@
-// The files that are read without libhdf5: few descriptors for any number of files.
+// Files on disk: whether one is still the file that something was learned from, a descriptor that closes itself, and
+// few of them for any number of files.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "arrays/descriptor.hpp"
-#include "arrays/file_identity.hpp"
 #include "arrays/file_map.hpp"
 
 namespace headroom {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return number_; }
+
+ private:
+  int number_;
+};
+
+struct FileIdentity {
+  uint64_t device = 0, inode = 0, size_bytes = 0;
+  int64_t modified_s = 0, modified_ns = 0;
+
+  static FileIdentity of(const struct stat& found) {
+    return {found.st_dev, found.st_ino, static_cast<uint64_t>(found.st_size), found.st_mtim.tv_sec,
+            found.st_mtim.tv_nsec};
+  }
+  bool operator==(const FileIdentity&) const = default;
+};
+
+// The file behind `path`. Throws sdk::Error where there is none.
+FileIdentity identify(const std::string& path);
+
+[[noreturn]] void throw_cannot_open(const std::string& path, int code);
+[[noreturn]] void throw_changed(const std::string& path);
+[[noreturn]] void throw_vanished(const std::string& path);
 
 // One file as it was when it was planned. Its descriptor opens when it is needed; of many files the one unused for
 // longest is closed, and opens again by itself. All members from any thread.

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <sys/stat.h>
 
-#include "arrays/descriptor.hpp"
+#include "arrays/open_files.hpp"
 #include "data/normalizer.hpp"
 
 namespace headroom {

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <vector>
 
-#include "arrays/descriptor.hpp"
+#include "arrays/open_files.hpp"
 #include "data/normalized_copy.hpp"
 #include "plugins/service_arguments.hpp"
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "arrays/file_identity.hpp"
+#include "arrays/open_files.hpp"
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
 #include "headroom/sdk/error.hpp"

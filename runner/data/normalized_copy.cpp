@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "arrays/file_identity.hpp"
 #include "arrays/hdf5_array.hpp"
 #include "arrays/hdf5_child.hpp"
 #include "arrays/hdf5_object.hpp"
 #include "arrays/hdf5_writer.hpp"
+#include "arrays/open_files.hpp"
 #include "config/digest.hpp"
 #include "data/standardise.hpp"
 
