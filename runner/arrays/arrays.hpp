@@ -2,7 +2,7 @@
 //
 // How a dataset is read, and why so. A damaged file may crash libhdf5, so it is asked in a process of its own
 // (hdf5_child.hpp), once for a dataset. Its answer is a plan (hdf5_plan.hpp): an offset, or a table of chunks and the
-// filters they went through; the child has compared what the plan reads with what H5Dread reads (plan_check.hpp).
+// filters they went through; the child has compared what the plan reads with what H5Dread reads (hdf5_plan.cpp).
 // libhdf5 does one thing at a time in a process, so by the plan threads read the bytes themselves, any number of them
 // (direct_read.hpp). A chunk is decoded once while there is room for it, in all files together (chunk_cache.hpp), and
 // elements are converted on their way to where they are wanted (record_sink.hpp, convert.hpp). What no plan describes
