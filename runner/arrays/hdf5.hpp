@@ -59,4 +59,9 @@ std::string hdf5_type_name(hid_t type);
 
 inline std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
+// "'/emg2pose/timeseries' of '/data/a.hdf5'", for sentences.
+inline std::string dataset_of(const std::string& name, const std::string& path) {
+  return in_quotes(name) + " of " + in_quotes(path);
+}
+
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// What else a file holds beside the values of datasets: names below a group, attributes. All under Hdf5Lock; all throw
+// What a file holds beside numbers: names below a group, attributes, datasets of strings. All under Hdf5Lock; all throw
 // sdk::Error.
 #pragma once
 
@@ -30,5 +30,9 @@ std::vector<Hdf5Name> list_group(hid_t file, const std::string& group);
 std::string contents(hid_t file, const std::string& group);
 
 hr_attribute read_attribute(hid_t file, const std::string& object, const std::string& name, const std::string& path);
+
+// Row-major; fixed strings end at their first NUL (or lose the spaces they are padded with). Under Hdf5Lock. Throws
+// sdk::Error for what is no dataset of strings, or is one of more than 2^20 of them or 64 MiB.
+std::vector<std::string> read_strings(hid_t file, const std::string& dataset, const std::string& path);
 
 }  // namespace headroom

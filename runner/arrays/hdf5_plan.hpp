@@ -48,9 +48,4 @@ inline constexpr uint64_t most_planned_chunks = 20'000;
 // in linear time with libhdf5 1.10.
 ArrayPlan plan_array(Hdf5File& file, const std::string& dataset, bool may_print);
 
-// "'/emg2pose/timeseries' of '/data/a.hdf5'", for sentences.
-inline std::string dataset_of(const std::string& name, const std::string& path) {
-  return in_quotes(name) + " of " + in_quotes(path);
-}
-
 }  // namespace headroom

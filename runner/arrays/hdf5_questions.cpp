@@ -9,8 +9,8 @@
 #include <tuple>
 #include <type_traits>
 
+#include "arrays/hdf5_object.hpp"
 #include "arrays/hdf5_output.hpp"
-#include "arrays/hdf5_strings.hpp"
 
 namespace headroom {
 
