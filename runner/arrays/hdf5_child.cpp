@@ -10,7 +10,7 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "arrays/hdf5_output.hpp"
+#include "arrays/hdf5_writer.hpp"
 #include "arrays/open_files.hpp"
 #include "memory/child_process.hpp"
 #include "mutex.hpp"

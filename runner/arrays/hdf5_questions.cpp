@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "arrays/hdf5_object.hpp"
-#include "arrays/hdf5_output.hpp"
+#include "arrays/hdf5_writer.hpp"
 
 namespace headroom {
 

@@ -7,7 +7,7 @@
 
 #include "arrays/hdf5_array.hpp"
 #include "arrays/hdf5_child.hpp"
-#include "arrays/hdf5_output.hpp"
+#include "arrays/hdf5_writer.hpp"
 #include "arrays/open_files.hpp"
 #include "headroom/sdk/shape_text.hpp"
 
