@@ -7,16 +7,28 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "arrays/chunk_cache.hpp"
 #include "arrays/hdf5_plan.hpp"
-#include "arrays/stored_layout.hpp"
 #include "mutex.hpp"
 #include "plugins/session.hpp"
 
 namespace headroom {
+
+// Of all datasets together; bytes are decoded ones.
+struct StoredLayout {
+  uint64_t datasets = 0, bytes = 0;
+  uint64_t compressed_bytes = 0;     // in chunks with filters, which are decoded whole
+  uint64_t largest_chunk_bytes = 0;  // of those
+  bool mostly_compressed() const { return 2 * compressed_bytes > bytes; }
+};
+
+StoredLayout layout_of(const ArrayPlan& plan);
+
+class LayoutCensus;
 
 struct Substitute {
   std::string path, dataset;  // as a plugin asks for it
@@ -59,6 +71,23 @@ class ArraySession {
   mutable Mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::string> substitutes_ GUARDED_BY(mutex_);
   LayoutCensus* census_ GUARDED_BY(mutex_) = nullptr;
+};
+
+// Counts the datasets that are opened with a session while it lives, each once. One of a session at a time.
+class LayoutCensus {
+ public:
+  explicit LayoutCensus(ArraySession& session);
+  ~LayoutCensus();
+  LayoutCensus(const LayoutCensus&) = delete;
+  LayoutCensus& operator=(const LayoutCensus&) = delete;
+
+  StoredLayout total() const;  // [any]
+
+ private:
+  friend class ArraySession;
+  ArraySession& session_;
+  // By device, inode, dataset. Under the session's mutex.
+  std::map<std::tuple<uint64_t, uint64_t, std::string>, StoredLayout> seen_;
 };
 
 inline const std::shared_ptr<ArraySession>& arrays_of(const Session& session) {

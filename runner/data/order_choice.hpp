@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "arrays/stored_layout.hpp"
+#include "arrays/array_session.hpp"
 #include "config/experiment.hpp"
 #include "data/order.hpp"
 
