@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/kept_samples.hpp"
+#include "data/cache_session.hpp"
 #include "data/loader.hpp"
 #include "data/slots.hpp"
 

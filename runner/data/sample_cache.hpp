@@ -1,5 +1,5 @@
 // The sample cache (`data.cache_size`): immutable blocks under one byte limit, shared by all threads, handed out as
-// counted references. Plugins reach it as headroom.cache/1, the host keeps whole samples in it (kept_samples.hpp).
+// counted references. Plugins reach it as headroom.cache/1, the host keeps whole samples in it (cache_session.hpp).
 #pragma once
 
 #include <chrono>

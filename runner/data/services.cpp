@@ -4,7 +4,6 @@
 
 #include "arrays/array_session.hpp"
 #include "arrays/arrays.hpp"
-#include "data/cache_service.hpp"
 #include "data/cache_session.hpp"
 #include "data/files_service.hpp"
 #include "plugins/host.hpp"

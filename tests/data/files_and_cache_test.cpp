@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "../record/temporary_folder.hpp"
-#include "data/cache_service.hpp"
 #include "data/cache_session.hpp"
 #include "data/files_service.hpp"
 #include "data/sample_cache.hpp"
