@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "config/experiment.hpp"
+#include "headroom/abi.h"
 #include "plugins/session.hpp"
 
 namespace headroom {
@@ -16,5 +17,8 @@ void register_data_services();
 
 // What a run with this [data] shares with its plugins; data.cache_policy is chosen once the source is known.
 std::shared_ptr<Session> make_session(const DataSection& data);
+
+// The table of headroom.files/1: plain files and folders for plugins. [any]
+const hr_files& files_service();
 
 }  // namespace headroom

@@ -6,8 +6,8 @@
 
 #include "../record/temporary_folder.hpp"
 #include "data/cache_session.hpp"
-#include "data/files_service.hpp"
 #include "data/sample_cache.hpp"
+#include "data/services.hpp"
 
 namespace headroom {
 namespace {
