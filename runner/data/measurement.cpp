@@ -5,8 +5,8 @@
 #include <limits>
 #include <set>
 
-#include "data/field_view.hpp"
 #include "data/slots.hpp"
+#include "data/standardise.hpp"
 #include "headroom/random.h"
 #include "headroom/sdk/finite.hpp"
 
