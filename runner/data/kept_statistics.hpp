@@ -29,4 +29,7 @@ struct FoundStatistics {
 // Error(data), as Normalizer::measure. [control]
 FoundStatistics find_statistics(const StatisticsRequest& request);
 
+// Hash over the sorted relative names, sizes, fields, and first and last 64 KiB of a source's files: what the data is,
+// wherever it lies.
+std::string content_id(const Source& source);
 }  // namespace headroom

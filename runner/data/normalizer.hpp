@@ -41,8 +41,4 @@ class Normalizer {
   std::vector<FieldStatistics> statistics_;
 };
 
-// Hash over the sorted relative names, sizes, fields, and first and last 64 KiB of a source's files: what the data is,
-// wherever it lies.
-std::string content_id(const Source& source);
-
 }  // namespace headroom
