@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "arrays/read_hooks.hpp"
-#include "data/loader_report.hpp"
+#include "data/data_report.hpp"
 #include "data/slots.hpp"
 #include "loader_trial.hpp"
 #include "memory/ledger.hpp"
