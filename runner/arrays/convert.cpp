@@ -98,19 +98,19 @@ bool copy_rows(const Conversion& c) {
 }
 
 // Rows of up to so many registers have a copy of their own each. Longer ones are worth a call.
-constexpr uint64_t register_bytes = 16, most_registers = 16;
+constexpr uint64_t lane_bytes = 16, most_registers = 16;
 
 template <size_t... n>
 bool copy_registers(const Conversion& c, uint64_t registers, std::index_sequence<n...>) {
-  static constexpr std::array<bool (*)(const Conversion&), sizeof...(n)> copies{&copy_rows<register_bytes*(n + 1)>...};
+  static constexpr std::array<bool (*)(const Conversion&), sizeof...(n)> copies{&copy_rows<lane_bytes*(n + 1)>...};
   return copies[registers - 1](c);
 }
 
 bool copy_rows(const Conversion& c, uint64_t bytes) {
   if (c.from_stride == bytes && c.to_stride == bytes)
     return copy_block(c.to, c.from, c.elements * bytes, c.look, c.past_caches);
-  if (bytes % register_bytes == 0 && bytes > 0 && bytes <= most_registers * register_bytes)
-    return copy_registers(c, bytes / register_bytes, std::make_index_sequence<most_registers>());
+  if (bytes % lane_bytes == 0 && bytes > 0 && bytes <= most_registers * lane_bytes)
+    return copy_registers(c, bytes / lane_bytes, std::make_index_sequence<most_registers>());
   switch (bytes) {
     case 1:
       return copy_rows<1>(c);
