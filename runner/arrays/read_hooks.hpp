@@ -1,5 +1,7 @@
-// What a thread that reads is given for a while by whoever made it read: a listener to its pauses, and a sharer of
-// large reads.
+// How a loader takes part in what its threads do inside of a read: it learns when one waits (Pause), so that another
+// thread may compute meanwhile, and it lets idle threads take parts of a large read (in_parts()). Code in arrays/ calls
+// these; without a loader they do nothing. They are set for each thread, since a plugin's code lies between the loader
+// and the read.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +11,7 @@
 
 namespace headroom {
 
-// From here to the end of the scope current() of this thread is `it`; NULL outside of any. Nests.
+// A pointer of this thread for the length of a scope: current() is `it` inside of it, NULL outside. Nests.
 template <class T>
 class ForThisThread {
  public:
@@ -27,7 +29,7 @@ class ForThisThread {
 
 enum class PauseFor : uint8_t { disk, another_thread };
 
-// What a thread does around its pauses. Neither member throws.
+// Called on the pausing thread, before it waits and after. Members do not throw.
 class PauseListener {
  public:
   virtual ~PauseListener() = default;
@@ -35,11 +37,11 @@ class PauseListener {
   virtual void end_pause(PauseFor what) = 0;
 };
 
-// Whom the pauses of this thread are told to.
+// Sets the listener of this thread.
 using ListenToPauses = ForThisThread<PauseListener>;
 
-// One pause, begun and ended with the scope. Its end may wait for a turn to compute: hold no lock that a computing
-// thread takes.
+// A scope in which this thread waits: for the disk, or for another thread. Its end may block until the thread may
+// compute again, so hold no lock that a computing thread takes.
 class Pause {
  public:
   explicit Pause(PauseFor what);
@@ -47,7 +49,7 @@ class Pause {
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
 
-  static bool is_listened_to();  // of this thread
+  static bool is_listened_to();  // whether this thread has a listener
 
  private:
   PauseListener* listener_;
@@ -56,20 +58,20 @@ class Pause {
 
 using Part = std::function<void(size_t part)>;
 
-// Runs part(0) to part(parts - 1), in any order and on several threads, and comes back when all have ended; throws what
-// the first of those that failed threw, and the parts that had not begun by then are left out.
 class WorkSharer {
  public:
+  // Runs part(0) to part(parts - 1), in any order, on several threads; returns when all have ended. Once a part throws,
+  // no further one begins, and the first exception is thrown here.
   virtual ~WorkSharer() = default;
   virtual void run(size_t parts, const Part& part) = 0;
 };
 
-// Whom in_parts() of this thread goes to.
+// Sets the sharer of this thread.
 using ShareWork = ForThisThread<WorkSharer>;
 
-// As WorkSharer::run(); one after the other where nobody shares. Parts ask for no parts of their own.
+// As WorkSharer::run() of this thread's sharer; without one, the parts run here in order. A part must not call it.
 void in_parts(size_t parts, const Part& part);
 
-bool work_is_shared();  // of this thread
+bool work_is_shared();  // whether this thread has a sharer
 
 }  // namespace headroom

@@ -14,15 +14,15 @@
 
 namespace headroom {
 
-// Said before a run: that data.num_workers is above half of the `processors` it may use; "" where it is not, or at most
-// the 2 that are usual.
+// For the start of a run: a warning where data.num_workers is above both half of `processors`, which the run may use,
+// and the default; else "".
 std::string workers_line(const DataSection& data, int processors);
 
-// data.loader of summary.json: seconds by stage, batches, and what the chunk cache did.
+// data.loader of summary.json: batches, seconds by stage, hits and misses of the chunk cache.
 nlohmann::json loader_json(const LoaderTimes& times, const ChunkCache::Statistics& chunks, const DataSection& data);
 
-// "the loader kept up: the model waited 1.2 % of the time", or that it is the bottleneck, by what, and what to set.
-// `seconds` is how long the run took, `processors` how many it may use. "" for a run without batches.
+// For the end of a run: "the loader kept up: the model waited 1.2 % of the time"; or that the loader is the bottleneck,
+// in which stage, and which setting would help. `seconds` is the run's duration. "" for a run without batches.
 std::string loader_line(const LoaderTimes& times, const ChunkCache::Statistics& chunks, double seconds,
                         const DataSection& data, int processors);
 
@@ -31,23 +31,24 @@ std::string loader_line(const LoaderTimes& times, const ChunkCache::Statistics& 
 std::string cache_line(const SampleCache::Statistics& statistics);
 nlohmann::json cache_json(const SampleCache::Statistics& statistics);
 
-// The part of reads that hit in an epoch, once the cache is warm, where everything is used once an epoch and `kept` of
-// it fits: all that is kept under `planned`; under `lru`, c + (1 - c) ln(1 - c) of a global shuffle, and nothing when
-// the order is the same each time.
+// The share of reads that hit a warm cache, where every sample is read once an epoch and the share `kept` of them fits.
+// `planned`: kept. `lru`: kept + (1 - kept) ln(1 - kept) in a global shuffle, and 0 where every epoch has the same
+// order.
 double expected_hit_rate(CachePolicy policy, bool shuffled, double kept);
 
 struct CacheSetting {
   int64_t limit_bytes = 0;
-  CachePolicy samples = CachePolicy::planned, blocks = CachePolicy::lru;  // of the host's samples, of plugins' blocks
+  CachePolicy samples = CachePolicy::planned;  // of samples that the host keeps
+  CachePolicy blocks = CachePolicy::lru;       // of blocks that plugins keep
   bool global_shuffle = false;
-  bool augments = true;  // the source's training reads depend on keys
+  bool augments = true;  // training reads depend on sample keys, so the host cannot keep them
   std::string source;    // its id
   uint64_t train_samples = 0, val_samples = 0;
   int64_t sample_bytes = 0;
-  int64_t room_bytes = 0;  // how far this process may grow; 0: no bound is known
+  int64_t room_bytes = 0;  // how large this process may get; 0: not known
 };
 
-// What to say before the first epoch. Empty without a cache.
+// For the start of a run: what the cache will hold, and settings that do not fit. Empty without a cache.
 std::vector<std::string> cache_outlook(const CacheSetting& setting);
 
 }  // namespace headroom
