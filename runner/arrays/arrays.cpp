@@ -70,14 +70,14 @@ hr_status member(const hr_array* array, uint32_t i, hr_array_member* out, hr_err
 }
 
 bool read(hr_array* array, const uint64_t* start, const uint64_t* count, std::span<const hr_array_target> targets,
-          bool looking) {
+          bool check_finite) {
   const Hdf5Array& source = array_of(array);
   const size_t axes = source.layout().shape.size();
   if ((axes > 0 && (start == nullptr || count == nullptr)) || (!targets.empty() && targets.data() == nullptr)) {
     throw sdk::Error(HR_INVALID_ARGUMENT,
                      "a box of " + source.what() + " was asked for without start, count or targets");
   }
-  return source.read_box({start, axes}, {count, axes}, targets, looking);
+  return source.read_box({start, axes}, {count, axes}, targets, check_finite);
 }
 
 hr_status read_box(hr_array* array, const uint64_t* start, const uint64_t* count, const hr_array_target* targets,

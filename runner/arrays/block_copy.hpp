@@ -9,22 +9,22 @@
 namespace headroom {
 
 // Whether copied values are checked for NaN and infinity. The number is the size of a value in bytes.
-enum class Look : uint8_t { none = 0, float32 = 4, float64 = 8 };
+enum class FiniteCheck : uint8_t { none = 0, float32 = 4, float64 = 8 };
 
 // Copies `bytes` bytes, all of them even where a value is not finite. Returns false where one is not. With a check,
 // `bytes` is a multiple of its value size. `past_caches` uses non-temporal stores: for a box that is larger than the
 // caches, so that the copy evicts nothing and does not first read the memory it overwrites. Pointers need no alignment.
 // [any]
-bool copy_block(std::byte* to, const std::byte* from, uint64_t bytes, Look look, bool past_caches);
+bool copy_block(std::byte* to, const std::byte* from, uint64_t bytes, FiniteCheck check, bool past_caches);
 
-// The same check of values where they lie; true for Look::none. [any]
-bool all_finite(const std::byte* values, uint64_t bytes, Look look);
+// The same check of values where they lie; true for FiniteCheck::none. [any]
+bool all_finite(const std::byte* values, uint64_t bytes, FiniteCheck check);
 
 // Accumulates the check over registers of values: see() each of them, then ask finite().
-template <Look of>
+template <FiniteCheck of>
 class FiniteWatch {
  public:
-  using Bits = std::conditional_t<of == Look::float32, uint32_t, uint64_t>;
+  using Bits = std::conditional_t<of == FiniteCheck::float32, uint32_t, uint64_t>;
   typedef Bits Register __attribute__((vector_size(16)));  // "using" takes no dependent type here
 
   // Infinity and NaN have all exponent bits set: adding the lowest of them carries into the sign bit.

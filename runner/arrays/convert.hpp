@@ -31,8 +31,8 @@ struct Conversion {
   std::byte* to = nullptr;
   uint64_t from_stride = 0, to_stride = 0;  // bytes
   uint64_t elements = 0;
-  Look look = Look::none;    // check of what is written, which is of that type
-  bool past_caches = false;  // as for copy_block()
+  FiniteCheck check = FiniteCheck::none;  // check of what is written, which is of that type
+  bool past_caches = false;               // as for copy_block()
 };
 // Returns false where a checked value is not finite; everything is written all the same. REQUIRES
 // convertible(from_dtype, to_dtype). [any]

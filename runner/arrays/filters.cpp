@@ -33,7 +33,7 @@ std::span<const std::byte> without_checksum(std::span<const std::byte> from) {
   return bytes;
 }
 
-// Bytes before each filter, when the filters whose bit in `mask` is clear are applied to `bytes`.
+// Sizes before each filter, where those whose bit in `mask` is clear are applied to `bytes` bytes.
 std::array<uint64_t, most_filters + 1> sizes_before(std::span<const ChunkFilter> filters, uint32_t mask,
                                                     uint64_t bytes) {
   std::array<uint64_t, most_filters + 1> sizes{};
@@ -73,7 +73,7 @@ void decode_chunk(std::span<const ChunkFilter> filters, uint32_t mask, std::span
                   std::span<std::byte> chunk) {
   thread_local std::array<ThreadBuffer, 2> buffers;
   const auto sizes = sizes_before(filters, mask, chunk.size());
-  size_t first = 0;  // the filter undone last
+  size_t first = 0;  // the filter that is undone last: it writes into `chunk` itself
   while (first < filters.size() && (mask >> first & 1) != 0) ++first;
 
   std::span<const std::byte> bytes = stored;

@@ -25,11 +25,11 @@ class Hdf5Array {
   const ArrayPlan& plan() const { return *planned_.plan; }
 
   // Reads the box [start, start + count) into `targets`, by the plan's lane; `start` and `count` have one entry for
-  // each axis. This is hr_arrays.read_box, and with `looking` read_box_looking: then it returns false where a value
-  // written to a target of float32 or float64 is not finite. Throws sdk::Error for a box outside of the dataset, a
-  // target that does not fit, bytes that cannot be read, and a file that changed since it was planned.
+  // each axis. This is hr_arrays.read_box, and with `check_finite` read_box_looking: then it returns false where a
+  // value written to a target of float32 or float64 is not finite. Throws sdk::Error for a box outside of the dataset,
+  // a target that does not fit, bytes that cannot be read, and a file that changed since it was planned.
   bool read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
-                std::span<const hr_array_target> targets, bool looking = false) const;
+                std::span<const hr_array_target> targets, bool check_finite = false) const;
 
   // Reads whole records of a box as the file has them, layout().record_bytes each. Throws as read_box(). REQUIRES
   // layout().as_in_file.

@@ -14,7 +14,8 @@ namespace headroom {
 
 namespace {
 
-// The whole dataset's bytes stand in one run from an offset that is inside of the file.
+// The functions plan_*() set the lane, or return why only libhdf5 can read the dataset.
+// Contiguous: all bytes lie in one run, which ends inside of the file.
 std::string plan_contiguous(hid_t dataset, hid_t creation, ArrayPlan& plan) {
   H5D_space_status_t allocated = H5D_SPACE_STATUS_ERROR;
   if (H5Pget_external_count(creation) != 0) return "it is stored in external files";
@@ -79,7 +80,7 @@ std::string plan_chunked(hid_t dataset, hid_t creation, bool may_print, ArrayPla
   return "";
 }
 
-// A link may lead into another file, whose offsets are not ours.
+// An external link may lead into another file, whose offsets mean nothing here.
 bool same_file(hid_t file, hid_t dataset) {
   H5O_info_t root, here;
   return H5Oget_info_by_name2(file, "/", &root, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
@@ -199,9 +200,10 @@ std::vector<size_t> some_chunks(const ArrayPlan& plan, size_t most) {
   return some;
 }
 
-// A chunk that neither can read speaks for neither place: it is damaged.
+// With a user block, libhdf5 lists offsets from the file's start or from the block's end, depending on the version:
+// compare both. A chunk that can be read in neither way is damaged and does not count.
 bool chunks_agree(hid_t dataset, int file, uint64_t user_block_bytes, ArrayPlan& plan) {
-  bool as_told = true, behind_user_block = user_block_bytes > 0, compared = false;
+  bool as_listed = true, behind_user_block = user_block_bytes > 0, compared = false;
   for (const size_t cell : some_chunks(plan, user_block_bytes > 0 ? most_chunks_compared : 1)) {
     const StoredChunk& stored = plan.chunks[cell];
     const auto expected = by_library(dataset, plan.layout, origin_of(cell, plan));
@@ -214,11 +216,11 @@ bool chunks_agree(hid_t dataset, int file, uint64_t user_block_bytes, ArrayPlan&
     }
     if (!expected && !here && !there) continue;
     compared = true;
-    as_told = as_told && expected == here;
+    as_listed = as_listed && expected == here;
     behind_user_block = behind_user_block && expected == there;
   }
-  if (!compared) return user_block_bytes == 0;     // nothing stored, or nothing sound
-  if (as_told == behind_user_block) return false;  // neither, or both: nothing to choose by
+  if (!compared) return user_block_bytes == 0;       // nothing stored, or nothing sound
+  if (as_listed == behind_user_block) return false;  // neither, or both: nothing to choose by
   if (behind_user_block) {
     for (StoredChunk& chunk : plan.chunks) chunk.offset += user_block_bytes;
   }

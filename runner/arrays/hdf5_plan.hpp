@@ -43,7 +43,7 @@ struct ArrayPlan {
   std::vector<std::byte> fill;       // one record, where chunks were never written
 };
 
-// A dataset of more chunks gets no table of them: it takes 24 bytes and some time for each.
+// A dataset of more chunks gets no table of them: each takes 16 bytes, and some time to find.
 inline constexpr uint64_t most_planned_chunks = 20'000;
 
 // Finds the dataset, describes it, chooses the fastest lane, and compares some records read by that lane with what

@@ -33,8 +33,8 @@ struct Hdf5Answer {
   hr_attribute attribute{};
 };
 
-// Asks libhdf5 in this process. Every failure becomes a status and a sentence; throws nothing else than std::bad_alloc.
-// Takes Hdf5Lock. `may_print`: as for list_chunks().
+// Asks libhdf5 in this process. Every failure becomes a status and a sentence. Takes Hdf5Lock. `may_print`: as for
+// list_chunks().
 Hdf5Answer answer_here(const Hdf5Question& question, bool may_print);
 
 std::string to_bytes(const Hdf5Question& question);

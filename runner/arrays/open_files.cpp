@@ -112,7 +112,7 @@ const FileMap& PlannedFile::map(const Descriptor& descriptor) {
 
 namespace {
 
-// The rest of a read.
+// What is left of a read.
 struct Wanted {
   int file;
   uint64_t offset;
@@ -130,7 +130,7 @@ struct Wanted {
   }
 };
 
-// As far as the page cache has it; false where the kernel or the file system does not know how to ask.
+// Reads as far as the page cache has it. False where kernel or file system lack RWF_NOWAIT.
 bool read_what_is_cached(Wanted& wanted) {
   while (wanted.bytes > 0) {
     const iovec piece = wanted.piece();

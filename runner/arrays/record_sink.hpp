@@ -12,9 +12,9 @@ namespace headroom {
 // One thread at a time; a copy of it may be used by another thread for other records of the same box.
 class RecordSink {
  public:
-  // For a box of `records` records. `layout` and `targets` outlive it, and the targets fit the layout. `looking`: check
-  // float32 and float64 targets for NaN and infinity.
-  RecordSink(const ArrayLayout& layout, std::span<const hr_array_target> targets, uint64_t records, bool looking);
+  // For a box of `records` records. `layout` and `targets` outlive it, and the targets fit the layout. `check_finite`:
+  // check float32 and float64 targets for NaN and infinity.
+  RecordSink(const ArrayLayout& layout, std::span<const hr_array_target> targets, uint64_t records, bool check_finite);
 
   // Takes whole records as the file has them. REQUIRES layout.as_in_file.
   RecordSink(const ArrayLayout& layout, std::byte* records)
@@ -29,14 +29,14 @@ class RecordSink {
   uint64_t record_bytes() const { return record_bytes_; }
 
   // The memory of record `index` of the box, where records are wanted as they are in the file; else NULL. Who writes
-  // there directly calls look_at() while the bytes are in the cache.
-  std::byte* as_it_is(uint64_t index) const { return plain_ != nullptr ? plain_ + index * record_bytes_ : nullptr; }
-  void look_at(uint64_t index, uint64_t count) {
-    if (look_ != Look::none) finite_ = all_finite(as_it_is(index), count * record_bytes_, look_) && finite_;
+  // there directly calls check_records() while the bytes are in the cache.
+  std::byte* place_of(uint64_t index) const { return plain_ != nullptr ? plain_ + index * record_bytes_ : nullptr; }
+  void check_records(uint64_t index, uint64_t count) {
+    if (check_ != FiniteCheck::none) finite_ = all_finite(place_of(index), count * record_bytes_, check_) && finite_;
   }
   // Whether put() is faster than a direct write all the same: it checks values while it copies, or stores past the
   // caches.
-  bool is_put_better() const { return look_ != Look::none || past_caches_; }
+  bool prefers_put() const { return check_ != FiniteCheck::none || past_caches_; }
 
   // Takes the `count` records from `index` on; `records` are in the file's form.
   void put(const std::byte* records, uint64_t index, uint64_t count);
@@ -46,8 +46,8 @@ class RecordSink {
   std::span<const hr_array_target> targets_;
   uint64_t record_bytes_;
   std::byte* plain_ = nullptr;
-  Look look_ = Look::none;  // where plain_ is set
-  bool looking_ = false, past_caches_ = false, finite_ = true;
+  FiniteCheck check_ = FiniteCheck::none;  // where plain_ is set
+  bool checks_ = false, past_caches_ = false, finite_ = true;
 };
 
 }  // namespace headroom

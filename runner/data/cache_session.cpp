@@ -60,7 +60,7 @@ hr_status acquire(const hr_host* host, const char* key, uint64_t bytes, hr_cache
   });
 }
 
-// Blocks end with their session.
+// Blocks end with their session, so after its end there is nothing to do.
 void publish(const hr_host* host, hr_cache_block* block) HR_NOEXCEPT {
   if (block == nullptr || block->reference == nullptr) return;
   if (const auto session = live_session_of(host))
@@ -98,7 +98,7 @@ std::byte* data_of(const DLTensor& tensor) { return static_cast<std::byte*>(tens
 }  // namespace
 
 KeptSamples::KeptSamples(SampleCache& cache, std::span<const Field> fields, CachePolicy policy)
-    : cache_(cache), policy_(policy), prefix_(1, '\0') {  // no plugin's key begins so
+    : cache_(cache), policy_(policy), prefix_(1, '\0') {  // a plugin's key is a C string and cannot begin with NUL
   append(prefix_, ++loaders);
   for (const Field& field : fields) {
     field_bytes_.push_back(static_cast<size_t>(field.bytes()));

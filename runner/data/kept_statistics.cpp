@@ -27,7 +27,8 @@ using Json = nlohmann::json;
 
 constexpr int format = 1;
 
-// Where the statistics of such a request are kept. The files' identities are inside: changed files replace theirs.
+// The file that keeps the statistics of such a request. Identities of data files are in its contents and not in its
+// name, so that new statistics replace those of an earlier state.
 fs::path sidecar_of(const StatisticsRequest& request) {
   Json what = {format, request.source.id(), request.content_id, request.reads_as, request.mode};
   if (request.mode == "sampled") what.push_back(request.max_samples);
@@ -39,7 +40,7 @@ fs::path sidecar_of(const StatisticsRequest& request) {
   return folder.empty() ? folder : folder / (Digest().add(what.dump()).hex() + ".json");
 }
 
-// Of the files the source reads; "" where it names none, or one cannot be looked at: then nothing is kept.
+// A digest of the identities of the source's files. "" where it names none, or stat() fails: then nothing is kept.
 std::string identity_of(const Source& source) {
   const std::vector<fs::path> files = source.files();
   if (files.empty()) return "";
@@ -61,7 +62,7 @@ Json contents(const std::string& identity, const Normalizer& normalizer, const M
   return json;
 }
 
-// Whether these are statistics of just the fields the source wants standardised.
+// Whether these are finite statistics of exactly the fields that the source wants standardised.
 bool is_usable(const Normalizer& normalizer, const Source& source) {
   size_t found = 0;
   for (const Field& field : source.fields()) {
@@ -94,7 +95,7 @@ std::optional<Kept> read_sidecar(const fs::path& sidecar, const std::string& ide
     if (json != contents(identity, kept.normalizer, kept.notes) || !is_usable(kept.normalizer, source))
       return std::nullopt;
     return kept;
-  } catch (const std::exception&) {  // damaged, or of another version
+  } catch (const std::exception&) {  // damaged, or of another format: measure again
     return std::nullopt;
   }
 }

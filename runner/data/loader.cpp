@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t most_warnings = 10;  // sentences about skipped samples; the count goes on
+constexpr uint64_t most_warnings = 10;  // about skipped samples; further ones are only counted
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -29,7 +29,7 @@ int64_t batch_bytes(const BatchPlan& plan) {
   return slot_bytes(field_bytes, plan.options.batch_size);
 }
 
-// Those beyond batches_ahead() are made only once reads wait for the disk.
+// Slots beyond batches_ahead() are made only when reads wait for the disk.
 std::shared_ptr<SlotPool> make_slots(const BatchPlan& plan, std::function<void()> returned) {
   const LoaderOptions& options = plan.options;
   const int64_t bytes = batch_bytes(plan);
@@ -74,7 +74,7 @@ struct Loader::State {
     }
     plan.options.num_workers = std::max(0, options.num_workers);
   }
-  ~State() { readers->stop(); }  // slots that are lent may outlive this, and wake nobody then
+  ~State() { readers->stop(); }  // lent slots may outlive this; wake() then finds no threads
 
   // --- what is read next ---
 
@@ -111,7 +111,7 @@ struct Loader::State {
       try {
         job = queue.plan_next(/*queued=*/true);
         slot = slots->reserve();
-      } catch (const std::bad_alloc&) {  // next() tells
+      } catch (const std::bad_alloc&) {  // next() throws it
         failure = std::current_exception();
         batch_ready.notify_one();
         return false;
@@ -147,7 +147,8 @@ struct Loader::State {
     if (wanted) batch_ready.notify_one();
   }
 
-  // One thread of each kind that finds something to read; when it goes on it calls this too, for another.
+  // Wakes one thread of each kind for which there is something to read. That thread calls this again once it has
+  // planned a batch, to wake the next.
   void wake_readers() EXCLUDES(mutex) {
     bool worker = false, stand_in = false;
     {
@@ -163,7 +164,7 @@ struct Loader::State {
 
   bool front_is_ready() const REQUIRES(mutex) { return failure != nullptr || queue.front_is_done(); }
 
-  // False: the epoch is over.
+  // False where the epoch is over.
   bool begin_next() EXCLUDES(mutex) {
     const MutexLock lock(mutex);
     if (queue.epoch_is_over()) return false;
@@ -171,7 +172,7 @@ struct Loader::State {
     return true;
   }
 
-  // Without threads.
+  // num_workers = 0: reads the batch on the consumer's thread.
   std::shared_ptr<Job> read_here() EXCLUDES(mutex) {
     std::shared_ptr<Job> job;
     std::unique_ptr<Slot> slot;
@@ -212,7 +213,7 @@ struct Loader::State {
     consumer_waits = false;
   }
 
-  // The epoch is over: its threads too, unless they stay.
+  // Ends the epoch, and its threads unless they persist.
   void end_epoch() EXCLUDES(mutex) {
     counted_to = {};
     if (!plan.options.persistent_workers) readers->stop();
@@ -235,7 +236,8 @@ struct Loader::State {
 
   // --- under memory pressure ---
 
-  // Free slots first, then those of batches read ahead; the last slot too while nobody reads. Allocates nothing.
+  // Frees free slots first, then those of batches read ahead, the last one planned first; all slots between epochs. A
+  // batch that is dropped is planned again later. Allocates nothing.
   int64_t drop_read_ahead(int64_t wanted_bytes) REQUIRES(mutex) {
     const size_t kept = at_rest ? 0 : 1, waited_for = consumer_waits ? 1 : 0;
     int64_t returned = slots->drop_free(kept, wanted_bytes);
@@ -244,14 +246,14 @@ struct Loader::State {
     return returned;
   }
 
-  // In the middle of an allocation this thread may have the mutex already.
+  // Called in the middle of an allocation, perhaps of a thread that holds the mutex: so it never waits for it.
   int64_t try_to_drop_read_ahead(int64_t wanted_bytes) EXCLUDES(mutex) {
     if (!mutex.try_lock()) return 0;
     const MutexLock lock(mutex, std::adopt_lock);
     return drop_read_ahead(wanted_bytes);
   }
 
-  // From here on nothing is read ahead, and what has been is dropped: waits for what is being read.
+  // From now on nothing is read ahead, and what was read ahead is dropped. Waits for what is being read.
   void read_nothing_ahead() EXCLUDES(mutex) {
     const MutexLock lock(mutex);
     ++tightened;
@@ -278,15 +280,16 @@ struct Loader::State {
   Condition batch_ready, job_done;
   BatchQueue queue GUARDED_BY(mutex){plan};
   bool consumer_waits GUARDED_BY(mutex) = false;
-  bool at_rest GUARDED_BY(mutex) = true;         // no batch of this epoch has been asked for, or all were delivered
-  int tightened GUARDED_BY(mutex) = 0;           // above 0: nothing is read ahead
-  std::exception_ptr failure GUARDED_BY(mutex);  // of a thread that could not even plan
+  bool at_rest GUARDED_BY(mutex) =
+      true;  // between epochs: none of this epoch's batches was asked for, or all were delivered
+  int tightened GUARDED_BY(mutex) = 0;           // steps of memory pressure; above 0 nothing is read ahead
+  std::exception_ptr failure GUARDED_BY(mutex);  // of a thread that could not plan a batch; next() throws it
   LoaderTimes times GUARDED_BY(mutex);
 
-  // Of [control].
-  bool positioned = false;
+  // Used by the consumer's thread only.
+  bool positioned = false;  // seek() was called
   uint64_t skipped = 0;
-  Position counted_to;  // of the epoch that is read: skipped samples before it are counted
+  Position counted_to;  // skipped samples before this position of the epoch were counted
 
   RungRegistration rung = add_rung({.name = "batches read ahead",
                                     .order = 200,

@@ -97,16 +97,16 @@ class ReaderPool {
   OfferedParts parts_;
 
   // - A turn is free while working_ + coming_back_ < workers_: threads that come back from a pause go first.
-  // - calls_[kind] counts calls of wake(). A thread whose ReadOne returned false sleeps until the next call.
-  // - owed_[kind]: a call of wake() found no free turn. Whoever frees a turn notifies a thread of that kind.
+  // - wake_calls_[kind] counts calls of wake(). A thread whose ReadOne returned false sleeps until the next call.
+  // - wake_pending_[kind]: a call of wake() found no free turn. Whoever frees a turn notifies a thread of that kind.
   // - No member allocates while it holds the mutex: an allocation may ask the loader for its memory, which calls
   // wake().
   mutable Mutex mutex_;
   Condition worker_wanted_, stand_in_wanted_, turn_free_;
-  uint64_t calls_[2] GUARDED_BY(mutex_) = {1, 1};
-  bool owed_[2] GUARDED_BY(mutex_) = {false, false};
+  uint64_t wake_calls_[2] GUARDED_BY(mutex_) = {1, 1};
+  bool wake_pending_[2] GUARDED_BY(mutex_) = {false, false};
   size_t working_ GUARDED_BY(mutex_) = 0, pausing_ GUARDED_BY(mutex_) = 0, coming_back_ GUARDED_BY(mutex_) = 0;
-  bool lends_ GUARDED_BY(mutex_), stopping_ GUARDED_BY(mutex_) = false;
+  bool lends_turns_ GUARDED_BY(mutex_), stopping_ GUARDED_BY(mutex_) = false;
   Times times_ GUARDED_BY(mutex_);
   size_t most_stand_ins_ GUARDED_BY(mutex_), stand_ins_started_ GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> stand_ins_ GUARDED_BY(mutex_);  // its capacity is the most there may be

@@ -63,7 +63,8 @@ struct Entry {
   bool is_folder;
 };
 
-// The host's own beside their originals: to a source they would be further recordings. `entries` are sorted.
+// Removes the host's normalised copies, which lie beside their originals: a source would take them for recordings.
+// `entries` are sorted by name.
 void hide_copies(std::vector<Entry>& entries) {
   std::vector<std::string> copies;
   for (const Entry& entry : entries) {

@@ -92,15 +92,15 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
  private:
   bool may_grow() const REQUIRES(mutex_) {
     const bool none_is_free = unused_ == nullptr && free_ == nullptr;
-    return waits_ == 0 && !growing_ && (made_ < usual_ || (none_is_free && made_ < most_));
+    return backoff_left_ == 0 && !growing_ && (made_ < usual_ || (none_is_free && made_ < most_));
   }
-  bool has_one() const REQUIRES(mutex_) { return waiting_ == 0 && (unused_ != nullptr || free_ != nullptr); }
+  bool has_one() const REQUIRES(mutex_) { return lend_waits_ == 0 && (unused_ != nullptr || free_ != nullptr); }
   bool has_one_or_grows() const REQUIRES(mutex_) { return has_one() || may_grow(); }
   std::unique_ptr<Slot> take() REQUIRES(mutex_);
   std::unique_ptr<Slot> wait_for_growth();
   static void push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot);
   static std::unique_ptr<Slot> pop(std::unique_ptr<Slot>& stack);
-  void refrain() REQUIRES(mutex_);
+  void back_off() REQUIRES(mutex_);
   void take_back(std::unique_ptr<Slot> used);
 
   const std::vector<Field> fields_;
@@ -113,10 +113,10 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   mutable Mutex mutex_;
   size_t made_ GUARDED_BY(mutex_) = 0;
   bool growing_ GUARDED_BY(mutex_) = false;
-  Condition grown_;                           // growing_ is false again
-  int waiting_ GUARDED_BY(mutex_) = 0;        // calls of lend() that wait for it: they get the next free slots
-  int64_t waits_ GUARDED_BY(mutex_) = 0;      // batches until the pool may grow again
-  int64_t patience_ GUARDED_BY(mutex_) = 32;  // what waits_ is set to next time; doubles, as a back-off
+  Condition grown_;                              // growing_ is false again
+  int lend_waits_ GUARDED_BY(mutex_) = 0;        // calls of lend() that wait for it: they get the next free slots
+  int64_t backoff_left_ GUARDED_BY(mutex_) = 0;  // batches until the pool may grow again
+  int64_t backoff_ GUARDED_BY(mutex_) = 32;      // what backoff_left_ is set to next time; doubles, as a back-off
   std::unique_ptr<Slot> unused_ GUARDED_BY(mutex_), free_ GUARDED_BY(mutex_);  // stacks; unused_: never read into
 };
 

@@ -49,14 +49,14 @@ TEST_P(BlockCopy, CopiesEveryByteAndNoOther) {
     for (const size_t shift : {0, 1, 4, 8, 31}) {
       SCOPED_TRACE(testing::Message() << bytes << " bytes, " << shift << " from a register's place");
       Trial trial(bytes, shift);
-      EXPECT_TRUE(copy_block(trial.to, trial.from, bytes, Look::none, GetParam()));
+      EXPECT_TRUE(copy_block(trial.to, trial.from, bytes, FiniteCheck::none, GetParam()));
       trial.expect_copied();
     }
   }
 }
 
 template <class Real>
-void finds_every_bad_value(Look look, bool past_caches) {
+void finds_every_bad_value(FiniteCheck check, bool past_caches) {
   using Limits = std::numeric_limits<Real>;
   for (const uint64_t count : {1, 3, 8, 31, 32, 33, 100, 1024, 1100, 3000}) {
     for (const size_t shift : {size_t{0}, sizeof(Real), size_t{3}, 32 - sizeof(Real)}) {
@@ -64,15 +64,15 @@ void finds_every_bad_value(Look look, bool past_caches) {
       Trial trial(count * sizeof(Real), shift);
       for (const Real finite : {Limits::max(), Limits::lowest(), Limits::denorm_min(), Real{-0.0}, Real{1}}) {
         trial.fill(finite);
-        EXPECT_TRUE(copy_block(trial.to, trial.from, trial.bytes, look, past_caches)) << finite;
-        EXPECT_TRUE(all_finite(trial.from, trial.bytes, look)) << finite;
+        EXPECT_TRUE(copy_block(trial.to, trial.from, trial.bytes, check, past_caches)) << finite;
+        EXPECT_TRUE(all_finite(trial.from, trial.bytes, check)) << finite;
         trial.expect_copied();
       }
       for (uint64_t at = 0; at < count; at += count < 200 ? 1 : 37) {
         for (const Real bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN()}) {
           trial.put(at, bad);
-          EXPECT_FALSE(copy_block(trial.to, trial.from, trial.bytes, look, past_caches)) << bad << " at " << at;
-          EXPECT_FALSE(all_finite(trial.from, trial.bytes, look)) << bad << " at " << at;
+          EXPECT_FALSE(copy_block(trial.to, trial.from, trial.bytes, check, past_caches)) << bad << " at " << at;
+          EXPECT_FALSE(all_finite(trial.from, trial.bytes, check)) << bad << " at " << at;
           trial.expect_copied();
         }
         trial.put(at, Real{1});
@@ -82,8 +82,8 @@ void finds_every_bad_value(Look look, bool past_caches) {
 }
 
 TEST_P(BlockCopy, TellsOfEveryValueThatIsNotFinite) {
-  finds_every_bad_value<float>(Look::float32, GetParam());
-  finds_every_bad_value<double>(Look::float64, GetParam());
+  finds_every_bad_value<float>(FiniteCheck::float32, GetParam());
+  finds_every_bad_value<double>(FiniteCheck::float64, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(PastCaches, BlockCopy, testing::Bool());
