@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "arrays/convert.hpp"
+
 namespace headroom {
 namespace {
 
@@ -84,6 +86,44 @@ void finds_every_bad_value(FiniteCheck check, bool past_caches) {
 TEST_P(BlockCopy, TellsOfEveryValueThatIsNotFinite) {
   finds_every_bad_value<float>(FiniteCheck::float32, GetParam());
   finds_every_bad_value<double>(FiniteCheck::float64, GetParam());
+}
+
+// Rows with gaps between them, as members of records are: of every length around those with a copy of their own.
+TEST(BlockCopyOfRows, CopiesAndChecksRowsOfEveryLength) {
+  constexpr uint64_t rows = 5, gap = 12;
+  for (uint64_t bytes = 4; bytes <= 288; bytes += 4) {
+    SCOPED_TRACE(testing::Message() << "rows of " << bytes << " bytes");
+    const uint64_t stride = bytes + gap, values = bytes / sizeof(float);
+    std::vector<std::byte> from(rows * stride), to(rows * bytes + 1, untouched);
+    const auto value_at = [&](uint64_t row, uint64_t value) {
+      return from.data() + row * stride + value * sizeof(float);
+    };
+    for (uint64_t row = 0; row < rows; ++row) {
+      for (uint64_t value = 0; value < values; ++value) {
+        const auto number = static_cast<float>(1000 * row + value);
+        std::memcpy(value_at(row, value), &number, sizeof number);
+      }
+    }
+    Conversion conversion{.from_dtype = {kDLFloat, 32, 1},
+                          .to_dtype = {kDLFloat, 32, 1},
+                          .values = values,
+                          .from = from.data(),
+                          .to = to.data(),
+                          .from_stride = stride,
+                          .to_stride = bytes,
+                          .elements = rows,
+                          .check = FiniteCheck::float32};
+    EXPECT_TRUE(convert(conversion));
+    for (uint64_t row = 0; row < rows; ++row)
+      EXPECT_EQ(std::memcmp(to.data() + row * bytes, value_at(row, 0), bytes), 0) << "row " << row;
+    EXPECT_EQ(to.back(), untouched);
+
+    const float infinite = std::numeric_limits<float>::infinity();
+    std::memcpy(value_at(rows - 1, values - 1), &infinite, sizeof infinite);
+    EXPECT_FALSE(convert(conversion));
+    conversion.check = FiniteCheck::none;
+    EXPECT_TRUE(convert(conversion));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(PastCaches, BlockCopy, testing::Bool());
