@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "arrays/array_session.hpp"
-#include "arrays/arrays_service.hpp"
 #include "arrays/hdf5.hpp"
 
 namespace headroom {

@@ -43,9 +43,9 @@
 #include "arrays/array_session.hpp"
 #include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
-#include "arrays/descriptor.hpp"
-#include "data/cache_report.hpp"
+#include "arrays/open_files.hpp"
 #include "data/cache_session.hpp"
+#include "data/data_report.hpp"
 #include "data/services.hpp"
 #include "plugins/library.hpp"
 

@@ -15,28 +15,28 @@ namespace {
 
 constexpr size_t most_kept = 4096;              // plans that nobody holds
 constexpr uint64_t most_kept_bytes = 16 << 20;  // of them
-constexpr int64_t settled_s = 2;                // a file changed since may change again with the same time stamp
+constexpr int64_t settled_s = 2;  // a file modified so recently may change again within one tick of its time stamp
 
 uint64_t bytes_of(const ArrayPlan& plan) {
   return sizeof plan + plan.chunks.size() * sizeof(StoredChunk) + plan.layout.members.size() * sizeof(ArrayMember);
 }
 
-// What may be alive still.
+// Values that others own, by key. Expired entries are swept once the map has doubled: O(1) for each insertion.
 template <class Key, class Value>
 struct Known {
   std::map<Key, std::weak_ptr<Value>> entries;
-  size_t look_at = 2 * most_kept;
+  size_t sweep_at = 2 * most_kept;
 
   void forget_expired() {
-    if (entries.size() < look_at) return;
+    if (entries.size() < sweep_at) return;
     std::erase_if(entries, [](const auto& entry) { return entry.second.expired(); });
-    look_at = 2 * std::max(most_kept, entries.size());
+    sweep_at = 2 * std::max(most_kept, entries.size());
   }
 };
 
 class ArrayPlans {
  public:
-  // Nothing: it has to be made. Throws when the file is in use as it was before.
+  // NULL where the plan has to be made. Throws where the file is still read in its earlier state.
   std::shared_ptr<const ArrayPlan> find(const std::string& path, const FileIdentity& file, const std::string& dataset) {
     const MutexLock lock(mutex_);
     forget_others(file);
@@ -85,7 +85,7 @@ class ArrayPlans {
     return found == files_.entries.end() ? nullptr : found->second.lock();
   }
 
-  // Kept plans of what stood in this file before.
+  // Drops kept plans of earlier states of this file.
   void forget_others(const FileIdentity& file) REQUIRES(mutex_) {
     std::erase_if(kept_, [&](const auto& plan) {
       mutex_.is_held();

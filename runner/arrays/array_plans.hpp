@@ -1,5 +1,5 @@
-// The plans of this process: made once for a dataset, shared by all who read it, kept while they are likely to be used
-// again.
+// The plans of this process. A dataset is planned once; all arrays that read it share the plan. A plan that nobody
+// holds is kept for a while (4096 of them, 16 MiB), so that opening the dataset again costs no question to libhdf5.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,12 @@ namespace headroom {
 
 struct PlannedArray {
   std::shared_ptr<const ArrayPlan> plan;
-  std::shared_ptr<PlannedFile> file;
+  std::shared_ptr<PlannedFile> file;  // the one that was planned; shared by all its datasets
 };
 
-// [any] `dataset` is absolute. Throws sdk::Error for what cannot be read, and where another array still reads the file
-// as it was before.
+// The plan of `dataset`, an absolute name ("/a/b"), in the file at `path`. The first call for a dataset asks the child
+// process (hdf5_child.hpp) and takes milliseconds; later ones take a stat(). Throws sdk::Error where the dataset cannot
+// be read, and where the file has changed while another array still reads its earlier state. [any]
 PlannedArray planned_array(const std::string& path, const std::string& dataset);
 
 }  // namespace headroom

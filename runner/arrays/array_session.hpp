@@ -1,5 +1,6 @@
-// How one run reads arrays: what it keeps decoded, what it reads in a dataset's place, and what it has seen. A run's
-// session of its own is what headroom.arrays/1 works on, so that several runs of one process do not meet here.
+// How one run reads arrays: its cache of decoded chunks, the datasets it reads from another file, and a count of what
+// it has opened. headroom.arrays/1 works on the session of the calling run, so several runs of one process share none
+// of this.
 #pragma once
 
 #include <atomic>
@@ -7,47 +8,63 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "arrays/chunk_cache.hpp"
 #include "arrays/hdf5_plan.hpp"
-#include "arrays/stored_layout.hpp"
 #include "mutex.hpp"
 #include "plugins/session.hpp"
 
 namespace headroom {
 
-struct Substitute {
-  std::string path, dataset;  // as a plugin asks for it
-  std::string file;           // has a dataset of the same name, shape and members
+// How data is stored, summed over datasets. Bytes are those of decoded values.
+struct StoredLayout {
+  uint64_t datasets = 0, bytes = 0;
+  uint64_t compressed_bytes = 0;     // in chunks with filters: reading one value decodes its whole chunk
+  uint64_t largest_chunk_bytes = 0;  // the largest such chunk; 0 where there is none
+  bool mostly_compressed() const { return 2 * compressed_bytes > bytes; }
 };
 
-// All members [any], and for arrays that are opened from then on. Every array that was opened with it keeps it alive.
+// Of one dataset.
+StoredLayout layout_of(const ArrayPlan& plan);
+
+class LayoutCensus;
+
+// A dataset that is read from another file.
+struct Substitute {
+  std::string path, dataset;  // the file and dataset that a plugin asks for
+  std::string file;           // read instead; its dataset has the same name, shape and members
+};
+
+// All members [any]. A setting holds for arrays that are opened after it is made. Every array keeps its session alive.
 class ArraySession {
  public:
   ArraySession() = default;
   ArraySession(const ArraySession&) = delete;
   ArraySession& operator=(const ArraySession&) = delete;
 
-  // Of whatever belongs to no run: commands that look into files, and the start of plugins.
+  // The session of code that belongs to no run: commands that inspect files, and the start of plugins. Never destroyed.
   static const std::shared_ptr<ArraySession>& of_process();
 
-  // Bytes of decoded chunks that all datasets together keep (`data.chunk_cache_size`); 32 MiB unless told.
+  // How many bytes of decoded chunks all datasets together keep (`data.chunk_cache_size`); 32 MiB by default. A lower
+  // limit drops chunks, and closes files of libhdf5's own caches, before this returns.
   void set_chunk_cache_limit(int64_t bytes);
   const std::shared_ptr<ChunkCache>& chunks() const { return chunks_; }
 
-  // Whether files are read through mappings where their bytes are in the page cache (`data.memory_map`).
+  // Whether bytes that are in the page cache are read through a mapping of their file (`data.memory_map`); off by
+  // default. The first call with true installs this process's handler of SIGBUS.
   void map_files(bool wanted);
   bool maps_files() const { return maps_files_; }
 
-  // Replaces all earlier substitutes.
+  // Replaces all earlier substitutes; {}: none.
   void substitute(std::vector<Substitute> substitutes);
-  // The file to read it from: a substitute's, or `path`.
+  // The file to read `dataset` of `path` from: its substitute's, else `path` itself.
   std::string file_of(const std::string& path, const std::string& dataset) const;
 
-  // A dataset was opened: to the census, where one is taken. Warns once of a chunk that data.chunk_cache_size does not
-  // hold.
+  // Tells the session that the dataset `name` was opened: a LayoutCensus counts it. Warns, once in a session, of a
+  // chunk that is larger than data.chunk_cache_size.
   void note_opened(const ArrayPlan& plan, const std::string& name);
 
  private:
@@ -61,6 +78,24 @@ class ArraySession {
   LayoutCensus* census_ GUARDED_BY(mutex_) = nullptr;
 };
 
+// Counts the datasets that are opened with a session during its life, each once. A session has one census at a time.
+class LayoutCensus {
+ public:
+  explicit LayoutCensus(ArraySession& session);
+  ~LayoutCensus();
+  LayoutCensus(const LayoutCensus&) = delete;
+  LayoutCensus& operator=(const LayoutCensus&) = delete;
+
+  StoredLayout total() const;  // [any]
+
+ private:
+  friend class ArraySession;
+  ArraySession& session_;
+  // By device, inode and dataset; guarded by the session's mutex.
+  std::map<std::tuple<uint64_t, uint64_t, std::string>, StoredLayout> seen_;
+};
+
+// The array session of a run, or of_process() where it has none.
 inline const std::shared_ptr<ArraySession>& arrays_of(const Session& session) {
   return session.arrays != nullptr ? session.arrays : ArraySession::of_process();
 }

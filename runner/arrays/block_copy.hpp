@@ -1,4 +1,5 @@
-// Copies values on their way from a file into a slot, and looks at them while they pass.
+// Copies values and checks on the way that they are finite. The check costs nothing while the copy waits for memory; a
+// second pass over a batch would cost as much as the copy.
 #pragma once
 
 #include <cstddef>
@@ -7,25 +8,26 @@
 
 namespace headroom {
 
-// What is looked for in the values that pass: NaN and infinity among reals of this many bytes, or nothing.
-enum class Look : uint8_t { none = 0, float32 = 4, float64 = 8 };
+// Whether copied values are checked for NaN and infinity. The number is the size of a value in bytes.
+enum class FiniteCheck : uint8_t { none = 0, float32 = 4, float64 = 8 };
 
-// Copies `bytes`, whole values where they are looked at; false where one of them is not finite. `past_caches`: part of
-// a box that no cache would hold until it is used; then nothing else is pushed out of them, and no memory read that is
-// only written.
-bool copy_block(std::byte* to, const std::byte* from, uint64_t bytes, Look look, bool past_caches);
+// Copies `bytes` bytes, all of them even where a value is not finite. Returns false where one is not. With a check,
+// `bytes` is a multiple of its value size. `past_caches` uses non-temporal stores: for a box that is larger than the
+// caches, so that the copy evicts nothing and does not first read the memory it overwrites. Pointers need no alignment.
+// [any]
+bool copy_block(std::byte* to, const std::byte* from, uint64_t bytes, FiniteCheck check, bool past_caches);
 
-// Looks at values where they lie. No pointer needs an alignment, here and above.
-bool all_finite(const std::byte* values, uint64_t bytes, Look look);
+// The same check of values where they lie; true for FiniteCheck::none. [any]
+bool all_finite(const std::byte* values, uint64_t bytes, FiniteCheck check);
 
-// Watches registers of reals that pass through its hands.
-template <Look of>
+// Accumulates the check over registers of values: see() each of them, then ask finite().
+template <FiniteCheck of>
 class FiniteWatch {
  public:
-  using Bits = std::conditional_t<of == Look::float32, uint32_t, uint64_t>;
+  using Bits = std::conditional_t<of == FiniteCheck::float32, uint32_t, uint64_t>;
   typedef Bits Register __attribute__((vector_size(16)));  // "using" takes no dependent type here
 
-  // An exponent whose bits are all set, of infinity and NaN, runs over into the sign.
+  // Infinity and NaN have all exponent bits set: adding the lowest of them carries into the sign bit.
   void see(Register values) { carried_ |= (values & exponent) + lowest; }
   bool finite() const {
     Bits all = 0;
@@ -40,7 +42,7 @@ class FiniteWatch {
   Register carried_{};
 };
 
-// Boxes from this size on go past the caches.
+// Boxes of at least this size are copied with past_caches.
 inline constexpr uint64_t past_caches_bytes = 4 << 20;
 
 }  // namespace headroom

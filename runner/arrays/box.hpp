@@ -1,4 +1,5 @@
-// Boxes of row-major arrays: which elements of a block of the file are wanted, and where each goes.
+// Arithmetic of boxes in row-major arrays: which elements of a block of the file are wanted, and where each one goes.
+// Pure functions; extents, strides and positions count elements.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +21,17 @@ inline uint64_t product(std::span<const uint64_t> extents) {
   return all;
 }
 
-// Elements in `axes` nested loops, the innermost over neighbours on both sides. Strides and starts are in elements.
+// What a copy does, as `axes` nested loops from the outermost to the innermost. The innermost stride is 1 on both
+// sides.
 struct Region {
   size_t axes = 0;
   Coordinates count{}, from_stride{}, to_stride{};
-  uint64_t from = 0;  // of its first element in the block
-  uint64_t to = 0;    // of its first element in the box
+  uint64_t from = 0;  // the first element's position in the block
+  uint64_t to = 0;    // its position in the box
 };
 
-// What the box [start, start + count) has of a block of `block_shape` whose first element is at `origin`, with axes
-// merged where both sides run on. REQUIRES that they meet.
+// The intersection of the box [start, start + count) with a block of `block_shape` whose first element is at `origin`.
+// Neighbouring axes become one loop where both sides are dense. REQUIRES that box and block intersect.
 inline Region region_of(std::span<const uint64_t> start, std::span<const uint64_t> count,
                         std::span<const uint64_t> origin, std::span<const uint64_t> block_shape) {
   Region all;

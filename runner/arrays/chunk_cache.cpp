@@ -2,22 +2,23 @@
 
 #include <algorithm>
 
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 #include "memory/ledger.hpp"
 
 namespace headroom {
 
 namespace {
 
-// Takes the memory of a chunk that ends on this thread: touching new pages costs more than decoding.
-struct Heir {
+// Gets the memory of a chunk that is destroyed on this thread, for the next chunk: touching new pages costs more than
+// decoding.
+struct ReusedMemory {
   uint64_t size = 0;
   std::unique_ptr<std::byte[]> memory = nullptr;
 };
-thread_local Heir* heir = nullptr;
+thread_local ReusedMemory* reused_here = nullptr;
 
-// Every chunk of every window is looked up under one mutex, each time for a fraction of a microsecond: to sleep and be
-// woken for that would take ten times as long.
+// Every lookup takes this mutex, for a fraction of a microsecond. Sleeping and being woken would take ten times as
+// long, so spin first.
 void lock_at_once(Mutex& mutex) ACQUIRE(mutex) {
   constexpr int tries = 200;
   for (int i = 0; i < tries; ++i) {
@@ -39,7 +40,8 @@ DecodedChunk::DecodedChunk(std::unique_ptr<std::byte[]> bytes, uint64_t size) : 
 
 DecodedChunk::~DecodedChunk() {
   account(Owner::cache, -static_cast<int64_t>(size_));
-  if (heir != nullptr && heir->size == size_ && heir->memory == nullptr) heir->memory = std::move(bytes_);
+  if (reused_here != nullptr && reused_here->size == size_ && reused_here->memory == nullptr)
+    reused_here->memory = std::move(bytes_);
 }
 
 ChunkCache::ChunkCache() {
@@ -67,12 +69,12 @@ ChunkCache::Entries::iterator ChunkCache::drop(Entries::iterator entry) {
   return entries_.erase(entry);
 }
 
-// Drops from the oldest on what was not used since it was last passed over (CLOCK: a hit only leaves a mark, where LRU
-// would move it), but nothing that is decoded just now, until `most_kept` bytes stay. Returns one memory of `reusable`
-// bytes where one came free.
+// CLOCK: from the oldest entry on, an entry that was used is marked unused and moved to the front, another is dropped,
+// until at most `most_kept` bytes are left. A hit then only sets a mark, where LRU would move the entry. Entries that
+// are being decoded stay. Returns the memory of a dropped chunk of `reusable` bytes, if there was one.
 std::unique_ptr<std::byte[]> ChunkCache::make_room(uint64_t most_kept, uint64_t reusable) {
-  Heir reused{reusable};
-  heir = &reused;
+  ReusedMemory reused{reusable};
+  reused_here = &reused;
   for (auto at = entries_.end(); kept_ > most_kept && at != entries_.begin();) {
     --at;
     if (at->chunk == nullptr) continue;
@@ -83,11 +85,11 @@ std::unique_ptr<std::byte[]> ChunkCache::make_room(uint64_t most_kept, uint64_t 
       at = drop(at);
     }
   }
-  heir = nullptr;
+  reused_here = nullptr;
   return std::move(reused.memory);
 }
 
-// Who decodes it may wait for this thread's turn, and takes the mutex.
+// The thread that decodes the chunk may need this thread's turn, and takes the mutex: so pause, and without the mutex.
 void ChunkCache::wait_for(const ChunkKey& key) {
   const Pause pause(PauseFor::another_thread);
   const MutexLock lock(mutex_);
@@ -110,7 +112,7 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
     lock.lock();
   }
   ++misses_;
-  const uint64_t counted = bytes <= room() ? bytes : 0;  // what does not fit is not kept, and drives nothing out
+  const uint64_t counted = bytes <= room() ? bytes : 0;  // a chunk that cannot fit is not kept, and evicts nothing
   std::unique_ptr<std::byte[]> memory;
   if (counted > 0) memory = make_room(room() - counted, bytes);
   entries_.push_front({.key = key, .size = counted, .chunk = nullptr});
@@ -127,7 +129,7 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
   } catch (...) {
     lock.lock();
     drop(entry);
-    decoded_.notify_all();  // they try themselves
+    decoded_.notify_all();  // one of those that wait decodes it
     throw;
   }
   lock.lock();

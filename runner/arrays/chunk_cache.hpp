@@ -1,5 +1,5 @@
-// Decoded chunks of all datasets of a session under one byte limit: those not used lately go first. A chunk is decoded
-// once, by one thread, while others who want it wait and all other chunks go on.
+// A cache of decoded chunks, for all datasets of a session, under one byte limit. Eviction is CLOCK, an approximation
+// of LRU. A chunk is decoded by one thread; others that want it wait, and reads of other chunks go on.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ struct ChunkKey {
   bool operator==(const ChunkKey&) const = default;
 };
 
-// Never changes once it is handed out; lives as long as somebody holds it, in the cache or not.
+// The bytes of one chunk, on the ledger as cache. Immutable once it is handed out. Whoever holds it may go on reading
+// after it was evicted.
 class DecodedChunk {
  public:
   DecodedChunk(std::unique_ptr<std::byte[]> bytes, uint64_t size);
@@ -42,26 +43,28 @@ class ChunkCache {
 
   ChunkCache();
 
-  // What `decode` writes into `bytes` bytes, kept where the limit allows. What it throws goes through, and nothing is
-  // kept.
+  // The chunk `key`, of `bytes` bytes: from the cache, or made by `decode`, which fills the memory it is given. It is
+  // kept where the limit allows. Waits where another thread decodes the same chunk. What `decode` throws is thrown here
+  // and nothing is kept; std::bad_alloc. `decode` runs without the cache's mutex.
   std::shared_ptr<const DecodedChunk> get(const ChunkKey& key, uint64_t bytes, const Decode& decode);
 
+  // A lower limit evicts at once. 0: nothing is kept.
   void set_limit(uint64_t bytes);
   uint64_t limit() const;
-  // libhdf5's own chunk caches take `bytes` more of the limit, or fewer.
+  // libhdf5's own chunk caches take `bytes` more of the limit; negative: give them back.
   void set_aside(int64_t bytes);
-  bool is_overdrawn() const;  // they take more than it is
+  bool is_overdrawn() const;  // whether they take more than the whole limit
 
   struct Statistics {
-    uint64_t hits = 0, misses = 0, kept_bytes = 0;
+    uint64_t hits = 0, misses = 0, kept_bytes = 0;  // since the start; now
   };
   Statistics statistics() const;
 
  private:
   struct Entry {
     ChunkKey key;
-    uint64_t size = 0;                    // of the limit; 0: not kept
-    std::shared_ptr<DecodedChunk> chunk;  // null while it is decoded
+    uint64_t size = 0;                    // what it takes of the limit; 0: too large to be kept
+    std::shared_ptr<DecodedChunk> chunk;  // null while a thread decodes it
     bool used = false;                    // since it was last moved to the front
   };
   struct Hash {
@@ -77,6 +80,8 @@ class ChunkCache {
   Entries::iterator drop(Entries::iterator entry) REQUIRES(mutex_);
   int64_t give_back(int64_t wanted_bytes);
 
+  // entries_ and by_key_ hold the same chunks; kept_ is the sum of their sizes. An entry whose chunk is null belongs to
+  // the thread that decodes it: nobody else erases it. decoded_ is notified when such an entry gets its chunk or goes.
   mutable Mutex mutex_;
   Condition decoded_;
   Entries entries_ GUARDED_BY(mutex_);  // the newest first

@@ -7,14 +7,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arrays/descriptor.hpp"
 #include "arrays/open_files.hpp"
 
 namespace headroom {
 
 namespace {
 
-constexpr uint64_t most_by_index = 1000;  // chunks; each takes time in proportion to its number
+constexpr uint64_t most_by_index = 1000;  // chunks; libhdf5 walks to the i-th from the first
 
 // Fills the table; false for a chunk that cannot be where libhdf5 says it is.
 class Table {
@@ -61,7 +60,7 @@ bool list_by_index(hid_t dataset, hid_t space, uint64_t count, Table& table) {
   return true;
 }
 
-// What `print` writes to standard output.
+// Returns what `print` writes to standard output, which is redirected to memory meanwhile.
 template <class Print>
 std::optional<std::string> printed(Print&& print) {
   const Descriptor memory(memfd_create("chunks", MFD_CLOEXEC)), output(::dup(STDOUT_FILENO));
@@ -79,7 +78,7 @@ std::optional<std::string> printed(Print&& print) {
   return text;
 }
 
-// Takes the next number of `line`, passing over what stands before it.
+// Takes the next number of `line` and whatever precedes it.
 bool take_number(std::string_view& line, uint64_t& number, int base = 10) {
   const size_t at = line.find_first_of("0123456789");
   if (at == line.npos) return false;
@@ -117,7 +116,8 @@ bool list_by_print(hid_t dataset, size_t axes, Table& table) {
   return true;
 }
 
-// A read looks a chunk up by its place. In a damaged index that may find another chunk than a walk over it, or none.
+// Whether each chunk is also found by its place, as H5Dread finds it. In a damaged index that may give another chunk
+// than a walk over the index, or none.
 bool found_by_lookup(hid_t dataset, const ArrayLayout& layout, const std::vector<uint64_t>& grid,
                      const std::vector<StoredChunk>& chunks) {
   for (size_t cell = 0; cell < chunks.size(); ++cell) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace headroom {
 
@@ -53,20 +54,20 @@ To cast(From value) {
   }
 }
 
-constexpr uint64_t part_bytes = 8 << 10;  // of what is written, before it is looked at
+constexpr uint64_t part_bytes = 8 << 10;  // written before it is checked: the first-level cache still has it then
 
-// Of the elements that were written, which the first cache still has.
-bool look_at_rows(const Conversion& c, uint64_t bytes) {
-  if (c.look == Look::none) return true;
-  if (c.to_stride == bytes) return all_finite(c.to, c.elements * bytes, c.look);
+// Checks elements that were just written.
+bool check_rows(const Conversion& c, uint64_t bytes) {
+  if (c.check == FiniteCheck::none) return true;
+  if (c.to_stride == bytes) return all_finite(c.to, c.elements * bytes, c.check);
   bool finite = true;
-  for (uint64_t e = 0; e < c.elements; ++e) finite = all_finite(c.to + e * c.to_stride, bytes, c.look) && finite;
+  for (uint64_t e = 0; e < c.elements; ++e) finite = all_finite(c.to + e * c.to_stride, bytes, c.check) && finite;
   return finite;
 }
 
-template <size_t bytes, Look look>
-bool copy_rows_looking(const Conversion& c) {
-  using Watch = FiniteWatch<look>;
+template <size_t bytes, FiniteCheck check>
+bool copy_checked_rows(const Conversion& c) {
+  using Watch = FiniteWatch<check>;
   using Register = typename Watch::Register;
   Watch watch;
   const std::byte* from = c.from;
@@ -83,22 +84,34 @@ bool copy_rows_looking(const Conversion& c) {
   return watch.finite();
 }
 
-// A row of `bytes`, known to the compiler: a call of memcpy for each row costs more than the row.
+// Rows whose size the compiler knows: a call of memcpy() would cost more than a short row.
 template <size_t bytes>
 bool copy_rows(const Conversion& c) {
   if constexpr (bytes % 16 == 0) {
-    if (c.look == Look::float32) return copy_rows_looking<bytes, Look::float32>(c);
-    if (c.look == Look::float64) return copy_rows_looking<bytes, Look::float64>(c);
+    if (c.check == FiniteCheck::float32) return copy_checked_rows<bytes, FiniteCheck::float32>(c);
+    if (c.check == FiniteCheck::float64) return copy_checked_rows<bytes, FiniteCheck::float64>(c);
   }
   const std::byte* from = c.from;
   std::byte* to = c.to;
   for (uint64_t e = 0; e < c.elements; ++e, from += c.from_stride, to += c.to_stride) std::memcpy(to, from, bytes);
-  return look_at_rows(c, bytes);
+  return check_rows(c, bytes);
+}
+
+// A row of up to 16 registers of 16 bytes has a function of its own; a longer one is worth a call. The sizes occur in
+// compounds of a time stamp and an array of channels.
+constexpr uint64_t lane_bytes = 16, most_registers = 16;
+
+template <size_t... n>
+bool copy_registers(const Conversion& c, uint64_t registers, std::index_sequence<n...>) {
+  static constexpr std::array<bool (*)(const Conversion&), sizeof...(n)> copies{&copy_rows<lane_bytes*(n + 1)>...};
+  return copies[registers - 1](c);
 }
 
 bool copy_rows(const Conversion& c, uint64_t bytes) {
   if (c.from_stride == bytes && c.to_stride == bytes)
-    return copy_block(c.to, c.from, c.elements * bytes, c.look, c.past_caches);
+    return copy_block(c.to, c.from, c.elements * bytes, c.check, c.past_caches);
+  if (bytes % lane_bytes == 0 && bytes > 0 && bytes <= most_registers * lane_bytes)
+    return copy_registers(c, bytes / lane_bytes, std::make_index_sequence<most_registers>());
   switch (bytes) {
     case 1:
       return copy_rows<1>(c);
@@ -106,24 +119,16 @@ bool copy_rows(const Conversion& c, uint64_t bytes) {
       return copy_rows<4>(c);
     case 8:
       return copy_rows<8>(c);
-    case 32:
-      return copy_rows<32>(c);
-    case 64:
-      return copy_rows<64>(c);
-    case 80:
-      return copy_rows<80>(c);
-    case 160:
-      return copy_rows<160>(c);
     default:
       break;
   }
   bool finite = true;
   for (uint64_t e = 0; e < c.elements; ++e)
-    finite = copy_block(c.to + e * c.to_stride, c.from + e * c.from_stride, bytes, c.look, false) && finite;
+    finite = copy_block(c.to + e * c.to_stride, c.from + e * c.from_stride, bytes, c.check, false) && finite;
   return finite;
 }
 
-// `values` neighbours, four at a time, which the compiler makes one instruction of where there is one.
+// Converts `values` neighbours, four at a time, so that the compiler can use vector instructions.
 template <class From, class To, bool swap>
 void convert_row(const std::byte* from, std::byte* to, uint64_t values) {
   constexpr uint64_t lanes = 4;
@@ -151,7 +156,7 @@ template <class From, class To>
 bool run(const Conversion& c) {
   const uint64_t bytes = c.values * sizeof(To);
   if (std::is_same_v<From, To> && !c.swap && !std::is_same_v<From, Truth>) return copy_rows(c, bytes);
-  const uint64_t most = c.look == Look::none ? c.elements : std::max<uint64_t>(1, part_bytes / bytes);
+  const uint64_t most = c.check == FiniteCheck::none ? c.elements : std::max<uint64_t>(1, part_bytes / bytes);
   bool finite = true;
   for (uint64_t done = 0; done < c.elements; done += most) {
     Conversion part = c;
@@ -159,7 +164,7 @@ bool run(const Conversion& c) {
     part.to += done * c.to_stride;
     part.elements = std::min(most, c.elements - done);
     c.swap && sizeof(From) > 1 ? convert_rows<From, To, true>(part) : convert_rows<From, To, false>(part);
-    finite = look_at_rows(part, bytes) && finite;
+    finite = check_rows(part, bytes) && finite;
   }
   return finite;
 }

@@ -1,4 +1,4 @@
-// Converts elements of records as they lie in a file into what a reader asked for.
+// Converts elements from the type and layout they have in a file into those a reader asked for.
 #pragma once
 
 #include <cstddef>
@@ -17,25 +17,25 @@ inline bool same_dtype(DLDataType a, DLDataType b) {
 // "float32", "uint8", "bool"; "nothing this host reads" when bits is 0.
 std::string array_dtype_name(DLDataType dtype);
 
-// True when every value of `from` has its place in `to`: into floats and bool from every number, into integers only
-// where the range holds all of them.
+// Whether `from` converts to `to`: every number to float32, float64 and bool, integers to integers whose range holds
+// all their values. Nothing but float16 itself converts to float16.
 bool convertible(DLDataType from, DLDataType to);
 
-// `values` neighbouring values at `from + e * from_stride` go to `to + e * to_stride`, for `elements` elements. `swap`:
-// the source has the other byte order. No pointer needs an alignment. REQUIRES convertible(). kBool values become 0 or
-// 1; floats round to nearest. `look`: at what is written, which is of that type.
+// For each of `elements` elements e: `values` neighbouring values at `from + e * from_stride` are written as neighbours
+// to `to + e * to_stride`. Bool becomes 0 or 1; floats round to nearest. Pointers need no alignment.
 struct Conversion {
   DLDataType from_dtype, to_dtype;
-  bool swap = false;
+  bool swap = false;  // the source has the other byte order
   uint64_t values = 1;
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
-  uint64_t from_stride = 0, to_stride = 0;
+  uint64_t from_stride = 0, to_stride = 0;  // bytes
   uint64_t elements = 0;
-  Look look = Look::none;
-  bool past_caches = false;  // as copy_block() has it
+  FiniteCheck check = FiniteCheck::none;  // check of what is written, which is of that type
+  bool past_caches = false;               // as for copy_block()
 };
-// False where it looks and a value is not finite.
+// Returns false where a checked value is not finite; everything is written all the same. REQUIRES
+// convertible(from_dtype, to_dtype). [any]
 bool convert(const Conversion& conversion);
 
 }  // namespace headroom

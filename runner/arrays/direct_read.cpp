@@ -1,20 +1,21 @@
 #include "arrays/direct_read.hpp"
 
 #include "arrays/open_files.hpp"
-#include "arrays/shared_work.hpp"
+#include "arrays/read_hooks.hpp"
 #include "arrays/thread_buffer.hpp"
 
 namespace headroom {
 
 namespace {
 
-constexpr uint64_t scratch_block_bytes = 4 << 20;    // of one read into scratch memory: rows among others
-constexpr uint64_t scratch_piece_bytes = 256 << 10;  // a part of a run, put while the processor's cache has it
-constexpr uint64_t shared_bytes = 2 << 20;           // of what threads share
-constexpr uint64_t call_bytes = 2 << 10;             // what could be read in the time that a further call takes
-constexpr uint64_t look_bytes = 4 << 10;             // and passed over in that of a further look into the page cache
+constexpr uint64_t scratch_block_bytes = 4 << 20;    // most of one read that also takes what lies between wanted rows
+constexpr uint64_t scratch_piece_bytes = 256 << 10;  // most of one read of a run: it is converted out of the cache
+constexpr uint64_t shared_bytes = 2 << 20;           // least of a part that another thread may take
+// A gap between rows is read rather than skipped where that is cheaper than another pread() or another mincore().
+constexpr uint64_t pread_bytes = 2 << 10;
+constexpr uint64_t mincore_bytes = 4 << 10;
 
-void read_or_blame(const FileBytes& file, uint64_t offset, void* to, uint64_t bytes) {
+void read_or_throw(const FileBytes& file, uint64_t offset, void* to, uint64_t bytes) {
   try {
     read_exactly(file.descriptor, offset, to, bytes);
   } catch (const ReadFailure& failure) {
@@ -26,7 +27,7 @@ void prefetch(const std::byte* row, uint64_t bytes) {
   for (uint64_t at = 0; at < std::min<uint64_t>(bytes, 4096); at += 64) __builtin_prefetch(row + at);
 }
 
-// A row-major block of records as it stands in a file.
+// Reads a region of a row-major block of records that lies in a file as it is: a contiguous dataset, or a raw chunk.
 class FileBlock {
  public:
   FileBlock(const FileBytes& file, uint64_t offset, const Region& region, RecordSink& sink)
@@ -44,14 +45,14 @@ class FileBlock {
       span += (region_.count[a] - 1) * region_.from_stride[a];
     }
     const uint64_t row_bytes = region_.from_stride[axis] * record_;
-    if ((span - wanted) * record_ <= runs * (file_.map.is_there() ? look_bytes : call_bytes) &&
+    if ((span - wanted) * record_ <= runs * (file_.map.is_there() ? mincore_bytes : pread_bytes) &&
         row_bytes <= scratch_block_bytes)
       return read_rows(axis, from, to, scratch_block_bytes / row_bytes);
     for (uint64_t i = 0; i < region_.count[axis]; ++i)
       read(axis + 1, from + i * region_.from_stride[axis], to + i * region_.to_stride[axis]);
   }
 
-  // With what stands between them, at most `most` rows of the axis in one read.
+  // Reads rows together with the gaps between them, at most `most` rows of the axis at a time.
   void read_rows(size_t axis, uint64_t from, uint64_t to, uint64_t most) const {
     Region rows = region_;
     for (uint64_t done = 0; done < region_.count[axis]; done += most) {
@@ -70,9 +71,9 @@ class FileBlock {
 
   void read_run(uint64_t from, uint64_t to, uint64_t count) const {
     if (read_from_map(from, to, count)) return;
-    std::byte* const place = sink_.as_it_is(to);
-    if (place != nullptr && !sink_.is_put_better())
-      return read_or_blame(file_, offset_ + from * record_, place, count * record_);
+    std::byte* const place = sink_.place_of(to);
+    if (place != nullptr && !sink_.prefers_put())
+      return read_or_throw(file_, offset_ + from * record_, place, count * record_);
     const uint64_t step = std::max<uint64_t>(1, scratch_piece_bytes / record_);
     for (uint64_t done = 0; done < count; done += step) {
       const uint64_t records = std::min(step, count - done);
@@ -80,7 +81,7 @@ class FileBlock {
     }
   }
 
-  // Rows of a box among what else stands in a block of records.
+  // The wanted rows in a block of records that was read with its gaps.
   struct Rows {
     const FileBlock& block;
     const Region& rows;
@@ -96,7 +97,7 @@ class FileBlock {
     }
   };
 
-  // Without a copy, where all of it is in memory already.
+  // Puts the records straight out of the mapping, where all of them are in the page cache.
   bool read_from_map(uint64_t from, uint64_t to, uint64_t count) const {
     const std::byte* records = file_.map.at(offset_ + from * record_, count * record_);
     if (records != nullptr) put_mapped([this, records, to, count] { sink_.put(records, to, count); });
@@ -112,7 +113,7 @@ class FileBlock {
   const std::byte* read_records(uint64_t from, uint64_t count) const {
     thread_local ThreadBuffer buffer;
     std::byte* records = buffer.take(count * record_);
-    read_or_blame(file_, offset_ + from * record_, records, count * record_);
+    read_or_throw(file_, offset_ + from * record_, records, count * record_);
     return records;
   }
 
@@ -123,7 +124,7 @@ class FileBlock {
   uint64_t record_;
 };
 
-// The chunks that one box touches, one after the other.
+// Reads chunks of one box, one after the other.
 class ChunkReader {
  public:
   ChunkReader(const ArrayPlan& plan, const FileBytes& file, RecordSink& sink, const FetchChunk& fetch)
@@ -155,7 +156,7 @@ class ChunkReader {
         thread_local ThreadBuffer buffer;
         const StoredChunk& stored = plan_.chunks[cell];
         std::byte* bytes = buffer.take(stored.bytes);
-        read_or_blame(file_, stored.offset, bytes, stored.bytes);
+        read_or_throw(file_, stored.offset, bytes, stored.bytes);
         decode_chunk(plan_.filters, stored.filter_mask, {bytes, stored.bytes}, chunk);
         return;
       }
@@ -184,7 +185,7 @@ class ChunkReader {
   const FetchChunk& fetch_;
 };
 
-// Into how many pieces threads take `length` rows or cells of a box of `bytes`; one where there is nothing to share.
+// Into how many pieces a box of `bytes` is cut for threads to share, along `length` rows or cells. 1: it is not shared.
 size_t pieces_of(uint64_t length, uint64_t bytes) {
   if (bytes < 4 * shared_bytes || !work_is_shared()) return 1;
   return static_cast<size_t>(std::min(length, bytes / shared_bytes));
@@ -246,7 +247,7 @@ void read_chunks(const ArrayPlan& plan, const FileBytes& file, std::span<const u
     first[axis] = start[axis] / extent[axis];
     end[axis] = (start[axis] + count[axis] - 1) / extent[axis] + 1;
   }
-  size_t shared = 0;  // the axis whose cells threads share
+  size_t shared = 0;  // the first axis with more than one cell: threads share along it
   while (shared + 1 < axes && end[shared] - first[shared] == 1) ++shared;
   const uint64_t cells = end[shared] - first[shared];
   const size_t pieces = pieces_of(cells, product(count) * sink.record_bytes());

@@ -15,20 +15,20 @@ namespace {
 
 constexpr uint64_t page = 4096, most_pages = 1024;  // of one look into the page cache
 
-thread_local sigjmp_buf* way_out = nullptr;  // of a thread inside read_mapped()
+thread_local sigjmp_buf* jump_target = nullptr;  // set inside read_mapped()
 struct sigaction other_handler {};
 
-// The kernel says so where a page of a map has no bytes behind it.
+// The kernel sends SIGBUS where a page of a mapping has no bytes behind it.
 void on_bus_error(int signal, siginfo_t* info, void*) {
-  if (way_out != nullptr) {
-    sigset_t bus;  // blocked in here by some, TSan among them, whatever the flags
+  if (jump_target != nullptr) {
+    sigset_t bus;  // TSan blocks it in a handler whatever the flags say, and siglongjmp() would leave it so
     sigemptyset(&bus);
     sigaddset(&bus, SIGBUS);
     pthread_sigmask(SIG_UNBLOCK, &bus, nullptr);
-    siglongjmp(*way_out, 1);
+    siglongjmp(*jump_target, 1);
   }
-  sigaction(signal, &other_handler, nullptr);  // happens again, and is theirs then
-  if (info->si_code <= 0) raise(signal);       // what kill() sent does not
+  sigaction(signal, &other_handler, nullptr);  // a fault happens again on return, and the earlier handler gets it
+  if (info->si_code <= 0) raise(signal);       // a signal that kill() sent does not happen again
 }
 
 }  // namespace
@@ -70,12 +70,12 @@ const std::byte* FileMap::at(uint64_t offset, uint64_t bytes) const {
 bool read_mapped(void (*use)(const void* context), const void* context) {
   sigjmp_buf here;
   if (sigsetjmp(here, 0) != 0) {
-    way_out = nullptr;
+    jump_target = nullptr;
     return false;
   }
-  way_out = &here;
+  jump_target = &here;
   use(context);
-  way_out = nullptr;
+  jump_target = nullptr;
   return true;
 }
 

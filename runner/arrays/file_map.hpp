@@ -1,4 +1,4 @@
-// Files read through mappings instead of copies by the kernel: half the price for data that is in the page cache.
+// Files read through memory mappings. For data in the page cache that is half the price of pread(): one copy less.
 #pragma once
 
 #include <cstddef>
@@ -6,15 +6,16 @@
 
 namespace headroom {
 
-// Before the first file is mapped: a page of a map that has no bytes behind it then ends what reads it, not the
-// process. [any]
+// Installs the handler of SIGBUS, once. The kernel raises SIGBUS where a mapped page has no bytes behind it: the file
+// was truncated, or the disk failed. Inside read_mapped() that ends the read; elsewhere the earlier handler gets it.
+// Call it before the first file is mapped. [any]
 void handle_bus_errors();
 
-// A file's bytes, mapped as a whole. const members from any thread.
+// A file mapped as a whole, read-only. const members [any].
 class FileMap {
  public:
-  FileMap() = default;  // maps nothing: at() is NULL
-  // Nor where the system refuses.
+  FileMap() = default;  // maps nothing: at() returns NULL
+  // Maps the first `bytes` bytes of a descriptor, which may be closed afterwards. Where mmap() fails it maps nothing.
   FileMap(int file, uint64_t bytes);
   ~FileMap();
   FileMap(const FileMap&) = delete;
@@ -22,8 +23,8 @@ class FileMap {
 
   bool is_there() const { return memory_ != nullptr; }
 
-  // [offset, offset + bytes) of the file where all of it is in the page cache; else NULL. Look at it inside of
-  // read_mapped().
+  // The bytes [offset, offset + bytes) of the file where all of them are in the page cache (mincore()); else NULL, and
+  // pread() is the better way: a page fault reads ahead less. Dereference it inside of read_mapped() only.
   const std::byte* at(uint64_t offset, uint64_t bytes) const;
 
  private:
@@ -31,8 +32,9 @@ class FileMap {
   uint64_t bytes_ = 0;
 };
 
-// Calls use(context). False where memory of a map could not be had after all: the file became shorter, or its disk
-// failed. `use` is left in the middle then: nothing in it may need its destructor.
+// Calls use(context). Returns false where a mapped page could not be read: the file became shorter, or its disk failed.
+// `use` is then left by siglongjmp(): nothing in it may need a destructor, hold a lock or allocate. Does not nest.
+// [any]
 bool read_mapped(void (*use)(const void* context), const void* context);
 
 }  // namespace headroom

@@ -35,7 +35,7 @@ void register_lzf() {
 }
 
 std::recursive_mutex* make_lock() {
-  H5dont_atexit();  // after a write that failed, libhdf5 crashes in its own end; our handles close what is open
+  H5dont_atexit();  // libhdf5's exit handler crashes after a failed write; Handles close what is open
   register_lzf();
   return new std::recursive_mutex;
 }

@@ -1,5 +1,5 @@
-// How arrays/ holds libhdf5: one lock around every call, handles that close themselves, and its error stack as a
-// sentence.
+// What every use of libhdf5 needs: the lock around its calls, identifiers that close themselves, and its error stack as
+// a sentence.
 #pragma once
 
 #include <hdf5.h>
@@ -12,9 +12,9 @@
 
 namespace headroom {
 
-// Held around every call into libhdf5; a thread that holds it may take it again. Debian's libhdf5 is thread-safe by a
-// lock of its own, but a sequence (select, then read) is not one call. Silences libhdf5's printing on the thread that
-// takes it.
+// The process's lock of libhdf5, held around every call. Recursive. Debian's libhdf5 locks each call itself, but a
+// sequence of calls (select a hyperslab, then read it) must not be interleaved. Taking it also switches off libhdf5's
+// printing of errors on this thread.
 class Hdf5Lock {
  public:
   Hdf5Lock();
@@ -23,7 +23,8 @@ class Hdf5Lock {
   std::lock_guard<std::recursive_mutex> lock_;
 };
 
-// An owned identifier of any libhdf5 kind; negative: none. Takes Hdf5Lock for its end.
+// Owns one identifier of libhdf5, of any kind, and closes it. Takes Hdf5Lock to close. Move-only; false where the
+// identifier is negative, as libhdf5 returns it for a failure.
 class Handle {
  public:
   Handle() = default;
@@ -45,18 +46,24 @@ class Handle {
   hid_t id_ = H5I_INVALID_HID;
 };
 
-// What libhdf5 says went wrong first in the last failed call of this thread, on one line.
+// The innermost message of libhdf5's error stack, on one line: what went wrong in this thread's last failed call. The
+// next call of libhdf5 clears it.
 std::string hdf5_reason();
 
-// The errno that such a reason tells; 0 where no system call failed.
+// The errno in such a message; 0 where it names none.
 int errno_of(std::string_view hdf5_reason);
 
-// [holding Hdf5Lock] "<failed>: <reason>; ...": of the disk (HR_IO) or of the file (HR_DATA_CORRUPT).
+// Throws sdk::Error "<failed>: <reason>; <what to do>": HR_IO where the reason names an errno, else HR_DATA_CORRUPT.
 [[noreturn]] void throw_hdf5(const std::string& failed, const std::string& hdf5_reason);
 
-// "float32", "big-endian int16", "string", "compound", ...: what a sentence calls a type.
+// The name of a type in sentences: "float32", "big-endian int16", "string", "compound". REQUIRES Hdf5Lock.
 std::string hdf5_type_name(hid_t type);
 
 inline std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+// A dataset's name in sentences: "'/emg2pose/timeseries' of '/data/a.hdf5'".
+inline std::string dataset_of(const std::string& name, const std::string& path) {
+  return in_quotes(name) + " of " + in_quotes(path);
+}
 
 }  // namespace headroom

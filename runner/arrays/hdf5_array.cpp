@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint64_t sink_block_bytes = 4 << 20;
 
-// Extents of at most `most` elements (or one) whose blocks follow each other in the box: whole trailing axes, a part of
-// one axis, one of each axis before it.
+// Extents of blocks of at most `most` elements (at least one) that are dense in the box: whole trailing axes, a part of
+// one axis, and 1 along all axes before it.
 Coordinates neighbours(std::span<const uint64_t> count, uint64_t most) {
   Coordinates extents{};
   for (size_t axis = count.size(); axis-- > 0;) {
@@ -101,7 +101,7 @@ void Hdf5Array::read_block(std::span<const uint64_t> start, std::span<const uint
   herr_t status = count.empty() ? H5Sselect_all(dataset.space.get())
                                 : H5Sselect_hyperslab(dataset.space.get(), H5S_SELECT_SET, from.data(), nullptr,
                                                       extent.data(), nullptr);
-  // Where nothing is stored and no fill value is told, libhdf5 leaves the memory as it is.
+  // Where nothing is stored and there is no fill value, libhdf5 leaves the memory as it is.
   std::memset(records, 0, elements * layout().record_bytes);
   if (status >= 0)
     status = H5Dread(dataset.id.get(), memory_type_.get(), memory.get(), dataset.space.get(), H5P_DEFAULT, records);
@@ -125,7 +125,8 @@ std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uin
   if (bytes == 0) return {};
   if (bytes > plan().file.size_bytes) throw BadPlace{.ends_early = true};
   std::byte* stored = buffer.take(bytes);
-  // A damaged chunk may fill less than libhdf5 says: then the last byte stays what it was, whatever that is.
+  // libhdf5 may fill less than the size it gave for a damaged chunk, without an error. Then the last byte keeps its
+  // mark.
   for (const std::byte mark : {std::byte{0xA5}, std::byte{0x5A}}) {
     stored[bytes - 1] = mark;
     if (H5Dread_chunk(dataset.id.get(), H5P_DEFAULT, at.data(), &filter_mask, stored) < 0)
@@ -151,9 +152,9 @@ void Hdf5Array::throw_bad(const BadPlace& bad, std::span<const uint64_t> start, 
 void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const uint64_t> count,
                                 RecordSink& sink) const {
   thread_local ThreadBuffer buffer;
-  if (std::byte* place = sink.as_it_is(0)) {
+  if (std::byte* place = sink.place_of(0)) {
     read_block(start, count, place);
-    return sink.look_at(0, product(count));
+    return sink.check_records(0, product(count));
   }
   const uint64_t most = std::max<uint64_t>(1, sink_block_bytes / sink.record_bytes());
   const Coordinates extents = neighbours(count, most);
@@ -168,11 +169,11 @@ void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const
 }
 
 bool Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
-                         std::span<const hr_array_target> targets, bool looking) const {
+                         std::span<const hr_array_target> targets, bool check_finite) const {
   check_box(start, count);
   for (const hr_array_target& target : targets) checked_target(target);
   if (targets.empty() || product(count) == 0) return true;
-  RecordSink sink(layout(), targets, product(count), looking);
+  RecordSink sink(layout(), targets, product(count), check_finite);
   read(start, count, sink);
   return sink.finite();
 }

@@ -1,4 +1,4 @@
-// One dataset as the arrays service hands it out: what it looks like, and boxes of it.
+// One open dataset, as headroom.arrays/1 hands it out: its layout, and boxes of its values.
 #pragma once
 
 #include <memory>
@@ -13,25 +13,29 @@
 
 namespace headroom {
 
-// const members from any thread.
+// const members [any].
 class Hdf5Array {
  public:
-  // Without Hdf5Lock: libhdf5 looks at the file in a child (hdf5_child.hpp).
+  // Opens `dataset` ("a/b" or "/a/b") of the file at `path`. Throws sdk::Error where either cannot be read. REQUIRES
+  // that the thread does not hold Hdf5Lock: it waits for the child process (hdf5_child.hpp).
   Hdf5Array(const std::string& path, const std::string& dataset,
             std::shared_ptr<ArraySession> session = ArraySession::of_process());
 
   const ArrayLayout& layout() const { return planned_.plan->layout; }
   const ArrayPlan& plan() const { return *planned_.plan; }
 
-  // hr_arrays.read_box and read_box_check_finite, by the lane that was planned. False where it is looking and a value that
-  // went into a target of float32 or float64 is not finite. Throws sdk::Error.
+  // Reads the box [start, start + count) into `targets`, by the plan's lane; `start` and `count` have one entry for
+  // each axis. This is hr_arrays.read_box, and with `check_finite` read_box_check_finite: then it returns false where a
+  // value written to a target of float32 or float64 is not finite. Throws sdk::Error for a box outside of the dataset,
+  // a target that does not fit, bytes that cannot be read, and a file that changed since it was planned.
   bool read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
-                std::span<const hr_array_target> targets, bool looking = false) const;
+                std::span<const hr_array_target> targets, bool check_finite = false) const;
 
-  // Whole records of a box, byte by byte as the file has them. REQUIRES layout().as_in_file.
+  // Reads whole records of a box as the file has them, layout().record_bytes each. Throws as read_box(). REQUIRES
+  // layout().as_in_file.
   void read_records(std::span<const uint64_t> start, std::span<const uint64_t> count, std::byte* records) const;
 
-  // "'/emg2pose/timeseries' of '/data/a.hdf5'", for sentences.
+  // Its name in sentences.
   std::string what() const { return dataset_of(name_, path_); }
 
  private:
@@ -51,7 +55,8 @@ class Hdf5Array {
   const bool mapped_;
   std::string path_, name_;
   PlannedArray planned_;
-  mutable std::shared_ptr<Hdf5File> library_;  // of the lanes that need it, from their first read on; under Hdf5Lock
+  // Of lanes that go through libhdf5, from their first read on; guarded by Hdf5Lock.
+  mutable std::shared_ptr<Hdf5File> library_;
   mutable Handle memory_type_;
 };
 

@@ -10,8 +10,8 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "arrays/descriptor.hpp"
-#include "arrays/hdf5_output.hpp"
+#include "arrays/hdf5_writer.hpp"
+#include "arrays/open_files.hpp"
 #include "memory/child_process.hpp"
 #include "mutex.hpp"
 

@@ -1,5 +1,6 @@
-// libhdf5 in a process of its own: a file that makes it crash, hang or take all memory is a sentence. The child is
-// started at the first question, answers many, and ends when nothing was asked for a while.
+// libhdf5 in a child process. A damaged file may make libhdf5 crash, loop or take all memory; in the child that becomes
+// an error of one sentence. The child is started with the first question, answers one at a time, and ends after 5 s
+// without any.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +9,16 @@
 
 namespace headroom {
 
-// [any] Throws sdk::Error with the sentence of an answer that is none. Where no child can be started, libhdf5 answers
-// here.
+// The answer to `question`. Waits while another thread's question is answered. Throws sdk::Error with the answer's
+// status and sentence, CannotWrite where the fault is in what was to be written, and sdk::Error where the child died of
+// the question. Where no child can be started, libhdf5 is asked in this process. REQUIRES that the thread does not hold
+// Hdf5Lock. [any]
 Hdf5Answer ask_hdf5(Hdf5Question question);
 
-// [control] The program that ask_hdf5() starts; empty: libexec/headroom-hdf5 of this installation. For tests.
+// For tests: the program that ask_hdf5() starts. Empty: libexec/headroom-hdf5 of this installation. [control]
 void set_hdf5_child(const std::filesystem::path& program);
 
-// The child's side: answers what comes through `socket` until it closes or falls silent.
+// The child's main loop: answers what comes through `socket`, until it is closed or nothing came for 5 s.
 void answer_hdf5_questions(int socket);
 
 }  // namespace headroom

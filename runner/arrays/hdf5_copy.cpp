@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <map>
 
-#include "arrays/hdf5_output.hpp"
 #include "arrays/hdf5_plan.hpp"
+#include "arrays/hdf5_writer.hpp"
 
 namespace headroom {
 

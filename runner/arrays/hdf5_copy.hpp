@@ -1,4 +1,4 @@
-// A file's copy in which some datasets are declared with another layout and wait for their values.
+// Copies an HDF5 file, except for the values of datasets that are to get another layout: those are created empty.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ struct NewLayout {
 };
 
 struct CopyRequest {
-  std::string to;  // a file of that name is emptied
-  std::vector<NewLayout> layouts;
+  std::string to;                  // path of the copy; an existing file is overwritten
+  std::vector<NewLayout> layouts;  // datasets to create without values
 };
 
-// Groups, links, attributes, types and all other datasets are as in `file`, which stands at `path`; a block of the
-// user's before it is left empty. Under Hdf5Lock. Throws sdk::Error, CannotWrite where it is the copy's.
+// Writes the copy: groups, links, attributes, types and all datasets without a new layout are as in `file`, whose path
+// is `path`. A user block keeps its size and is left empty. Throws sdk::Error, CannotWrite where the copy is at fault.
+// REQUIRES Hdf5Lock.
 void copy_without_values(hid_t file, const std::string& path, const CopyRequest& request);
 
 }  // namespace headroom

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "arrays/chunk_cache.hpp"
-#include "arrays/descriptor.hpp"
 #include "arrays/open_files.hpp"
 
 namespace headroom {
@@ -41,7 +40,8 @@ bool locking_switched_off() {
   return setting != nullptr && (std::strcmp(setting, "FALSE") == 0 || std::strcmp(setting, "0") == 0);
 }
 
-// False where the file system knows no locks: libhdf5 then opens without. Throws when a writer holds the file.
+// Whether libhdf5 should lock the file: false where locks are switched off or the file system has none. Throws where a
+// writer holds it; libhdf5's own message would not say so.
 bool lockable(int file, const std::string& path) {
   if (locking_switched_off()) return false;
   if (flock(file, LOCK_SH | LOCK_NB) == 0) return flock(file, LOCK_UN) == 0;

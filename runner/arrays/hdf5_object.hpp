@@ -1,5 +1,5 @@
-// What else a file holds beside the values of datasets: names below a group, attributes. All under Hdf5Lock; all throw
-// sdk::Error.
+// What a file holds beside numbers: names below a group, attributes, datasets of strings. Functions that take a file
+// REQUIRE Hdf5Lock and throw sdk::Error; `path` is the file's name in sentences.
 #pragma once
 
 #include <string>
@@ -17,18 +17,24 @@ struct Hdf5Name {
 
 enum class Hdf5Kind { group, dataset, other };
 
-// "/a/b" of any spelling ("a/b", "/a//b/"); "/" for the root.
+// The absolute name of an object: "/a/b" for "a/b" and "/a//b/", "/" for the root and "". [any]
 std::string absolute_name(const std::string& object);
 
-// What stands at `object` (absolute). HR_NOT_FOUND when it is not there: the sentence says what is there instead.
+// The kind of `object`, an absolute name. HR_NOT_FOUND where there is none; the sentence lists what is there instead.
 Hdf5Kind find_object(hid_t file, const std::string& object, const std::string& path);
 
-// Groups and datasets below `group`, in byte order.
+// The groups and datasets directly below `group`, sorted by their bytes.
 std::vector<Hdf5Name> list_group(hid_t file, const std::string& group);
 
-// "groups 'a' and 'b' and dataset 'c'", "nothing": for sentences.
+// The same as words, the first eight of each kind: "groups 'a' and 'b' and dataset 'c'", "nothing".
 std::string contents(hid_t file, const std::string& group);
 
+// One number or one string; a longer string is cut to hr_attribute's size. HR_NOT_FOUND where there is none,
+// HR_UNSUPPORTED where it is anything else.
 hr_attribute read_attribute(hid_t file, const std::string& object, const std::string& name, const std::string& path);
+
+// All strings of a dataset, row-major. Strings of fixed length end at their first NUL or lose their padding of spaces.
+// Throws for another type, and for more than 2^20 strings or 64 MiB.
+std::vector<std::string> read_strings(hid_t file, const std::string& dataset, const std::string& path);
 
 }  // namespace headroom

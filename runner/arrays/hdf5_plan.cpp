@@ -1,18 +1,21 @@
 #include "arrays/hdf5_plan.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
+#include <optional>
 
 #include "arrays/chunk_list.hpp"
-#include "arrays/descriptor.hpp"
 #include "arrays/hdf5_object.hpp"
-#include "arrays/plan_check.hpp"
+#include "arrays/open_files.hpp"
 
 namespace headroom {
 
 namespace {
 
-// The whole dataset's bytes stand in one run from an offset that is inside of the file.
+// The functions plan_*() set the lane, or return why only libhdf5 can read the dataset.
+// Contiguous: all bytes lie in one run, which ends inside of the file.
 std::string plan_contiguous(hid_t dataset, hid_t creation, ArrayPlan& plan) {
   H5D_space_status_t allocated = H5D_SPACE_STATUS_ERROR;
   if (H5Pget_external_count(creation) != 0) return "it is stored in external files";
@@ -77,7 +80,7 @@ std::string plan_chunked(hid_t dataset, hid_t creation, bool may_print, ArrayPla
   return "";
 }
 
-// A link may lead into another file, whose offsets are not ours.
+// An external link may lead into another file, whose offsets mean nothing here.
 bool same_file(hid_t file, hid_t dataset) {
   H5O_info_t root, here;
   return H5Oget_info_by_name2(file, "/", &root, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
@@ -119,6 +122,118 @@ void find_dataset(hid_t file, const std::string& name, const std::string& path) 
     case Hdf5Kind::other:
       throw sdk::Error(HR_INVALID_ARGUMENT, what + " is a named type, not a dataset");
   }
+}
+
+using Bytes = std::vector<std::byte>;
+
+constexpr size_t most_chunks_compared = 64;  // when a user block leaves two places to choose from
+
+// One record as libhdf5 reads it; nothing where it cannot.
+std::optional<Bytes> by_library(hid_t dataset, const ArrayLayout& layout, const std::vector<hsize_t>& at) {
+  const Handle space(H5Dget_space(dataset));
+  const hsize_t one = 1;
+  const Handle memory(H5Screate_simple(1, &one, nullptr));
+  const std::vector<hsize_t> count(at.size(), 1);
+  if (!at.empty() && H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, at.data(), nullptr, count.data(), nullptr) < 0)
+    return std::nullopt;
+  Bytes record(layout.record_bytes);
+  if (H5Dread(dataset, layout.memory_type.get(), memory.get(), space.get(), H5P_DEFAULT, record.data()) < 0)
+    return std::nullopt;
+  return record;
+}
+
+std::optional<Bytes> by_offset(int file, uint64_t offset, uint64_t bytes) {
+  Bytes record(bytes);
+  try {
+    read_exactly(file, offset, record.data(), bytes);
+  } catch (const ReadFailure&) {
+    return std::nullopt;
+  }
+  return record;
+}
+
+// The first record of a chunk that stands at `offset`. Throws WrongChunkSize.
+std::optional<Bytes> by_chunk(int file, const ArrayPlan& plan, const StoredChunk& stored, uint64_t offset) {
+  const auto bytes = by_offset(file, offset, stored.bytes);
+  if (!bytes) return std::nullopt;
+  Bytes chunk(plan.layout.chunk_bytes());
+  try {
+    decode_chunk(plan.filters, stored.filter_mask, *bytes, chunk);
+  } catch (const WrongChunkSize&) {
+    throw;
+  } catch (const DamagedChunk&) {
+    return std::nullopt;
+  }
+  chunk.resize(plan.layout.record_bytes);
+  return chunk;
+}
+
+bool contiguous_agrees(hid_t dataset, int file, const ArrayPlan& plan) {
+  std::vector<hsize_t> last;
+  uint64_t elements = 1;
+  for (const uint64_t extent : plan.layout.shape) {
+    if (extent == 0) return true;
+    last.push_back(extent - 1);
+    elements *= extent;
+  }
+  const uint64_t bytes = plan.layout.record_bytes;
+  const std::vector<hsize_t> first(last.size(), 0);
+  return by_library(dataset, plan.layout, first) == by_offset(file, plan.offset, bytes) &&
+         by_library(dataset, plan.layout, last) == by_offset(file, plan.offset + (elements - 1) * bytes, bytes);
+}
+
+std::vector<hsize_t> origin_of(size_t cell, const ArrayPlan& plan) {
+  std::vector<hsize_t> origin(plan.grid.size());
+  for (size_t axis = origin.size(); axis-- > 0; cell /= plan.grid[axis])
+    origin[axis] = cell % plan.grid[axis] * plan.layout.chunk[axis];
+  return origin;
+}
+
+// Chunks spread evenly over those that are stored.
+std::vector<size_t> some_chunks(const ArrayPlan& plan, size_t most) {
+  std::vector<size_t> stored, some;
+  for (size_t cell = 0; cell < plan.chunks.size(); ++cell) {
+    if (plan.chunks[cell].bytes > 0) stored.push_back(cell);
+  }
+  const size_t count = std::min(most, stored.size());
+  for (size_t i = 0; i < count; ++i) some.push_back(stored[(2 * i + 1) * stored.size() / (2 * count)]);
+  return some;
+}
+
+// With a user block, libhdf5 lists offsets from the file's start or from the block's end, depending on the version:
+// compare both. A chunk that can be read in neither way is damaged and does not count.
+bool chunks_agree(hid_t dataset, int file, uint64_t user_block_bytes, ArrayPlan& plan) {
+  bool as_listed = true, behind_user_block = user_block_bytes > 0, compared = false;
+  for (const size_t cell : some_chunks(plan, user_block_bytes > 0 ? most_chunks_compared : 1)) {
+    const StoredChunk& stored = plan.chunks[cell];
+    const auto expected = by_library(dataset, plan.layout, origin_of(cell, plan));
+    std::optional<Bytes> here, there;
+    try {
+      here = by_chunk(file, plan, stored, stored.offset);
+      if (behind_user_block) there = by_chunk(file, plan, stored, stored.offset + user_block_bytes);
+    } catch (const WrongChunkSize&) {
+      if (user_block_bytes == 0) continue;  // its own reader will be told
+    }
+    if (!expected && !here && !there) continue;
+    compared = true;
+    as_listed = as_listed && expected == here;
+    behind_user_block = behind_user_block && expected == there;
+  }
+  if (!compared) return user_block_bytes == 0;       // nothing stored, or nothing sound
+  if (as_listed == behind_user_block) return false;  // neither, or both: nothing to choose by
+  if (behind_user_block) {
+    for (StoredChunk& chunk : plan.chunks) chunk.offset += user_block_bytes;
+  }
+  return true;
+}
+
+// Whether what the plan reads is what libhdf5 reads: compares single records of `dataset`; `file` is a descriptor of
+// its file. Chunks' offsets are moved behind the user block where libhdf5 left it out. False: the plan is not to be
+// used.
+bool agrees_with_library(hid_t dataset, int file, uint64_t user_block_bytes, ArrayPlan& plan) {
+  if (plan.lane == Lane::contiguous) return contiguous_agrees(dataset, file, plan);
+  if (plan.lane == Lane::chunk_table) return chunks_agree(dataset, file, user_block_bytes, plan);
+  return true;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How one dataset is read without libhdf5, decided once by libhdf5 itself.
+// The plan of a dataset: how it is read without libhdf5. libhdf5 makes it, once, in the child process.
 #pragma once
 
 #include <cstddef>
@@ -6,20 +6,21 @@
 #include <string>
 #include <vector>
 
-#include "arrays/file_identity.hpp"
 #include "arrays/filters.hpp"
 #include "arrays/hdf5_file.hpp"
 #include "arrays/hdf5_layout.hpp"
+#include "arrays/open_files.hpp"
 
 namespace headroom {
 
-// The ways to a dataset's bytes, fastest first.
+// The ways to read a dataset, the fastest first.
 enum class Lane : uint8_t {
   contiguous,   // one run of records in the file
   chunk_table,  // chunks whose places are known
   chunk_calls,  // too many chunks for a table: libhdf5 finds the stored bytes, we decode them
   library,      // H5Dread
 };
+// What `headroom data inspect` calls it: "direct", "direct chunks", "chunks through libhdf5", "libhdf5".
 std::string lane_name(Lane lane);
 
 struct StoredChunk {
@@ -28,8 +29,9 @@ struct StoredChunk {
   uint32_t filter_mask = 0;
 };
 
+// Immutable once it is made.
 struct ArrayPlan {
-  uint64_t id = 0;  // of this plan in this process
+  uint64_t id = 0;  // unique in this process: the chunk cache's key
   FileIdentity file;
   ArrayLayout layout;
   Lane lane = Lane::library;
@@ -41,16 +43,12 @@ struct ArrayPlan {
   std::vector<std::byte> fill;       // one record, where chunks were never written
 };
 
+// A dataset of more chunks gets no table of them: each takes 16 bytes, and some time to find.
 inline constexpr uint64_t most_planned_chunks = 20'000;
 
-// Looks the dataset up, describes it, and compares what its lane would read with what H5Dread reads. Throws sdk::Error
-// for what cannot be read at all. Under Hdf5Lock. `may_print`: standard output is ours to redirect, which finds chunks
-// in linear time with libhdf5 1.10.
+// Finds the dataset, describes it, chooses the fastest lane, and compares some records read by that lane with what
+// H5Dread returns: where they differ the lane is `library`. Throws sdk::Error where the dataset cannot be read at all.
+// `may_print`: as for list_chunks(). REQUIRES Hdf5Lock.
 ArrayPlan plan_array(Hdf5File& file, const std::string& dataset, bool may_print);
-
-// "'/emg2pose/timeseries' of '/data/a.hdf5'", for sentences.
-inline std::string dataset_of(const std::string& name, const std::string& path) {
-  return in_quotes(name) + " of " + in_quotes(path);
-}
 
 }  // namespace headroom

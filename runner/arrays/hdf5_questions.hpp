@@ -1,4 +1,4 @@
-// What is asked of libhdf5 about a file, and the answers, as messages between a process and the child that asks for it.
+// The messages between a process and its libhdf5 child: questions about one file, and their answers.
 #pragma once
 
 #include <string>
@@ -14,17 +14,18 @@ namespace headroom {
 struct Hdf5Question {
   enum class Kind : uint8_t { plan, list, attribute, strings, survey, copy };
   Kind kind{};
-  std::string path = {};       // of the file
-  std::string object = {};     // dataset or group, absolute
-  std::string attribute = {};  // its name
-  CopyRequest copy = {};
-  std::string folder = {};  // relative paths start here; the asking side fills it in
+  std::string path = {};       // the file
+  std::string object = {};     // absolute name of a dataset or group: for all kinds but survey and copy
+  std::string attribute = {};  // its name, for `attribute`
+  CopyRequest copy = {};       // for `copy`
+  std::string folder = {};     // where relative paths start; ask_hdf5() sets it
 };
 
+// What the kind of question asks for is set, where status is HR_OK.
 struct Hdf5Answer {
   hr_status status = HR_OK;
-  std::string sentence;       // where status is not HR_OK
-  bool cannot_write = false;  // it is the fault of what was to be written
+  std::string sentence;       // the error, where status is not HR_OK
+  bool cannot_write = false;  // the error is in what was to be written: CannotWrite
   ArrayPlan plan;
   std::vector<Hdf5Name> names;
   std::vector<std::string> strings;
@@ -32,12 +33,13 @@ struct Hdf5Answer {
   hr_attribute attribute{};
 };
 
-// Opens the file, answers, closes it. Failures become status and sentence. Takes Hdf5Lock.
+// Asks libhdf5 in this process. Every failure becomes a status and a sentence. Takes Hdf5Lock. `may_print`: as for
+// list_chunks().
 Hdf5Answer answer_here(const Hdf5Question& question, bool may_print);
 
 std::string to_bytes(const Hdf5Question& question);
 std::string to_bytes(const Hdf5Answer& answer);
-// Throw std::runtime_error for what is no such message.
+// Throw std::runtime_error where `bytes` are not such a message.
 Hdf5Question question_from(std::span<const char> bytes);
 Hdf5Answer answer_from(std::span<const char> bytes);
 

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <fcntl.h>
 
-#include "arrays/descriptor.hpp"
 #include "arrays/hdf5_array.hpp"
 #include "arrays/hdf5_child.hpp"
-#include "arrays/hdf5_output.hpp"
+#include "arrays/hdf5_writer.hpp"
+#include "arrays/open_files.hpp"
 #include "headroom/sdk/shape_text.hpp"
 
 namespace headroom {

@@ -1,4 +1,4 @@
-// One HDF5 file written again with its datasets in the layout that reads fastest, in constant memory.
+// Rewrites one HDF5 file with its datasets in a layout that reads faster, in constant memory: `headroom data convert`.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,28 @@ namespace headroom {
 
 // With nothing set: unfiltered datasets become contiguous, filtered ones are copied as they are.
 struct RewriteOptions {
-  bool contiguous = false;           // filtered datasets too
-  std::vector<uint64_t> chunk = {};  // one extent: rows; else one for each axis of the datasets that have as many
-  std::optional<int> deflate = {};   // level
+  bool contiguous = false;  // make filtered datasets contiguous too
+  std::vector<uint64_t> chunk =
+      {};  // one extent: rows of a chunk; else one for each axis, of datasets with as many axes
+  std::optional<int> deflate = {};  // level, 0 to 9
   bool shuffle = false;
-  bool verify = true;
+  bool verify = true;  // read both files and compare
 };
 
-// The layout `object` gets; nothing: it is copied as it is, as small, empty and unusual datasets are.
+// The layout that `object` gets. nullopt: it is copied as it is, as groups and small or empty datasets are. Throws
+// sdk::Error where a chunk would be larger than 64 MiB.
 std::optional<NewLayout> new_layout(const SurveyedObject& object, const RewriteOptions& options);
 
-// Bytes of values done so far, of the number that is to do; may throw to end the work.
+// Called after every block: bytes of values done so far, and in all. May throw to end the work.
 using RewriteProgress = std::function<void(uint64_t done, uint64_t all)>;
 
 struct Rewritten {
-  uint64_t rewritten = 0, copied = 0;  // datasets
+  uint64_t rewritten = 0, copied = 0;  // numbers of datasets
 };
 
-// Writes `to`, emptying it first, and reads it back. libhdf5 looks at `from` in a child only. Throws sdk::Error,
-// CannotWrite where it is the fault of `to`.
+// Writes `to`, overwriting it, and compares it with `from` where options.verify. libhdf5 opens `from` in the child
+// process only, unless a dataset can be read in no other way. Throws sdk::Error, CannotWrite where `to` is at fault; an
+// unfinished `to` is left for the caller to remove.
 Rewritten rewrite_file(const std::string& from, const std::string& to, const RewriteOptions& options,
                        const RewriteProgress& progress);
 

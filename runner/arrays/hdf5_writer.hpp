@@ -1,4 +1,5 @@
-// One HDF5 file in the making: written beside its name, put in place when it is whole.
+// Writes one HDF5 file: under another name beside it, renamed when it is whole. So a file of that name is complete or
+// the one that was there before.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +12,35 @@
 
 namespace headroom {
 
-// One thread at a time; takes Hdf5Lock itself. Throws sdk::Error. The same calls give the same bytes: nothing of time
-// or machine goes in.
+// Status HR_IO: the disk or the folder is at fault, never the data.
+struct CannotWrite : sdk::Error {
+  explicit CannotWrite(const std::string& sentence) : Error(HR_IO, sentence) {}
+};
+
+// Throws CannotWrite with the reason of libhdf5's last failed call; `action`: "create", "append to /x". REQUIRES
+// Hdf5Lock.
+[[noreturn]] void throw_cannot_write(const std::filesystem::path& path, const std::string& action);
+
+// Renames `partial` to `path`, durably: fsync() of the file before, of the folder after. Throws CannotWrite.
+void put_in_place(const std::filesystem::path& partial, const std::filesystem::path& path);
+
+// Used by one thread at a time; takes Hdf5Lock itself. All members throw sdk::Error, CannotWrite where the disk is at
+// fault. The same calls give the same bytes: no time stamps are written.
 class Hdf5Writer {
  public:
+  // Creates the file under its temporary name. The folder of `path` must exist.
   explicit Hdf5Writer(const std::filesystem::path& path);
-  ~Hdf5Writer();  // without commit(): leaves nothing behind
+  // Without commit() before it, removes what was written.
+  ~Hdf5Writer();
 
+  // Creates a dataset, and the groups on the way to it. Returns its number for append().
   uint32_t dataset(const hr_array_spec& spec);
+  // Writes `rows` rows behind those that are there; `data` has the dataset's element type, dense.
   void append(uint32_t id, const void* data, uint64_t rows);
+  // Sets an attribute of an existing object; replaces one of that name.
   void attribute(const std::string& object, const std::string& name, const hr_attribute& value);
-  void commit();  // all rows are there -> on the disk -> renamed
+  // Checks that all declared rows were written, and puts the file in place. Nothing may be called after it.
+  void commit();
 
  private:
   struct Dataset {

@@ -16,7 +16,7 @@ constexpr uint64_t largest_series_row = 4u << 10;  // bytes; rows of pictures ar
 
 std::string text(uint64_t bytes) { return size_text(static_cast<int64_t>(bytes)); }
 
-void look_at_chunks(InspectedDataset& dataset, const InspectOptions& options) {
+void check_chunks(InspectedDataset& dataset, const InspectOptions& options) {
   const SurveyedObject& object = dataset.object;
   dataset.chunks = 1;
   dataset.chunk_bytes = object.element_bytes;
@@ -49,7 +49,7 @@ void look_at_chunks(InspectedDataset& dataset, const InspectOptions& options) {
   }
 }
 
-void look_at_filters(InspectedDataset& dataset) {
+void check_filters(InspectedDataset& dataset) {
   for (const StoredFilter& filter : dataset.object.filters) {
     if (filter.available) continue;
     dataset.warnings.push_back("filter " + std::to_string(filter.id) +
@@ -100,8 +100,8 @@ InspectedFile inspect_file(const std::filesystem::path& path, const InspectOptio
     if (object.is_group) continue;
     InspectedDataset& dataset = file.datasets.emplace_back();
     dataset.object = std::move(object);
-    if (!dataset.object.chunk.empty()) look_at_chunks(dataset, options);
-    look_at_filters(dataset);
+    if (!dataset.object.chunk.empty()) check_chunks(dataset, options);
+    check_filters(dataset);
     plan(path, dataset);
   }
   return file;

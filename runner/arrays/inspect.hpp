@@ -1,4 +1,4 @@
-// What a file holds and how it will be read: what `headroom data inspect` shows.
+// What a file holds and how it will be read, for `headroom data inspect`.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace headroom {
 
 struct InspectedDataset {
   SurveyedObject object;
-  std::string lane, why;     // "direct", and why not a faster one; "" both where it cannot be read
-  uint64_t chunks = 0;       // of its grid
-  uint64_t chunk_bytes = 0;  // of one, decoded
-  std::string problem;       // why it cannot be read
+  std::string lane, why;     // lane_name(), and why not a faster one; both "" where it cannot be read
+  uint64_t chunks = 0;       // how many, written or not
+  uint64_t chunk_bytes = 0;  // decoded bytes of one
+  std::string problem;       // why it cannot be read; "" where it can
   std::vector<std::string> warnings;
 };
 
@@ -24,16 +24,16 @@ struct InspectedFile {
   uint64_t size_bytes = 0, user_block_bytes = 0;
   uint64_t groups = 0, attributes = 0;
   bool cut_off = false;
-  std::string problem;  // the sentence of a file that cannot be looked at
+  std::string problem;  // why the file cannot be opened; then there are no datasets
   std::vector<InspectedDataset> datasets;
 };
 
 struct InspectOptions {
   uint64_t chunk_cache_bytes = 32u << 20;  // data.chunk_cache_size
-  uint64_t window_rows = 500;
+  uint64_t window_rows = 500;              // rows of one sample, for warnings about chunks
 };
 
-// [control] Never throws for what the file holds.
+// Throws nothing for what is wrong with the file: that is in the result. [control]
 InspectedFile inspect_file(const std::filesystem::path& path, const InspectOptions& options);
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <list>
 #include <sys/resource.h>
@@ -9,10 +10,33 @@
 #include <unistd.h>
 #include <unordered_map>
 
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
+#include "headroom/sdk/error.hpp"
 #include "mutex.hpp"
 
 namespace headroom {
+
+FileIdentity identify(const std::string& path) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0) throw_cannot_open(path, errno);
+  return FileIdentity::of(found);
+}
+
+void throw_cannot_open(const std::string& path, int code) {
+  if (code == ENOENT) throw sdk::Error(HR_NOT_FOUND, "'" + path + "' does not exist; check the path");
+  const char* advice = code == EACCES || code == EPERM    ? "; make it readable for this user"
+                       : code == EMFILE || code == ENFILE ? "; raise the limit of open files (ulimit -n)"
+                                                          : "; check the path and the disk";
+  throw sdk::Error(HR_IO, "cannot open '" + path + "': " + std::strerror(code) + advice);
+}
+
+void throw_changed(const std::string& path) {
+  throw sdk::Error(HR_IO, "'" + path + "' was changed or replaced while it was in use; start the run again");
+}
+
+void throw_vanished(const std::string& path) {
+  throw sdk::Error(HR_NOT_FOUND, "'" + path + "' vanished while it was in use; put it back and start the run again");
+}
 
 size_t most_open_files() {
   rlimit limit{};
@@ -88,7 +112,7 @@ const FileMap& PlannedFile::map(const Descriptor& descriptor) {
 
 namespace {
 
-// The rest of a read.
+// What is left of a read.
 struct Wanted {
   int file;
   uint64_t offset;
@@ -106,7 +130,7 @@ struct Wanted {
   }
 };
 
-// As far as the page cache has it; false where the kernel or the file system does not know how to ask.
+// Reads as far as the page cache has it. False where kernel or file system lack RWF_NOWAIT.
 bool read_what_is_cached(Wanted& wanted) {
   while (wanted.bytes > 0) {
     const iovec piece = wanted.piece();

@@ -1,21 +1,57 @@
-// The files that are read without libhdf5: few descriptors for any number of files.
+// Files on disk: whether one is still the file that something was learned from, a descriptor that closes itself, and
+// few of them for any number of files.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "arrays/descriptor.hpp"
-#include "arrays/file_identity.hpp"
 #include "arrays/file_map.hpp"
 
 namespace headroom {
 
-// One file as it was when it was planned. Its descriptor opens when it is needed; of many files the one unused for
-// longest is closed, and opens again by itself. All members from any thread.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return number_; }
+
+ private:
+  int number_;
+};
+
+// Two identities are equal where it is the same file with the same content, as far as the file system tells.
+struct FileIdentity {
+  uint64_t device = 0, inode = 0, size_bytes = 0;
+  int64_t modified_s = 0, modified_ns = 0;
+
+  static FileIdentity of(const struct stat& found) {
+    return {found.st_dev, found.st_ino, static_cast<uint64_t>(found.st_size), found.st_mtim.tv_sec,
+            found.st_mtim.tv_nsec};
+  }
+  bool operator==(const FileIdentity&) const = default;
+};
+
+// The file at `path`. Throws sdk::Error (HR_NOT_FOUND, HR_IO).
+FileIdentity identify(const std::string& path);
+
+// Each throws sdk::Error with a sentence of what happened and what to do; `code` is errno.
+[[noreturn]] void throw_cannot_open(const std::string& path, int code);
+[[noreturn]] void throw_changed(const std::string& path);
+[[noreturn]] void throw_vanished(const std::string& path);
+
+// One file as it was when it was planned. It is opened when it is needed; when too many are open the least recently
+// used one is closed, and opened again when it is needed. All members [any].
 class PlannedFile {
  public:
   PlannedFile(std::string path, const FileIdentity& identity) : path_(std::move(path)), identity_(identity) {}
@@ -26,13 +62,13 @@ class PlannedFile {
   const std::string& path() const { return path_; }
   const FileIdentity& identity() const { return identity_; }
 
-  // Stays open while the result is held. Throws sdk::Error when the file is not there. What has been read counts once
-  // require_unchanged() returned.
+  // The file's descriptor, open as long as the result is held. Throws sdk::Error where it cannot be opened. It may be
+  // another file by now: use what was read only after require_unchanged().
   std::shared_ptr<const Descriptor> open();
 
-  // Throws sdk::Error when what open() gave is no longer the planned file.
+  // Throws sdk::Error where `opened`, from open(), is not the planned file, or has changed since.
   void require_unchanged(const Descriptor& opened);
-  // Made by the first call and kept; `descriptor` is what open() gave.
+  // The file's mapping, made by the first call from what open() returned, and kept.
   const FileMap& map(const Descriptor& descriptor);
 
  private:
@@ -44,16 +80,17 @@ class PlannedFile {
   std::optional<FileMap> map_;
 };
 
-// The bytes are not to be had: `code` is errno, 0 where the file ends before them.
+// Thrown by read_exactly(): `code` is errno, or 0 where the file ends too early.
 struct ReadFailure : std::runtime_error {
   explicit ReadFailure(int error_number) : std::runtime_error("read failed"), code(error_number) {}
   int code;
 };
 
-// How many files one part of this process may hold open: a quarter of its limit, and at most 128.
+// How many files libhdf5, and how many direct reads, may keep open: a quarter of RLIMIT_NOFILE, at most 128.
 size_t most_open_files();
 
-// All of [offset, offset + bytes), or ReadFailure.
+// Reads [offset, offset + bytes) of a descriptor, or throws ReadFailure. Where somebody listens to this thread's pauses
+// it takes what the page cache has first, and pauses only if the disk must be waited for. [any]
 void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes);
 
 }  // namespace headroom

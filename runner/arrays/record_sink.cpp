@@ -4,19 +4,19 @@ namespace headroom {
 
 namespace {
 
-Look look_for(DLDataType dtype) {
-  if (dtype.code != kDLFloat || dtype.lanes != 1) return Look::none;
-  return dtype.bits == 32 ? Look::float32 : dtype.bits == 64 ? Look::float64 : Look::none;
+FiniteCheck check_for(DLDataType dtype) {
+  if (dtype.code != kDLFloat || dtype.lanes != 1) return FiniteCheck::none;
+  return dtype.bits == 32 ? FiniteCheck::float32 : dtype.bits == 64 ? FiniteCheck::float64 : FiniteCheck::none;
 }
 
 }  // namespace
 
 RecordSink::RecordSink(const ArrayLayout& layout, std::span<const hr_array_target> targets, uint64_t records,
-                       bool looking)
+                       bool check_finite)
     : layout_(layout),
       targets_(targets),
       record_bytes_(layout.record_bytes),
-      looking_(looking),
+      checks_(check_finite),
       past_caches_(records * layout.record_bytes >= past_caches_bytes) {
   const ArrayMember& element = layout.element;
   const hr_array_target& first = targets.front();
@@ -24,12 +24,12 @@ RecordSink::RecordSink(const ArrayLayout& layout, std::span<const hr_array_targe
                      !element.big_endian && element.dtype.code != kDLBool &&
                      (first.stride_bytes == 0 || first.stride_bytes == record_bytes_);
   if (plain) plain_ = static_cast<std::byte*>(first.data);
-  if (plain && looking) look_ = look_for(first.dtype);
+  if (plain && check_finite) check_ = check_for(first.dtype);
 }
 
 void RecordSink::put(const std::byte* records, uint64_t index, uint64_t count) {
   if (plain_ != nullptr) {
-    finite_ = copy_block(as_it_is(index), records, count * record_bytes_, look_, past_caches_) && finite_;
+    finite_ = copy_block(place_of(index), records, count * record_bytes_, check_, past_caches_) && finite_;
     return;
   }
   for (const hr_array_target& target : targets_) {
@@ -44,7 +44,7 @@ void RecordSink::put(const std::byte* records, uint64_t index, uint64_t count) {
                        .from_stride = record_bytes_,
                        .to_stride = stride,
                        .elements = count,
-                       .look = looking_ ? look_for(target.dtype) : Look::none,
+                       .check = checks_ ? check_for(target.dtype) : FiniteCheck::none,
                        .past_caches = past_caches_}) &&
               finite_;
   }

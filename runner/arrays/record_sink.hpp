@@ -1,4 +1,4 @@
-// Where the records of a box go: each target takes its member, converted.
+// Where the records of a box go. Whoever reads puts records in, in any order; each target gets its member, converted.
 #pragma once
 
 #include <span>
@@ -9,34 +9,36 @@
 
 namespace headroom {
 
+// One thread at a time; a copy of it may be used by another thread for other records of the same box.
 class RecordSink {
  public:
-  // Of a box of `records`. `targets` have been checked against `layout`, and both outlive this. `looking`: at reals,
-  // for NaN and infinity.
-  RecordSink(const ArrayLayout& layout, std::span<const hr_array_target> targets, uint64_t records, bool looking);
+  // For a box of `records` records. `layout` and `targets` outlive it, and the targets fit the layout. `check_finite`:
+  // check float32 and float64 targets for NaN and infinity.
+  RecordSink(const ArrayLayout& layout, std::span<const hr_array_target> targets, uint64_t records, bool check_finite);
 
-  // Whole records, as the file has them. REQUIRES layout.as_in_file.
+  // Takes whole records as the file has them. REQUIRES layout.as_in_file.
   RecordSink(const ArrayLayout& layout, std::byte* records)
       : layout_(layout), record_bytes_(layout.record_bytes), plain_(records) {}
 
-  // Of the values that came so far, as far as they are looked at.
+  // Whether all checked values so far are finite.
   bool finite() const { return finite_; }
 
-  // A part of the same box that another thread puts through a copy of this.
+  // Adds the result of a copy that took other records of the box.
   void add(const RecordSink& part) { finite_ = finite_ && part.finite_; }
 
   uint64_t record_bytes() const { return record_bytes_; }
 
-  // Where record `index` of the box goes when records are wanted just as they stand in the file; else null. Whoever
-  // writes there calls look_at() soon after.
-  std::byte* as_it_is(uint64_t index) const { return plain_ != nullptr ? plain_ + index * record_bytes_ : nullptr; }
-  void look_at(uint64_t index, uint64_t count) {
-    if (look_ != Look::none) finite_ = all_finite(as_it_is(index), count * record_bytes_, look_) && finite_;
+  // The memory of record `index` of the box, where records are wanted as they are in the file; else NULL. Who writes
+  // there directly calls check_records() while the bytes are in the cache.
+  std::byte* place_of(uint64_t index) const { return plain_ != nullptr ? plain_ + index * record_bytes_ : nullptr; }
+  void check_records(uint64_t index, uint64_t count) {
+    if (check_ != FiniteCheck::none) finite_ = all_finite(place_of(index), count * record_bytes_, check_) && finite_;
   }
-  // Of what could be written there as well: it is looked at while it passes, or memory is only written.
-  bool is_put_better() const { return look_ != Look::none || past_caches_; }
+  // Whether put() is faster than a direct write all the same: it checks values while it copies, or stores past the
+  // caches.
+  bool prefers_put() const { return check_ != FiniteCheck::none || past_caches_; }
 
-  // `records` are the `count` records from `index` on.
+  // Takes the `count` records from `index` on; `records` are in the file's form.
   void put(const std::byte* records, uint64_t index, uint64_t count);
 
  private:
@@ -44,8 +46,8 @@ class RecordSink {
   std::span<const hr_array_target> targets_;
   uint64_t record_bytes_;
   std::byte* plain_ = nullptr;
-  Look look_ = Look::none;  // of records that go as they stand
-  bool looking_ = false, past_caches_ = false, finite_ = true;
+  FiniteCheck check_ = FiniteCheck::none;  // where plain_ is set
+  bool checks_ = false, past_caches_ = false, finite_ = true;
 };
 
 }  // namespace headroom

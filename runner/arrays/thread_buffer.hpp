@@ -1,4 +1,5 @@
-// Memory a thread keeps between reads, so that a steady reader touches no new pages. On the ledger as scratch.
+// Scratch memory that a thread keeps between reads: touching new pages would cost more than the read. It is on the
+// ledger as scratch.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 namespace headroom {
 
-// One thread's; grows to the largest request. What an earlier take() handed out is lost.
+// Of one thread. Grows to the largest request and stays so. take() returns at least `bytes` bytes, not initialised,
+// valid until the next take(); std::bad_alloc.
 class ThreadBuffer {
  public:
   ThreadBuffer() = default;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
-#include "arrays/descriptor.hpp"
+#include "arrays/open_files.hpp"
 #include "error.hpp"
 #include "record/output_file.hpp"
 

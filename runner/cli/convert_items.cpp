@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <unistd.h>
 
-#include "arrays/hdf5_output.hpp"
+#include "arrays/hdf5_writer.hpp"
 #include "error.hpp"
 #include "record/progress.hpp"
 

@@ -1,8 +1,8 @@
 #include <unistd.h>
 
 #include "arrays/array_session.hpp"
-#include "arrays/hdf5_output.hpp"
 #include "arrays/hdf5_rewrite.hpp"
+#include "arrays/hdf5_writer.hpp"
 #include "cli/command_line.hpp"
 #include "cli/convert_items.hpp"
 #include "cli/convert_pieces.hpp"

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// "[component] sentence" with the place put behind it.
+// The same error with the place appended: "[component] sentence (place)".
 Error at_place(const Error& problem, const std::string& place) {
   const std::string text = problem.what();
   const size_t end = text.find("] ");
@@ -59,7 +59,7 @@ bool BatchReader::keeps_samples() const {
   return plan_.kept != nullptr && !cache_of(plan_.source->session())->plugins_use_it;
 }
 
-// What is kept is copied; the rest is read, neighbours together.
+// Copies samples that are kept, and reads the others, neighbours in one call.
 void BatchReader::fill(const Batch& batch, Slot& slot) {
   const size_t count = batch.index.size();
   missing_.assign(count, true);
@@ -91,7 +91,8 @@ void BatchReader::normalize(std::span<const DLTensor> fields) {
   times_.normalize += std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-// The batch failed as a whole: which sample was it? Those that can be read move up.
+// The source failed for the batch as a whole, so each sample is read by itself. Those that can be read move up in the
+// slot.
 void BatchReader::read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<SkippedSample>& skipped) {
   const bool skip = plan_.options.skip_bad_samples;
   const bool bad_sample = dynamic_cast<const BadSample*>(&problem) != nullptr;

@@ -1,5 +1,5 @@
-// Fills one batch: from positions of an epoch to values in a slot. What the loader's threads do; knows nothing of
-// threads.
+// Reads one batch: from a position in an epoch to values in a slot. Each thread of a loader has a BatchReader of its
+// own.
 #pragma once
 
 #include <optional>
@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "data/kept_samples.hpp"
+#include "data/cache_session.hpp"
 #include "data/loader.hpp"
 #include "data/slots.hpp"
 
 namespace headroom {
 
-// What all readers of a loader share. Immutable.
+// What all readers of a loader share. Immutable once the loader is made.
 struct BatchPlan {
   std::shared_ptr<const Source> source;
   Split split;
@@ -28,15 +28,18 @@ struct SkippedSample {
   std::string sentence;
 };
 
+// Used by one thread at a time.
 class BatchReader {
  public:
+  // `plan` outlives it.
   explicit BatchReader(const BatchPlan& plan) : plan_(plan) {}
 
-  // The batch that starts at `first` of `epoch`, in `slot`. Appends every sample left out to `skipped`.
-  // Throws Error that names the sample.
+  // Reads the batch that starts at position `first` of `epoch` into `slot`, normalised. Samples that cannot be read are
+  // left out and appended to `skipped` where options.skip_bad_samples; else it throws Error that names the sample.
+  // std::bad_alloc.
   Batch read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<SkippedSample>& skipped);
 
-  // What the last read() took in the source, and to normalise.
+  // Seconds of the last read(): in the source, and in the normaliser.
   struct Times {
     double source = 0, normalize = 0;
   };
@@ -52,7 +55,7 @@ class BatchReader {
 
   const BatchPlan& plan_;
   Times times_;
-  std::vector<bool> missing_;     // of a batch's samples: not in the cache
+  std::vector<bool> missing_;     // for each sample of the batch: it is not in the cache
   std::optional<Reader> reader_;  // opened by the first read, on the thread that reads
 };
 

@@ -17,11 +17,11 @@ namespace {
 
 constexpr uint64_t alignment = 64;
 
-// From here on a block is mapped on its own, and goes back to the system whole. malloc would give it a mapping of its
-// own too, keep it for a while, and use it again without asking the memory limit.
+// A block of at least this size has a mapping of its own, which goes back to the system whole. malloc() would keep it
+// for a while and reuse it without asking the memory limit.
 constexpr uint64_t least_mapped_bytes = 64 << 10;
 constexpr uint64_t huge_bytes = 4 << 20;
-// A process may have some 65,000 mappings, and others need theirs.
+// A quarter of what Linux allows a process by default (vm.max_map_count, 65,530).
 constexpr int most_mappings = 16'384;
 std::atomic<int> mappings{0};
 
@@ -34,7 +34,8 @@ std::byte* map(uint64_t bytes) {
   if (memory == MAP_FAILED) return nullptr;
   ++mappings;
   pages_mapped(PageUse::cache, memory, bytes);
-  // Where the system gives them the first touch is cheaper by far. Of a smaller block only a part could be given back.
+  // Huge pages make the first touch much cheaper. A smaller block would share one with its neighbours, and not be freed
+  // whole.
   if (bytes >= huge_bytes) madvise(memory, bytes, MADV_HUGEPAGE);
   return static_cast<std::byte*>(memory);
 }
@@ -45,8 +46,8 @@ void unmap(std::byte* data, uint64_t bytes) {
   if (munmap(data, bytes) != 0) madvise(data, bytes, MADV_DONTNEED);  // too many mappings: the addresses stay
 }
 
-// The whole pages of memory that is about to be freed: an allocator would keep them for a while, and many small blocks
-// are all that a cache has to give back.
+// Returns the whole pages of memory that is about to be freed. malloc() would keep them for a while, and a cache of
+// small blocks has nothing else to give back.
 void return_pages(std::byte* data, uint64_t bytes) {
   static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
@@ -65,8 +66,8 @@ BlockMemory::BlockMemory(uint64_t bytes) {
     if (bytes >= least_mapped_bytes) data_ = map(whole_units(bytes, page_bytes));
     mapped_ = data_ != nullptr;
   }
-  // malloc asks for its extents itself: with the permit the same bytes would count twice. And new would ask others to
-  // give back.
+  // Without the permit: malloc's extents ask for one themselves, and the bytes would count twice. Not by new: its
+  // handler would ask others to give memory back.
   if (!mapped_)
     data_ =
         static_cast<std::byte*>(std::aligned_alloc(alignment, whole_units(std::max<uint64_t>(bytes, 1), alignment)));

@@ -1,5 +1,4 @@
-// Memory of one cached block: from within the memory limit, on the ledger, and back to the system at once where it is
-// large.
+// Memory of one cached block: within the memory limit, on the ledger, and returned to the system when it is freed.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +7,12 @@
 
 namespace headroom {
 
-// Move-only. 64-byte aligned; not touched yet.
+// Move-only. 64-byte aligned, not initialised.
 class BlockMemory {
  public:
   BlockMemory() = default;  // none
-  // Evaluates to false where the memory limit leaves no room, or the system has no more: asks nobody to give back.
+  // Is false where the memory limit or the system has no room. Asks no other owner of memory to give some back: a cache
+  // is no reason to.
   explicit BlockMemory(uint64_t bytes);
   BlockMemory(BlockMemory&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
@@ -31,11 +31,11 @@ class BlockMemory {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  int64_t held_bytes() const;  // with what the allocator rounds up
+  int64_t held_bytes() const;  // with what the allocator adds by rounding up
 
   std::byte* data_ = nullptr;
   uint64_t bytes_ = 0;
-  bool mapped_ = false;  // on its own
+  bool mapped_ = false;  // by mmap(); else by malloc
 };
 
 }  // namespace headroom

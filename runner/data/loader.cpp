@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <compare>
-#include <deque>
 #include <limits>
 #include <spdlog/spdlog.h>
 #include <utility>
 
-#include "arrays/pause.hpp"
-#include "data/batch_reader.hpp"
+#include "arrays/read_hooks.hpp"
+#include "data/batch_queue.hpp"
 #include "data/cache_session.hpp"
 #include "data/reader_pool.hpp"
 #include "memory/relief.hpp"
@@ -21,14 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t most_warnings = 10;  // sentences about skipped samples; the count goes on
+constexpr uint64_t most_warnings = 10;  // about skipped samples; further ones are only counted
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-uint64_t epoch_length(const Split& split, const LoaderOptions& options) {
-  const uint64_t all = split.length();
-  return options.samples_per_epoch < 0 ? all : std::min(all, static_cast<uint64_t>(options.samples_per_epoch));
-}
 
 int64_t batch_bytes(const BatchPlan& plan) {
   std::vector<int64_t> field_bytes;
@@ -36,13 +29,7 @@ int64_t batch_bytes(const BatchPlan& plan) {
   return slot_bytes(field_bytes, plan.options.batch_size);
 }
 
-int64_t batches_per_epoch(const BatchPlan& plan) {
-  const auto samples = static_cast<int64_t>(epoch_length(plan.split, plan.options));
-  const int64_t size = std::max<int64_t>(1, plan.options.batch_size);
-  return (samples + size - 1) / size;
-}
-
-// Those beyond batches_ahead() are made only once reads wait for the disk.
+// Slots beyond batches_ahead() are made only when reads wait for the disk.
 std::shared_ptr<SlotPool> make_slots(const BatchPlan& plan, std::function<void()> returned) {
   const LoaderOptions& options = plan.options;
   const int64_t bytes = batch_bytes(plan);
@@ -52,30 +39,16 @@ std::shared_ptr<SlotPool> make_slots(const BatchPlan& plan, std::function<void()
   return std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, most, usual, std::move(returned));
 }
 
-struct Position {
-  uint64_t epoch = 0, first = 0;
-  auto operator<=>(const Position&) const = default;
-};
-
-// One batch on its way. The thread that reads it alone writes it until `done` is set under the mutex, next() after.
-struct Job {
-  Position position;
-  Batch batch;
-  std::exception_ptr error;
-  std::vector<SkippedSample> skipped;
-  bool done = false;
-};
-
 }  // namespace
 
 // Invariants.
-// - `queue` holds the batches from the one that next() delivers next to the one before `planned`, without a gap. Jobs
-//   are planned in this order under the mutex, read outside of it in any order, and taken from the front.
-// - At most as many are queued as may be read ahead, and each of them has a slot: but for the one that next() waits
-//   for, which is read whether a slot is free or not.
+// - Jobs are planned in the order of the queue under the mutex, read outside of it in any order, and taken from its
+//   front.
+// - At most as many are queued as may be read ahead, and each of them has a slot. The one that next() waits for is the
+//   exception: it is read whether a slot is free or not.
 // - Whatever makes reading possible (a batch was taken, a slot came back, seek()) is followed by wake_readers(). So a
 //   thread that found nothing to read may sleep.
-// - The mutexes of the slots and of the readers are taken while this one is held, never the other way round.
+// - Lock order: this mutex first, then those of the slots or of the readers.
 struct Loader::State {
   using Kind = ReaderPool::Kind;
 
@@ -101,37 +74,17 @@ struct Loader::State {
     }
     plan.options.num_workers = std::max(0, options.num_workers);
   }
-  ~State() { readers->stop(); }  // slots that are lent may outlive this, and wake nobody then
+  ~State() { readers->stop(); }  // lent slots may outlive this; wake() then finds no threads
 
   // --- what is read next ---
-
-  bool ended(const Position& at) const { return at.first >= plan.samples_per_epoch; }
-
-  // Where reading goes on; in the next epoch only when that is wanted now.
-  bool work_left() const REQUIRES(mutex) {
-    if (!ended(planned)) return true;
-    if (!continuous || plan.samples_per_epoch == 0) return false;
-    const bool is_last = plan.options.epochs >= 0 && static_cast<int64_t>(planned.epoch) + 1 >= plan.options.epochs;
-    const bool has_begun = planned.epoch < delivered.epoch;
-    return is_last ? has_begun && consumer_waits : has_begun || plan.options.persistent_workers;
-  }
 
   bool is_waited_for() const REQUIRES(mutex) { return queue.empty() && consumer_waits; }
 
   bool may_plan(Kind kind) const REQUIRES(mutex) {
-    if (failure != nullptr || !work_left()) return false;
+    if (failure != nullptr || !queue.has_more(consumer_waits)) return false;
     if (is_waited_for()) return true;
     const size_t most = kind == Kind::stand_in ? read_ahead_of_disk : read_ahead;
     return tightened == 0 && queue.size() < most && slots->has_room();
-  }
-
-  // Nothing has changed where it throws.
-  std::shared_ptr<Job> plan_next(bool queued) REQUIRES(mutex) {
-    auto job = std::make_shared<Job>();
-    job->position = ended(planned) ? Position{planned.epoch + 1, 0} : planned;
-    if (queued) queue.push_back(job);
-    planned = {job->position.epoch, job->position.first + static_cast<uint64_t>(plan.options.batch_size)};
-    return job;
   }
 
   // --- on threads that read ---
@@ -156,9 +109,9 @@ struct Loader::State {
       const MutexLock lock(mutex);
       if (!may_plan(kind) || !(is_waited_for() || slots->has_free())) return false;
       try {
-        job = plan_next(/*queued=*/true);
+        job = queue.plan_next(/*queued=*/true);
         slot = slots->reserve();
-      } catch (const std::bad_alloc&) {  // next() tells
+      } catch (const std::bad_alloc&) {  // next() throws it
         failure = std::current_exception();
         batch_ready.notify_one();
         return false;
@@ -194,7 +147,8 @@ struct Loader::State {
     if (wanted) batch_ready.notify_one();
   }
 
-  // One thread of each kind that finds something to read; when it goes on it calls this too, for another.
+  // Wakes one thread of each kind for which there is something to read. That thread calls this again once it has
+  // planned a batch, to wake the next.
   void wake_readers() EXCLUDES(mutex) {
     bool worker = false, stand_in = false;
     {
@@ -208,23 +162,23 @@ struct Loader::State {
 
   // --- next() ---
 
-  bool front_is_ready() const REQUIRES(mutex) { return failure != nullptr || (!queue.empty() && queue.front()->done); }
+  bool front_is_ready() const REQUIRES(mutex) { return failure != nullptr || queue.front_is_done(); }
 
-  // False: the epoch is over.
+  // False where the epoch is over.
   bool begin_next() EXCLUDES(mutex) {
     const MutexLock lock(mutex);
-    if (ended(delivered)) return false;
+    if (queue.epoch_is_over()) return false;
     at_rest = false;
     return true;
   }
 
-  // Without threads.
+  // num_workers = 0: reads the batch on the consumer's thread.
   std::shared_ptr<Job> read_here() EXCLUDES(mutex) {
     std::shared_ptr<Job> job;
     std::unique_ptr<Slot> slot;
     {
       const MutexLock lock(mutex);
-      job = plan_next(/*queued=*/false);
+      job = queue.plan_next(/*queued=*/false);
       slot = slots->reserve();
     }
     ReaderPauses pauses;
@@ -241,8 +195,7 @@ struct Loader::State {
     {
       const MutexLock lock(mutex);
       if (failure != nullptr) std::rethrow_exception(std::exchange(failure, nullptr));
-      job = std::move(queue.front());
-      queue.pop_front();
+      job = queue.take_front();
     }
     wake_readers();
     return job;
@@ -260,15 +213,14 @@ struct Loader::State {
     consumer_waits = false;
   }
 
-  // The epoch is over: its threads too, unless they stay.
+  // Ends the epoch, and its threads unless they persist.
   void end_epoch() EXCLUDES(mutex) {
     counted_to = {};
     if (!plan.options.persistent_workers) readers->stop();
     {
       const MutexLock lock(mutex);
       at_rest = true;
-      if (!continuous) return;
-      delivered = {delivered.epoch + 1, 0};
+      if (!queue.begin_next_epoch()) return;
     }
     wake_readers();
   }
@@ -284,36 +236,28 @@ struct Loader::State {
 
   // --- under memory pressure ---
 
-  // Batches read ahead, but for the one that is waited for, are read again later. False: the last one is none of them,
-  // or is being read.
-  bool drop_last() REQUIRES(mutex) {
-    if (queue.size() <= (consumer_waits ? 1u : 0u) || !queue.back()->done) return false;
-    planned = queue.back()->position;
-    queue.pop_back();
-    return true;
-  }
-
-  // Free slots first, then those of batches read ahead; the last slot too while nobody reads. Allocates nothing.
+  // Frees free slots first, then those of batches read ahead, the last one planned first; all slots between epochs. A
+  // batch that is dropped is planned again later. Allocates nothing.
   int64_t drop_read_ahead(int64_t wanted_bytes) REQUIRES(mutex) {
-    const size_t kept = at_rest ? 0 : 1;
+    const size_t kept = at_rest ? 0 : 1, waited_for = consumer_waits ? 1 : 0;
     int64_t returned = slots->drop_free(kept, wanted_bytes);
-    while (returned < wanted_bytes && drop_last()) returned += slots->drop_free(kept, wanted_bytes - returned);
+    while (returned < wanted_bytes && queue.drop_last(waited_for))
+      returned += slots->drop_free(kept, wanted_bytes - returned);
     return returned;
   }
 
-  // In the middle of an allocation this thread may have the mutex already.
+  // Called in the middle of an allocation, perhaps of a thread that holds the mutex: so it never waits for it.
   int64_t try_to_drop_read_ahead(int64_t wanted_bytes) EXCLUDES(mutex) {
     if (!mutex.try_lock()) return 0;
     const MutexLock lock(mutex, std::adopt_lock);
     return drop_read_ahead(wanted_bytes);
   }
 
-  // From here on nothing is read ahead, and what has been is dropped: waits for what is being read.
+  // From now on nothing is read ahead, and what was read ahead is dropped. Waits for what is being read.
   void read_nothing_ahead() EXCLUDES(mutex) {
     const MutexLock lock(mutex);
     ++tightened;
-    while (!std::ranges::all_of(queue, &Job::done, [](const std::shared_ptr<Job>& job) -> Job& { return *job; }))
-      job_done.wait(mutex);
+    while (!queue.all_done()) job_done.wait(mutex);
     drop_read_ahead(std::numeric_limits<int64_t>::max());
   }
 
@@ -334,18 +278,18 @@ struct Loader::State {
 
   mutable Mutex mutex;
   Condition batch_ready, job_done;
-  std::deque<std::shared_ptr<Job>> queue GUARDED_BY(mutex);
-  Position planned GUARDED_BY(mutex), delivered GUARDED_BY(mutex);
-  bool continuous GUARDED_BY(mutex) = false, consumer_waits GUARDED_BY(mutex) = false;
-  bool at_rest GUARDED_BY(mutex) = true;         // no batch of this epoch has been asked for, or all were delivered
-  int tightened GUARDED_BY(mutex) = 0;           // above 0: nothing is read ahead
-  std::exception_ptr failure GUARDED_BY(mutex);  // of a thread that could not even plan
+  BatchQueue queue GUARDED_BY(mutex){plan};
+  bool consumer_waits GUARDED_BY(mutex) = false;
+  bool at_rest GUARDED_BY(mutex) =
+      true;  // between epochs: none of this epoch's batches was asked for, or all were delivered
+  int tightened GUARDED_BY(mutex) = 0;           // steps of memory pressure; above 0 nothing is read ahead
+  std::exception_ptr failure GUARDED_BY(mutex);  // of a thread that could not plan a batch; next() throws it
   LoaderTimes times GUARDED_BY(mutex);
 
-  // Of [control].
-  bool positioned = false;
+  // Used by the consumer's thread only.
+  bool positioned = false;  // seek() was called
   uint64_t skipped = 0;
-  Position counted_to;  // of the epoch that is read: skipped samples before it are counted
+  Position counted_to;  // skipped samples before this position of the epoch were counted
 
   RungRegistration rung = add_rung({.name = "batches read ahead",
                                     .order = 200,
@@ -370,18 +314,15 @@ uint64_t Loader::batches_per_epoch() const {
 
 void Loader::seek(uint64_t epoch, uint64_t position, bool continuous) {
   State& state = *state_;
-  std::deque<std::shared_ptr<Job>> dropped;
   {
+    BatchQueue::Jobs dropped;  // before the lock, so that it is destroyed after it
     const MutexLock lock(state.mutex);
-    dropped.swap(state.queue);
-    state.planned = state.delivered = {epoch, position};
-    state.continuous = continuous;
+    state.queue.seek({epoch, position}, continuous, dropped);
     state.at_rest = true;
     state.failure = nullptr;
   }
-  dropped.clear();
   state.positioned = true;
-  if (state.ended({epoch, position})) return;
+  if (position >= state.plan.samples_per_epoch) return;
   state.readers->start();
   state.wake_readers();
 }
@@ -398,7 +339,7 @@ std::optional<Batch> Loader::next() {
   {
     const MutexLock lock(state.mutex);
     state.times.stall += seconds_since(began);
-    state.delivered.first += static_cast<uint64_t>(state.plan.options.batch_size);
+    state.queue.count_delivered();
   }
   state.count_skipped(*job);
   if (job->error) std::rethrow_exception(job->error);

@@ -6,7 +6,7 @@ namespace headroom {
 
 namespace {
 
-constexpr size_t io_width = 16;  // reads that wait for the disk at a time: what such a queue gains from
+constexpr size_t io_width = 16;  // reads that wait for the disk at a time; a deeper queue gains little
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// How a loader reads, and how far ahead.
+// How a loader reads and how far ahead, and the numbers of batches and threads that follow from it.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace headroom {
 struct LoaderOptions {
   uint64_t seed = 0;
   int64_t batch_size = 1;
-  int64_t samples_per_epoch = -1;  // -1: the whole split; less drops the tail (drop_last)
-  int64_t epochs = -1;             // that are asked for, from 0 on: nothing is read ahead beyond them; -1: not known
+  int64_t samples_per_epoch = -1;  // -1: the whole split; fewer drop the end of it (drop_last)
+  int64_t epochs = -1;             // how many will be asked for: nothing is read ahead after them; -1: not known
   Shuffle shuffle = Shuffle::sequential;
-  Grouping grouping = {};   // of the grouped order
-  bool augment = false;     // training
+  Grouping grouping = {};   // of Shuffle::grouped
+  bool augment = false;     // reads are those of training
   int num_workers = 0;      // threads that decode at a time; while they wait for the disk, others (up to 16 in
                             // all) read on. 0: read in next()
   int prefetch_factor = 2;  // batches per worker that are read ahead,
@@ -33,22 +33,23 @@ struct LoaderOptions {
   std::optional<CachePolicy> keep_samples = std::nullopt;
 };
 
-// The loader of evaluations stands beside that of training, whose batches wait meanwhile.
+// For the loader of evaluations: the batches of training's loader stay in memory beside its own.
 inline constexpr int64_t evaluation_disk_ahead_bytes = 8 << 20;
 
-// Batches of `batch_bytes` each that are ready or being read beside the one next() gave last.
+// How many batches of `batch_bytes` each are read ahead: ready or being read, beside the one that next() gave last.
 size_t batches_ahead(const LoaderOptions& options, int64_t batch_bytes);
 
-// As many, or more while readers wait for the disk: small batches, so that it has many requests at a time.
+// The same while readers wait for the disk: more, where batches are small, so that the disk has many requests at a
+// time.
 size_t batches_ahead_of_disk(const LoaderOptions& options, int64_t batch_bytes);
 
-// How many batches there are to deliver; INT64_MAX: not known.
+// How many batches a loader will deliver; INT64_MAX: not known.
 int64_t batches_in_all(const LoaderOptions& options, int64_t batches_per_epoch);
 
-// How many batches' memory a loader with these options makes at most, where it has `batches` to deliver in all.
+// How many slots a loader makes at most, where it has `batches` to deliver in all.
 size_t slot_count(const LoaderOptions& options, int64_t batch_bytes, int64_t batches = INT64_MAX);
 
-// Threads beside num_workers, which read on while others wait for the disk.
+// How many threads stand in for workers that wait for the disk (reader_pool.hpp).
 size_t stand_ins(const LoaderOptions& options, size_t batches_ahead_of_disk);
 
 }  // namespace headroom

@@ -25,7 +25,7 @@ using Say = std::function<void(const std::string&)>;
 constexpr std::chrono::seconds between_lines{5};
 constexpr int64_t bytes_compared = 64 << 20, most_compared = 8;  // samples of each split, and together
 
-// The copies needed, by original, of the fields whose origins the source tells.
+// The copies that are needed, by original file: of the fields for which the source names an origin.
 class Needed {
  public:
   Needed(const Source& source, const Normalizer& normalizer) {
@@ -36,7 +36,7 @@ class Needed {
     }
   }
 
-  std::vector<std::string> fields, untold;
+  std::vector<std::string> fields, without_origin;
   std::vector<NormalizedCopy> copies() const {
     std::vector<NormalizedCopy> all;
     for (const auto& entry : by_original_) all.push_back(entry.second);
@@ -46,7 +46,7 @@ class Needed {
  private:
   void add(const Source& source, uint32_t field, const FieldStatistics& statistics) {
     const std::vector<Origin> origins = source.origins(field);
-    (origins.empty() ? untold : fields).push_back(statistics.field);
+    (origins.empty() ? without_origin : fields).push_back(statistics.field);
     for (const Origin& origin : origins) {
       NormalizedCopy& copy = by_original_[origin.path];
       copy.original = origin.path;
@@ -104,7 +104,7 @@ class Copies {
   }
 
  private:
-  // A copy is there to read faster: it takes no memory that the run may need.
+  // A copy in memory (tmpfs) must not take what the run needs: it asks for room before every piece.
   fs::path write(const NormalizedCopy& copy, const fs::path& file) {
     Permit room = room_for_a_piece(file);
     int64_t written = 0;
@@ -189,7 +189,7 @@ NormalizedCopies try_copies(const std::shared_ptr<const Source>& source, const N
                             const std::function<std::shared_ptr<const Source>()>& reopen, const Say& say) {
   NormalizedCopies result{source, {}, {}};
   const Needed needed(*source, normalizer);
-  for (const std::string& field : needed.untold) {
+  for (const std::string& field : needed.without_origin) {
     result.lines.push_back("normalised copies: none of field '" + field + "', which datasource '" + source->id() +
                            "' does not deliver as it is stored");
   }

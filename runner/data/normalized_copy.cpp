@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "arrays/file_identity.hpp"
 #include "arrays/hdf5_array.hpp"
 #include "arrays/hdf5_child.hpp"
 #include "arrays/hdf5_object.hpp"
 #include "arrays/hdf5_writer.hpp"
+#include "arrays/open_files.hpp"
 #include "config/digest.hpp"
 #include "data/standardise.hpp"
 
@@ -24,7 +24,7 @@ constexpr const char* mark_name = "headroom_normalized";  // attribute of the fi
   throw sdk::Error(HR_UNSUPPORTED, what + " " + why);
 }
 
-// One dataset on its way: whole records are read, densely packed, and written again.
+// Copies one dataset: reads whole records, packs them densely, standardises members, and writes them.
 class Dataset {
  public:
   Dataset(const NormalizedCopy& copy, const std::string& name)
@@ -127,7 +127,8 @@ class Dataset {
     standardise<double, double>(change, block, records);
   }
 
-  // As the normaliser does it to what the source delivers, which is Delivered.
+  // What the normaliser would do to the value that the source delivers, of type Delivered: the same arithmetic, to the
+  // bit.
   template <class Stored, class Delivered>
   void standardise(const Change& change, std::byte* block, uint64_t records) const {
     const std::vector<double>& mean = change.statistics->mean;

@@ -1,5 +1,4 @@
-// Standardises fields flagged NORMALIZE: (x - mean) / std per channel, from a sample or from all of the training split.
-// kept_statistics.hpp keeps what was measured for the next start.
+// Standardises the fields that ask for it: (x - mean) / std per channel, by statistics of the training split.
 #pragma once
 
 #include <filesystem>
@@ -14,35 +13,34 @@ namespace headroom {
 
 struct FieldStatistics {
   std::string field;
-  std::vector<double> mean, std;  // one per channel; std of a constant channel is 1
-  uint64_t samples = 0;           // that went in
+  std::vector<double> mean, std;  // one of each per channel; the std of a constant channel is 1
+  uint64_t samples = 0;           // how many were measured
 };
 
-// What there is to say of a measurement: samples that were left out and why, channels that are constant.
+// Sentences about a measurement: samples that were left out and why, channels that are constant.
 using MeasurementNotes = std::vector<std::string>;
 
 class Normalizer {
  public:
   Normalizer() = default;  // leaves everything as it is
-  // "sampled": `max_samples` evenly spaced samples (linspace over the split); "exact": all of them. float64 sums (Chan,
-  // Golub, LeVeque). A sample that holds NaN or an infinite value does not count, nor, where `skip_bad_samples`, one
-  // that cannot be read. Error(data) where none is left.
+  // Measures `train`. `mode` is data.normalize: "off", "sampled" (`max_samples` samples, evenly spaced) or "exact"
+  // (all). Sums are float64 (Chan, Golub and LeVeque). Leaves out samples with NaN or infinity and, where
+  // `skip_bad_samples`, those that cannot be read. Error(data) where none is left, Error(plugin) for a field of another
+  // type than float32 and float64. [control]
   static Normalizer measure(const Source& source, const Split& train, const std::string& mode, int64_t max_samples,
                             bool skip_bad_samples = false, MeasurementNotes* notes = nullptr);
 
-  void apply(std::span<const Field> fields,
-             std::span<const DLTensor> batch) const;                 // [any] float32 and float64, in place
-  Normalizer without(const std::vector<std::string>& fields) const;  // leaves these as they are
+  // Standardises a batch in place; `batch` has the tensors of `fields`, and may lack memory for some. [any]
+  void apply(std::span<const Field> fields, std::span<const DLTensor> batch) const;
+  // The same normaliser without these fields.
+  Normalizer without(const std::vector<std::string>& fields) const;
   const std::vector<FieldStatistics>& statistics() const { return statistics_; }
+  // from_json(to_json()) is equal to the bit. Error(bad_input).
   nlohmann::json to_json() const;
   static Normalizer from_json(const nlohmann::json& json);
 
  private:
   std::vector<FieldStatistics> statistics_;
 };
-
-// Hash over the sorted relative names, sizes, fields, and first and last 64 KiB of a source's files: what the data is,
-// wherever it lies.
-std::string content_id(const Source& source);
 
 }  // namespace headroom

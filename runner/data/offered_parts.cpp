@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 
 namespace headroom {
 
@@ -33,7 +33,7 @@ OfferedParts::Work* OfferedParts::with_parts_left() {
   return work;
 }
 
-// Leaves the mutex while the part runs.
+// Releases the mutex while the part runs.
 void OfferedParts::take_part(Work& work) {
   const size_t part = work.begun++;
   ++work.running;
@@ -52,7 +52,7 @@ void OfferedParts::take_part(Work& work) {
   if (--work.running == 0 && work.begun == work.parts) ended_.notify_all();
 }
 
-// A pause begins and ends without the mutex: its end may wait for a turn.
+// The pause begins and ends without the mutex: its end may wait for a turn, which a thread in help() may have.
 void OfferedParts::finish(Work& work) {
   MutexLock lock(mutex_);
   while (work.begun < work.parts) take_part(work);

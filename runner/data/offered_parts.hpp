@@ -1,11 +1,11 @@
-// Parts of large reads that one thread of a loader offers to those that have nothing to read.
+// Parts of large reads, which one thread of a loader offers to those that have nothing to read.
 #pragma once
 
 #include <cstddef>
 #include <exception>
 #include <functional>
 
-#include "arrays/shared_work.hpp"
+#include "arrays/read_hooks.hpp"
 #include "mutex.hpp"
 
 namespace headroom {
@@ -13,17 +13,18 @@ namespace headroom {
 // All members [any].
 class OfferedParts {
  public:
-  // `wake_another`: called whenever a thread that helps would find a part.
+  // `wake_another` is called, without the mutex, whenever another thread that helps would find a part.
   explicit OfferedParts(std::function<void()> wake_another) : wake_another_(std::move(wake_another)) {}
 
-  // As WorkSharer::run(): takes parts itself, and waits for those that others have taken.
+  // As WorkSharer::run(): offers the parts, takes some itself, and waits for those that others have taken.
   void run(size_t parts, const Part& part);
 
-  // Takes parts until none is left. False: there was none.
+  // Takes parts until none is left. False where there was none.
   bool help();
 
  private:
-  // On the stack of the thread that offers, which waits for those that help.
+  // One call of run(), on its thread's stack. It stays there until no thread is in one of its parts. A part that throws
+  // sets begun = parts, so that no further one begins.
   struct Work {
     const size_t parts;
     const Part& part;
@@ -39,7 +40,7 @@ class OfferedParts {
 
   const std::function<void()> wake_another_;
   Mutex mutex_;
-  Condition ended_;                         // the last part of a work has
+  Condition ended_;                           // the last part of a work has
   Work* first_ GUARDED_BY(mutex_) = nullptr;  // a list, and what is in it too
 };
 

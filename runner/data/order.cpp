@@ -9,12 +9,12 @@ namespace headroom {
 
 namespace {
 
-// Measured over epochs: with fewer rounds, or domains below 256, the permutations of 3 to 5 samples come visibly
-// unevenly.
+// With fewer rounds, or domains below 256, some permutations of 3 to 5 samples come visibly more often (measured over
+// many epochs).
 constexpr uint64_t rounds = 6;
 constexpr int fewest_half_bits = 4;
 
-constexpr uint64_t order_site = 0x6F72646572;  // "order": apart from every site of a sample
+constexpr uint64_t order_site = 0x6F72646572;  // "order": differs from every site of a sample's own draws
 
 // The permutation number `tweak` of [0, length) under four keys.
 class Feistel {
@@ -90,7 +90,8 @@ uint64_t Order::at(uint64_t position) const {
   return position;
 }
 
-// Counted as if no run were shorter: what is missing comes at the end of the group of runs that the short one is in.
+// Positions are computed as if all runs were equally long, so those after the group with the short run move up by what
+// is missing there.
 uint64_t Order::grouped(uint64_t position) const {
   const uint64_t full = grouping_.runs * grouping_.run_length, short_group = short_place_ / grouping_.runs;
   if (position >= (short_group + 1) * full - missing_) position += missing_;

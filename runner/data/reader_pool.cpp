@@ -13,23 +13,24 @@ namespace headroom {
 
 namespace {
 
-// Each thread that reads has scratch memory of its own: large chunks are not read by many at a time.
-constexpr size_t few_stand_ins = 6;
-constexpr int64_t much_scratch_bytes = 16 << 20;
+// Each thread that reads has scratch memory of its own. So beyond a few stand-ins, more are started only while all
+// scratch memory together is small.
+constexpr size_t unconditional_stand_ins = 6;
+constexpr int64_t scratch_limit_bytes = 16 << 20;
 
-// What a thread that comes back from a pause holds may be what those with a turn wait for, a lock of the plugin's for
-// one: after this long it goes on without a turn.
-constexpr std::chrono::seconds patience(1);
+// A thread that comes back from a pause may hold what the threads with turns wait for, such as a lock of the plugin.
+// After this long it goes on without a turn, and the pool lends no more.
+constexpr std::chrono::seconds turn_timeout(1);
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The process's signals are for its main thread.
+// Signals of the process are for its main thread; faults are for the thread that makes them.
 void block_signals() {
   sigset_t all;
   sigfillset(&all);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);  // are the thread's own
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
@@ -47,7 +48,7 @@ void ReaderPauses::end_pause(PauseFor what) {
   if (lent_) pool_->take_turn_back();
 }
 
-// Of one thread: offers parts of what it reads to the others.
+// The WorkSharer of each thread: offers parts of its reads to the others.
 class ReaderPool::Sharer : public WorkSharer {
  public:
   explicit Sharer(OfferedParts& parts) : parts_(parts) {}
@@ -64,7 +65,7 @@ ReaderPool::ReaderPool(size_t workers, size_t most_stand_ins, MakeReader make_re
         wake(Kind::worker);
         wake(Kind::stand_in);
       }),
-      lends_(most_stand_ins > 0),
+      lends_turns_(most_stand_ins > 0),
       most_stand_ins_(most_stand_ins) {
   worker_threads_.reserve(workers);
   stand_ins_.reserve(most_stand_ins);
@@ -93,7 +94,7 @@ void ReaderPool::stop() {
   stand_in_wanted_.notify_all();
   for (std::thread& thread : worker_threads_) thread.join();
   worker_threads_.clear();
-  // A stand-in may still have started another before it ended.
+  // A stand-in may have started another one before it ended.
   MutexLock lock(mutex_);
   while (!stand_ins_.empty()) {
     std::thread last = std::move(stand_ins_.back());
@@ -108,9 +109,9 @@ void ReaderPool::stop() {
 void ReaderPool::wake(Kind kind) {
   {
     const MutexLock lock(mutex_);
-    ++calls_[index_of(kind)];
+    ++wake_calls_[index_of(kind)];
     if (!may_start(kind)) {
-      owed_[index_of(kind)] = true;
+      wake_pending_[index_of(kind)] = true;
       return;
     }
   }
@@ -122,7 +123,7 @@ ReaderPool::Times ReaderPool::times() const {
   return times_;
 }
 
-// What allocates does so here, where somebody catches its failure.
+// Makes what the thread needs before it starts: a failure to allocate is thrown to the caller.
 std::thread ReaderPool::make_thread(Kind kind) {
   return std::thread([this, kind, read_one = make_reader_(kind)] { run(kind, read_one); });
 }
@@ -150,9 +151,9 @@ void ReaderPool::run(Kind kind, const ReadOne& read_one) {
 bool ReaderPool::wait_for_work(Kind kind, uint64_t& seen) {
   const auto began = Clock::now();
   const MutexLock lock(mutex_);
-  const uint64_t& calls = calls_[index_of(kind)];
+  const uint64_t& calls = wake_calls_[index_of(kind)];
   while (!stopping_ && (seen == calls || !may_start(kind))) {
-    if (seen != calls) owed_[index_of(kind)] = true;
+    if (seen != calls) wake_pending_[index_of(kind)] = true;
     wanted(kind).wait(mutex_);
   }
   if (stopping_) return false;
@@ -172,13 +173,13 @@ void ReaderPool::end_turn() {
   notify(waiting);
 }
 
-// Those that come back from a pause go first.
+// Threads that come back from a pause go first.
 ReaderPool::Waiting ReaderPool::take_waiting() {
-  const auto take_owed = [this](Kind kind) {
+  const auto take_pending = [this](Kind kind) {
     mutex_.is_held();
-    return may_start(kind) && std::exchange(owed_[index_of(kind)], false);
+    return may_start(kind) && std::exchange(wake_pending_[index_of(kind)], false);
   };
-  return {coming_back_ > 0 && working_ < workers_, take_owed(Kind::worker), take_owed(Kind::stand_in)};
+  return {coming_back_ > 0 && working_ < workers_, take_pending(Kind::worker), take_pending(Kind::stand_in)};
 }
 
 void ReaderPool::notify(const Waiting& waiting) {
@@ -187,11 +188,11 @@ void ReaderPool::notify(const Waiting& waiting) {
   if (waiting.stand_in) stand_in_wanted_.notify_one();
 }
 
-// False: the turn stays with its thread.
+// Called when a pause begins. False where the thread keeps its turn.
 bool ReaderPool::lend_turn() {
   {
     const MutexLock lock(mutex_);
-    if (!lends_) return false;
+    if (!lends_turns_) return false;
     --working_;
     ++pausing_;
   }
@@ -206,13 +207,13 @@ bool ReaderPool::lend_turn() {
 }
 
 void ReaderPool::take_turn_back() {
-  const auto end = Clock::now() + patience;
+  const auto end = Clock::now() + turn_timeout;
   const MutexLock lock(mutex_);
   --pausing_;
   ++coming_back_;
   bool in_time = true;
   while (working_ >= workers_ && in_time) in_time = turn_free_.wait_until(mutex_, end);
-  if (working_ >= workers_) lends_ = false;
+  if (working_ >= workers_) lends_turns_ = false;
   --coming_back_;
   ++working_;
 }
@@ -221,13 +222,14 @@ void ReaderPool::add_stand_in() {
   {
     const MutexLock lock(mutex_);
     if (stopping_ || stand_ins_started_ >= most_stand_ins_) return;
-    if (stand_ins_started_ >= few_stand_ins && read_ledger().live(Owner::scratch) > much_scratch_bytes) return;
+    if (stand_ins_started_ >= unconditional_stand_ins && read_ledger().live(Owner::scratch) > scratch_limit_bytes)
+      return;
     ++stand_ins_started_;
   }
   std::thread thread;
   try {
     thread = make_thread(Kind::stand_in);
-  } catch (const std::exception&) {  // no room for another: those that are there go on
+  } catch (const std::exception&) {  // no room for another; the pool goes on with those it has
   }
   const MutexLock lock(mutex_);
   if (thread.joinable()) {

@@ -1,6 +1,6 @@
-// The threads of a loader. At most `workers` of them compute at a time: each takes a turn for what it reads. One that
-// waits for the disk (arrays/pause.hpp) lends its turn to a stand-in, and one that finds nothing to read takes parts of
-// large reads (arrays/shared_work.hpp).
+// The threads of a loader. At most `workers` of them compute at a time: a thread takes a turn before it reads. One that
+// waits for the disk (Pause, arrays/read_hooks.hpp) lends its turn to a stand-in, a further thread, so that the disk
+// has more requests than there are workers. One that has no batch to read helps with parts of large reads.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 #include "data/offered_parts.hpp"
 #include "mutex.hpp"
 
@@ -19,11 +19,11 @@ namespace headroom {
 
 class ReaderPool;
 
-// What a thread does around its pauses: counts how long the disk took, and where it is a pool's, lends its turn.
+// A thread's PauseListener: sums the time that it waited for the disk and, for a thread of a pool, lends its turn.
 class ReaderPauses : public PauseListener {
  public:
   explicit ReaderPauses(ReaderPool* pool = nullptr) : pool_(pool) {}
-  // Since it was asked last.
+  // Seconds since the last call.
   double take_disk_seconds() { return std::exchange(disk_seconds_, 0); }
 
  private:
@@ -42,9 +42,9 @@ class ReaderPool {
     worker,
     stand_in,  // reads only while others pause
   };
-  // Reads one thing on the calling thread, or returns false: there is nothing for it now. Throws nothing.
+  // Reads one batch on the calling thread. Returns false where there is none to read now. Does not throw.
   using ReadOne = std::function<bool(ReaderPauses&)>;
-  // Called once for each thread.
+  // Makes the ReadOne of one thread, before the thread starts.
   using MakeReader = std::function<ReadOne(Kind)>;
 
   ReaderPool(size_t workers, size_t most_stand_ins, MakeReader make_reader);
@@ -52,16 +52,17 @@ class ReaderPool {
   ReaderPool(const ReaderPool&) = delete;
   ReaderPool& operator=(const ReaderPool&) = delete;
 
-  // [control] Starts the workers that are not there. Error(does_not_fit).
+  // Starts the workers that do not run. Error(does_not_fit) where the system has no more threads. [control]
   void start();
-  // [control] Ends all threads: each reads to its end what it has begun. Nothing is read until start().
+  // Ends all threads, each after the batch it is reading. Nothing is read until start(). [control]
   void stop();
 
-  // [any] There may be something to read: one thread of the kind looks, now or as soon as it has a turn. Whoever then
-  // finds more to read than for itself calls it again. Allocates nothing.
+  // Says that there may be something to read. One thread of the kind calls its ReadOne, as soon as it has a turn; if it
+  // finds that there is more to read, it calls wake() again. Allocates nothing. [any]
   void wake(Kind kind);
 
-  // [any] Of all workers so far: with nothing to read; and what helpers with parts waited for the disk.
+  // Seconds so far: workers without anything to read, and helpers in parts of large reads that waited for the disk.
+  // [any]
   struct Times {
     double idle = 0, disk = 0;
   };
@@ -74,13 +75,14 @@ class ReaderPool {
 
   std::thread make_thread(Kind kind);
   void run(Kind kind, const ReadOne& read_one);
-  bool wait_for_work(Kind kind, uint64_t& seen);  // takes a turn; false: stopping
+  // Waits for a wake() since `seen`, and for a turn, which it takes. False: the pool stops.
+  bool wait_for_work(Kind kind, uint64_t& seen);
   void end_turn();
   bool may_start(Kind kind) const REQUIRES(mutex_) {
     return working_ + coming_back_ < workers_ && (kind == Kind::worker || pausing_ > 0);
   }
   Condition& wanted(Kind kind) { return kind == Kind::worker ? worker_wanted_ : stand_in_wanted_; }
-  // Who may go on, and is told so once the mutex is free.
+  // The threads that may go on; they are notified once the mutex is free.
   struct Waiting {
     bool coming_back = false, worker = false, stand_in = false;
   };
@@ -94,19 +96,20 @@ class ReaderPool {
   const MakeReader make_reader_;
   OfferedParts parts_;
 
-  // A turn is free while working_ + coming_back_ < workers_: those that come back from a pause go first. calls_[kind]
-  // counts wake(): a thread that has looked since the last call has nothing to read. owed_[kind]: a call found no free
-  // turn. No member allocates while it holds the mutex: an allocation may ask the loader for its memory, which calls
+  // - A turn is free while working_ + coming_back_ < workers_: threads that come back from a pause go first.
+  // - wake_calls_[kind] counts calls of wake(). A thread whose ReadOne returned false sleeps until the next call.
+  // - wake_pending_[kind]: a call of wake() found no free turn. Whoever frees a turn notifies a thread of that kind.
+  // - No member allocates while it holds the mutex: an allocation may ask the loader for its memory, which calls
   // wake().
   mutable Mutex mutex_;
   Condition worker_wanted_, stand_in_wanted_, turn_free_;
-  uint64_t calls_[2] GUARDED_BY(mutex_) = {1, 1};
-  bool owed_[2] GUARDED_BY(mutex_) = {false, false};
+  uint64_t wake_calls_[2] GUARDED_BY(mutex_) = {1, 1};
+  bool wake_pending_[2] GUARDED_BY(mutex_) = {false, false};
   size_t working_ GUARDED_BY(mutex_) = 0, pausing_ GUARDED_BY(mutex_) = 0, coming_back_ GUARDED_BY(mutex_) = 0;
-  bool lends_ GUARDED_BY(mutex_), stopping_ GUARDED_BY(mutex_) = false;
+  bool lends_turns_ GUARDED_BY(mutex_), stopping_ GUARDED_BY(mutex_) = false;
   Times times_ GUARDED_BY(mutex_);
   size_t most_stand_ins_ GUARDED_BY(mutex_), stand_ins_started_ GUARDED_BY(mutex_) = 0;
-  std::vector<std::thread> stand_ins_ GUARDED_BY(mutex_);  // has room for all
+  std::vector<std::thread> stand_ins_ GUARDED_BY(mutex_);  // its capacity is the most there may be
 
   std::vector<std::thread> worker_threads_;  // of [control]
 };

@@ -43,7 +43,7 @@ SampleCache::Block* SampleCache::acquire(const std::string& key, uint64_t bytes,
     while (true) {
       if (Block* block = find(key)) return block;
       if (!being_written(key)) break;
-      if (writes_one(std::this_thread::get_id())) {  // its writer may wait for ours
+      if (writes_one(std::this_thread::get_id())) {  // that key's writer may be waiting for this thread's block
         ++misses_;
         return nullptr;
       }
@@ -105,7 +105,7 @@ void SampleCache::publish(Block* block) {
     try {
       by_key_.emplace(block->key, at);
     } catch (const std::bad_alloc&) {
-      return;  // it stays its writer's
+      return;  // not published; it ends with its writer's reference
     }
     blocks_.splice(blocks_.begin(), writing_, at);
     block->published = true;
@@ -157,14 +157,14 @@ bool SampleCache::writes_one(std::thread::id thread) const {
   return std::ranges::any_of(writing_, [&](const Block& block) { return block.writer == thread; });
 }
 
-// What holds now: the limit, less under pressure, less where memory was short a moment ago.
+// The limit that holds now: lower under memory pressure, and for a while after memory ran short.
 uint64_t SampleCache::room() {
   if (ceiling_ != no_ceiling && Clock::now() >= ceiling_ends_) ceiling_ = no_ceiling;
   return std::min(limit_ >> tightened_, ceiling_);
 }
 
-// Makes `bytes` more fit, as the blocks' policies allow. The memory of one that had `reusable_bytes` is kept: touching
-// new pages costs more than anything else here.
+// Evicts, as the blocks' policies allow, until `bytes` more fit; false where they do not. Keeps the memory of one
+// evicted block of `reusable_bytes` for the new one: touching new pages costs more than anything else here.
 bool SampleCache::make_room(uint64_t bytes, uint64_t reusable_bytes, BlockMemory& reusable, Blocks& ended) {
   const uint64_t most = room();
   if (bytes > most) return false;

@@ -1,20 +1,32 @@
-// data/: from a source's samples to batches in memory. Front doors: register_data_services() gives plugins files and
-// the cache, divide() makes the splits (split.hpp), Order says which sample comes when (order.hpp), Loader delivers
-// batches (loader.hpp), Normalizer standardises them (normalizer.hpp). How values come out of HDF5 files is arrays/'s.
+// data/ makes batches in memory of a source's samples. How values come out of HDF5 files is the matter of arrays/.
+//
+// What other folders use:
+// - the start of a program: register_data_services(). A run: make_session().
+// - divide() makes the splits (split.hpp); find_statistics() and Normalizer standardise (kept_statistics.hpp,
+//   normalizer.hpp); choose_order() decides data.shuffle (order_choice.hpp).
+// - Loader delivers batches (loader.hpp), in an Order (order.hpp), in memory of slots (slots.hpp).
+// - synthesise_missing() (synth.hpp), use_normalized_copies() (normalized_copies.hpp), and what is said of all this
+//   (data_report.hpp).
+// All other headers are for data/ alone.
 #pragma once
 
 #include <memory>
 
 #include "config/experiment.hpp"
+#include "headroom/abi.h"
 #include "plugins/session.hpp"
 
 namespace headroom {
 
-// [control] Registers headroom.files/1 and cache/1 with the host, and what register_array_services() does. Before the
-// first source is opened.
+// Registers headroom.files/1, cache/1 and the services of arrays/ with the host. Call it before the first source is
+// opened. [control]
 void register_data_services();
 
-// What a run with this [data] shares with its plugins; data.cache_policy is chosen once the source is known.
+// What a run with this [data] shares with its plugins: its arrays and its cache, with the limits set. data.cache_policy
+// is set later, once the source is known.
 std::shared_ptr<Session> make_session(const DataSection& data);
+
+// The table of headroom.files/1: plain files and folders for plugins. [any]
+const hr_files& files_service();
 
 }  // namespace headroom

@@ -13,14 +13,13 @@ namespace {
 
 constexpr int64_t cache_line = 64;
 constexpr uint64_t page = page_bytes, huge_page = 2 << 20;
-constexpr int64_t least_patience = 32, most_patience = 4096;  // batches
+constexpr int64_t least_backoff = 32, most_backoff = 4096;  // batches
 
 int64_t rounded(int64_t bytes) { return (bytes + cache_line - 1) / cache_line * cache_line; }
 
 uint64_t rounded_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-// A large slot begins at a huge page, and consists of them as far as it fills them, where the system gives them on
-// request.
+// A large slot is aligned to a huge page and asks for huge pages as far as it fills them (MADV_HUGEPAGE).
 std::byte* map_pages(uint64_t bytes) {
   const uint64_t spare = bytes >= huge_page ? huge_page - page : 0;
   void* memory = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -67,7 +66,7 @@ Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<boo
 Slot::Slot(std::span<const Field> fields, int64_t samples, Permit permit)
     : Slot(fields, samples, {}, std::move(permit)) {}
 
-// Without a permit it asks for one itself, once it knows how much it needs.
+// An empty permit: it asks for one itself, once it knows the size.
 Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted, Permit permit) {
   std::vector<int64_t> offset;
   int64_t total = 0;
@@ -142,10 +141,10 @@ std::unique_ptr<Slot> SlotPool::pop(std::unique_ptr<Slot>& stack) {
   return top;
 }
 
-// Others need the memory more: the pool asks again later, and each time later.
-void SlotPool::refrain() {
-  waits_ = patience_;
-  patience_ = std::min(2 * patience_, most_patience);
+// Others need the memory more: the pool waits before it grows again, twice as long each time.
+void SlotPool::back_off() {
+  backoff_left_ = backoff_;
+  backoff_ = std::min(2 * backoff_, most_backoff);
 }
 
 int64_t SlotPool::drop_free(size_t kept, int64_t wanted_bytes) {
@@ -156,7 +155,7 @@ int64_t SlotPool::drop_free(size_t kept, int64_t wanted_bytes) {
     bytes += static_cast<int64_t>(dropped->bytes());
     --made_;
   }
-  if (bytes > 0 && waits_ == 0) refrain();
+  if (bytes > 0 && backoff_left_ == 0) back_off();
   return bytes;
 }
 
@@ -172,7 +171,7 @@ bool SlotPool::has_room() const {
 
 void SlotPool::may_grow_again() {
   const MutexLock lock(mutex_);
-  waits_ = 0;
+  backoff_left_ = 0;
 }
 
 void SlotPool::grow() {
@@ -187,17 +186,17 @@ void SlotPool::grow() {
     look_before_growing(slot_bytes_);
     Permit permit = try_to_grow(slot_bytes_);
     if (permit) slot = std::make_unique<Slot>(fields_, samples_, std::move(permit));
-  } catch (const std::bad_alloc&) {  // the system has less than the limit; what there is will do
+  } catch (const std::bad_alloc&) {  // the system has less than the limit says; the pool does with what it has
   }
   {
     const MutexLock lock(mutex_);
     growing_ = false;
     if (slot != nullptr) {
       push(unused_, std::move(slot));
-      patience_ = std::max(patience_ / 2, least_patience);
+      backoff_ = std::max(backoff_ / 2, least_backoff);
     } else {
       --made_;
-      refrain();
+      back_off();
     }
   }
   grown_.notify_all();
@@ -210,24 +209,24 @@ std::unique_ptr<Slot> SlotPool::take() {
 
 std::unique_ptr<Slot> SlotPool::reserve() {
   const MutexLock lock(mutex_);
-  if (waits_ > 0) --waits_;
-  if (waiting_ == 0) {
+  if (backoff_left_ > 0) --backoff_left_;
+  if (lend_waits_ == 0) {
     if (auto slot = take()) return slot;
   }
   ++made_;
   return nullptr;
 }
 
-// NULL: nobody made one, and none came back meanwhile.
+// NULL where grow() made no slot and none came back meanwhile.
 std::unique_ptr<Slot> SlotPool::wait_for_growth() {
   std::unique_ptr<Slot> slot;
   bool others_may_go_on = false;
   {
     const MutexLock lock(mutex_);
     if (!growing_) return nullptr;
-    ++waiting_;
+    ++lend_waits_;
     while (growing_) grown_.wait(mutex_);
-    --waiting_;
+    --lend_waits_;
     slot = take();
     if (slot != nullptr) --made_;  // the one that reserve() counted
     others_may_go_on = has_one_or_grows();

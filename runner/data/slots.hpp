@@ -1,5 +1,5 @@
-// Memory for batches: made once, touched once, used again and again. First-touched memory costs ten times what reused
-// memory does: the slots are made for the first batches, each by the thread that reads into it.
+// Memory for batches. The first touch of a page costs ten times what reuse does, so slots are kept and used again. They
+// are made as the first batches are read, each on the thread that reads into it.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@
 
 namespace headroom {
 
-// Room for `samples` samples of every field, each field 64-byte aligned; zero at first. One user at a time. Its memory
-// comes from the system and goes back there at once.
+// Memory for `samples` samples of every field, one field after the other, each 64-byte aligned; zero at first. Mapped
+// from the system and unmapped by the destructor, on the ledger as batches. One user at a time.
 class Slot {
  public:
-  // std::bad_alloc where the memory limit leaves no room. `wanted` (empty: all) tells which fields get memory; the
-  // others' tensors have data NULL.
+  // std::bad_alloc where the memory limit leaves no room even after others gave memory back. `wanted` (empty: all) says
+  // which fields get memory; the tensors of the others have data NULL.
   Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted = {});
-  // With a permit that was asked for already: takes nothing from others. std::bad_alloc where the system has no more.
+  // With a permit of the memory limit that the caller already has. std::bad_alloc where the system has no more.
   Slot(std::span<const Field> fields, int64_t samples, Permit permit);
   ~Slot();
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
-  // Tensors of shape [count, field.shape...] from sample `first` on. Their shapes live here until the next call.
+  // Tensors of shape [count, field.shape...], from sample `first` on. Valid until the next call: they share its arrays.
   std::span<const DLTensor> tensors(int64_t first, int64_t count);
   uint64_t bytes() const { return bytes_; }  // whole pages
 
@@ -55,51 +55,52 @@ struct PageLock {
 // [control] For slots made from here on.
 void set_page_lock(PageLock lock);
 
-// What a slot takes of the system: `samples` samples of fields that have `sample_bytes` each.
+// Bytes that a slot takes of the system, for `samples` samples of fields of `sample_bytes` each.
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
 
-// The slots of one loader, made as they are needed. A slot lent out keeps the pool alive, so that a batch may outlive
-// its loader. All members [any]; none but grow() and lend() allocates.
+// The slots of one loader, made as they are needed. A slot that is lent keeps the pool alive, so a batch may outlive
+// its loader. All members [any]; only grow() and lend() allocate.
 class SlotPool : public std::enable_shared_from_this<SlotPool> {
  public:
-  // At most `most` slots; the first `usual` are made for the first batches, others once those are not enough.
-  // `returned`: called, without a lock, when has_room() has become true because a slot came back; allocates nothing,
-  // and lives as long as any slot.
+  // At most `most` slots. The first `usual` are made without need; a further one only where none is free. `returned` is
+  // called, without the mutex, when has_room() has become true because a slot came back. It must not allocate, and must
+  // be callable as long as any slot lives.
   SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual, std::function<void()> returned = {});
 
-  // Gives free slots back until `wanted_bytes` are, or `kept` are left, lent ones included. The pool does not grow
-  // again for a while. Returns the bytes.
+  // Frees free slots until `wanted_bytes` bytes are freed or `kept` slots are left, lent ones included. Returns the
+  // bytes. If there are any, the pool does not grow for some batches.
   int64_t drop_free(size_t kept, int64_t wanted_bytes);
 
   bool has_free() const;
-  // Whether a slot is free, or the pool may grow.
+  // Whether a slot is free or the pool may grow.
   bool has_room() const;
+  // Ends the wait after drop_free(), or after a slot that found no room.
   void may_grow_again();
 
-  // One slot more, where one would be of use and the memory limit leaves room for it without taking anything from
-  // others.
+  // Makes one more slot, if the pool may grow and the memory limit has room for it without asking others to give back.
   void grow();
 
-  // A free slot, or NULL: lend() then makes one more. Whether to wait instead is for the caller to decide, by
-  // has_free() and has_room().
+  // A free slot; or NULL, and then lend(NULL) must follow, which makes one more. A caller who would rather wait asks
+  // has_free() first.
   std::unique_ptr<Slot> reserve();
 
-  // What reserve() gave, for use. It returns when the last copy goes. Where that was NULL it waits for grow() on another
-  // thread: there may be room for that one slot only. std::bad_alloc where not even the pressure ladder makes room.
+  // Lends what reserve() returned: it comes back when the last copy of the pointer is destroyed. For NULL it makes a
+  // slot. If another thread is in grow() it waits for that first, as there may be room for one slot only.
+  // std::bad_alloc where the memory limit has no room even after others gave memory back.
   std::shared_ptr<Slot> lend(std::unique_ptr<Slot> reserved);
 
  private:
   bool may_grow() const REQUIRES(mutex_) {
     const bool none_is_free = unused_ == nullptr && free_ == nullptr;
-    return waits_ == 0 && !growing_ && (made_ < usual_ || (none_is_free && made_ < most_));
+    return backoff_left_ == 0 && !growing_ && (made_ < usual_ || (none_is_free && made_ < most_));
   }
-  bool has_one() const REQUIRES(mutex_) { return waiting_ == 0 && (unused_ != nullptr || free_ != nullptr); }
+  bool has_one() const REQUIRES(mutex_) { return lend_waits_ == 0 && (unused_ != nullptr || free_ != nullptr); }
   bool has_one_or_grows() const REQUIRES(mutex_) { return has_one() || may_grow(); }
   std::unique_ptr<Slot> take() REQUIRES(mutex_);
   std::unique_ptr<Slot> wait_for_growth();
   static void push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot);
   static std::unique_ptr<Slot> pop(std::unique_ptr<Slot>& stack);
-  void refrain() REQUIRES(mutex_);
+  void back_off() REQUIRES(mutex_);
   void take_back(std::unique_ptr<Slot> used);
 
   const std::vector<Field> fields_;
@@ -107,14 +108,16 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   const size_t most_, usual_;
   const std::function<void()> returned_;
 
+  // made_ counts free slots, lent ones, and those that are being made. One slot is made by grow() at a time: two
+  // threads that see the same need would make one too many.
   mutable Mutex mutex_;
-  size_t made_ GUARDED_BY(mutex_) = 0;       // lent ones and those that are being made too
-  bool growing_ GUARDED_BY(mutex_) = false;  // one slot at a time: two that see the same need make one too many
-  Condition grown_;                          // growing_ is false again
-  int waiting_ GUARDED_BY(mutex_) = 0;       // lend() calls that wait for that: what there is then is theirs
-  int64_t waits_ GUARDED_BY(mutex_) = 0;     // batches until it may grow again
-  int64_t patience_ GUARDED_BY(mutex_) = 32;
-  std::unique_ptr<Slot> unused_ GUARDED_BY(mutex_), free_ GUARDED_BY(mutex_);  // stacks; nobody has read into `unused_`
+  size_t made_ GUARDED_BY(mutex_) = 0;
+  bool growing_ GUARDED_BY(mutex_) = false;
+  Condition grown_;                              // growing_ is false again
+  int lend_waits_ GUARDED_BY(mutex_) = 0;        // calls of lend() that wait for it: they get the next free slots
+  int64_t backoff_left_ GUARDED_BY(mutex_) = 0;  // batches until the pool may grow again
+  int64_t backoff_ GUARDED_BY(mutex_) = 32;      // what backoff_left_ is set to next time; doubles, as a back-off
+  std::unique_ptr<Slot> unused_ GUARDED_BY(mutex_), free_ GUARDED_BY(mutex_);  // stacks; unused_: never read into
 };
 
 }  // namespace headroom

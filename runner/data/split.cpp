@@ -14,7 +14,7 @@ constexpr uint64_t split_site = 0x73706C6974;  // "split"
 
 constexpr std::array<const char*, 3> split_names{"train", "val", "test"};
 
-// Fisher and Yates, keyed.
+// A Fisher-Yates shuffle by keyed random numbers.
 std::vector<uint64_t> shuffled(uint64_t count, uint64_t seed, uint64_t stream) {
   std::vector<uint64_t> order(count);
   std::iota(order.begin(), order.end(), 0);
@@ -37,8 +37,8 @@ Split cut(const char* name, uint32_t source_split, const std::vector<Group>& gro
   return {name, source_split, std::move(chosen)};
 }
 
-// Each group goes to the split that lacks most samples; then splits that got none take one from the split with the most
-// groups.
+// Each group goes to the split that lacks the most samples. Then each split without a group takes one from the split
+// with the most.
 std::array<std::vector<uint64_t>, 3> deal(const std::vector<Group>& groups, const std::array<double, 3>& fractions,
                                           uint64_t seed) {
   double samples = 0;

@@ -1,5 +1,5 @@
-// Which samples belong to train, val and test. A source that offers splits keeps them; otherwise the host divides its
-// groups.
+// Which samples belong to train, val and test. Where a source has splits of its own those are used; otherwise the host
+// divides the source's groups.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-// A subset of one source split, as runs of neighbouring samples: O(groups) memory. Immutable, [any].
+// Some groups of one source split. Takes memory for each group, none for a sample. Immutable, [any].
 class Split {
  public:
   Split() = default;  // empty
@@ -20,7 +20,8 @@ class Split {
   uint32_t source_split() const { return source_split_; }
   uint64_t length() const { return ends_.empty() ? 0 : ends_.back(); }
   const std::vector<Group>& groups() const { return groups_; }
-  uint64_t source_index(uint64_t i) const;  // i < length()
+  // The source's index of this split's sample `i`. REQUIRES i < length().
+  uint64_t source_index(uint64_t i) const;
 
  private:
   std::string name_;
@@ -31,13 +32,14 @@ class Split {
 
 struct Splits {
   Split train, val, test;  // empty where there is none
+  // The split of that name; NULL for any other name than these three.
   const Split* find(const std::string& name) const;
 };
 
-// A group never crosses splits: groups are shuffled by split.seed and dealt until each fraction of the *samples* is
-// met; every split with a fraction above 0 gets at least one group when there are enough. data.split on a source with
-// splits of its own is an Error(bad_input), as are too few groups and an empty training split. max_groups bounds the
-// groups used (the first ones of each split by that same shuffle).
+// Divides whole groups: a group (a recording, a clip) never crosses splits. Groups are shuffled by data.split.seed, and
+// each goes to the split that lacks most of its share of the *samples*; every split with a share above 0 gets at least
+// one. data.max_groups keeps the first groups of each split in that shuffle. Error(bad_input) for data.split on a
+// source with splits of its own, for fewer groups than splits, and for an empty training split.
 Splits divide(const Source& source, const DataSection& data);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Data made to order: where [data.synth] is set and the source's `path` does not exist yet, the source writes it
+// Synthetic data: where [data.synth] is set and the source's `path` does not exist, the source writes it
 // (headroom.synth/1).
 #pragma once
 
@@ -10,21 +10,22 @@
 
 namespace headroom {
 
-// The value of the source's option `path`; nullopt when it has none.
+// The value of the source's option `path`; nullopt where it has no such option.
 std::optional<std::filesystem::path> data_path(const OptionTable& data_table, const OptionValues& data_options);
 
-// [data.synth] checked against the source's own table.
+// [data.synth], checked against the option table of the source.
 struct SynthOptions {
   OptionTable table;
   OptionValues values;
 };
 
-// nullopt when the experiment has no [data.synth]. Error(bad_input) when the plugin cannot synthesise or its options
-// are wrong.
+// nullopt where the experiment has no [data.synth]. Error(bad_input) where the plugin cannot synthesise, or an option
+// is wrong.
 std::optional<SynthOptions> check_synth(const Library& source, const Experiment& experiment);
 
-// Writes into a temporary folder beside `path` and renames it; existing data is never touched. Returns the path when
-// data was written. Error(bad_input) when the source has no `path`; Error(cannot_write).
+// Has the source write into a temporary folder beside `path`, then renames it. Data that exists is never touched.
+// Returns the path where data was written, nullopt where there was nothing to do. Error(bad_input) where the source has
+// no option `path`; Error(cannot_write). [control]
 std::optional<std::filesystem::path> synthesise_missing(const Library& source, const std::optional<SynthOptions>& synth,
                                                         const OptionTable& data_table,
                                                         const OptionValues& data_options);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/field_view.hpp"
+#include "data/standardise.hpp"
 #include "train/chunks.hpp"
 #include "train/predict_pass.hpp"
 

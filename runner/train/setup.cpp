@@ -4,7 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "arrays/array_session.hpp"
-#include "arrays/file_identity.hpp"
+#include "arrays/open_files.hpp"
 #include "config/digest.hpp"
 #include "config/precision.hpp"
 #include "config/rescue.hpp"

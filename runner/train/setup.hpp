@@ -7,7 +7,7 @@
 #include <string>
 
 #include "config/experiment.hpp"
-#include "data/cache_report.hpp"
+#include "data/data_report.hpp"
 #include "data/kept_statistics.hpp"
 #include "data/loader.hpp"
 #include "data/order_choice.hpp"

@@ -6,7 +6,7 @@
 
 #include "arrays/array_session.hpp"
 #include "data/cache_session.hpp"
-#include "data/loader_report.hpp"
+#include "data/data_report.hpp"
 #include "memory/budget.hpp"
 #include "memory/cores.hpp"
 #include "memory/limits.hpp"

@@ -9,9 +9,9 @@
 #include <random>
 #include <sys/wait.h>
 
-#include "arrays/descriptor.hpp"
 #include "arrays/filters.hpp"
 #include "arrays/hdf5_array.hpp"
+#include "arrays/open_files.hpp"
 #include "h5_files.hpp"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "arrays/array_writer_service.hpp"
+#include "arrays/arrays.hpp"
 #include "h5_files.hpp"
 
 namespace headroom {

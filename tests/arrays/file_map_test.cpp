@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "arrays/array_session.hpp"
-#include "arrays/descriptor.hpp"
+#include "arrays/open_files.hpp"
 #include "h5_files.hpp"
 #include "memory/crash_site.hpp"
 

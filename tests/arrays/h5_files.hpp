@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../record/temporary_folder.hpp"
-#include "arrays/arrays_service.hpp"
+#include "arrays/arrays.hpp"
 #include "arrays/hdf5.hpp"
 
 namespace headroom {

@@ -5,10 +5,9 @@
 #include <thread>
 
 #include "../record/temporary_folder.hpp"
-#include "data/cache_service.hpp"
 #include "data/cache_session.hpp"
-#include "data/files_service.hpp"
 #include "data/sample_cache.hpp"
+#include "data/services.hpp"
 
 namespace headroom {
 namespace {

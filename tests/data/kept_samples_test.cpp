@@ -1,8 +1,6 @@
 // The host's own samples in the sample cache: what a loader has read once it need not read again, and no batch shows
 // it.
 
-#include "data/kept_samples.hpp"
-
 #include <gtest/gtest.h>
 
 #include "data/cache_session.hpp"

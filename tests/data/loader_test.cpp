@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "arrays/pause.hpp"
-#include "data/loader_report.hpp"
+#include "arrays/read_hooks.hpp"
+#include "data/data_report.hpp"
 #include "data/slots.hpp"
 #include "loader_trial.hpp"
 #include "memory/ledger.hpp"

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "data/cache_report.hpp"
+#include "data/data_report.hpp"
 #include "data/order.hpp"
 #include "memory/budget.hpp"
 #include "memory/held.hpp"

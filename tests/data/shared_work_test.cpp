@@ -1,5 +1,4 @@
 // Large reads in parts: what threads share is what one reads, and readers with nothing to fill take parts of another's.
-#include "arrays/shared_work.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -11,7 +10,7 @@
 
 #include "../arrays/h5_files.hpp"
 #include "arrays/box.hpp"
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 #include "data/offered_parts.hpp"
 #include "loader_trial.hpp"
 

@@ -1,5 +1,4 @@
 // The order follows from how the data is stored, and the grouped one decodes a chunk few times.
-#include "arrays/stored_layout.hpp"
 
 #include <gtest/gtest.h>
 #include <set>

@@ -1,4 +1,4 @@
-#include "arrays/pause.hpp"
+#include "arrays/read_hooks.hpp"
 
 namespace headroom {
 
@@ -11,5 +11,12 @@ Pause::~Pause() {
 }
 
 bool Pause::is_listened_to() { return ListenToPauses::current() != nullptr; }
+
+void in_parts(size_t parts, const Part& part) {
+  if (WorkSharer* const sharer = ShareWork::current()) return sharer->run(parts, part);
+  for (size_t i = 0; i < parts; ++i) part(i);
+}
+
+bool work_is_shared() { return ShareWork::current() != nullptr; }
 
 }  // namespace headroom

@@ -1,6 +1,8 @@
-#include "data/cache_service.hpp"
-
 #include "data/cache_session.hpp"
+
+#include <atomic>
+#include <cstring>
+
 #include "plugins/service_arguments.hpp"
 
 namespace headroom {
@@ -58,7 +60,7 @@ hr_status acquire(const hr_host* host, const char* key, uint64_t bytes, hr_cache
   });
 }
 
-// Blocks end with their session.
+// Blocks end with their session, so after its end there is nothing to do.
 void publish(const hr_host* host, hr_cache_block* block) HR_NOEXCEPT {
   if (block == nullptr || block->reference == nullptr) return;
   if (const auto session = live_session_of(host))
@@ -83,6 +85,55 @@ const std::shared_ptr<CacheSession>& CacheSession::of_process() {
   static const auto* session =
       new auto(std::make_shared<CacheSession>());  // plugins may release until the process ends
   return *session;
+}
+
+namespace {
+
+std::atomic<uint32_t> loaders{0};
+
+void append(std::string& key, const auto& number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); }
+
+std::byte* data_of(const DLTensor& tensor) { return static_cast<std::byte*>(tensor.data) + tensor.byte_offset; }
+
+}  // namespace
+
+KeptSamples::KeptSamples(SampleCache& cache, std::span<const Field> fields, CachePolicy policy)
+    : cache_(cache), policy_(policy), prefix_(1, '\0') {  // a plugin's key is a C string and cannot begin with NUL
+  append(prefix_, ++loaders);
+  for (const Field& field : fields) {
+    field_bytes_.push_back(static_cast<size_t>(field.bytes()));
+    bytes_ += field_bytes_.back();
+  }
+}
+
+KeptSamples::~KeptSamples() { cache_.drop(prefix_); }
+
+std::string KeptSamples::key(uint64_t index) const {
+  std::string key = prefix_;
+  append(key, index);
+  return key;
+}
+
+bool KeptSamples::load(uint64_t index, std::span<const DLTensor> at) const {
+  SampleCache::Block* block = cache_.lookup(key(index));
+  if (block == nullptr) return false;
+  const std::byte* from = block->memory.data();
+  for (size_t i = 0; i < field_bytes_.size(); from += field_bytes_[i++]) {
+    std::memcpy(data_of(at[i]), from, field_bytes_[i]);
+  }
+  cache_.release(block);
+  return true;
+}
+
+void KeptSamples::store(uint64_t index, std::span<const DLTensor> at) const {
+  SampleCache::Block* block = cache_.reserve(key(index), bytes_, policy_);
+  if (block == nullptr) return;
+  std::byte* to = block->memory.data();
+  for (size_t i = 0; i < field_bytes_.size(); to += field_bytes_[i++]) {
+    std::memcpy(to, data_of(at[i]), field_bytes_[i]);
+  }
+  cache_.publish(block);
+  cache_.release(block);
 }
 
 }  // namespace headroom
