@@ -43,10 +43,10 @@
 #include "arrays/array_session.hpp"
 #include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
-#include "arrays/descriptor.hpp"
 #include "data/cache_report.hpp"
 #include "data/cache_session.hpp"
 #include "data/services.hpp"
+#include "memory/descriptor.hpp"
 #include "plugins/library.hpp"
 
 namespace headroom {

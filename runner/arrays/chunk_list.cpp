@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arrays/descriptor.hpp"
 #include "arrays/open_files.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

@@ -10,9 +10,9 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "arrays/descriptor.hpp"
 #include "arrays/hdf5_output.hpp"
 #include "memory/child_process.hpp"
+#include "memory/descriptor.hpp"
 #include "mutex.hpp"
 
 namespace headroom {

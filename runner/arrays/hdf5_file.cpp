@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "arrays/chunk_cache.hpp"
-#include "arrays/descriptor.hpp"
 #include "arrays/open_files.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <fcntl.h>
 
-#include "arrays/descriptor.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

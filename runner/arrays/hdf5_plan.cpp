@@ -4,9 +4,9 @@
 #include <fcntl.h>
 
 #include "arrays/chunk_list.hpp"
-#include "arrays/descriptor.hpp"
 #include "arrays/hdf5_object.hpp"
 #include "arrays/plan_check.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <fcntl.h>
 
-#include "arrays/descriptor.hpp"
 #include "arrays/hdf5_array.hpp"
 #include "arrays/hdf5_child.hpp"
 #include "arrays/hdf5_output.hpp"
 #include "headroom/sdk/shape_text.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

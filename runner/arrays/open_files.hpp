@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "arrays/descriptor.hpp"
 #include "arrays/file_identity.hpp"
 #include "arrays/file_map.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

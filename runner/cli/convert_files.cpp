@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
-#include "arrays/descriptor.hpp"
 #include "error.hpp"
+#include "memory/descriptor.hpp"
 #include "record/output_file.hpp"
 
 namespace headroom {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <sys/stat.h>
 
-#include "arrays/descriptor.hpp"
 #include "data/normalizer.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <vector>
 
-#include "arrays/descriptor.hpp"
 #include "data/normalized_copy.hpp"
+#include "memory/descriptor.hpp"
 #include "plugins/service_arguments.hpp"
 
 namespace headroom {

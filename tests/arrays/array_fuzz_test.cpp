@@ -9,10 +9,10 @@
 #include <random>
 #include <sys/wait.h>
 
-#include "arrays/descriptor.hpp"
 #include "arrays/filters.hpp"
 #include "arrays/hdf5_array.hpp"
 #include "h5_files.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 namespace {

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 
 #include "arrays/array_session.hpp"
-#include "arrays/descriptor.hpp"
 #include "h5_files.hpp"
 #include "memory/crash_site.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 namespace {
