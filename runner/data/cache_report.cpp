@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 
