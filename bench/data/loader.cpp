@@ -47,6 +47,7 @@
 #include "data/cache_session.hpp"
 #include "data/data_report.hpp"
 #include "data/services.hpp"
+#include "memory/descriptor.hpp"
 #include "plugins/library.hpp"
 
 namespace headroom {

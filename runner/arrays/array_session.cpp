@@ -8,7 +8,7 @@
 #include "arrays/hdf5_file.hpp"
 #include "arrays/hdf5_object.hpp"
 #include "headroom/sdk/shape_text.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "arrays/open_files.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

@@ -13,6 +13,7 @@
 #include "arrays/hdf5_writer.hpp"
 #include "arrays/open_files.hpp"
 #include "memory/child_process.hpp"
+#include "memory/descriptor.hpp"
 #include "mutex.hpp"
 
 namespace headroom {

@@ -13,6 +13,7 @@
 
 #include "arrays/chunk_cache.hpp"
 #include "arrays/open_files.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

@@ -10,6 +10,7 @@
 #include "arrays/hdf5_writer.hpp"
 #include "arrays/open_files.hpp"
 #include "headroom/sdk/shape_text.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "arrays/hdf5_child.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

@@ -13,22 +13,9 @@
 #include <unistd.h>
 
 #include "arrays/file_map.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
 
 // Two identities are equal where it is the same file with the same content, as far as the file system tells.
 struct FileIdentity {

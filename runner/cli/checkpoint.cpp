@@ -5,7 +5,7 @@
 
 #include "cli/command_line.hpp"
 #include "error.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 #include "record/output_file.hpp"
 #include "record/torch_state.hpp"
 

@@ -1,6 +1,6 @@
-// cli/: one file per command. A command's words are defined once (run_words.cpp, ...) and used by both programs:
-// `headroom` parses them for errors and --help and hands over to `headroom-train`, which parses the same words and
-// acts.
+// cli/: one file per command, each declared here. The words of a command that needs LibTorch are defined once
+// (define_run(), ...) and used by both programs: `headroom` parses them for errors and --help and hands over to
+// `headroom-train`, which parses the same words and acts.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -83,6 +83,20 @@ void add_report(CLI::App& app);
 void add_runs(CLI::App& app);
 void add_sweep(CLI::App& app, CommandLine& line);
 void add_watch(CLI::App& app, CommandLine& line);
+
+// `headroom run`, with its [rescue]: hands the run over to the trainer, and again for each rung as long as it ends with
+// exit 5 or by the kernel's OOM killer and there is one. Returns the last exit code.
+int run_with_rescue(const RunWords& words, const CommandLine& line);
+
+// What headroom-train does with the words it was given.
+int run_action(const RunWords& words, const CommandLine& line);
+int plan_action(const PlanWords& words, const CommandLine& line);
+int evaluate_action(const EvaluateWords& words, const CommandLine& line);
+int predict_action(const PredictWords& words, const CommandLine& line);
+int parity_action(const ParityWords& words, const CommandLine& line);
+
+// `describe LIBRARY`, `check FILE` and `probe FILE`: what the torch-free program asks for.
+void add_trainer_only(CLI::App& app, CommandLine& line);
 
 // Parses and runs: prints errors as one line on stderr and returns the process's exit code.
 int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv);

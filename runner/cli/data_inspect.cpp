@@ -7,7 +7,7 @@
 #include "cli/convert_files.hpp"
 #include "config/sizes.hpp"
 #include "headroom/sdk/shape_text.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

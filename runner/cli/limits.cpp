@@ -5,8 +5,8 @@
 
 #include "cli/command_line.hpp"
 #include "config/sizes.hpp"
+#include "memory/readable.hpp"
 #include "memory/reservations.hpp"
-#include "memory/size_text.hpp"
 #include "report/text_table.hpp"
 
 namespace headroom {

@@ -1,11 +1,11 @@
-#include "cli/rescue.hpp"
+#include "config/rescue.hpp"
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
-#include "config/rescue.hpp"
 #include "plugins/library.hpp"
 
 namespace headroom {

@@ -1,22 +1,18 @@
 #include "cli/runs.hpp"
 
+#include <cstdio>
+
 #include "cli/command_line.hpp"
 #include "error.hpp"
 #include "record/numbers.hpp"
+#include "record/postmortem.hpp"
+#include "record/run_folder.hpp"
 #include "report/scale.hpp"
+#include "report/wide_table.hpp"
 
 namespace headroom {
 
 namespace fs = std::filesystem;
-
-void add_runs(CLI::App& app) {
-  auto* runs = app.add_subcommand("runs", "Look at runs: list, show, compare, export");
-  runs->require_subcommand(1);
-  add_runs_list(*runs);
-  add_runs_show(*runs);
-  add_runs_compare(*runs);
-  add_runs_export(*runs);
-}
 
 void add_runs_root(CLI::App& command, std::string& root) {
   command.add_option("--runs", root, "Folder that holds the runs")->capture_default_str();
@@ -50,6 +46,74 @@ std::string shown_fact(const RunFacts& run, const std::string& key) {
   if (key.ends_with("_bytes")) return amount_text(number->second, Quantity::bytes);
   if (key.ends_with("_seconds")) return amount_text(number->second, Quantity::seconds);
   return short_number(number->second);
+}
+
+namespace {
+
+struct ShowWords {
+  std::string run, root = "runs";
+  bool json = false;
+};
+
+void show(const ShowWords& words) {
+  const fs::path folder = find_run(words.run, words.root);
+  RunFacts run = read_run_facts(folder);
+  if (is_being_written(folder)) run.words["state"] = "running";
+  if (words.json) {
+    std::printf("%s\n", run.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return;
+  }
+  std::printf("%s\n", folder.c_str());
+  for (const auto& [key, value] : run.words) std::printf("  %-24s %s\n", key.c_str(), value.c_str());
+  for (const bool metrics : {false, true}) {
+    for (const auto& [key, value] : run.numbers) {
+      if ((key.find('/') != std::string::npos) == metrics)
+        std::printf("  %-24s %s\n", key.c_str(), shown_fact(run, key).c_str());
+    }
+  }
+  for (const std::string& line : read_postmortem(folder).lines()) std::printf("%s\n", line.c_str());
+}
+
+void add_runs_show(CLI::App& runs) {
+  auto* command = runs.add_subcommand("show", "What is known of one run");
+  command->footer("Example: headroom runs show ab12cd");
+  auto words = std::make_shared<ShowWords>();
+  command->add_option("run", words->run, "Run folder, or the end of its name")->required();
+  add_runs_root(*command, words->root);
+  command->add_flag("--json", words->json, "Print JSON, with every key of the experiment");
+  command->callback([words] { show(*words); });
+}
+
+struct ExportWords {
+  std::string run, root = "runs";
+  bool csv = false, jsonl = false;
+};
+
+void add_runs_export(CLI::App& runs) {
+  auto* command = runs.add_subcommand("export", "Every scalar of a run on stdout: a row a step, a column a metric");
+  command->footer("Example: headroom runs export ab12cd --csv > metrics.csv");
+  auto words = std::make_shared<ExportWords>();
+  command->add_option("run", words->run, "Run folder, or the end of its name")->required();
+  add_runs_root(*command, words->root);
+  auto* formats = command->add_option_group("format");
+  formats->add_flag("--csv", words->csv, "Comma-separated values, with a heading");
+  formats->add_flag("--jsonl", words->jsonl, "A JSON object a line");
+  formats->require_option(1);
+  command->callback([words] {
+    const fs::path run = find_run(words->run, words->root);
+    words->csv ? export_csv(run, stdout) : export_jsonl(run, stdout);
+  });
+}
+
+}  // namespace
+
+void add_runs(CLI::App& app) {
+  auto* runs = app.add_subcommand("runs", "Look at runs: list, show, compare, export");
+  runs->require_subcommand(1);
+  add_runs_list(*runs);
+  add_runs_show(*runs);
+  add_runs_compare(*runs);
+  add_runs_export(*runs);
 }
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// headroom runs list | show | compare | export: one file each.
+// headroom runs list | show | compare | export: what several of these files use.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,9 +10,7 @@
 namespace headroom {
 
 void add_runs_list(CLI::App& runs);
-void add_runs_show(CLI::App& runs);
 void add_runs_compare(CLI::App& runs);
-void add_runs_export(CLI::App& runs);
 
 // The folder of `word`: a run's folder, or the end of one below `root`, "ab12cd" or
 // "quick_demo/20261121-063011-ab12cd". Error(bad_input) when it is none, or several.

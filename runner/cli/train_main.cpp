@@ -2,7 +2,6 @@
 #include <new>
 
 #include "cli/command_line.hpp"
-#include "cli/trainer_actions.hpp"
 #include "data/services.hpp"
 #include "memory/supervised.hpp"
 #include "memory/tensor_allocator.hpp"

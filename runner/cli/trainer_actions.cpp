@@ -1,8 +1,7 @@
-#include "cli/trainer_actions.hpp"
-
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/command_line.hpp"
 #include "config/sizes.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/probe_run.hpp"

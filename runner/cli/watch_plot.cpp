@@ -5,8 +5,7 @@
 
 #include "cli/svg_page.hpp"
 #include "cli/watch_report.hpp"
-#include "memory/printable.hpp"
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

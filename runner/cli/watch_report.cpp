@@ -3,8 +3,7 @@
 #include <cmath>
 #include <csignal>
 
-#include "memory/printable.hpp"
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 #include "memory/supervisor.hpp"
 #include "record/postmortem_facts.hpp"
 

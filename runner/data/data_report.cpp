@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "arrays/chunk_cache.hpp"
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

@@ -16,7 +16,7 @@
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
 #include "headroom/sdk/error.hpp"
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

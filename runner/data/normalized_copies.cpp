@@ -12,7 +12,7 @@
 #include "data/slots.hpp"
 #include "headroom/sdk/error.hpp"
 #include "memory/file_memory.hpp"
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

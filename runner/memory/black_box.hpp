@@ -60,7 +60,7 @@ class BlackBox {
   void push(BlackBoxRecord record);
   // Where a crash handler leaves the file whose code was running (crash_site.hpp), zero-terminated.
   std::span<char> crash_site();
-  // The plugin's function the run is in, or that crashed (plugin_call.hpp), zero-terminated.
+  // The plugin's function the run is in, or that crashed (crash_site.hpp), zero-terminated.
   std::span<char> plugin_call();
 
  private:

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "memory/held.hpp"
+#include "memory/process_memory.hpp"
 #include "memory/relief.hpp"
 #include "mutex.hpp"
 

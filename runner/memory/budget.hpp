@@ -1,5 +1,21 @@
-// The limit of this process, and the question everyone asks who is about to hold more: tensors, batches, caches,
-// malloc, files that are written into memory.
+// memory/: keeps a run below its memory limit, and finds out what happened when it was killed all the same. Start here.
+//
+//   limits       reads every bound on this process (cgroups, machine, rlimits) and chooses the run's limit from them
+//   budget       (this file) enforces the limit: whoever is about to hold more memory asks it first
+//   ledger       counts who holds the memory, by owner; it explains, and refuses nothing
+//   untouched_pages  counts what was granted and not written yet, which the kernel does not count as held
+//   relief       the pressure ladder: gives memory back, in a fixed order, before the budget refuses a request
+//   monitor      a thread that reads the surroundings four times a second, lowers the budget's ceiling as other
+//   processes
+//                take memory, and writes to the black box
+//   supervisor   the parent process without LibTorch: it sees the trainer die, and reads the black box afterwards
+//   reservations what the runs of one machine promise each other; start_queue waits for room there (memory.wait)
+//
+// "U" everywhere is what a process itself holds: RssAnon + RssShmem, without the pages of files that the kernel drops
+// when it needs them. Other folders include what they need; arena, allocation_table and cgroup_search are internal.
+// Only tensor_allocator includes LibTorch (c10).
+//
+// Thread rules: [any] any thread, [control] one thread at a time, [compute] the thread that trains.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +27,35 @@
 
 namespace headroom {
 
-// Bounds U; 0: no limit. [any]
+// The run's limit on U, in bytes; 0: no limit. Fixed once the run has begun. [any]
 void set_memory_limit(int64_t limit_bytes);
 int64_t memory_limit();
 
-// How far U may grow while others hold what they hold now: the monitor tells, and lowers it below the limit when they
-// take what the run counted on. INT64_MAX: nobody does. [any]
+// How far U may grow while other processes hold what they hold now. The monitor sets it: below the limit when they take
+// memory that the run counted on, INT64_MAX when they do not. [any]
 void set_memory_ceiling(int64_t ceiling_bytes);
 
-// Has the ceiling told anew where U has grown much since it was, the bound is near, and `bytes` more are to be taken:
-// others may have grown as well. Where they take so fast that they would want the same memory before it is written to,
-// waits until they have it or stop, half a second at most. To be called before try_to_grow() by whoever takes much,
-// without a lock that malloc needs. [any]
+// Call it before try_to_grow() when `bytes` is large. It brings the ceiling up to date if much was granted since the
+// last update and the bound is near, because other processes may have grown meanwhile. If they take memory so fast that
+// they would want the same pages before these are written, it waits until they have them or stop: at most half a
+// second. REQUIRES: the caller holds no lock that malloc needs. [any]
 void look_before_growing(int64_t bytes);
 
-// Tells the ceiling anew, and returns what others will take soon (memory/surroundings.hpp); empty: nothing does.
-// Returns when nobody is inside the function that was set before.
+// `look` brings the ceiling up to date and returns the bytes that other processes will take soon
+// (Surroundings::soon_bytes); empty: nothing does. Returns only when no thread is inside the function that was set
+// before. [control]
 void set_ceiling_look(std::function<int64_t()> look);
 
-// What bounds U now: the lower of the two; 0: nothing.
+// What bounds U now, in bytes: the lower of limit and ceiling; 0: no limit. [any]
 int64_t memory_bound();
 
-// Left free below a bound for what nobody can be refused: small allocations, stacks, libraries.
+// What stays free below a bound for memory that cannot be refused (small allocations, stacks, libraries): a 32nd of the
+// bound, 3 to 32 MiB.
 int64_t cushion_bytes(int64_t bound_bytes);
 
-// Permission to grow; its bytes count as held while it lives. By its end the memory is written, or pages_mapped() has
-// been told of it.
+// Permission to grow, or false when it was refused. Its bytes count as held while it lives. REQUIRES: before it ends,
+// the memory has been written, or pages_mapped() (untouched_pages.hpp) has been called for it; otherwise two callers
+// could be granted the same bytes.
 class Permit {
  public:
   Permit() = default;  // refused
@@ -56,31 +75,32 @@ class Permit {
   bool granted_ = false;
 };
 
-// Asks whether U may grow by `bytes`, beside all that is promised and not written yet. Some 20 us with a limit;
-// allocates nothing. [any]
+// Asks whether U may grow by `bytes`, on top of what it is and of what was granted and is not written yet. Without a
+// limit it always may. Some 20 us with a limit; allocates nothing. [any]
 Permit try_to_grow(int64_t bytes);
 
-// The same, asking the pressure ladder (memory/relief.hpp) to give back first where it does not fit. [any]
+// The same, but where it does not fit the pressure ladder (relief.hpp) gives memory back and it asks once more. [any]
 Permit make_room(int64_t bytes);
 
-// For what malloc asks of the system. Much is refused as by try_to_grow(). Little may use the cushion, and as much
-// again beyond the limit as far as the kernel does not kill there: whoever is refused a few bytes cannot go on. [any]
+// For memory that malloc asks of the system. Above 1 MiB it is try_to_grow(). Up to 1 MiB it may use the cushion, and
+// as much again beyond the limit as long as that stays below the kill line: code that is refused a few bytes cannot go
+// on. Allocates nothing; may be called with malloc's locks held. [any]
 Permit try_to_grow_heap(int64_t bytes);
-void set_kill_line(int64_t bytes);  // where the kernel kills: the smallest room at the start; 0: unknown
+void set_kill_line(int64_t bytes);  // the U at which the kernel kills: the smallest room at the start; 0: unknown [any]
 
-// How often malloc was refused. A library in C that was refused memory may call that a damaged file: who reads compares
-// the counts before and after. [any]
+// How often malloc was refused. A C library that got no memory may report a damaged file instead: code that reads files
+// compares the count before and after. [any]
 int64_t heap_refusals();
 
-// The last request that was refused, for the sentence about it: by the time somebody has caught the exception, the
-// tensors of the attempt are gone.
+// The last request that was refused, with the ledger of that moment. It is kept for the error message: by the time the
+// exception is caught, the tensors of the attempt are gone.
 struct Refusal {
-  int64_t bytes = 0;           // asked for; 0: there was none, or it was taken
-  int64_t promised_bytes = 0;  // before, and not written yet
-  LedgerReading ledger;        // at that moment; without one, now
+  int64_t bytes = 0;           // asked for; 0: nothing was refused since the last take_refusal()
+  int64_t promised_bytes = 0;  // granted earlier and not written yet
+  LedgerReading ledger;        // at the refusal; of now when there was none
 };
 void note_refusal(int64_t bytes);       // [any]
-void note_heap_refusal(int64_t bytes);  // the same, of malloc [any]
-Refusal take_refusal();                 // [any]
+void note_heap_refusal(int64_t bytes);  // the same for malloc; counts in heap_refusals() [any]
+Refusal take_refusal();                 // and forgets it [any]
 
 }  // namespace headroom

@@ -1,13 +1,38 @@
-// Which holder of memory was growing when a run ended, and what a user can set against it.
+// Who grows: leaks are named while a run goes on, and afterwards which holder of memory was growing when it ended, with
+// what a user can set against it.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "memory/black_box.hpp"
+#include "memory/ledger.hpp"
 
 namespace headroom {
+
+// Names a leak: an owner that holds more after nearly every window than after the one before. [compute]
+class LeakWatch {
+ public:
+  static constexpr int64_t windows = 50, least_rises = 45, least_bytes = 1 << 20;
+
+  // Once after every window. A sentence when, over the last 50 windows, an owner (or what is on nobody's account) rose
+  // in at least 45 and by at least 1 MiB together; each is named once.
+  std::optional<std::string> after_window(const LedgerReading& reading);
+
+ private:
+  struct Held {
+    int64_t first = 0, last = 0, rises = 0;
+    bool named = false;
+  };
+  void begin(const LedgerReading& reading);
+
+  std::array<Held, owner_count + 1> held_;  // the last: other
+  int64_t seen_ = 0;
+};
 
 // The owners of the ledger, then slack and other: together they are everything a process holds.
 inline constexpr size_t holder_count = owner_count + 2;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "memory/held.hpp"
-#include "memory/size_text.hpp"
+#include "memory/process_memory.hpp"
+#include "memory/readable.hpp"
 #include "memory/untouched_pages.hpp"
 
 namespace headroom {

@@ -1,5 +1,5 @@
-// Who holds the process's memory: bytes by owner, now and at their peak. Fed by the tensor allocator, the slots, the
-// caches and the plugins; together with slack and other it adds up to what the kernel sees.
+// Who holds the process's memory: bytes by owner, now and at their peak. The tensor allocator, the loader's slots, the
+// caches and the plugins report to it. Owners, slack and other add up to U, what the kernel counts.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ enum class Owner : uint8_t {
   parameters,
   gradients,
   optimizer,
-  activations,  // whatever a step allocates, unless told otherwise
+  activations,  // the default: what a step allocates outside any other OwnerScope
   batches,      // the loader's slots, and batches on their way to the device
   cache,
   metrics,
@@ -23,7 +23,8 @@ enum class Owner : uint8_t {
 inline constexpr size_t owner_count = 9;
 std::string_view owner_name(Owner owner);
 
-// What is allocated on this thread until the end of the scope belongs to `owner`. Nests. [any]
+// Tensors allocated on this thread until the end of the scope are accounted to `owner`, also when they live longer.
+// Scopes nest. [any]
 class OwnerScope {
  public:
   explicit OwnerScope(Owner owner);
@@ -34,38 +35,39 @@ class OwnerScope {
  private:
   Owner before_;
 };
-Owner current_owner();
+Owner current_owner();  // of this thread
 
-// [any], without a lock: some 5 ns a call. `delta_bytes` below zero gives back.
+// Adds `delta_bytes` (negative: gives back) to an owner. Takes no lock and allocates nothing; some 5 ns. [any]
 void account(Owner owner, int64_t delta_bytes);
 
 struct LedgerReading {
   std::array<int64_t, owner_count> live_bytes{}, peak_bytes{};
-  int64_t slack_bytes = 0;      // mapped by the tensor allocator and not lent: free lists, rounding
-  int64_t other_bytes = 0;      // U minus all of it: stacks, libraries, oneDNN's own buffers
+  int64_t slack_bytes = 0;      // mapped by the tensor allocator and in no tensor: free lists, rounding
+  int64_t other_bytes = 0;      // the rest of U: stacks, libraries, oneDNN's own buffers
   int64_t held_bytes = 0;       // U = RssAnon + RssShmem, what the kernel sees
   int64_t peak_held_bytes = 0;  // the largest U that was ever read
   int64_t live(Owner owner) const { return live_bytes[static_cast<size_t>(owner)]; }
 };
 
-// Reads /proc; some 30 us. Owners, slack and other add up to held_bytes, and none is negative: what is mapped and not
-// written yet belongs to nobody. [any]
+// Reads /proc; some 30 us. Owners, slack and other add up to held_bytes, and none is negative. Memory that is mapped
+// and not written yet counts for no owner. Allocates nothing. [any]
 LedgerReading read_ledger();
 
-// Somebody has read U: the peak rises to it. [any]
+// Raises the peak of U to a value that was just read. [any]
 void note_held(int64_t held_bytes);
 
 // "parameters 12.1 MB, gradients 12.1 MB, ..., slack 3.0 MB, other 160.2 MB = 231.4 MB"; owners that hold nothing are
 // left out.
 std::string ledger_line(const LedgerReading& reading);
 
-// Peaks begin anew from what is held now.
+// Sets all peaks to what is held now. [any]
 void reset_ledger_peaks();
 
-// The owner's largest live bytes since the last call. [compute]
+// The owner's largest live bytes since the last call for this owner. [compute]
 int64_t take_recent_peak(Owner owner);
 
-// The tensor allocator tells how much it has mapped; slack is that less what it has lent.
+// How the ledger asks the tensor allocator for what it has mapped and what is in tensors; the difference is slack. Both
+// functions are called from any thread.
 void set_mapped_reader(int64_t (*mapped_bytes)(), int64_t (*lent_bytes)());
 
 }  // namespace headroom

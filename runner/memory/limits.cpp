@@ -9,7 +9,7 @@
 #include "error.hpp"
 #include "memory/cgroups.hpp"
 #include "memory/proc_file.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 #include "memory/supervised.hpp"
 
 namespace headroom {

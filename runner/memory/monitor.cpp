@@ -4,8 +4,8 @@
 #include <new>
 
 #include "memory/budget.hpp"
-#include "memory/held.hpp"
 #include "memory/ledger.hpp"
+#include "memory/process_memory.hpp"
 #include "memory/relief.hpp"
 
 namespace headroom {

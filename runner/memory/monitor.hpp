@@ -1,6 +1,6 @@
-// A thread that looks at memory four times a second, and twenty times while others take what the run counts on: it
-// fills the black box, knows whether the surroundings run short, and lowers the run's ceiling (memory/budget.hpp) with
-// the room that is left.
+// A thread that reads memory figures four times a second, and twenty times while other processes take memory that the
+// run counts on. It writes them to the black box, knows whether memory runs short, and sets the budget's ceiling
+// (budget.hpp) to the room that is left.
 #pragma once
 
 #include <atomic>
@@ -18,19 +18,20 @@ namespace headroom {
 
 class Monitor {
  public:
-  // `limit_bytes`: of the run; 0: none. `root` replaces "/" in tests.
+  // Starts the thread; the destructor ends it and lifts the ceiling. One a process. `limit_bytes`: the run's; 0: none,
+  // and no ceiling is set. `root` replaces "/" in tests. [control]
   explicit Monitor(int64_t limit_bytes, std::chrono::milliseconds period = std::chrono::milliseconds(250),
                    std::string root = "/");
   ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
-  // Fills the box until stop_filling(), which the box outlives. [any]
+  // Pushes a record to the box at every look until stop_filling(). REQUIRES: the box lives until then. [any]
   void fill(BlackBox& box);
   void stop_filling(BlackBox& box);
 
-  // Looks once more before it returns: something was just written into memory, or taken out. Returns without it after
-  // `most`, and on the monitor's own thread. [any]
+  // Waits for one more look, after something was written into memory or removed. Gives up after `most`, and at once on
+  // the monitor's own thread. [any]
   void look_now(std::chrono::milliseconds most = std::chrono::seconds(10));
 
   Surroundings surroundings() const;                                        // at the last look [any]

@@ -1,5 +1,5 @@
 // Was it the kernel that killed a process because memory ran out? Told from the oom_kill counters of the process's
-// memory cgroup, before and after.
+// memory cgroup, before and after, and from the kernel's log where this process may read it.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,37 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "memory/kernel_log.hpp"
-
 namespace headroom {
+
+struct LoggedKill {
+  int64_t pid = 0;
+  int64_t held_bytes = 0;           // anonymous and shared memory; 0: not said
+  std::string victims_cgroup = {};  // below the mount; "": not said
+};
+
+// What the kernel's log says of its OOM kills: the victims by process id, and what they held. Follows /dev/kmsg from
+// now on. Usually only root may; in a container, where ids differ from the kernel's, nobody can use it: then read()
+// finds nothing. [control]
+class KernelLog {
+ public:
+  KernelLog();
+  ~KernelLog();
+  KernelLog(const KernelLog&) = delete;
+  KernelLog& operator=(const KernelLog&) = delete;
+
+  std::vector<LoggedKill> read(int patience_ms = 0);  // those since the last call; waits so long for a first
+
+ private:
+  int file_ = -1;
+  std::string cgroup_;  // from the oom-kill line that precedes its victim's
+};
+
+// One line of the log. "oom-kill:constraint=..." gives the `cgroup` of the victim; "... Killed process 77 (python3)
+// total-vm:..." gives a kill with it.
+bool parse_kill(std::string_view line, std::string& cgroup, LoggedKill& kill);
 
 struct OomKill {
   std::filesystem::path cgroup = {};  // whose limit was reached; empty: the machine's memory ran out, or nobody can say

@@ -1,4 +1,4 @@
-// memory/: what this process and its surroundings hold. Today: reading usage and limits, and the line users know.
+// What this process and its surroundings hold, and the line users know.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,11 @@
 #include <string>
 
 namespace headroom {
+
+// U: what this process itself holds, RssAnon + RssShmem, read so cheaply that an allocator may ask. [any] Some 2 us;
+// allocates nothing and takes no lock, so it may be called from inside an allocation. The kernel's counters lag by up
+// to half a megabyte.
+int64_t held_bytes();
 
 struct DeviceMemory {
   int64_t allocated_bytes = 0;  // by tensors

@@ -1,7 +1,9 @@
-// The pressure ladder: what a run gives up, in order, before it gives up itself. Whoever holds memory that it can do
-// without registers a rung; memory/ knows none of them by name.
+// The pressure ladder: what a run gives back when memory is short, in a fixed order, before a request is refused or the
+// run ends. Code that holds memory it can do without registers a rung. A request that does not fit climbs it at once
+// (give_back_memory); shortage that lasts climbs it slowly (PressureLadder).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,17 +17,18 @@ struct Rung {
   // Lower is taken first: 50 sample cache, 100 decoded chunks, 200 prefetch, 300 purge, 400 micro-batch, 500 checkpoint
   // and exit.
   int order = 0;
-  // [any] Gives back about `wanted_bytes`, from any thread and in the middle of an allocation: takes locks only with
-  // try_lock, allocates nothing. Returns the bytes given back. Empty: nothing can be done at once.
+  // Frees about `wanted_bytes` at once and returns how many it freed. Called from any thread in the middle of an
+  // allocation. REQUIRES: it takes locks only with try_lock, and allocates nothing. Empty: this rung frees nothing at
+  // once.
   std::function<int64_t(int64_t wanted_bytes)> give_back = {};
-  // [control] When pressure lasts, or nothing else makes room for a window: makes the run smaller, until relax().
-  // Empty: nothing.
+  // Makes the run smaller until relax(): when shortage lasts, or nothing else makes room for a window. Empty: it
+  // cannot. [control]
   std::function<void()> tighten = {};
-  // [control] Undoes one tighten() when pressure has gone. Empty: it cannot be undone.
+  // Undoes one tighten() when shortage is over. Empty: it cannot be undone. [control]
   std::function<void()> relax = {};
 };
 
-// A rung is on the ladder as long as its registration lives.
+// Keeps a rung on the ladder while it lives. The destructor waits for a give_back() that is running. [any]
 class RungRegistration {
  public:
   RungRegistration() = default;
@@ -40,11 +43,39 @@ class RungRegistration {
 };
 [[nodiscard]] RungRegistration add_rung(Rung rung);
 
-// What is on the ladder, lowest order first. [any]
+// The rungs, lowest order first. [any]
 std::vector<std::shared_ptr<const Rung>> rungs();
 
-// [any] Asks the rungs in order to give back, until `wanted_bytes` are; returns how many were. A call from inside a
-// rung, or while another thread is at it, returns 0 at once.
+// Calls give_back() rung by rung until `wanted_bytes` are freed; returns the bytes that were. Returns 0 at once when
+// called from inside a rung, or while another thread is in here: it never waits. [any]
 int64_t give_back_memory(int64_t wanted_bytes);
+
+// Climbs the ladder while shortage lasts, and comes back down when it is over. One a run. [control]
+class PressureLadder {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Say = std::function<void(const std::string& line)>;
+  explicit PressureLadder(Say say) : say_(std::move(say)) {}
+
+  // Call it between two windows. While `is_short`, it frees about `wanted_bytes` once a second, and tightens the next
+  // rung for every `patience` that shortage lasts. After `calm` without shortage it relaxes the rung tightened last,
+  // one at a time. Each change is one line to `say`.
+  void judge(bool is_short, int64_t wanted_bytes, Clock::time_point now = Clock::now());
+
+  size_t rungs_in_force() const { return in_force_.size(); }  // tightened and not relaxed
+  int64_t tightened() const { return tightened_; }
+  int64_t returned_bytes() const { return returned_bytes_; }
+
+  static constexpr std::chrono::seconds patience{2}, calm{30};
+
+ private:
+  void tighten_next();
+
+  Say say_;
+  std::vector<std::shared_ptr<const Rung>> in_force_;
+  Clock::time_point short_since_{}, last_change_{}, calm_since_{}, last_give_back_{};
+  bool was_short_ = false;
+  int64_t tightened_ = 0, returned_bytes_ = 0;
+};
 
 }  // namespace headroom

@@ -52,7 +52,7 @@ Descriptor open_told(const char* path, bool make) {
   if (make) fs::create_directories(path, error);
   Descriptor folder(open_folder(path));
   if (!folder && errno == ENOENT && !make) return folder;
-  if (folder && (!make || ::faccessat(folder.number(), ".", W_OK | X_OK, AT_EACCESS) == 0)) return folder;
+  if (folder && (!make || ::faccessat(folder.get(), ".", W_OK | X_OK, AT_EACCESS) == 0)) return folder;
   const std::string why = error ? error.message() : std::strerror(errno);
   throw Error(Exit::cannot_write, "memory",
               std::string("HEADROOM_RESERVATIONS=") + path + " cannot be used: " + why +
@@ -69,10 +69,6 @@ std::string random_name() {
 
 }  // namespace
 
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
 std::optional<ReservationFolder> ReservationFolder::open(bool make) {
   const char* told = std::getenv("HEADROOM_RESERVATIONS");
   if (told == nullptr || *told == '\0') return open_in({"/tmp", "/dev/shm", "/var/tmp"}, make);
@@ -88,14 +84,14 @@ std::optional<ReservationFolder> ReservationFolder::open_in(const std::vector<st
       make_shared_folder(parent);
       folder = Descriptor(open_folder(path, O_NOFOLLOW));
     }
-    if (folder && shared_safely(folder.number())) return ReservationFolder(std::move(folder));
+    if (folder && shared_safely(folder.get())) return ReservationFolder(std::move(folder));
   }
   return std::nullopt;
 }
 
 bool ReservationFolder::lock() {
   for (int i = 0; i < 400; ++i) {
-    if (::flock(folder_.number(), LOCK_EX | LOCK_NB) == 0) return locked_ = true;
+    if (::flock(folder_.get(), LOCK_EX | LOCK_NB) == 0) return locked_ = true;
     if (errno != EWOULDBLOCK && errno != EINTR) return false;
     const timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
     ::nanosleep(&pause, nullptr);
@@ -107,11 +103,11 @@ Descriptor ReservationFolder::create(std::string& name) const {
   for (int i = 0; i < 20; ++i) {
     name = random_name();
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    Descriptor file(::openat(folder_.number(), name.c_str(), flags, 0600));
+    Descriptor file(::openat(folder_.get(), name.c_str(), flags, 0600));
     if (!file && errno != EEXIST) return {};
     // Who reads the folder without its lock may take the file for a dead one's before it is locked, and remove it.
-    if (file && ::flock(file.number(), LOCK_EX | LOCK_NB) == 0 && is_linked(file)) {
-      ::fchmod(file.number(), 0644);  // whatever the umask: others must see it
+    if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 && is_linked(file)) {
+      ::fchmod(file.get(), 0644);  // whatever the umask: others must see it
       return file;
     }
     if (file) remove(name);
@@ -119,11 +115,11 @@ Descriptor ReservationFolder::create(std::string& name) const {
   return {};
 }
 
-void ReservationFolder::remove(const std::string& name) const { ::unlinkat(folder_.number(), name.c_str(), 0); }
+void ReservationFolder::remove(const std::string& name) const { ::unlinkat(folder_.get(), name.c_str(), 0); }
 
 std::vector<LiveEntry> ReservationFolder::read_live() const {
   std::vector<LiveEntry> entries;
-  const int again = ::openat(folder_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int again = ::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> list(again < 0 ? nullptr : ::fdopendir(again),
                                                  [](DIR* open) { return ::closedir(open); });
   if (!list) return entries;
@@ -139,15 +135,15 @@ std::vector<LiveEntry> ReservationFolder::read_live() const {
 std::optional<LiveEntry> ReservationFolder::read_if_live(const std::string& name) const {
   // Never through a link, never waiting for the other end of a pipe.
   const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  const Descriptor file(::openat(folder_.number(), name.c_str(), flags));
+  const Descriptor file(::openat(folder_.get(), name.c_str(), flags));
   struct stat status {};
-  if (!file || ::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  if (::flock(file.number(), LOCK_SH | LOCK_NB) == 0) {  // nobody holds it
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {  // nobody holds it
     if (locked_ && (status.st_uid == ::geteuid() || ::geteuid() == 0)) remove(name);
     return std::nullopt;
   }
   std::string text(longest_entry, '\0');
-  const ssize_t got = ::pread(file.number(), text.data(), text.size(), 0);
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
   if (got < 0) return std::nullopt;
   text.resize(static_cast<size_t>(got));
   return LiveEntry{name, std::move(text), status.st_uid};
@@ -155,12 +151,12 @@ std::optional<LiveEntry> ReservationFolder::read_if_live(const std::string& name
 
 bool is_linked(const Descriptor& file) {
   struct stat status {};
-  return ::fstat(file.number(), &status) == 0 && status.st_nlink > 0;
+  return ::fstat(file.get(), &status) == 0 && status.st_nlink > 0;
 }
 
 bool write_entry(const Descriptor& file, std::string_view text) {
-  const ssize_t wrote = ::pwrite(file.number(), text.data(), text.size(), 0);
-  return wrote == static_cast<ssize_t>(text.size()) && ::ftruncate(file.number(), wrote) == 0;
+  const ssize_t wrote = ::pwrite(file.get(), text.data(), text.size(), 0);
+  return wrote == static_cast<ssize_t>(text.size()) && ::ftruncate(file.get(), wrote) == 0;
 }
 
 }  // namespace headroom

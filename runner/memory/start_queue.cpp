@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "error.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 namespace {

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "memory/limits.hpp"
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 #include "memory/supervised.hpp"
 
 namespace headroom {

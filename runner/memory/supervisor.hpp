@@ -11,7 +11,6 @@
 #include "error.hpp"
 #include "memory/child_process.hpp"
 #include "memory/oom_kills.hpp"
-#include "memory/signal_relay.hpp"
 
 namespace headroom {
 

@@ -6,7 +6,7 @@
 
 #include "memory/file_memory.hpp"
 #include "memory/proc_file.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

@@ -1,4 +1,4 @@
-// What the surroundings of a run leave it, and what others have taken of it since the run began.
+// The room that other processes leave to a run, and what they have taken of it since the run began.
 #pragma once
 
 #include <chrono>
@@ -11,36 +11,37 @@
 
 namespace headroom {
 
-// Of the cgroup or system where the kernel kills first. The run's own limit, and rlimits, are the allocator's business:
-// there an allocation fails and is tried again.
+// Figures of the cgroup or machine with the least room, where the kernel kills first. The run's own limit and rlimits
+// are not among them: there an allocation fails and is repeated.
 struct Surroundings {
   int64_t held_bytes = 0;             // U
   int64_t left_bytes = 0;             // how far U may grow
   int64_t bound_bytes = 0;            // the bound that leaves least
   std::string bound_name;             // "cgroup /job_7 (v2)"
-  int64_t taken_bytes = 0;            // by others, more than they held when the run began
-  int64_t margin_bytes = 0;           // below which what is left is little
-  double bytes_per_s = 0.0;           // at which others take more; below 0: they give back
+  int64_t taken_bytes = 0;            // by which other processes hold more than when the run began
+  int64_t margin_bytes = 0;           // memory is short when less than this is left
+  double bytes_per_s = 0.0;           // how fast other processes grow; below 0: they shrink
   double stalled_percent = 0.0;       // PSI: time in which some process waited for memory, over the last 10 s
   int64_t ceiling_bytes = INT64_MAX;  // how large U may become while others hold what they hold: room less margin
-  int64_t soon_bytes = 0;  // what others will take in half a second at this rate; 0 where the margin is enough
+  int64_t soon_bytes = 0;  // what others will take within half a second at this rate; 0 where half the margin covers it
 };
 
-// Short is what others take from the run: never its own growth, nor what they held before it began. True when they have
-// taken more than half the margin, and less than the margin is left, or they would take it within 5 s, or processes
-// stall for memory with less than 15 % left.
+// True when other processes have taken more than half the margin since the run began, and one of these holds: less than
+// the margin is left; they would take the rest within 5 s; processes stall for memory with less than 15 % left. The
+// run's own growth never makes memory short.
 bool is_short(const Surroundings& surroundings);
 
 // "1.2 GiB left of 23.5 GiB in system, others took 0.8 GiB, 0.3 GiB/s now, processes stalled for 12 % of the time"; the
 // last three where there is something to say.
 std::string surroundings_text(const Surroundings& surroundings);
 
-// One for a run; remembers how much room there was at the first look.
+// One for a run: it compares with the room at its first look. [one thread]
 class SurroundingsReader {
  public:
-  // `limit_bytes`: of the run; 0: none. `root` replaces "/" in tests.
+  // `limit_bytes`: the run's; 0: none. `root` replaces "/" in tests.
   explicit SurroundingsReader(int64_t limit_bytes, std::string root = "/")
       : limit_bytes_(limit_bytes), root_(std::move(root)) {}
+  // Reads /proc and the cgroup files. Where they cannot be read, the previous figures.
   Surroundings look();
 
  private:

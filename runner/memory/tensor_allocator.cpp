@@ -11,8 +11,8 @@
 #include "memory/allocation_table.hpp"
 #include "memory/arena.hpp"
 #include "memory/budget.hpp"
-#include "memory/held.hpp"
 #include "memory/ledger.hpp"
+#include "memory/process_memory.hpp"
 #include "memory/relief.hpp"
 
 namespace headroom {

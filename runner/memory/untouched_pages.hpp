@@ -1,6 +1,6 @@
-// Pages that were mapped and that nobody has written yet. They are not in U, but they will be: whoever asks for memory
-// shares the limit with them. The kernel is asked (mincore) which are still untouched, so that a promise lives exactly
-// until its pages are written.
+// Pages that are mapped and not written yet. They are not in U, but will be, so the budget counts them beside it: as
+// promised. The kernel is asked (mincore) which pages are still untouched, so a promise ends when its pages are
+// written.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ enum class PageUse : uint8_t {
   cache,
   tensors,
   heap,   // malloc and new
-  spare,  // behind the end of a tensor whose size was rounded up: written by nobody until claim_spare_pages()
+  spare,  // behind the end of a tensor whose size was rounded up: not written until claim_spare_pages(), not promised
 };
 inline constexpr size_t page_use_count = 5;
 inline constexpr size_t page_bytes = 4096;
@@ -25,28 +25,29 @@ struct UntouchedBytes {
   int64_t promised() const;  // all but the spare ones
 };
 
-// All of this is [any], allocates nothing, and may be called with an allocator's locks held. Addresses and sizes are
-// those of whole pages, except as told.
+// All functions here are [any], allocate nothing, and may be called with an allocator's locks held. Addresses and sizes
+// are whole pages unless a comment says otherwise.
 
+// Where the table (2,048 ranges a use) is full, the pages are written at once instead of remembered.
 void pages_mapped(PageUse use, const void* data, size_t bytes);
 void pages_unmapped(const void* data, size_t bytes);
 
-// Writes to the whole pages among these bytes, of any address and size, without changing them: for memory that
-// pages_mapped() is never told of.
+// Writes to the whole pages among these bytes (any address and size) without changing them. For memory that is not
+// reported with pages_mapped().
 void touch_pages(void* data, size_t bytes);
 
-// How much is spare in all. Takes no lock.
+// All spare bytes. Takes no lock.
 int64_t spare_bytes();
 
-// Spare pages that overlap these bytes (of any address and size): how much they are; and from now on promised.
+// The spare pages that overlap these bytes (any address and size): their size, and moving them to the promised ones.
 int64_t spare_bytes_in(const void* data, size_t bytes);
 void claim_spare_pages(const void* data, size_t bytes);
 
-// As it was known last, without asking the kernel: never below what it would tell now. It takes a page that was only
-// read for written.
+// Promised bytes as known from the last read_untouched(), without asking the kernel: at least what it would say now.
+// The kernel reports a page that was only read as touched.
 int64_t promised_bytes();
 
-// Asks the kernel: some 10 us, and 1 us for each MiB that was mapped lately.
+// Asks the kernel: some 10 us, and 1 us for each MiB that was mapped recently.
 UntouchedBytes read_untouched();
 
 }  // namespace headroom

@@ -10,7 +10,6 @@
 
 #include "memory/child_process.hpp"
 #include "memory/oom_kills.hpp"
-#include "memory/signal_relay.hpp"
 #include "memory/timeline.hpp"
 
 namespace headroom {

@@ -8,7 +8,7 @@
 
 #include "config/values.hpp"
 #include "memory/file_memory.hpp"
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 #include "memory/reservations.hpp"
 #include "memory/supervisor.hpp"
 #include "plan/plan_cache.hpp"

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "memory/budget.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 #include "plan/plan.hpp"
 
 namespace headroom {

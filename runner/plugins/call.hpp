@@ -10,7 +10,7 @@
 
 #include "error.hpp"
 #include "headroom/abi.h"
-#include "memory/plugin_call.hpp"
+#include "memory/crash_site.hpp"
 
 namespace headroom {
 

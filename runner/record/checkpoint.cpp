@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "memory/file_memory.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 #include "record/output_file.hpp"
 
 namespace headroom {

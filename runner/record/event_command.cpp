@@ -35,11 +35,11 @@ EventCommand::EventCommand(const std::string& command, const std::filesystem::pa
   }
   const Descriptor output(ends[0]);
   input_ = Descriptor(ends[1]);
-  fcntl(input_.number(), F_SETFL, O_NONBLOCK);
+  fcntl(input_.get(), F_SETFL, O_NONBLOCK);
   try {
     child_ = start_child({"/bin/sh", "-c", command},
                          {.environment = {"HEADROOM_RUN_FOLDER=" + std::filesystem::absolute(run).string()},
-                          .stdin_file = output.number(),
+                          .stdin_file = output.get(),
                           .stdout_file = STDERR_FILENO,
                           .apart = true});
   } catch (const std::system_error& problem) {
@@ -50,7 +50,7 @@ EventCommand::EventCommand(const std::string& command, const std::filesystem::pa
 EventCommand::~EventCommand() {
   if (child_ < 0) return;
   const auto deadline = Clock::now() + patience;
-  while (!pending_.empty() && wait_until_writable(input_.number(), deadline) && flush()) {
+  while (!pending_.empty() && wait_until_writable(input_.get(), deadline) && flush()) {
   }
   if (child_ < 0) return;
   input_ = Descriptor();
@@ -79,7 +79,7 @@ void EventCommand::line(std::string_view text) {
 
 bool EventCommand::flush() {
   while (!pending_.empty()) {
-    const ssize_t written = ::write(input_.number(), pending_.data(), pending_.size());
+    const ssize_t written = ::write(input_.get(), pending_.data(), pending_.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EAGAIN) return true;
     if (written < 0) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <sys/types.h>
 
-#include "memory/reservation_folder.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 

@@ -1,5 +1,5 @@
 // A post-mortem as five lines: how it ended, where it was, what it held, what was growing, what to do.
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 #include "record/postmortem.hpp"
 
 namespace headroom {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "memory/printable.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

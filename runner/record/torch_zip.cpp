@@ -5,7 +5,7 @@
 #include <cstring>
 #include <zlib.h>
 
-#include "memory/printable.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

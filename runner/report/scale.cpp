@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 #include "record/numbers.hpp"
 
 namespace headroom {

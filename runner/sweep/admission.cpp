@@ -5,8 +5,8 @@
 
 #include "memory/budget.hpp"
 #include "memory/limits.hpp"
+#include "memory/readable.hpp"
 #include "memory/reservations.hpp"
-#include "memory/size_text.hpp"
 
 namespace headroom {
 

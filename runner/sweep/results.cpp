@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 #include "record/numbers.hpp"
 #include "report/sweep_report.hpp"
 #include "report/text_table.hpp"

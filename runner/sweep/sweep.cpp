@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "memory/child_process.hpp"
-#include "memory/signal_relay.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 #include "record/numbers.hpp"
 #include "sweep/trial_cgroup.hpp"
 #include "sweep/trial_starts.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "memory/black_box.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 #include "record/numbers.hpp"
 
 namespace headroom {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "memory/child_process.hpp"
-#include "memory/reservation_folder.hpp"
+#include "memory/descriptor.hpp"
 #include "memory/supervised.hpp"
 #include "record/output_file.hpp"
 #include "record/timestamps.hpp"
@@ -32,16 +32,16 @@ pid_t start_trial_process(const std::filesystem::path& program, const std::vecto
   std::string line = "== " + rfc3339(std::chrono::system_clock::now()) + " headroom";
   for (const std::string& word : words) line += " " + word;
   line += "\n";
-  write_all(log.number(), std::as_bytes(std::span(line)), folder.log());
+  write_all(log.get(), std::as_bytes(std::span(line)), folder.log());
   std::vector<std::string> all{program.string()};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<std::string> environment{sweep_variable + std::to_string(::getpid())};
   if (!cgroup.empty()) environment.push_back(cgroup_variable + cgroup.string());
   try {
     return start_child(std::move(all), {.environment = std::move(environment),
-                                        .stdout_file = answer.empty() ? log.number() : answers.number(),
-                                        .stderr_file = log.number(),
-                                        .kept_file = held.number()});
+                                        .stdout_file = answer.empty() ? log.get() : answers.get(),
+                                        .stderr_file = log.get(),
+                                        .kept_file = held.get()});
   } catch (const std::system_error& problem) {
     throw Error(Exit::bug, "sweep", "cannot start " + program.string() + ": " + problem.code().message());
   }

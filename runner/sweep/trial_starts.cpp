@@ -1,6 +1,6 @@
 #include "sweep/trial_starts.hpp"
 
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 #include "record/json_file.hpp"
 #include "sweep/trial_cgroup.hpp"
 #include "sweep/trial_process.hpp"

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "memory/held.hpp"
 #include "memory/ledger.hpp"
-#include "memory/size_text.hpp"
+#include "memory/process_memory.hpp"
+#include "memory/readable.hpp"
 #include "memory/tensor_allocator.hpp"
 
 namespace headroom {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "memory/leak_watch.hpp"
+#include "memory/growth.hpp"
 #include "record/checkpoint.hpp"
 #include "record/run_log.hpp"
 #include "train/differences.hpp"

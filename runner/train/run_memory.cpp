@@ -6,7 +6,7 @@
 
 #include "memory/budget.hpp"
 #include "memory/ledger.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 #include "memory/supervised.hpp"
 #include "memory/tensor_allocator.hpp"
 #include "mutex.hpp"

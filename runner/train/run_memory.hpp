@@ -1,5 +1,5 @@
 // The memory of one run: its limit, claimed among the runs of the machine; the watch over it; and what it climbs down
-// to when the surroundings run short (memory/pressure.hpp).
+// to when the surroundings run short (memory/relief.hpp).
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 #include "memory/black_box.hpp"
 #include "memory/crash_site.hpp"
 #include "memory/monitor.hpp"
-#include "memory/pressure.hpp"
+#include "memory/relief.hpp"
 #include "memory/start_queue.hpp"
 
 namespace headroom {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "memory/budget.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

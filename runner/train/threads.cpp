@@ -7,7 +7,7 @@
 
 #include "error.hpp"
 #include "memory/limits.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 

@@ -13,6 +13,7 @@
 #include "arrays/hdf5_array.hpp"
 #include "arrays/open_files.hpp"
 #include "h5_files.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 namespace {

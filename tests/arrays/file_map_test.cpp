@@ -11,6 +11,7 @@
 #include "arrays/open_files.hpp"
 #include "h5_files.hpp"
 #include "memory/crash_site.hpp"
+#include "memory/descriptor.hpp"
 
 namespace headroom {
 namespace {

@@ -13,8 +13,8 @@
 #include "data/slots.hpp"
 #include "loader_trial.hpp"
 #include "memory/budget.hpp"
-#include "memory/held.hpp"
 #include "memory/ledger.hpp"
+#include "memory/process_memory.hpp"
 #include "memory/relief.hpp"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -14,9 +14,9 @@
 #include "data/data_report.hpp"
 #include "data/order.hpp"
 #include "memory/budget.hpp"
-#include "memory/held.hpp"
 #include "memory/ledger.hpp"
-#include "memory/pressure.hpp"
+#include "memory/process_memory.hpp"
+#include "memory/relief.hpp"
 #include "memory/untouched_pages.hpp"
 
 namespace headroom {

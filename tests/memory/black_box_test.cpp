@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "error.hpp"
+#include "memory/crash_site.hpp"
 #include "memory/growth.hpp"
-#include "memory/plugin_call.hpp"
 #include "stand_in/stand_in.hpp"
 
 namespace headroom {

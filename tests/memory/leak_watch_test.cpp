@@ -1,6 +1,6 @@
-#include "memory/leak_watch.hpp"
-
 #include <gtest/gtest.h>
+
+#include "memory/growth.hpp"
 
 namespace headroom {
 namespace {

@@ -6,7 +6,7 @@
 #include "child.hpp"
 #include "error.hpp"
 #include "fake_root.hpp"
-#include "memory/size_text.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "fake_root.hpp"
 #include "memory/budget.hpp"
-#include "memory/held.hpp"
+#include "memory/process_memory.hpp"
 
 namespace headroom {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/pressure.hpp"
-
 namespace headroom {
 namespace {
 

@@ -13,8 +13,8 @@
 
 #include "memory/arena.hpp"
 #include "memory/budget.hpp"
-#include "memory/held.hpp"
 #include "memory/ledger.hpp"
+#include "memory/process_memory.hpp"
 #include "memory/relief.hpp"
 #include "memory/untouched_pages.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "memory/budget.hpp"
-#include "memory/held.hpp"
+#include "memory/process_memory.hpp"
 
 namespace headroom {
 namespace {

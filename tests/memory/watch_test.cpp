@@ -3,8 +3,7 @@
 
 #include <sys/syscall.h>
 
-#include "memory/printable.hpp"
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 #include "stand_in/stand_in.hpp"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "memory/budget.hpp"
-#include "memory/held.hpp"
+#include "memory/process_memory.hpp"
 #include "memory/relief.hpp"
 #include "retry_of.hpp"
 #include "train/train.hpp"

@@ -6,7 +6,7 @@
 
 #include "../record/temporary_folder.hpp"
 #include "error.hpp"
-#include "memory/held.hpp"
+#include "memory/process_memory.hpp"
 
 namespace headroom {
 namespace {

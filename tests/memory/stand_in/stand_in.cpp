@@ -11,7 +11,6 @@
 
 #include "memory/black_box.hpp"
 #include "memory/crash_site.hpp"
-#include "memory/plugin_call.hpp"
 #include "memory/supervised.hpp"
 
 // A sanitizer would make an exit code of a crash.

@@ -1,6 +1,40 @@
-#include "memory/printable.hpp"
+#include "memory/readable.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
 
 namespace headroom {
+
+std::string size_text(int64_t bytes) {
+  static constexpr std::array<const char*, 6> units{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (std::llabs(bytes) < 1024) return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; std::abs(value) >= 1023.95 && unit + 1 < units.size(); ++unit) value /= 1024;
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %s", value, units[unit]);
+  return text.data();
+}
+
+std::string time_text(double seconds) {
+  std::array<char, 64> text;
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 60) {
+    std::snprintf(text.data(), text.size(), "%.*f s", seconds < 1 ? 2 : 1, seconds);
+  } else if (whole < 3600) {
+    std::snprintf(text.data(), text.size(), "%lld min %lld s", whole / 60, whole % 60);
+  } else {
+    std::snprintf(text.data(), text.size(), "%lld h %lld min", whole / 3600, whole % 3600 / 60);
+  }
+  return text.data();
+}
+
+std::string percent_text(double part, int digits) {
+  std::array<char, 64> text;
+  std::snprintf(text.data(), text.size(), "%.*f %%", digits, 100.0 * part);
+  return text.data();
+}
 
 namespace {
 

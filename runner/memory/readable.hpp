@@ -1,0 +1,23 @@
+// Text for people: sizes, times and shares in log lines and reports, and text of strangers - names of processes, their
+// words - as terminals, JSON and XML take it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headroom {
+
+// "3.1 GiB", "812.0 MiB", "17 B": rounded, in units that memory.limit understands.
+std::string size_text(int64_t bytes);
+
+// "0.04 s", "12.5 s", "2 min 10 s", "3 h 5 min".
+std::string time_text(double seconds);
+
+// "82.45 %" of a part of one, with that many digits after the point.
+std::string percent_text(double part, int digits);
+
+// Control characters become spaces, bytes that are no UTF-8 '?'. Longer than `most` bytes: cut, with "..." at its end.
+std::string printable(std::string_view text, size_t most);
+
+}  // namespace headroom
