@@ -6,7 +6,7 @@
 #include "config/check_keys.hpp"
 #include "config/document.hpp"
 #include "config/fields.hpp"
-#include "config/inert.hpp"
+#include "config/keys.hpp"
 #include "config/literals.hpp"
 #include "config/rescue.hpp"
 #include "config/rules.hpp"
@@ -100,7 +100,7 @@ Experiment load_with_rungs(const fs::path& file, const ReadDocument& read, Optio
   place_absent_options(experiment, document);
   check_rules(experiment, document);
   for (const std::string& key : set) {
-    if (const std::string_view why = why_inert(experiment, key); !why.empty())
+    if (const std::string_view why = why_idle(experiment, key); !why.empty())
       experiment.inert.push_back({key, std::string(why)});
   }
   return experiment;

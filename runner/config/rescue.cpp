@@ -1,7 +1,6 @@
 #include "config/rescue.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "config/check_keys.hpp"
 #include "config/document.hpp"
@@ -15,30 +14,8 @@ namespace {
 constexpr std::string_view declaration = "keeps_mathematics", batch_size = "train.batch_size",
                            accumulation = "train.gradient_accumulation_steps";
 
-// Keys and sections that cost memory or time and nothing else; everything that is not here changes the mathematics.
-constexpr std::array cost_keys = std::to_array<std::string_view>(
-    {"experiment.device", "experiment.threads", "data.num_workers", "data.prefetch_factor", "data.prefetch_size",
-     "data.persistent_workers", "data.pin_memory", "data.normalized_cache", "data.cache_size", "data.cache_policy",
-     "data.chunk_cache_size", "data.memory_map", "train.micro_batch", "train.log_every", "checkpoint", "metrics",
-     "memory"});
-
-bool is_below(std::string_view key, std::string_view section) {
-  return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
-}
-
-// Keys that say which run it is.
-bool is_identity(std::string_view path) {
-  constexpr std::array types{KeyType::run_name, KeyType::plugin,          KeyType::path,
-                             KeyType::strings,  KeyType::strings_by_name, KeyType::sweep};
-  for (const char* section : {"data.synth", "rescue", "sweep"}) {
-    if (is_below(path, section)) return true;
-  }
-  const Key* known = find_key(path);
-  return known && std::ranges::find(types, known->type) != types.end();
-}
-
-void refuse_identity(const std::string& path, const toml::key& key) {
-  if (!is_identity(path)) return;
+void refuse_subject(const std::string& path, const toml::key& key) {
+  if (!is_subject(path)) return;
   refuse(key.source(), "a rung of [rescue] cannot set " + path +
                            ": rungs change how a run is done, not which run it is; write it outside of [rescue]");
 }
@@ -50,7 +27,7 @@ void put_all(toml::table& set, toml::table& written, const std::string& prefix) 
     if (value.is_table()) {
       put_all(set, *value.as_table(), path);
     } else {
-      refuse_identity(path, key);
+      refuse_subject(path, key);
       if (!put_at(set, path, key, std::move(value)))
         refuse(key.source(), "a rung of [rescue] sets " + path + " twice; set it once");
     }
@@ -114,7 +91,7 @@ bool keeps_mathematics(const RescueRung& rung, const Experiment& without, const 
   return std::ranges::all_of(settings_of(rung), [&](const auto& setting) {
     const std::string& key = setting.first;
     if (key == batch_size || key == accumulation) return window_of(without) == window_of(with);
-    return std::ranges::any_of(cost_keys, [&](std::string_view cost) { return is_below(key, cost); });
+    return is_cost(key);
   });
 }
 

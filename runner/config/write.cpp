@@ -3,7 +3,7 @@
 
 #include "config/experiment.hpp"
 #include "config/fields.hpp"
-#include "config/inert.hpp"
+#include "config/keys.hpp"
 #include "config/literals.hpp"
 #include "config/values.hpp"
 
@@ -65,7 +65,7 @@ class Section {
 
 // A value that does nothing and that nobody set would be reported as set when the file is read again.
 bool is_left_out(const Experiment& experiment, const Key& key) {
-  return !why_inert(experiment, key.path).empty() &&
+  return !why_idle(experiment, key.path).empty() &&
          std::ranges::find(experiment.inert, key.path, &Inert::key) == experiment.inert.end();
 }
 

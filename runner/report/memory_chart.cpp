@@ -59,17 +59,12 @@ std::vector<Layer> layers_of(const MemoryCurve& memory) {
 
 void draw_layers(PlotFrame& frame, const MemoryCurve& memory, const std::vector<Layer>& layers) {
   const auto& moments = memory.moments.entries();
-  std::vector<double> floor(moments.size(), 0.0);
+  std::vector<double> x, floor(moments.size(), 0.0), roof(moments.size(), 0.0);
+  for (const auto& moment : moments) x.push_back(moment.x);
   for (const Layer& layer : layers) {
-    std::string roof_path = "M", floor_path;
-    for (size_t i = 0; i < moments.size(); ++i) {
-      const double roof = floor[i] + bytes_of(moments[i].cell, layer);
-      roof_path += (i == 0 ? "" : "L") + frame.point(moments[i].x, roof);
-      floor_path = "L" + frame.point(moments[i].x, floor[i]) + floor_path;
-      floor[i] = roof;
-    }
-    frame.shape("<path class=\"area " + layer.classes + "\" data-name=\"" + escape_html(layer.name) + "\" d=\"" +
-                roof_path + floor_path + "Z\"/>\n");
+    for (size_t i = 0; i < moments.size(); ++i) roof[i] = floor[i] + bytes_of(moments[i].cell, layer);
+    frame.area(layer.classes, layer.name, x, floor, roof);
+    floor = roof;
   }
 }
 

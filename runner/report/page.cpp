@@ -1,19 +1,13 @@
 #include "report/page.hpp"
 
 #include "report/html.hpp"
+#include "report/palette.hpp"
 
 namespace headroom {
 
 namespace {
 
-// Colours after Okabe and Ito, lighter on dark ground.
 constexpr const char* style = R"(
-:root { color-scheme: light dark; --page: #ffffff; --card: #f6f7f9; --text: #1c1f23; --soft: #59626c; --edge: #d9dde2;
-  --bad: #b3261e; --good: #00724f; --c0: #0072b2; --c1: #d55e00; --c2: #009e73; --c3: #cc79a7; --c4: #56b4e9; --c5: #b98300;
-  --c6: #7a5fb0; --c7: #5f6b2d; --slack: #c9ced4; --other: #9aa1a9 }
-@media (prefers-color-scheme: dark) { :root { --page: #16191d; --card: #1e2227; --text: #e6e9ec; --soft: #a3adb7;
-  --edge: #3a4148; --bad: #ff8a80; --good: #4cd3a5; --c0: #4ba6e0; --c1: #ff8f45; --c2: #2bbf92; --c3: #e29cc6; --c4: #9bd8fa;
-  --c5: #f0b032; --c6: #a78fe0; --c7: #b5c46a; --slack: #565e66; --other: #7b848d } }
 * { box-sizing: border-box }
 body { margin: 0 auto; padding: 16px; max-width: 1160px; background: var(--page); color: var(--text);
   font: 15px/1.45 system-ui, "DejaVu Sans", sans-serif; overflow-wrap: anywhere }
@@ -116,6 +110,12 @@ for (const heading of document.querySelectorAll('.sortable thead th')) {
 }
 )";
 
+std::string colours() {
+  const std::string variable = "--$N: $C; ";
+  return "\n:root { color-scheme: light dark; " + for_each_colour(variable, false) +
+         "}\n@media (prefers-color-scheme: dark) { :root { " + for_each_colour(variable, true) + "} }";
+}
+
 }  // namespace
 
 std::string page_html(const std::string& title, const std::string& body) {
@@ -123,8 +123,8 @@ std::string page_html(const std::string& title, const std::string& body) {
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
          "script-src 'unsafe-inline'; img-src data:\">\n<title>" +
-         escape_html(title) + "</title>\n<style>" + style + "</style>\n</head>\n<body>\n" + body + "<script>" + script +
-         "</script>\n</body>\n</html>\n";
+         escape_html(title) + "</title>\n<style>" + colours() + style + "</style>\n</head>\n<body>\n" + body +
+         "<script>" + script + "</script>\n</body>\n</html>\n";
 }
 
 std::string section(const std::string& heading, const std::string& html) {

@@ -5,6 +5,8 @@
 
 #include "record/numbers.hpp"
 #include "report/html.hpp"
+#include "report/palette.hpp"
+#include "report/svg_file.hpp"
 
 namespace headroom {
 
@@ -23,35 +25,54 @@ std::string range(const char* name, const Scale& scale) {
          " " + quantities[static_cast<size_t>(scale.quantity())] + (scale.is_logarithmic() ? " log" : "") + "\"";
 }
 
-int placed(double place) { return static_cast<int>(std::lround(std::clamp(place, -0.5, 1.5) * plot_side)); }
+// Far outside the plot is far enough.
+int placed(double place, int side) { return static_cast<int>(std::lround(std::clamp(place, -0.5, 1.5) * side)); }
 
 }  // namespace
 
-PlotFrame::PlotFrame(std::string title, std::string description, Scale x, Scale y)
-    : title_(std::move(title)), description_(std::move(description)), x_(x), y_(y) {}
+PlotFrame::PlotFrame(std::string title, std::string description, Scale x, Scale y, PlotSize size)
+    : title_(std::move(title)), description_(std::move(description)), x_(x), y_(y), size_(size) {}
 
-int PlotFrame::column(double x) const { return placed(x_.place(x)); }
+int PlotFrame::column(double x) const { return placed(x_.place(x), size_.width); }
 
-int PlotFrame::row(double y) const { return plot_side - placed(y_.place(y)); }
+int PlotFrame::row(double y) const { return size_.height - placed(y_.place(y), size_.height); }
 
 std::string PlotFrame::point(double x, double y) const {
   return std::to_string(column(x)) + " " + std::to_string(row(y));
 }
 
 void PlotFrame::horizontal(double y, const std::string& classes) {
-  shape("<path class=\"" + classes + "\" d=\"M0 " + std::to_string(row(y)) + "H" + std::to_string(plot_side) +
+  shape("<path class=\"" + classes + "\" d=\"M0 " + std::to_string(row(y)) + "H" + std::to_string(size_.width) +
         "\"/>\n");
 }
 
-void PlotFrame::legend(const std::string& classes, const std::string& text) {
-  legend_ += "<li><i class=\"swatch " + classes + "\"></i>" + escape_html(text) + "</li>";
+void PlotFrame::area(const std::string& classes, const std::string& name, const std::vector<double>& x,
+                     const std::vector<double>& floor, const std::vector<double>& roof) {
+  std::string path = "M";
+  for (size_t i = 0; i < x.size(); ++i) path += (i == 0 ? "" : "L") + point(x[i], roof[i]);
+  for (size_t i = x.size(); i-- > 0;) path += "L" + point(x[i], floor[i]);
+  shape("<path class=\"area " + classes + "\" data-name=\"" + escape_html(name) + "\" d=\"" + path + "Z\"/>\n");
 }
 
-std::string PlotFrame::axes() const {
+void PlotFrame::vertical(double x, const std::string& classes, const std::string& words) {
+  shape("<path class=\"" + classes + "\" d=\"M" + std::to_string(column(x)) + " 0v" + std::to_string(size_.height) +
+        "\"/>\n");
+  marks_.push_back({x_.place(x), words});
+}
+
+void PlotFrame::legend(const std::string& classes, const std::string& text, const std::string& remark,
+                       bool stands_out) {
+  legend_.push_back({classes, text, remark, stands_out});
+}
+
+std::string PlotFrame::axes(int tick_length) const {
+  const std::string width = std::to_string(size_.width), height = std::to_string(size_.height);
   std::string path;
-  for (const Tick& tick : y_.ticks()) path += "M0 " + std::to_string(plot_side - placed(tick.place)) + "H10000";
+  for (const Tick& tick : y_.ticks())
+    path += "M0 " + std::to_string(size_.height - placed(tick.place, size_.height)) + "H" + width;
   std::string ticks;
-  for (const Tick& tick : x_.ticks()) ticks += "M" + std::to_string(placed(tick.place)) + " 10000v-150";
+  for (const Tick& tick : x_.ticks())
+    ticks += "M" + std::to_string(placed(tick.place, size_.width)) + " " + height + "v" + std::to_string(tick_length);
   return "<path class=\"grid\" d=\"" + path + "\"/><path class=\"grid\" d=\"" + ticks + "\"/>\n";
 }
 
@@ -68,17 +89,55 @@ std::string PlotFrame::html() const {
   std::string html = "<figure><figcaption><b>" + escape_html(title_) + "</b>";
   if (!note_.empty()) html += " <small>" + escape_html(note_) + "</small>";
   html += "</figcaption>";
-  if (!legend_.empty()) html += "<ul class=\"legend\">" + legend_ + "</ul>";
+  if (!legend_.empty()) html += "<ul class=\"legend\">";
+  for (const Entry& entry : legend_) {
+    html += "<li><i class=\"swatch " + entry.classes + "\"></i>" + escape_html(entry.text);
+    html += (entry.remark.empty() ? "" : " <small>" + escape_html(entry.remark) + "</small>") + "</li>";
+  }
+  if (!legend_.empty()) html += "</ul>";
   html += "\n<div class=\"" + classes_ + "\"" + (has_pointer_ ? range("x", x_) + range("y", y_) : "") + ">";
   html +=
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 10000 10000\" preserveAspectRatio=\"none\" "
       "role=\"img\">";
   html += "<title>" + escape_html(title_) + "</title><desc>" + escape_html(description_) + "</desc>\n";
-  html += axes() + shapes_ + "</svg><div aria-hidden=\"true\">" + labels() + "</div></div>\n";
+  html += axes(-150) + shapes_ + "</svg><div aria-hidden=\"true\">" + labels() + "</div></div>\n";
   return html + below_ + "</figure>\n";
 }
 
-std::string colour_class(size_t number) { return "c" + std::to_string(number % 8); }
+std::string PlotFrame::svg(double left, double top, bool with_x_labels) const {
+  const double width = size_.width / 10.0, height = size_.height / 10.0;
+  std::string svg = svg_text(left, top - 12, "soft small", title_);
+  svg += "<g transform=\"translate(" + exact_number(left) + " " + exact_number(top) + ") scale(.1)\">\n" + axes(45) +
+         shapes_ + "</g>\n";
+  for (const Tick& tick : y_.ticks())
+    svg += svg_text(left - 8, top + height * (1 - tick.place) + 4, "soft small", tick.label, "end");
+  for (const Tick& tick : with_x_labels ? x_.ticks() : std::vector<Tick>())
+    svg += svg_text(left + width * tick.place, top + height + 20, "soft small", tick.label, "middle");
+  double row = top + 12;
+  for (const Mark& mark : marks_) {
+    const bool to_the_left = mark.place > 0.5;
+    svg += svg_text(left + width * mark.place + (to_the_left ? -6 : 6), row, "killed halo small", mark.words,
+                    to_the_left ? "end" : "start");
+    row += 16;
+  }
+  return svg;
+}
+
+std::string PlotFrame::legend_svg(double left, double top) const {
+  std::string svg;
+  for (const Entry& entry : legend_) {
+    const bool is_box = entry.classes.starts_with("box ");
+    svg += "<path class=\"" + (is_box ? "area " + entry.classes.substr(4) : entry.classes) +
+           "\" transform=\"translate(" + exact_number(left) + " " + exact_number(top - 10) + ") scale(.1)\" d=\"" +
+           (is_box ? "M0 0H120V120H0Z" : "M0 60H140") + "\"/>\n";
+    svg += svg_text(left + 20, top, entry.stands_out ? "killed" : "name", entry.text);
+    if (!entry.remark.empty()) svg += svg_text(left + 20, top + 15, "soft small", entry.remark);
+    top += entry.remark.empty() ? 20 : 36;
+  }
+  return svg;
+}
+
+std::string colour_class(size_t number) { return "c" + std::to_string(number % series_colours); }
 
 namespace {
 

@@ -1,5 +1,6 @@
-// The frame every chart stands in: an SVG that stretches to the width there is, and around it, in HTML so that it never
-// shrinks with the picture, axes, legend and numbers. Deterministic: the same series make the same bytes.
+// The frame every chart stands in. In a page: an SVG that stretches to the width there is, and around it, in HTML so
+// that it never shrinks with the picture, axes, legend and numbers. In a file (svg_file.hpp): SVG alone. Deterministic:
+// the same series make the same bytes.
 #pragma once
 
 #include <string>
@@ -13,10 +14,15 @@ namespace headroom {
 // Shapes are drawn in a square of this side, (0, 0) at its upper left; it is stretched, so strokes do not scale.
 inline constexpr int plot_side = 10000;
 
+// What shapes are drawn in. In a page it is stretched; in a file a unit is a tenth of a pixel.
+struct PlotSize {
+  int width = plot_side, height = plot_side;
+};
+
 class PlotFrame {
  public:
   // `title` and `description` are plain text; the description is what somebody hears who sees no picture.
-  PlotFrame(std::string title, std::string description, Scale x, Scale y);
+  PlotFrame(std::string title, std::string description, Scale x, Scale y, PlotSize size = {});
 
   int column(double x) const;                   // 0 at the left
   int row(double y) const;                      // 0 at the top
@@ -25,20 +31,44 @@ class PlotFrame {
   void note(std::string text) { note_ = std::move(text); }  // beside the title
   void shape(std::string svg) { shapes_ += std::move(svg); }
   void horizontal(double y, const std::string& classes);  // a line through the plot
-  // `classes`: the swatch's; plain text beside it.
-  void legend(const std::string& classes, const std::string& text);
+  // What lies between two lines through the points (x[i], floor[i]) and (x[i], roof[i]). `name`: plain text.
+  void area(const std::string& classes, const std::string& name, const std::vector<double>& x,
+            const std::vector<double>& floor, const std::vector<double>& roof);
+  // A line from top to bottom with words beside it, which a page does not show: there the legend has them.
+  void vertical(double x, const std::string& classes, const std::string& words);
+
+  // `classes`: the swatch's, with "box" for a filled one; plain text beside it, `remark` in small print. `stands_out`:
+  // in a file, as what was killed.
+  void legend(const std::string& classes, const std::string& text, const std::string& remark = "",
+              bool stands_out = false);
   void below(std::string html) { below_ += std::move(html); }  // lanes, tables
   void tall() { classes_ += " tall"; }
   void without_pointer() { has_pointer_ = false; }  // points have words of their own
+
   std::string html() const;
+  // For svg_file(): at (left, top) in pixels; the title stands above it.
+  std::string svg(double left, double top, bool with_x_labels) const;
+  std::string legend_svg(double left, double top) const;
+  const PlotSize& size() const { return size_; }
 
  private:
-  std::string axes() const;
+  struct Entry {
+    std::string classes, text, remark;
+    bool stands_out;
+  };
+  struct Mark {
+    double place;  // 0 to 1
+    std::string words;
+  };
+  std::string axes(int tick_length) const;
   std::string labels() const;
   std::string title_, description_, note_;
   Scale x_, y_;
   bool has_pointer_ = true;
-  std::string classes_ = "plot", shapes_, legend_, below_;
+  PlotSize size_;
+  std::string classes_ = "plot", shapes_, below_;
+  std::vector<Entry> legend_;
+  std::vector<Mark> marks_;
 };
 
 // The class of the nth series' colour; the palette stays apart for colour-blind eyes, and begins anew after eight.

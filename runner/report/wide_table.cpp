@@ -14,10 +14,10 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;  // metrics in the order of their appearance
+using OrderedJson = nlohmann::ordered_json;  // metrics in the order of their appearance
 
 struct Row {
-  Json step, epoch, values = Json::object();
+  OrderedJson step, epoch, values = OrderedJson::object();
 };
 
 // Scalars of one step come in several events: log lines and the end of an epoch.
@@ -27,23 +27,23 @@ void for_each_row(const fs::path& run, const std::function<void(const Row&)>& vi
     throw Error(Exit::bad_input, "runs", (run / "events.jsonl").string() + " cannot be opened: it is what is exported");
   Row row;
   for (std::string line; std::getline(stream, line);) {
-    const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!event.is_object() || event.value("kind", Json()) != "scalars" || !event.contains("values") ||
+    const OrderedJson event = OrderedJson::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!event.is_object() || event.value("kind", OrderedJson()) != "scalars" || !event.contains("values") ||
         !event["values"].is_object())
       continue;
-    const Json step = event.value("step", Json());
+    const OrderedJson step = event.value("step", OrderedJson());
     if (!row.values.empty() && step != row.step) {
       visit(row);
-      row.values = Json::object();
+      row.values = OrderedJson::object();
     }
     row.step = step;
-    row.epoch = event.value("epoch", Json());
+    row.epoch = event.value("epoch", OrderedJson());
     row.values.update(event["values"]);
   }
   if (!row.values.empty()) visit(row);
 }
 
-std::string field_of(const Json& value) {
+std::string field_of(const OrderedJson& value) {
   if (value.is_number_float()) return exact_number(value.get<double>());
   return value.is_null() ? "" : csv_field(value.is_string() ? value.get<std::string>() : value.dump());
 }
@@ -51,7 +51,7 @@ std::string field_of(const Json& value) {
 }  // namespace
 
 void export_csv(const fs::path& run, std::FILE* out) {
-  Json names = Json::object();
+  OrderedJson names = OrderedJson::object();
   for_each_row(run, [&](const Row& row) {
     for (const auto& [name, value] : row.values.items()) names[name] = true;
   });
@@ -60,16 +60,16 @@ void export_csv(const fs::path& run, std::FILE* out) {
   std::fprintf(out, "%s\n", line.c_str());
   for_each_row(run, [&](const Row& row) {
     line = field_of(row.step) + "," + field_of(row.epoch);
-    for (const auto& [name, wanted] : names.items()) line += "," + field_of(row.values.value(name, Json()));
+    for (const auto& [name, wanted] : names.items()) line += "," + field_of(row.values.value(name, OrderedJson()));
     std::fprintf(out, "%s\n", line.c_str());
   });
 }
 
 void export_jsonl(const fs::path& run, std::FILE* out) {
   for_each_row(run, [&](const Row& row) {
-    Json json = {{"step", row.step}, {"epoch", row.epoch}};
+    OrderedJson json = {{"step", row.step}, {"epoch", row.epoch}};
     json.update(row.values);
-    std::fprintf(out, "%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+    std::fprintf(out, "%s\n", json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace).c_str());
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "config/keys.hpp"
 #include "memory/budget.hpp"
 
 namespace headroom {
@@ -22,18 +23,11 @@ bool is_one_of(std::string_view key, const std::array<std::string_view, Count>& 
   return std::ranges::any_of(sections, [&](std::string_view section) { return is_below(key, section); });
 }
 
-// No probe sees these; plan_key() leaves them out.
-constexpr std::array beside_memory = std::to_array<std::string_view>(
-    {"experiment.seed", "experiment.metric", "experiment.better", "train.epochs", "train.max_steps", "train.log_every",
-     "train.optimizer.lr", "train.optimizer.weight_decay", "train.optimizer.betas", "train.optimizer.eps",
-     "train.schedule", "train.early_stop", "train.on_nonfinite", "eval", "checkpoint", "record", "init", "memory.limit",
-     "memory.wait"});
-
 // A plan's table has a row for each; the accumulation alone costs nothing.
 constexpr std::array in_the_table =
     std::to_array<std::string_view>({"train.batch_size", "train.gradient_accumulation_steps", "train.micro_batch"});
 
-// More of these is more memory.
+// More of any of these is more memory.
 constexpr std::array growing = std::to_array<std::string_view>(
     {"train.batch_size", "train.micro_batch", "data.num_workers", "data.prefetch_factor"});
 
@@ -47,7 +41,7 @@ TrialShape shape_of(const Settings& settings, const TrainSection& train) {
                    .accumulation = train.gradient_accumulation_steps,
                    .micro_batch = train.micro_batch};
   for (const auto& [key, value] : settings) {
-    if (!is_one_of(key, beside_memory) && !is_one_of(key, in_the_table)) shape.group += key + "=" + value + ";";
+    if (is_probed(key) && !is_one_of(key, in_the_table)) shape.group += key + "=" + value + ";";
   }
   shape.group += std::to_string(std::min(shape.window(), furthest_probe));
   return shape;
@@ -92,7 +86,7 @@ bool needs_no_less(const Settings& settings, const Settings& than) {
     const auto other = std::ranges::find(than, key, &Settings::value_type::first);
     if (other == than.end()) return false;
     if (key == "memory.limit") return value == other->second;
-    if (is_one_of(key, beside_memory) || key == "train.gradient_accumulation_steps") return true;
+    if (!is_probed(key) || key == "train.gradient_accumulation_steps") return true;
     return is_one_of(key, growing) ? number(value) >= number(other->second) : value == other->second;
   });
 }

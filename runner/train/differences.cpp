@@ -4,6 +4,8 @@
 #include <set>
 #include <toml++/toml.h>
 
+#include "config/identity.hpp"
+#include "config/keys.hpp"
 #include "config/literals.hpp"
 #include "train/processor.hpp"
 
@@ -12,43 +14,11 @@ namespace headroom {
 namespace {
 
 using Json = nlohmann::json;
-using Sentences = std::vector<std::string>;
-
-// The keys behind an entry of Setup::mathematics(): one, or one for each of its elements.
-const std::map<std::string, Sentences>& keys_of_entries() {
-  static const std::map<std::string, Sentences> keys = {
-      {"model", {"model.plugin"}},
-      {"init", {"[init]"}},
-      {"content", {"the data's content (its id)"}},
-      {"normalize", {"data.normalize", "data.max_samples_for_normalize"}},
-      {"max_groups", {"data.max_groups"}},
-      {"window", {"train.batch_size x train.gradient_accumulation_steps"}},
-      {"seed", {"experiment.seed"}},
-      {"shuffle", {"data.shuffle"}},
-      {"precision", {"train.precision"}},
-      {"length", {"train.epochs", "train.max_steps", "train.drop_last"}},
-      {"optimizer",
-       {"train.optimizer.name", "train.optimizer.lr", "train.optimizer.weight_decay", "train.optimizer.betas[0]",
-        "train.optimizer.betas[1]", "train.optimizer.eps", "train.optimizer.momentum", "train.optimizer.nesterov"}},
-      {"schedule",
-       {"train.schedule.name", "train.schedule.warmup_epochs", "train.schedule.warmup_steps", "train.schedule.min_lr",
-        "train.schedule.step_epochs", "train.schedule.gamma"}},
-      {"clip_norm", {"train.clip_norm"}},
-      {"ema_decay", {"train.ema.decay"}},
-      {"passes_over", {"train.on_nonfinite", "data.on_bad_sample"}},
-      {"early_stop",
-       {"train.early_stop.patience", "train.early_stop.min_delta", "experiment.metric", "experiment.better"}},
-      {"grouped", {"data.grouped.runs", "data.grouped.run_length"}},
-      {"split", {"data.split.train", "data.split.val", "data.split.test", "data.split.seed"}},
-      {"batch_size", {"train.batch_size"}},
-  };
-  return keys;
-}
 
 // They say when a run ends, and nothing about its steps.
-bool is_length(const std::string& key) {
-  return key == "train.epochs" || key == "train.max_steps" || key.starts_with("train.early_stop.") ||
-         key == "experiment.metric" || key == "experiment.better";
+bool is_length(const std::string& name) {
+  const Key* key = find_key(name);
+  return key != nullptr && key->effect.changes == Changes::length;
 }
 
 std::string text_of(const Json& value) { return value.is_null() ? "not set" : value.dump(); }
@@ -79,8 +49,7 @@ class Comparison {
   }
 
   void compare_entry(const std::string& name, const Json& was, const Json& is) {
-    const auto known = keys_of_entries().find(name);
-    const Sentences keys = known == keys_of_entries().end() ? Sentences{name} : known->second;
+    const std::vector<std::string> keys = keys_of_entry(name);
     for (size_t i = 0; i < keys.size(); ++i) {
       const auto element = [&](const Json& value) {
         if (keys.size() == 1) return text_of(value);

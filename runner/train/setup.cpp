@@ -6,6 +6,7 @@
 #include "arrays/array_session.hpp"
 #include "arrays/open_files.hpp"
 #include "config/digest.hpp"
+#include "config/identity.hpp"
 #include "config/precision.hpp"
 #include "config/rescue.hpp"
 #include "data/cache_session.hpp"
@@ -140,38 +141,20 @@ std::string Setup::resolved_toml() const {
 }
 
 nlohmann::json Setup::mathematics() const {
-  const Experiment& e = *experiment;
-  const TrainSection& t = e.train;
-  nlohmann::json json = {
+  using Json = nlohmann::json;
+  const bool grouped = order.shuffle == Shuffle::grouped;
+  const bool coupled = (model->capabilities() & HR_COUPLES_SAMPLES) != 0;
+  const Json made = {
       {"model", model->id()},
       {"model_options", mathematical_options(model_table, model_options)},
       {"init", init_id},
       {"content", content_id},
       {"data_options", mathematical_options(data_table, data_options)},
-      {"normalize", {e.data.normalize, e.data.max_samples_for_normalize}},
-      {"max_groups", e.data.max_groups.value_or(-1)},
-      {"window", window_samples()},
-      {"seed", e.experiment.seed},
       {"shuffle", order.name},
-      {"precision", t.precision},
-      {"length", {t.epochs, t.max_steps, static_cast<int64_t>(t.drop_last)}},
-      {"optimizer",
-       {t.optimizer.name, t.optimizer.lr, t.optimizer.weight_decay, t.optimizer.beta1, t.optimizer.beta2,
-        t.optimizer.eps, t.optimizer.momentum, t.optimizer.nesterov}},
-      {"schedule",
-       {t.schedule.name, t.schedule.warmup_epochs, t.schedule.warmup_steps, t.schedule.min_lr, t.schedule.step_epochs,
-        t.schedule.gamma}},
-      {"clip_norm", t.clip_norm},
-      {"ema_decay", t.ema_decay},
-      {"passes_over", {t.on_nonfinite, e.data.on_bad_sample}},
+      {"grouped", grouped ? Json::array({order.grouping.runs, order.grouping.run_length}) : Json()},
+      {"batch_size", coupled ? Json(experiment->train.batch_size) : Json()},
   };
-  if (t.early_stop) {
-    json["early_stop"] = {t.early_stop->patience, t.early_stop->min_delta, e.experiment.metric, e.experiment.better};
-  }
-  if (order.shuffle == Shuffle::grouped) json["grouped"] = {order.grouping.runs, order.grouping.run_length};
-  if (e.data.split) json["split"] = {e.data.split->train, e.data.split->val, e.data.split->test, e.data.split->seed};
-  if (model->capabilities() & HR_COUPLES_SAMPLES) json["batch_size"] = t.batch_size;
-  return json;
+  return identity_entries(*experiment, made);
 }
 
 std::string Setup::identity() const { return Digest().add(mathematics().dump()).hex(); }

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "config/fields.hpp"
 #include "config/keys.hpp"
@@ -25,7 +26,7 @@ std::string block_of(const std::string& page, const std::string& heading, const 
   return page.substr(open, page.find("```", open) - open);
 }
 
-// One row for each key, with what it may hold, its default and its meaning.
+// One row for each key, with what it may hold, its default, its meaning and what it changes.
 TEST(Documentation, HasARowForEveryKey) {
   const std::string page = page_of("experiment_files.md");
   std::map<std::string, std::string> defaults;
@@ -37,9 +38,23 @@ TEST(Documentation, HasARowForEveryKey) {
     const std::string value = defaults[key.path];
     const bool none = value.empty() || value == "{}";
     const std::string shown = key.required ? "required" : none ? "" : "`" + value + "`";
-    const std::string row = "| `" + key.path + "` | " + allowed(key) + " | " + shown + " | " + key.help + " |";
+    const std::string row =
+        "| `" + key.path + "` | " + allowed(key) + " | " + shown + " | " + key.help + " | " + effect_text(key) + " |";
     EXPECT_NE(page.find(row), std::string::npos) << row;
   }
+}
+
+TEST(Documentation, HasTheKeysOfTheTableInItsOrderAndNoOther) {
+  const std::string page = page_of("experiment_files.md");
+  std::vector<std::string> shown, known;
+  const std::string start = "\n| `";
+  for (size_t at = page.find(start, page.find("## Every key")); at != std::string::npos;
+       at = page.find(start, at + 1)) {
+    const size_t begin = at + start.size();
+    shown.push_back(page.substr(begin, page.find('`', begin) - begin));
+  }
+  for (const Key& key : known_keys()) known.push_back(key.path);
+  EXPECT_EQ(shown, known);
 }
 
 TEST(Documentation, TheExampleLoadsAndItsSlipsAreRefusedAsShown) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "config/fields.hpp"
-#include "config/inert.hpp"
 #include "config/keys.hpp"
 #include "config/values.hpp"
 #include "files.hpp"
@@ -290,7 +289,7 @@ TEST(Inert, EveryRowNamesAKey) {
   Experiment e = loaded(everything);
   e.init.from.clear();
   size_t found = 0;
-  for (const Key& key : known_keys()) found += why_inert(e, key.path).empty() ? 0 : 1;
+  for (const Key& key : known_keys()) found += why_idle(e, key.path).empty() ? 0 : 1;
   EXPECT_EQ(found, 2u + 6u);  // all that is unfinished; momentum, nesterov, step_epochs, gamma, map, ignore
 }
 

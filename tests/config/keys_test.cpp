@@ -53,6 +53,21 @@ TEST(Keys, DefaultsAreAllowed) {
   });
 }
 
+TEST(Keys, SayWhatTheyChangeForSectionsAndOptionsToo) {
+  EXPECT_TRUE(is_cost("memory"));
+  EXPECT_TRUE(is_cost("memory.limit"));
+  EXPECT_FALSE(is_cost("train"));
+  EXPECT_FALSE(is_cost("model.options.width"));
+  EXPECT_TRUE(is_subject("rescue"));
+  EXPECT_TRUE(is_subject("data.synth.files"));
+  EXPECT_FALSE(is_subject("experiment"));
+  EXPECT_TRUE(is_probed("model.options.width"));
+  EXPECT_TRUE(is_probed("train.optimizer"));
+  EXPECT_FALSE(is_probed("train.schedule"));
+  EXPECT_FALSE(is_cost("trai") || is_subject("trai"));
+  EXPECT_TRUE(is_probed("trai"));
+}
+
 TEST(Keys, SectionsAreKnownByTheirKeys) {
   EXPECT_TRUE(is_section("train"));
   EXPECT_TRUE(is_section("train.optimizer"));

@@ -1,0 +1,86 @@
+#include "config/identity.hpp"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "config/fields.hpp"
+#include "config/keys.hpp"
+
+namespace headroom {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// Entries that are made of several keys, or of what the keys lead to.
+std::string name_of_made(std::string_view entry) {
+  if (entry == "content") return "the data's content (its id)";
+  if (entry == "init") return "[init]";
+  if (entry == "window") return "train.batch_size x train.gradient_accumulation_steps";
+  if (entry == "batch_size") return "train.batch_size";  // where the model couples samples
+  return "";
+}
+
+using Elements = std::map<int, Json>;
+
+template <class T>
+void put(Elements& elements, int at, const T& value) {
+  using Pair = std::tuple<const double&, const double&>;
+  if constexpr (std::is_same_v<T, Pair>) {
+    elements[at] = std::get<0>(value);
+    elements[at + 1] = std::get<1>(value);
+  } else if constexpr (std::is_same_v<T, std::optional<int64_t>>) {
+    elements[at] = value.value_or(-1);
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+    elements[at] = value;
+  }  // tables, paths and lists are in entries that the run makes
+}
+
+}  // namespace
+
+std::vector<std::string> keys_of_entry(std::string_view entry) {
+  if (const std::string name = name_of_made(entry); !name.empty()) return {name};
+  std::map<int, std::string> names;
+  for (const Key& key : known_keys()) {
+    if (entry.empty() || key.effect.entry != entry) continue;
+    if (key.type == KeyType::betas) {
+      names[key.effect.element] = key.path + "[0]";
+      names[key.effect.element + 1] = key.path + "[1]";
+    } else {
+      names[key.effect.element] = key.path;
+    }
+  }
+  if (names.empty()) return {std::string(entry)};
+  std::vector<std::string> list;
+  for (auto& [element, name] : names) list.push_back(std::move(name));
+  return list;
+}
+
+Json identity_entries(const Experiment& experiment, const Json& made) {
+  std::map<std::string, Elements> entries;
+  each_field(experiment, [&](std::string_view path, const auto& field) {
+    const Effect& effect = find_key(path)->effect;
+    if (!effect.entry.empty()) put(entries[std::string(effect.entry)], effect.element, field);
+  });
+  const TrainSection& train = experiment.train;
+  entries["length"][2] = static_cast<int64_t>(train.drop_last);  // a number among numbers
+  entries["window"] = {{0, train.batch_size * train.gradient_accumulation_steps}};
+
+  Json json = Json::object();
+  for (const auto& [entry, elements] : entries) {
+    // experiment.metric is there without train.early_stop, whose entry it is in; it then decides nothing.
+    if (!elements.contains(0)) continue;
+    if (keys_of_entry(entry).size() == 1) {
+      json[entry] = elements.at(0);
+    } else {
+      for (const auto& [at, value] : elements) json[entry].push_back(value);
+    }
+  }
+  for (const auto& [entry, value] : made.items()) {
+    json.erase(entry);
+    if (!value.is_null()) json[entry] = value;
+  }
+  return json;
+}
+
+}  // namespace headroom

@@ -1,0 +1,31 @@
+// The colours of every picture and page, on light and on dark ground: series after Okabe and Ito, which stay apart for
+// colour-blind eyes, then what has a colour of its own.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+namespace headroom {
+
+struct Colour {
+  const char *name, *light, *dark;
+};
+
+inline constexpr size_t series_colours = 8;  // "c0" to "c7"
+inline constexpr std::array palette = {
+    Colour{"c0", "#0072b2", "#4ba6e0"},    Colour{"c1", "#d55e00", "#ff8f45"},   Colour{"c2", "#009e73", "#2bbf92"},
+    Colour{"c3", "#cc79a7", "#e29cc6"},    Colour{"c4", "#56b4e9", "#9bd8fa"},   Colour{"c5", "#b98300", "#f0b032"},
+    Colour{"c6", "#7a5fb0", "#a78fe0"},    Colour{"c7", "#5f6b2d", "#b5c46a"},   Colour{"slack", "#c9ced4", "#565e66"},
+    Colour{"other", "#9aa1a9", "#7b848d"}, Colour{"page", "#ffffff", "#16191d"}, Colour{"card", "#f6f7f9", "#1e2227"},
+    Colour{"text", "#1c1f23", "#e6e9ec"},  Colour{"soft", "#59626c", "#a3adb7"}, Colour{"edge", "#d9dde2", "#3a4148"},
+    Colour{"bad", "#b3261e", "#ff8a80"},   Colour{"good", "#00724f", "#4cd3a5"},
+};
+
+// `form` once for each of the first `count` colours, with $N for its name and $C for its value.
+std::string for_each_colour(const std::string& form, bool dark, size_t count = palette.size());
+
+// `text` with every $name replaced by that colour's value.
+std::string with_colours(std::string text, bool dark);
+
+}  // namespace headroom
