@@ -2,8 +2,7 @@
 #include <array>
 
 #include "cli/watch_report.hpp"
-#include "memory/printable.hpp"
-#include "memory/quantities.hpp"
+#include "memory/readable.hpp"
 #include "report/decimated.hpp"
 #include "report/plot_frame.hpp"
 #include "report/svg_file.hpp"
