@@ -7,6 +7,8 @@
 #include "plan/probe_run.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
+#include "train/check_experiment.hpp"
+#include "train/evaluate_run.hpp"
 #include "train/parity.hpp"
 #include "train/predict.hpp"
 #include "train/shortage.hpp"
@@ -48,7 +50,7 @@ int run_action(const RunWords& words, const CommandLine& line) {
   request.plugin_dirs = line.plugin_dirs;
   request.until_epoch = words.until_epoch;
   if (!words.no_plan && words.resume.empty()) {
-    request.plan = [&](const Setup& setup) { return plan_start(setup, probe_words(words.experiment, line)); };
+    request.plan = [&](const RunData& data) { return plan_start(data, probe_words(words.experiment, line)); };
   }
   return static_cast<int>(train(request));
 }
@@ -60,8 +62,8 @@ int plan_action(const PlanWords& words, const CommandLine& line) {
     throw Error(Exit::bad_input, "cli",
                 "--limit " + words.limit + ": expected auto, off, a share such as 80% or a size such as \"8 GiB\"");
   }
-  const Setup setup = prepare_data(experiment, line.plugin_dirs);
-  const Plan plan = plan_for(setup, *limit, probe_words(words.experiment, line));
+  const RunData data = prepare_data(experiment, line.plugin_dirs);
+  const Plan plan = plan_for(data, *limit, probe_words(words.experiment, line));
   if (words.json) {
     std::printf("%s\n", plan.json().dump(2).c_str());
   } else {

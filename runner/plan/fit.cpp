@@ -26,18 +26,15 @@ Line through(double x0, double y0, double x1, double y1) {
 
 }  // namespace
 
-Fit::Fit(Probe probe, const LoaderOptions& loader, bool full)
-    : probe_(std::move(probe)), loader_(loader), full_(full) {}
+Fit::Fit(Probe probe, const RunLoaders& loaders, bool full)
+    : probe_(std::move(probe)), loaders_(loaders), full_(full) {}
 
 int64_t Fit::slots_at(int64_t batch_size) const {
   const int64_t batch_bytes = slot_bytes(probe_.field_bytes, batch_size);
   const auto batches = [&](int64_t samples) { return (samples + batch_size - 1) / batch_size; };
-  size_t slots = slot_count(loader_, batch_bytes, batches_in_all(loader_, batches(probe_.train_samples)));
-  if (probe_.val_samples > 0) {
-    LoaderOptions evaluation = loader_;
-    evaluation.disk_ahead_bytes = evaluation_disk_ahead_bytes;
-    slots += slot_count(evaluation, batch_bytes, batches(probe_.val_samples));
-  }
+  const LoaderOptions& training = loaders_.training;
+  size_t slots = slot_count(training, batch_bytes, batches_in_all(training, batches(probe_.train_samples)));
+  if (probe_.val_samples > 0) slots += slot_count(loaders_.evaluation, batch_bytes, batches(probe_.val_samples));
   return static_cast<int64_t>(slots) * batch_bytes;
 }
 
@@ -75,7 +72,7 @@ Prediction Fit::predict(const Setting& setting) const {
   Prediction prediction;
   prediction.slots_bytes = slots_at(setting.batch_size);
   prediction.batch_bytes = slot_bytes(probe_.field_bytes, setting.batch_size);
-  prediction.decoding_bytes = std::max(1, loader_.num_workers) * probe_.largest_chunk_bytes;
+  prediction.decoding_bytes = std::max(1, loaders_.training.num_workers) * probe_.largest_chunk_bytes;
   prediction.chunk_bytes = std::max(probe_.chunk_bytes, prediction.decoding_bytes);
   prediction.kept_bytes = full_ ? probe_.kept_bytes * (probe_.train_samples + probe_.val_samples) : 0;
   int64_t level = 0;

@@ -30,10 +30,15 @@ struct Prediction {
   int64_t kept_bytes = 0;   // metrics.mode = "full"
 };
 
+// The loaders of a run. Evaluation's stands beside that of training, whose batches wait meanwhile.
+struct RunLoaders {
+  LoaderOptions training, evaluation;
+};
+
 class Fit {
  public:
-  // REQUIRES: at least one point. `loader`: workers and prefetching; `full`: metrics.mode.
-  Fit(Probe probe, const LoaderOptions& loader, bool full);
+  // REQUIRES: at least one point. `full`: metrics.mode.
+  Fit(Probe probe, const RunLoaders& loaders, bool full);
 
   Prediction predict(const Setting& setting) const;
   const Probe& probe() const { return probe_; }
@@ -45,7 +50,7 @@ class Fit {
   int64_t slots_at(int64_t batch_size) const;
 
   Probe probe_;
-  LoaderOptions loader_;
+  RunLoaders loaders_;
   bool full_;
 };
 

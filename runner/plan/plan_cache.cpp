@@ -45,20 +45,20 @@ fs::path file_of(const std::string& key) {
 
 }  // namespace
 
-std::string plan_key(const Setup& setup, const std::vector<std::string>& recompute) {
-  const Experiment& e = *setup.experiment;
+std::string plan_key(const RunData& data, const std::vector<std::string>& recompute) {
+  const Experiment& e = data.experiment;
   const nlohmann::json json = {
       {"format", probe_format},
       {"headroom", file_id("/proc/self/exe")},
       {"libtorch", TORCH_VERSION},
       {"machine", machine()},
       {"processor", processor_text()},
-      {"model", file_id(setup.model_library->path())},
-      {"model_options", text_of(setup.model_table, setup.model_options)},
-      {"source", file_id(setup.source_library->path())},
-      {"data_options", text_of(setup.data_table, setup.data_options)},
-      {"content", setup.content_id},
-      {"samples", {setup.splits.train.length(), setup.splits.val.length(), setup.samples_per_epoch()}},
+      {"model", file_id(data.model_library.path())},
+      {"model_options", text_of(data.model_table, data.model_options)},
+      {"source", file_id(data.source_library.path())},
+      {"data_options", text_of(data.data_table, data.data_options)},
+      {"content", data.content_id},
+      {"samples", {data.splits.train.length(), data.splits.val.length(), data.samples_per_epoch()}},
       {"readers",
        {e.data.num_workers, e.data.prefetch_factor, e.data.prefetch_size_bytes, e.data.persistent_workers,
         e.data.cache_size_bytes, e.data.chunk_cache_size_bytes}},
@@ -66,10 +66,10 @@ std::string plan_key(const Setup& setup, const std::vector<std::string>& recompu
       {"clips", e.train.clip_norm > 0},
       {"precision", e.train.precision},
       {"metrics", {e.metrics.mode, e.metrics.train_batches, e.metrics.eval_batches}},
-      {"device", setup.device.str()},
-      {"threads", setup.threads},
+      {"device", data.device.str()},
+      {"threads", data.threads},
       {"recompute", recompute},
-      {"window", std::min<int64_t>(setup.window_samples(), 16)},  // how far a probe can go
+      {"window", std::min<int64_t>(data.window_samples(), 16)},  // how far a probe can go
   };
   return Digest().add(json.dump()).hex();
 }

@@ -73,8 +73,8 @@ std::string recompute_literal(const std::vector<std::string>& kinds) {
   return value_literal(*find_key("memory.recompute"), kinds);
 }
 
-Probe find_probe(const Setup& setup, const std::vector<std::string>& recompute, ProbeWords words, bool& cached) {
-  const std::string key = plan_key(setup, recompute);
+Probe find_probe(const RunData& data, const std::vector<std::string>& recompute, ProbeWords words, bool& cached) {
+  const std::string key = plan_key(data, recompute);
   if (auto kept = kept_probe(key)) {
     cached = true;
     return *kept;
@@ -86,31 +86,30 @@ Probe find_probe(const Setup& setup, const std::vector<std::string>& recompute, 
   return probe;
 }
 
-Plan plan_with(const std::vector<std::string>& recompute, const MemoryLimit& limit, const Setup& setup,
+Plan plan_with(const std::vector<std::string>& recompute, const MemoryLimit& limit, const RunData& data,
                const ProbeWords& words) {
   bool cached = false;
-  Probe probe = find_probe(setup, recompute, words, cached);
+  Probe probe = find_probe(data, recompute, words, cached);
   if (probe.points.empty()) {
     throw Error(Exit::does_not_fit, "plan",
                 "not even the smallest micro-batch went through the probe: " + probe.shortage);
   }
-  const Experiment& experiment = *setup.experiment;
-  Plan plan = make_plan(
-      experiment, Fit(std::move(probe), setup.loader_options(/*training=*/true), experiment.metrics.mode == "full"),
-      limit);
+  const Experiment& experiment = data.experiment;
+  const RunLoaders loaders{data.loader_options(/*training=*/true), data.loader_options(/*training=*/false)};
+  Plan plan = make_plan(experiment, Fit(std::move(probe), loaders, experiment.metrics.mode == "full"), limit);
   plan.cached = cached;
   plan.recompute = recompute;
   return plan;
 }
 
 // Where memory.recompute leaves it open: as little as fits, and everything where nothing does.
-Plan plan_under(const MemoryLimit& limit, const Setup& setup, const ProbeWords& words) {
-  const std::vector<std::string>& wanted = setup.experiment->memory.recompute;
-  if (!chooses_recompute(wanted)) return plan_with(wanted, limit, setup, words);
-  const std::vector<std::string> all = setup.model_library->recompute_kinds();
+Plan plan_under(const MemoryLimit& limit, const RunData& data, const ProbeWords& words) {
+  const std::vector<std::string>& wanted = data.experiment.memory.recompute;
+  if (!chooses_recompute(wanted)) return plan_with(wanted, limit, data, words);
+  const std::vector<std::string> all = data.model_library.recompute_kinds();
   for (auto last = all.begin();; ++last) {
     try {
-      Plan plan = plan_with({all.begin(), last}, limit, setup, words);
+      Plan plan = plan_with({all.begin(), last}, limit, data, words);
       if (plan.as_written.works || last == all.end()) return plan;
     } catch (const Error& problem) {
       if (problem.exit_code() != Exit::does_not_fit || last == all.end()) throw;
@@ -127,20 +126,20 @@ std::string start_line(const Plan& plan) {
 
 }  // namespace
 
-Plan plan_for(const Setup& setup, const std::string& limit, const ProbeWords& words) {
-  return plan_under(foreseen_limit(limit, /*may_wait=*/false), setup, words);
+Plan plan_for(const RunData& data, const std::string& limit, const ProbeWords& words) {
+  return plan_under(foreseen_limit(limit, /*may_wait=*/false), data, words);
 }
 
-std::optional<PlannedStart> plan_start(const Setup& setup, const ProbeWords& words) {
-  const MemorySection& memory = setup.experiment->memory;
+std::optional<PlannedStart> plan_start(const RunData& data, const ProbeWords& words) {
+  const MemorySection& memory = data.experiment.memory;
   std::optional<Plan> plan;
   try {
-    plan = plan_under(foreseen_limit(memory.limit, memory.wait_seconds > 0), setup, words);
+    plan = plan_under(foreseen_limit(memory.limit, memory.wait_seconds > 0), data, words);
   } catch (const Error& problem) {
     if (stop_requested() == Exit::ok) spdlog::warn("no plan, the run begins all the same: {}", problem.what());
     return std::nullopt;
   }
-  const int64_t peak = plan->as_written.prediction.peak_bytes, cache = setup.expected_cache_bytes();
+  const int64_t peak = plan->as_written.prediction.peak_bytes, cache = data.expected_cache_bytes();
   const int64_t most = plan->limit.bytes ? std::max(peak, *plan->limit.bytes) : INT64_MAX;
   const int64_t least = plan->as_written.prediction.least_bytes;
   PlannedStart start{.predicted_peak_bytes = peak,
@@ -152,7 +151,7 @@ std::optional<PlannedStart> plan_start(const Setup& setup, const ProbeWords& wor
   if (cache > 0) start.line += "; beside it up to " + size_text(cache) + " of cached samples, which go first";
   if (plan->as_written.fits) return start;
   const int64_t limit = *plan->limit.bytes;
-  if (!plan->as_written.works) throw Error(Exit::does_not_fit, "plan", plan->refusal(*setup.experiment));
+  if (!plan->as_written.works) throw Error(Exit::does_not_fit, "plan", plan->refusal(data.experiment));
   start.wanted_bytes = limit;
   start.line += "; under the limit of " + size_text(limit) + " fewer batches are read ahead and less is cached";
   return start;

@@ -70,13 +70,13 @@ std::vector<int64_t> bytes_of(const std::vector<Field>& fields) {
 // A run in small, at one micro-batch after the other.
 class ProbeRun {
  public:
-  ProbeRun(Setup& setup, Probe& probe, const fs::path& folder)
+  ProbeRun(const Setup& setup, Probe& probe, const fs::path& folder)
       : setup_(setup),
         probe_(probe),
-        most_(
-            std::min({largest_micro_batch, setup.window_samples(), static_cast<int64_t>(setup.splits.train.length())})),
-        train_(costliest(*setup.source, setup.splits.train, static_cast<uint64_t>(2 * largest_micro_batch))),
-        val_(costliest(*setup.source, setup.splits.val, static_cast<uint64_t>(2 * largest_micro_batch))),
+        most_(std::min({largest_micro_batch, setup.data.window_samples(),
+                        static_cast<int64_t>(setup.data.splits.train.length())})),
+        train_(costliest(*setup.data.source, setup.data.splits.train, static_cast<uint64_t>(2 * largest_micro_batch))),
+        val_(costliest(*setup.data.source, setup.data.splits.val, static_cast<uint64_t>(2 * largest_micro_batch))),
         step_(setup, {.wants_outputs = [&setup](const Batch&) { return !setup.output_pairs.empty(); }}),
         eval_retry_(setup.micro_batch(), setup.device, setup.advice(), [](const Shortage&, const std::string&) {}),
         step_number_(first_step_of_all(setup.model->parameters())),
@@ -116,15 +116,15 @@ class ProbeRun {
   // Of all loaders, with batches of `size` samples.
   int64_t slots_bytes(int64_t size) const {
     const int64_t batch_bytes = slot_bytes(probe_.field_bytes, size);
-    const size_t slots = slot_count(setup_.loader_options(true), batch_bytes) +
-                         (val_.length() > 0 ? slot_count(setup_.loader_options(false), batch_bytes) : 0);
+    const size_t slots = slot_count(setup_.data.loader_options(true), batch_bytes) +
+                         (val_.length() > 0 ? slot_count(setup_.data.loader_options(false), batch_bytes) : 0);
     return static_cast<int64_t>(slots) * batch_bytes;
   }
 
   // False when memory ran out on the way: then there is no point for this size, nor for larger ones.
   bool measure(int64_t size) {
     setup_.model->trim(HR_TRIM_CACHES);
-    setup_.source->trim(HR_TRIM_CACHES);
+    setup_.data.source->trim(HR_TRIM_CACHES);
     purge_tensor_memory(setup_.device);
     purge_heap();
     step_.retry().micro_batch() = eval_retry_.micro_batch() = MicroBatch(size, /*adapts=*/true);
@@ -149,7 +149,7 @@ class ProbeRun {
   }
 
   LoaderOptions options(bool training, int64_t size) const {
-    LoaderOptions options = setup_.loader_options(training);
+    LoaderOptions options = setup_.data.loader_options(training);
     options.batch_size = size;
     options.samples_per_epoch = -1;
     options.epochs = -1;
@@ -160,9 +160,9 @@ class ProbeRun {
 
   void go_through(ProbePoint& point) {
     const int64_t size = point.micro_batch;
-    Loader train(setup_.source, train_, Normalizer(), options(true, size));
+    Loader train(setup_.data.source, train_, Normalizer(), options(true, size));
     std::unique_ptr<Loader> val;
-    if (val_.length() > 0) val = std::make_unique<Loader>(setup_.source, val_, Normalizer(), options(false, size));
+    if (val_.length() > 0) val = std::make_unique<Loader>(setup_.data.source, val_, Normalizer(), options(false, size));
     if (val) val->seek(0);
     level_ = 0;
     const auto note = [&](size_t phase) {
@@ -208,7 +208,7 @@ class ProbeRun {
     loader.seek(0, 0, /*continuous=*/true);
     WindowBatches batches(loader, 0, 0, samples);
     gradients_ = step_.accumulate(batches, step_number_);
-    if (setup_.experiment->metrics.mode == "full" && gradients_.samples > 0)
+    if (setup_.data.experiment.metrics.mode == "full" && gradients_.samples > 0)
       probe_.kept_bytes = (read_ledger().live(Owner::metrics) - metrics_before) / gradients_.samples;
   }
 
@@ -223,7 +223,7 @@ class ProbeRun {
     if (sums) (void)sums->measured("val", setup_.model->metrics());
   }
 
-  Setup& setup_;
+  const Setup& setup_;
   Probe& probe_;
   int64_t most_;
   Split train_, val_;
@@ -245,17 +245,18 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   set_memory_limit(room);
   const Monitor monitor(room);
   lift_start_limit();
-  Setup setup = prepare(experiment, plugin_dirs);
-  setup.session->cache->blocks.set_limit(
-      0);  // it fills over an epoch, and shrinks before anything else does: the plan adds it
+  const RunData data = prepare_data(experiment, plugin_dirs);
+  const Setup setup(data);
+  // It fills over an epoch, and shrinks before anything else does: the plan adds it.
+  data.session->cache->blocks.set_limit(0);
   Probe probe;
-  probe.train_samples = static_cast<int64_t>(setup.samples_per_epoch());
-  probe.val_samples = static_cast<int64_t>(setup.splits.val.length());
-  probe.field_bytes = bytes_of(setup.source->fields());
+  probe.train_samples = static_cast<int64_t>(data.samples_per_epoch());
+  probe.val_samples = static_cast<int64_t>(data.splits.val.length());
+  probe.field_bytes = bytes_of(data.source->fields());
   probe.why_whole = setup.why_whole();
   probe.chunk_bytes = static_cast<int64_t>(
-      std::min(setup.stored.compressed_bytes, static_cast<uint64_t>(experiment.data.chunk_cache_size_bytes)));
-  probe.largest_chunk_bytes = static_cast<int64_t>(setup.stored.largest_chunk_bytes);
+      std::min(data.stored.compressed_bytes, static_cast<uint64_t>(experiment.data.chunk_cache_size_bytes)));
+  probe.largest_chunk_bytes = static_cast<int64_t>(data.stored.largest_chunk_bytes);
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
                  [&] { ProbeRun(setup, probe, folder).run(room); });
   probe.seconds = since(began);

@@ -95,13 +95,13 @@ Json micro_batch_of(const Setup& setup) {
 }  // namespace
 
 Json surroundings(const Setup& setup) {
-  return {{"threads", setup.threads},
+  return {{"threads", setup.data.threads},
           {"processor", processor_text()},
           {"micro_batch", micro_batch_of(setup)},
           {"libtorch", TORCH_VERSION},
-          {"content_id", setup.content_id},
+          {"content_id", setup.data.content_id},
           {"device", setup.device.str()},
-          {"precision", setup.experiment->train.precision},
+          {"precision", setup.data.experiment.train.precision},
           {"identity", setup.identity()},
           {"mathematics", setup.mathematics()}};
 }

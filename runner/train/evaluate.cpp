@@ -9,7 +9,7 @@ namespace {
 
 // What a pass over a split works with.
 struct Pass {
-  Setup& setup;
+  const Setup& setup;
   Retry& retry;
   StepSums &staged, &sums;
   Traces& traces;
@@ -43,7 +43,7 @@ void add_batch(const Pass& pass, const Batch& batch, int64_t step, bool want_out
 
 }  // namespace
 
-std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Retry& retry,
+std::optional<StepSums> evaluate(const Setup& setup, Loader& loader, int64_t step, Retry& retry,
                                  const std::function<bool(int64_t done)>& stop, Examples* examples) {
   at::NoGradGuard no_grad;
   std::optional<StepSums> sums, staged;

@@ -13,7 +13,7 @@ namespace headroom {
 
 // Runs the micro-batches of `retry`; what runs out of memory is repeated. nullopt when `stop` answered true between two
 // batches. `examples`, where there are any, take the samples they want.
-std::optional<StepSums> evaluate(Setup& setup, Loader& loader, int64_t step, Retry& retry,
+std::optional<StepSums> evaluate(const Setup& setup, Loader& loader, int64_t step, Retry& retry,
                                  const std::function<bool(int64_t done)>& stop, Examples* examples = nullptr);
 
 }  // namespace headroom

@@ -36,6 +36,7 @@ void listed(std::string& text, const std::string& name, size_t& count) {
 }  // namespace
 
 std::string initialise_from(const InitSection& init, Model& model) {
+  if (init.from.empty()) return "";
   const SafetensorsFile file(weights_file(init.from));
   std::map<std::string, const TensorBytes*> stored;
   for (const TensorBytes& tensor : file.tensors()) stored.emplace(mapped(tensor.name, init), &tensor);

@@ -23,32 +23,33 @@ int64_t total_steps(const TrainSection& train, int64_t windows_per_epoch) {
 
 }  // namespace
 
-TrainingLoop::TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, RunMemory& memory, Normalizer normalizer)
+TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolder& folder, RunLog& log,
+                           RunMemory& memory)
     : setup_(setup),
-      experiment_(*setup.experiment),
+      experiment_(setup.data.experiment),
       log_(log),
       memory_(memory),
-      normalizer_(std::move(normalizer)),
-      train_loader_(setup.source, setup.splits.train, setup.left_to_apply(normalizer_), setup.loader_options(true)),
+      input_(std::move(input)),
+      train_loader_(input_.source, setup.data.splits.train, input_.applied, setup.data.loader_options(true)),
       step_(setup, step_hooks()),
       eval_retry_(setup.micro_batch(), setup.device, setup.advice(),
                   [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
       gc_points_(
-          experiment_.memory, *setup.model, *setup.source, setup.device,
+          experiment_.memory, *setup.model, *input_.source, setup.device,
           [this](const char* what, int64_t returned_bytes, double seconds) {
             log_.event(
                 "gc_point",
                 {{"step", position_.step}, {"what", what}, {"returned_bytes", returned_bytes}, {"seconds", seconds}});
           }),
-      schedule_(experiment_.train.schedule, experiment_.train.optimizer.lr, setup.windows_per_epoch(),
-                total_steps(experiment_.train, setup.windows_per_epoch())),
+      schedule_(experiment_.train.schedule, experiment_.train.optimizer.lr, setup.data.windows_per_epoch(),
+                total_steps(experiment_.train, setup.data.windows_per_epoch())),
       checkpoints_(folder.path() / "checkpoints", experiment_.checkpoint.keep),
       metric_(experiment_.experiment.metric) {
-  if (setup.splits.val.length() > 0) {
-    val_loader_ = std::make_unique<Loader>(setup.source, setup.splits.val, setup.left_to_apply(normalizer_),
-                                           setup.loader_options(false));
+  if (setup.data.splits.val.length() > 0) {
+    val_loader_ = std::make_unique<Loader>(input_.source, setup.data.splits.val, input_.applied,
+                                           setup.data.loader_options(false));
     examples_.emplace(folder.path(), setup.output_pairs, setup.model->outputs(), setup.model->fields(),
-                      setup.splits.val.length());
+                      setup.data.splits.val.length());
   } else if (metric_.starts_with("val/")) {
     metric_ = "train/" + metric_.substr(4);
     log_.say("no validation split: experiment.metric is " + metric_);
@@ -81,7 +82,7 @@ void TrainingLoop::register_rungs() {
 }
 
 RunState TrainingLoop::state() {
-  return {setup_, step_.optimizer(), step_.epoch_sums(), step_.interval_sums(), position_, normalizer_};
+  return {setup_, step_.optimizer(), step_.epoch_sums(), step_.interval_sums(), position_, input_.measured};
 }
 
 void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
@@ -129,10 +130,10 @@ Exit TrainingLoop::run() {
 }
 
 bool TrainingLoop::train_epoch() {
-  const uint64_t samples = setup_.samples_per_epoch();
+  const uint64_t samples = setup_.data.samples_per_epoch();
   memory_.note(position_.step, position_.epoch + 1, step_.retry().size());
   sample_ = setup_.metric_sample(train_loader_, /*training=*/true, position_.epoch);
-  log_.begin_epoch("train", position_.epoch, experiment_.train.epochs, setup_.windows_per_epoch(), windows_done());
+  log_.begin_epoch("train", position_.epoch, experiment_.train.epochs, setup_.data.windows_per_epoch(), windows_done());
   interval_samples_ = 0;
   interval_started_ = Clock::now();
   while (position_.samples < samples && !done()) {
@@ -150,13 +151,13 @@ bool TrainingLoop::train_epoch() {
 }
 
 int64_t TrainingLoop::windows_done() const {
-  const auto window = static_cast<uint64_t>(setup_.window_samples());
+  const auto window = static_cast<uint64_t>(setup_.data.window_samples());
   return static_cast<int64_t>((position_.samples + window - 1) / window);
 }
 
 bool TrainingLoop::train_window() try {
-  const uint64_t end =
-      std::min(position_.samples + static_cast<uint64_t>(setup_.window_samples()), setup_.samples_per_epoch());
+  const uint64_t end = std::min(position_.samples + static_cast<uint64_t>(setup_.data.window_samples()),
+                                setup_.data.samples_per_epoch());
   WindowBatches batches(train_loader_, static_cast<uint64_t>(position_.epoch), position_.samples, end);
   const TrainStep::Gradients gradients = step_.accumulate(batches, position_.step);
   const EssentialAllocations essential;  // from here on the step is taken as a whole
@@ -258,7 +259,7 @@ void TrainingLoop::finish_epoch() {
   report_epoch();
   const bool is_best = judge();
   position_.finished_step = position_.step;
-  if (position_.samples >= setup_.samples_per_epoch()) {  // else train.max_steps ends the run in mid-epoch
+  if (position_.samples >= setup_.data.samples_per_epoch()) {  // else train.max_steps ends the run in mid-epoch
     ++position_.epoch;
     position_.samples = 0;
     step_.epoch_sums().zero();

@@ -22,7 +22,8 @@ namespace headroom {
 
 class TrainingLoop {
  public:
-  TrainingLoop(Setup& setup, const RunFolder& folder, RunLog& log, RunMemory& memory, Normalizer normalizer);
+  // All but `input` outlive it.
+  TrainingLoop(const Setup& setup, LoaderInput input, const RunFolder& folder, RunLog& log, RunMemory& memory);
 
   void resume(const LoadedCheckpoint& checkpoint);
   void stop_after(int64_t epochs) { until_epoch_ = epochs; }  // run() returns resumable then; 0: never
@@ -61,11 +62,11 @@ class TrainingLoop {
   void report_shortage(const Shortage& shortage, const std::string& action);
   void report_loss_scale(double was, double is);
 
-  Setup& setup_;
+  const Setup& setup_;
   const Experiment& experiment_;
   RunLog& log_;
   RunMemory& memory_;
-  Normalizer normalizer_;
+  const LoaderInput input_;
   Loader train_loader_;
   std::unique_ptr<Loader> val_loader_;
   std::optional<Examples> examples_;  // where there is a val_loader_

@@ -135,7 +135,7 @@ void TrainingLoop::report_epoch() {
     log_.event("channels", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"values", channels}});
   }
   log_.end_epoch(headline(values, setup_.model->metrics(), metric_));
-  if (experiment_.data.cache_size_bytes > 0) log_.say(cache_line(setup_.session->cache->blocks.statistics()));
+  if (experiment_.data.cache_size_bytes > 0) log_.say(cache_line(setup_.data.session->cache->blocks.statistics()));
 }
 
 }  // namespace headroom

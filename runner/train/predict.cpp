@@ -129,13 +129,14 @@ Exit predict_run(const PredictRequest& asked) {
   install_stop_signals();
   const RunMemory memory(experiment, /*needed_bytes=*/0);
   if (memory.cancelled()) return stop_requested();
-  Setup setup = prepare(experiment, request.plugin_dirs);
+  const RunData data = prepare_data(experiment, request.plugin_dirs);
+  const Setup setup(data);
   const LoadedCheckpoint checkpoint = load_checkpoint(chosen);
   restore_model(checkpoint, *setup.model, /*use_average=*/true);
   const auto normalizer = Normalizer::from_json(checkpoint.json.at("normalizer"));
   const PredictionOrigin origin = {request.run.string(), request.input.string(), chosen.string(),
                                    checkpoint.json.at("step")};
-  std::unique_ptr<Recording> recording = Recording::open(*setup.source_library, setup.source, request.input);
+  std::unique_ptr<Recording> recording = Recording::open(data.source_library, setup.data.source, request.input);
   const bool told_by_step = recording != nullptr && setup.model->predictor() != nullptr;
   request.out = folder_for(request);
   const OutputFolder folder(request.out);
@@ -147,7 +148,7 @@ Exit predict_run(const PredictRequest& asked) {
   spdlog::info("[predict] {} and {} do not both offer " HR_PREDICT
                ": the outputs of every sample are written as they "
                "are, not put together",
-               setup.model->id(), setup.source->id());
+               setup.model->id(), setup.data.source->id());
   return tell_samples(request, setup, *input, origin);
 }
 

@@ -14,8 +14,8 @@ class RecordedSteps : public PredictInput {
  public:
   RecordedSteps(const Setup& setup, std::unique_ptr<Recording> recording, const Normalizer& normalizer,
                 std::vector<uint64_t> starts)
-      : seed_(setup.experiment->experiment.seed),
-        batch_size_(static_cast<uint64_t>(setup.experiment->train.batch_size)),
+      : seed_(setup.data.experiment.experiment.seed),
+        batch_size_(static_cast<uint64_t>(setup.data.experiment.train.batch_size)),
         recording_(std::move(recording)),
         normalizer_(normalizer),
         starts_(std::move(starts)) {}
@@ -55,7 +55,7 @@ class RecordedSteps : public PredictInput {
 class SplitSamples : public PredictInput {
  public:
   SplitSamples(const Setup& setup, std::shared_ptr<const Source> source, const Normalizer& normalizer) {
-    LoaderOptions options = setup.loader_options(/*training=*/false);
+    LoaderOptions options = setup.data.loader_options(/*training=*/false);
     options.keep_samples.reset();      // each is read once
     options.skip_bad_samples = false;  // a row is a sample
     batch_size_ = static_cast<uint64_t>(options.batch_size);
@@ -124,18 +124,18 @@ std::unique_ptr<PredictInput> recorded_steps(const Setup& setup, std::unique_ptr
 
 std::unique_ptr<PredictInput> samples_at(const Setup& setup, const std::filesystem::path& path,
                                          const Normalizer& normalizer) {
-  const OptionTable& table = setup.data_table;
+  const OptionTable& table = setup.data.data_table;
   const auto option = std::ranges::find_if(
       table, [](const OptionSpec& spec) { return spec.name == "path" && spec.type == OptionType::path; });
   if (option == table.end()) {
     throw Error(Exit::bad_input, "predict",
-                "datasource '" + setup.source->id() +
+                "datasource '" + setup.data.source->id() +
                     "' has no option 'path' and offers no " HR_PREDICT ": no other recording can be given to it");
   }
-  OptionValues values = setup.data_options;
+  OptionValues values = setup.data.data_options;
   values[static_cast<size_t>(option - table.begin())].value = path.string();
-  const auto source = Source::open(*setup.source_library, values, setup.session);
-  require_same_fields(*setup.source, *source, path);
+  const auto source = Source::open(setup.data.source_library, values, setup.data.session);
+  require_same_fields(*setup.data.source, *source, path);
   return std::make_unique<SplitSamples>(setup, source, normalizer);
 }
 

@@ -49,7 +49,7 @@ bool run_pass(const Setup& setup, PredictInput& input, const PredictPass& pass) 
   std::optional<Traces> traces;
   with_one_retry("what a prediction may change", Owner::metrics, setup.device, setup.advice(),
                  [&] { traces.emplace(*setup.model, setup.device); });
-  const auto batch_size = static_cast<uint64_t>(setup.experiment->train.batch_size);
+  const auto batch_size = static_cast<uint64_t>(setup.data.experiment.train.batch_size);
   for (uint64_t first = 0;; first += batch_size) {
     if (stop_requested() != Exit::ok) return false;
     const auto batch = read_batch(

@@ -134,7 +134,7 @@ class Frames {
 }  // namespace
 
 bool predicts_pictures(const Setup& setup) {
-  const std::vector<Field>& fields = setup.source->fields();
+  const std::vector<Field>& fields = setup.data.source->fields();
   const auto target = place_of(fields, setup.model->predictor()->target_field);
   if (!target) return false;
   const std::vector<int64_t>& shape = fields[*target].shape;
@@ -149,7 +149,7 @@ std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::uniqu
   const std::vector<Field> fields = recording->fields();
   const size_t target = *place_of(fields, predictor.target_field);
   const size_t output = prediction_output(*setup.model);
-  const auto horizon = static_cast<uint64_t>(setup.source->fields()[target].shape[0]);
+  const auto horizon = static_cast<uint64_t>(setup.data.source->fields()[target].shape[0]);
   Frames frames(setup.model->id(), fields, target, horizon, steps, folder);
   const std::vector<uint64_t> starts = question_starts(steps, horizon, predictor.overlap);
   const auto input = recorded_steps(setup, std::move(recording), normalizer, starts);

@@ -13,11 +13,11 @@ namespace {
 // The field a model's predictions are of, [steps, channels].
 size_t target_field(const Setup& setup) {
   const std::string name = setup.model->predictor()->target_field;
-  const std::vector<Field>& fields = setup.source->fields();
+  const std::vector<Field>& fields = setup.data.source->fields();
   const auto found = std::ranges::find(fields, name, &Field::name);
   if (found == fields.end() || found->shape.size() != 2 || !(is_f32(*found) || is_f64(*found))) {
     throw Error(Exit::plugin, setup.model->id(),
-                "it predicts the field '" + name + "', which the datasource '" + setup.source->id() +
+                "it predicts the field '" + name + "', which the datasource '" + setup.data.source->id() +
                     "' does not give as floating-point numbers [steps, channels]");
   }
   return static_cast<size_t>(found - fields.begin());
@@ -70,7 +70,7 @@ struct Asked {
 // nullopt: stopped by a signal.
 std::optional<Asked> ask_at_every_step(const Setup& setup, PredictInput& input, int64_t trained_steps) {
   const size_t target = target_field(setup);
-  const Field& field = setup.source->fields()[target];
+  const Field& field = setup.data.source->fields()[target];
   const size_t output = prediction_output(*setup.model);
   Asked asked;
   const bool done =
@@ -102,7 +102,7 @@ std::optional<PredictedRecording> predict_steps(const Setup& setup, PredictInput
   PredictedRecording told;
   told.origin = origin;
   told.horizon = asked->chunks.horizon;
-  told.channels = channels_of(setup.source->fields()[target_field(setup)], normalizer);
+  told.channels = channels_of(setup.data.source->fields()[target_field(setup)], normalizer);
   told.recorded = as_measured(asked->recorded, told.channels);
   told.open_loop = as_measured(open_loop(asked->chunks), told.channels);
   told.ensembled = as_measured(ensembled(asked->chunks, setup.model->predictor()->ensemble_decay), told.channels);

@@ -36,7 +36,7 @@ struct Position {
 };
 
 struct RunState {
-  Setup& setup;
+  const Setup& setup;
   Optimizer& optimizer;
   StepSums& epoch_sums;     // of the current epoch so far
   StepSums& interval_sums;  // since the last row of metrics
@@ -55,8 +55,8 @@ nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState&
 // has them.
 void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_average);
 
-// [init]: copies tensors whose (mapped) names and shapes match; returns one line for the log. Error(bad_input) when
-// nothing matched or a tensor of the model is neither found nor ignored.
+// [init]: copies tensors whose (mapped) names and shapes match; returns one line for the log, "" without init.from.
+// Error(bad_input) when nothing matched or a tensor of the model is neither found nor ignored.
 std::string initialise_from(const InitSection& init, Model& model);
 
 // Hash of what [init] starts a run from: the tensors of its file, wherever it lies, with map and ignore. Empty without

@@ -1,6 +1,10 @@
-// train/: everything between an Experiment and a trained model. The algorithm is TrainingLoop::run in loop.cpp; each
-// step of it is a file of its own: window (gradients), optimizer, schedule, evaluate, state (checkpoints). Needs
-// LibTorch.
+// train/: everything between an Experiment and a trained model. Start here.
+//
+// train() is a run from its first line to its last. What it knows before there is a model is RunData (run_data.hpp);
+// with the model it is a Setup (setup.hpp); neither changes once made. The algorithm is TrainingLoop::run in loop.cpp,
+// and each step of it a file of its own: train_step and window (gradients), optimizer, schedule, evaluate, state
+// (checkpoints). Beside a run: evaluate_run.hpp, predict.hpp, parity.hpp and check_experiment.hpp, a command each.
+// Needs LibTorch, though this header does not.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +17,7 @@
 
 namespace headroom {
 
-struct Setup;
+struct RunData;
 
 // What a plan says of a run that is about to begin.
 struct PlannedStart {
@@ -32,29 +36,13 @@ struct TrainRequest {
   bool changed = false;                         // resumes though the mathematics are others than the checkpoint's
   std::vector<std::filesystem::path> plugin_dirs;
   int64_t until_epoch = 0;  // saves and stops at the end of that one (Exit::resumable); 0: goes on to its own end
-  // Asked of a new run before it claims its memory; the Setup has no model yet. Empty, or nullopt: no plan.
-  std::function<std::optional<PlannedStart>(const Setup& setup)> plan;
+  // Asked of a new run before it claims its memory; there is no model yet. Empty, or nullopt: no plan.
+  std::function<std::optional<PlannedStart>(const RunData& data)> plan;
 };
 
 // Trains, validates, and leaves a run folder; prints the result on stdout. Exit::ok, or resumable / interrupted after a
 // signal (checkpoint saved) or `until_epoch`. Throws Error for everything that ends a run early. A run that is not
 // resumed because its mathematics are others now is left as it was.
 Exit train(const TrainRequest& request);
-
-struct EvaluateRequest {
-  std::filesystem::path run;  // a run folder
-  std::string split = "val";
-  std::string checkpoint = "best";  // best | last | path of a checkpoint folder
-  std::vector<Override> overrides;
-  std::vector<std::filesystem::path> plugin_dirs;
-  bool json = false;
-};
-
-// Prints the split's loss and metrics on stdout.
-Exit evaluate_run(const EvaluateRequest& request);
-
-// Builds everything a run needs up to the first batch and lets go of it: what `headroom validate` asks for.
-// Prints what it found as JSON on stdout.
-Exit check_experiment(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs);
 
 }  // namespace headroom

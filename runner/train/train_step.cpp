@@ -7,14 +7,15 @@
 
 namespace headroom {
 
-TrainStep::TrainStep(Setup& setup, StepHooks hooks)
-    : clip_norm_(setup.experiment->train.clip_norm),
+TrainStep::TrainStep(const Setup& setup, StepHooks hooks)
+    : clip_norm_(setup.data.experiment.train.clip_norm),
       hooks_(std::move(hooks)),
-      recompute_(*setup.model, setup.experiment->memory.recompute),
+      recompute_(*setup.model, setup.data.experiment.memory.recompute),
       retry_(setup.micro_batch(), setup.device, setup.advice(), hooks_.shortage),
-      loss_scale_(scales_loss(setup.experiment->train.precision)),
+      loss_scale_(scales_loss(setup.data.experiment.train.precision)),
       window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
-      optimizer_(setup.experiment->train.optimizer, setup.experiment->train.ema_decay, setup.model->parameters()),
+      optimizer_(setup.data.experiment.train.optimizer, setup.data.experiment.train.ema_decay,
+                 setup.model->parameters()),
       epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
       interval_sums_(setup.model->metrics().size(), setup.device) {
   retry_.when_smallest([this] {

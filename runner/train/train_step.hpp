@@ -30,7 +30,7 @@ struct StepHooks {
 class TrainStep {
  public:
   // Makes gradients and the optimizer's state. `setup` outlives it.
-  TrainStep(Setup& setup, StepHooks hooks);
+  TrainStep(const Setup& setup, StepHooks hooks);
 
   struct Gradients {
     double loss = 0.0, weight = 0.0,

@@ -35,12 +35,12 @@ TEST(Plan, HasARowForEveryBatchAndMicroBatchThatKeepTheWindow) {
 
 TEST(Plan, CountsNoSlotForABatchThatDoesNotExist) {
   Probe probe = straight_probe();  // 1000 samples of 1 MiB to train on, 100 to validate with
-  LoaderOptions loader = readers(4, 8);
-  loader.prefetch_bytes = 10'000 * mib;
+  RunLoaders loaders = readers(4, 8);
+  loaders.training.prefetch_bytes = loaders.evaluation.prefetch_bytes = 10'000 * mib;
   const Experiment experiment = experiment_of(100, 1);
   const auto slots = [&](int64_t epochs) {
-    loader.epochs = epochs;
-    return make_plan(experiment, Fit(probe, loader, false), {std::nullopt, ""}).as_written.prediction.slots_bytes;
+    loaders.training.epochs = epochs;
+    return make_plan(experiment, Fit(probe, loaders, false), {std::nullopt, ""}).as_written.prediction.slots_bytes;
   };
   EXPECT_EQ(slots(-1), (33 + 1) * 100 * mib);
   EXPECT_EQ(slots(2), (20 + 1) * 100 * mib);

@@ -25,11 +25,13 @@ inline Probe straight_probe() {
   return probe;
 }
 
-inline LoaderOptions readers(int workers, int prefetch) {
-  LoaderOptions options;
-  options.num_workers = workers;
-  options.prefetch_factor = prefetch;
-  return options;
+inline RunLoaders readers(int workers, int prefetch) {
+  LoaderOptions training;
+  training.num_workers = workers;
+  training.prefetch_factor = prefetch;
+  LoaderOptions evaluation = training;
+  evaluation.disk_ahead_bytes = evaluation_disk_ahead_bytes;
+  return {training, evaluation};
 }
 
 }  // namespace headroom

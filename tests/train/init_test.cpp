@@ -29,7 +29,7 @@ Named all_tensors(const std::string& prefix = "") {
           {prefix + "seen", at::full({1}, 7.0)}};
 }
 
-const at::Tensor& tensor_of(Setup& setup, const std::string& name) {
+const at::Tensor& tensor_of(const Setup& setup, const std::string& name) {
   for (const Parameter& parameter : setup.model->parameters()) {
     if (parameter.name == name) return *parameter.tensor;
   }

@@ -18,8 +18,8 @@ struct LoopTrial {
         }()),
         folder(RunFolder::create(trial.folder() / "runs", "trial")),
         log(folder),
-        memory(*trial->experiment, /*needed_bytes=*/0),
-        loop(*trial, folder, log, memory, Normalizer()) {}
+        memory(trial->data.experiment, /*needed_bytes=*/0),
+        loop(*trial, {trial->data.source, Normalizer(), Normalizer()}, folder, log, memory) {}
 
   at::Tensor weights() { return trial->model->parameters().front().tensor->clone(); }
 

@@ -23,11 +23,12 @@ using testing::UnorderedElementsAre;
 struct Trial {
   explicit Trial(const std::vector<std::string>& words = {"train.ema.decay=0.9", "data.options.samples=80"})
       : trial(words),
-        normalizer(Normalizer::measure(*trial->source, trial->splits.train, "sampled", 32)),
-        loader(trial->source, trial->splits.train, normalizer, trial->loader_options(true)),
+        normalizer(Normalizer::measure(*trial->data.source, trial->data.splits.train, "sampled", 32)),
+        loader(trial->data.source, trial->data.splits.train, normalizer, trial->data.loader_options(true)),
         retry(retry_of(trial->micro_batch())),
         window(*trial->model, trial->device, trial->dtype, retry, trial->output_metrics()),
-        optimizer(trial->experiment->train.optimizer, trial->experiment->train.ema_decay, trial->model->parameters()),
+        optimizer(trial->data.experiment.train.optimizer, trial->data.experiment.train.ema_decay,
+                  trial->model->parameters()),
         sums(trial->model->metrics().size(), trial->device, trial->output_metrics()),
         interval(trial->model->metrics().size(), trial->device) {}
 
@@ -178,7 +179,8 @@ TEST(State, AnEvaluationThatIsStoppedLeavesNothingBehind) {
   Trial run({"model.plugin=trial_generator_model", "model.options.randomness=sequential", "model.options.dropout=0.2",
              "model.options.remember=true", "model.options.evaluation_leaves_traces=true", "data.options.samples=80"});
   run.train(2);
-  Loader loader(run.trial->source, run.trial->splits.val, run.normalizer, run.trial->loader_options(false));
+  Loader loader(run.trial->data.source, run.trial->data.splits.val, run.normalizer,
+                run.trial->data.loader_options(false));
   const std::string remembered = run.trial->model->save_state();
   const at::Tensor generator = at::detail::getDefaultCPUGenerator().get_state();
   const auto left_behind = [&](int64_t batches) {

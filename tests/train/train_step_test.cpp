@@ -15,13 +15,13 @@ struct Steps {
   explicit Steps(StepHooks hooks = {}, std::vector<std::string> words = windows_of_four)
       : trial(words),
         step(*trial, std::move(hooks)),
-        loader(trial->source, trial->splits.train, Normalizer(), trial->loader_options(true)) {
+        loader(trial->data.source, trial->data.splits.train, Normalizer(), trial->data.loader_options(true)) {
     loader.seek(0, 0, /*continuous=*/true);
   }
 
   TrainStep::Gradients window(int64_t number) {
-    const auto size = static_cast<uint64_t>(trial->window_samples()), first = static_cast<uint64_t>(number) * size;
-    WindowBatches batches(loader, 0, first, std::min(first + size, trial->samples_per_epoch()));
+    const auto size = static_cast<uint64_t>(trial->data.window_samples()), first = static_cast<uint64_t>(number) * size;
+    WindowBatches batches(loader, 0, first, std::min(first + size, trial->data.samples_per_epoch()));
     return step.accumulate(batches, number);
   }
 
@@ -40,7 +40,7 @@ void expect_equal(const TrainStep::Gradients& a, const TrainStep::Gradients& b) 
 TEST(TrainStep, TakesTheWindowsSamplesAndNoMore) {
   Steps steps;
   int64_t samples = 0;
-  for (int64_t i = 0; i < steps.trial->windows_per_epoch(); ++i) samples += steps.window(i).samples;
+  for (int64_t i = 0; i < steps.trial->data.windows_per_epoch(); ++i) samples += steps.window(i).samples;
   EXPECT_EQ(samples, 150);
 }
 

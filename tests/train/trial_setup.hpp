@@ -41,10 +41,12 @@ samples = 200
 batch_size = 8
 )";
     experiment_ = std::make_unique<Experiment>(load(words));
-    setup_ = std::make_unique<Setup>(prepare(*experiment_, {HEADROOM_TEST_PLUGIN_DIR}));
+    data_ = std::make_unique<const RunData>(prepare_data(*experiment_, {HEADROOM_TEST_PLUGIN_DIR}));
+    setup_ = std::make_unique<const Setup>(*data_);
   }
   ~TrialSetup() {
     setup_.reset();
+    data_.reset();
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
@@ -59,14 +61,15 @@ batch_size = 8
     return load_experiment(folder_ / "trial.toml", overrides);
   }
 
-  Setup& operator*() { return *setup_; }
-  Setup* operator->() { return setup_.get(); }
+  const Setup& operator*() { return *setup_; }
+  const Setup* operator->() { return setup_.get(); }
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
   std::filesystem::path folder_;
   std::unique_ptr<Experiment> experiment_;
-  std::unique_ptr<Setup> setup_;
+  std::unique_ptr<const RunData> data_;
+  std::unique_ptr<const Setup> setup_;
 };
 
 }  // namespace headroom

@@ -14,14 +14,14 @@ std::vector<WindowResult> windows(int batch_size, int steps, std::vector<std::st
                                     "train.gradient_accumulation_steps=" + std::to_string(steps)};
   words.insert(words.end(), more.begin(), more.end());
   TrialSetup trial(words);
-  EXPECT_EQ(trial->samples_per_epoch(), 150u);
-  const auto normalizer = Normalizer::measure(*trial->source, trial->splits.train, "sampled", 32);
-  Loader loader(trial->source, trial->splits.train, normalizer, trial->loader_options(true));
+  EXPECT_EQ(trial->data.samples_per_epoch(), 150u);
+  const auto normalizer = Normalizer::measure(*trial->data.source, trial->data.splits.train, "sampled", 32);
+  Loader loader(trial->data.source, trial->data.splits.train, normalizer, trial->data.loader_options(true));
   Retry retry = retry_of(trial->micro_batch());
   Window window(*trial->model, trial->device, trial->dtype, retry);
   loader.seek(0);
   std::vector<WindowResult> results;
-  for (int64_t i = 0; i < trial->windows_per_epoch(); ++i) {
+  for (int64_t i = 0; i < trial->data.windows_per_epoch(); ++i) {
     window.begin();
     for (int64_t batch = 0; batch < steps; ++batch) {
       const auto read = loader.next();
@@ -110,7 +110,7 @@ TEST(Window, AllMaskedHasWeightZeroAndGradientsOfZero) {
 
 TEST(Window, FrozenParametersGetNoGradientUntilTheyThaw) {
   TrialSetup trial({"model.options.freeze_until=5"});
-  Loader loader(trial->source, trial->splits.train, {}, trial->loader_options(true));
+  Loader loader(trial->data.source, trial->data.splits.train, {}, trial->data.loader_options(true));
   Retry retry = retry_of(trial->micro_batch());
   Window window(*trial->model, trial->device, trial->dtype, retry);
   loader.seek(0);
@@ -127,7 +127,7 @@ TEST(Window, FrozenParametersGetNoGradientUntilTheyThaw) {
 
 TEST(Window, AddsIntoTheSameMemoryWindowAfterWindow) {
   TrialSetup trial;
-  Loader loader(trial->source, trial->splits.train, {}, trial->loader_options(true));
+  Loader loader(trial->data.source, trial->data.splits.train, {}, trial->data.loader_options(true));
   Retry retry = retry_of(trial->micro_batch());
   Window window(*trial->model, trial->device, trial->dtype, retry);
   const void* memory = window.gradients().front().const_data_ptr();

@@ -1,0 +1,66 @@
+#include "train/announce.hpp"
+
+#include "data/data_report.hpp"
+#include "memory/budget.hpp"
+#include "memory/cores.hpp"
+#include "memory/limits.hpp"
+#include "train/page_lock.hpp"
+#include "train/precision.hpp"
+#include "train/run_summary.hpp"
+
+namespace headroom {
+
+namespace {
+
+// How much of a run the host's metrics see, where it is not simply all of it.
+std::string metrics_line(const Setup& setup) {
+  const MetricsSection& section = setup.data.experiment.metrics;
+  if (section.mode == "online") return "";
+  std::string names;
+  for (const MetricInfo& metric : host_metrics(setup.output_pairs)) names += (names.empty() ? "" : ", ") + metric.name;
+  if (names.empty()) return "metrics.mode: the model declares no prediction with a target for the host to measure";
+  if (section.mode == "full") return "metrics: every output of an epoch is kept in memory for " + names;
+  return "metrics: " + names + " on at most " + std::to_string(section.train_batches) + " training and " +
+         std::to_string(section.eval_batches) + " evaluation batches, chosen evenly; the rest on all";
+}
+
+// data.pin_memory, where a GPU copies out of batches; a line for the log where it does nothing.
+std::string pin_batches(const Setup& setup) {
+  if (!setup.data.experiment.data.pin_memory) return "";
+  if (!setup.device.is_cuda()) return "data.pin_memory: the model computes on the CPU, batches are not page-locked";
+  if (lock_pages_of_batches()) return "";
+  return "data.pin_memory: this LibTorch brings no CUDA runtime of its own, batches are not page-locked";
+}
+
+// How far this process may grow; 0: no bound is known.
+int64_t room_bytes() {
+  const Rooms rooms = read_rooms();
+  const Room* smallest = rooms.smallest();
+  const int64_t room = smallest != nullptr ? smallest->room_bytes : 0, limit = memory_limit();
+  return limit > 0 && room > 0 ? std::min(limit, room) : std::max(limit, room);
+}
+
+}  // namespace
+
+void announce(const Setup& setup, RunLog& log) {
+  for (const Inert& inert : setup.data.experiment.inert) log.say(inert.key + ": " + inert.why);
+  if (const std::string line = metrics_line(setup); !line.empty()) log.say(line);
+  for (const std::string& line : rescue_lines(setup)) log.say(line);
+  const DataSection& data = setup.data.experiment.data;
+  if (const std::string line = order_line(data, setup.data.order, setup.data.stored); !line.empty()) log.say(line);
+  if (const std::string line = order_warning(data, setup.data.order); !line.empty()) log.say(line);
+  if (const std::string line = workers_line(data, auto_threads()); !line.empty()) log.say(line);
+  if (const std::string line = slow_precision(setup.data.experiment.train.precision, setup.device); !line.empty())
+    log.say(line);
+  CacheSetting cache = setup.data.cache_setting();
+  cache.room_bytes = room_bytes();
+  for (const std::string& line : cache_outlook(cache)) log.say(line);
+  const auto& splits = setup.data.splits;
+  log.say("data: " + std::to_string(splits.train.length()) + " training, " + std::to_string(splits.val.length()) +
+          " validation, " + std::to_string(splits.test.length()) + " test samples; windows of " +
+          std::to_string(setup.data.window_samples()) + ", " + std::to_string(setup.data.windows_per_epoch()) +
+          " steps an epoch; " + std::to_string(setup.data.threads) + " threads on " + setup.device.str());
+  if (const std::string line = pin_batches(setup); !line.empty()) log.say(line);
+}
+
+}  // namespace headroom

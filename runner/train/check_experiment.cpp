@@ -1,0 +1,36 @@
+#include "train/check_experiment.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "train/setup.hpp"
+#include "train/state.hpp"
+
+namespace headroom {
+
+Exit check_experiment(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs) {
+  const RunData data = prepare_data(experiment, plugin_dirs);
+  const Setup setup(data, start_id(experiment.init));
+  const std::string started = initialise_from(experiment.init, *setup.model);
+  nlohmann::json fields = nlohmann::json::array();
+  for (const Field& field : setup.data.source->fields()) {
+    fields.push_back(
+        {{"name", field.name}, {"dtype", dtype_name(field.dtype)}, {"shape", field.shape}, {"unit", field.unit}});
+  }
+  int64_t parameters = 0;
+  for (const Parameter& parameter : setup.model->parameters()) {
+    if (parameter.kind == HR_PARAMETER) parameters += parameter.tensor->numel();
+  }
+  nlohmann::json found = {{"fields", fields},
+                          {"parameters", parameters},
+                          {"identity", setup.identity()},
+                          {"samples",
+                           {{"train", setup.data.splits.train.length()},
+                            {"val", setup.data.splits.val.length()},
+                            {"test", setup.data.splits.test.length()}}}};
+  if (!started.empty()) found["init"] = started;
+  std::printf("%s\n", found.dump(2).c_str());
+  return Exit::ok;
+}
+
+}  // namespace headroom
