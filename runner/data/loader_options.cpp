@@ -6,9 +6,14 @@ namespace headroom {
 
 namespace {
 
+constexpr int64_t most_disk_ahead_bytes = 16 << 20;
 constexpr size_t io_width = 16;  // reads that wait for the disk at a time; a deeper queue gains little
 
 }  // namespace
+
+int64_t disk_ahead_bytes(int64_t built_bytes, bool training) {
+  return std::min(most_disk_ahead_bytes, built_bytes / 8) / (training ? 1 : 2);
+}
 
 size_t batches_ahead(const LoaderOptions& options, int64_t batch_bytes) {
   if (options.num_workers <= 0) return 0;

@@ -33,8 +33,10 @@ struct LoaderOptions {
   std::optional<CachePolicy> keep_samples = std::nullopt;
 };
 
-// For the loader of evaluations: the batches of training's loader stay in memory beside its own.
-inline constexpr int64_t evaluation_disk_ahead_bytes = 8 << 20;
+// The disk_ahead_bytes of a run's loaders: an eighth of `built_bytes`, what the process held once the model was built,
+// and 16 MiB at most. So a slow disk changes little of a small run's peak. Evaluation's loader takes half as much: the
+// batches of training's loader stay in memory beside its own.
+int64_t disk_ahead_bytes(int64_t built_bytes, bool training);
 
 // How many batches of `batch_bytes` each are read ahead: ready or being read, beside the one that next() gave last.
 size_t batches_ahead(const LoaderOptions& options, int64_t batch_bytes);

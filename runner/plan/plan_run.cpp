@@ -95,7 +95,8 @@ Plan plan_with(const std::vector<std::string>& recompute, const MemoryLimit& lim
                 "not even the smallest micro-batch went through the probe: " + probe.shortage);
   }
   const Experiment& experiment = data.experiment;
-  const RunLoaders loaders{data.loader_options(/*training=*/true), data.loader_options(/*training=*/false)};
+  const RunLoaders loaders{data.loader_options(/*training=*/true, probe.built_bytes),
+                           data.loader_options(/*training=*/false, probe.built_bytes)};
   Plan plan = make_plan(experiment, Fit(std::move(probe), loaders, experiment.metrics.mode == "full"), limit);
   plan.cached = cached;
   plan.recompute = recompute;

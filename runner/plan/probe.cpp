@@ -10,16 +10,15 @@ nlohmann::json Probe::json() const {
     list.push_back(
         {{"micro_batch", point.micro_batch}, {"held_bytes", point.held_bytes}, {"least_bytes", point.least_bytes}});
   }
-  return {{"base_bytes", base_bytes},   {"points", list},
-          {"shortage", shortage},       {"train_samples", train_samples},
-          {"val_samples", val_samples}, {"kept_bytes", kept_bytes},
-          {"chunk_bytes", chunk_bytes}, {"largest_chunk_bytes", largest_chunk_bytes},
-          {"field_bytes", field_bytes}, {"why_whole", why_whole},
-          {"seconds", seconds}};
+  return {{"built_bytes", built_bytes}, {"base_bytes", base_bytes},       {"points", list},
+          {"shortage", shortage},       {"train_samples", train_samples}, {"val_samples", val_samples},
+          {"kept_bytes", kept_bytes},   {"chunk_bytes", chunk_bytes},     {"largest_chunk_bytes", largest_chunk_bytes},
+          {"field_bytes", field_bytes}, {"why_whole", why_whole},         {"seconds", seconds}};
 }
 
 Probe Probe::from_json(const nlohmann::json& json) {
   Probe probe;
+  json.at("built_bytes").get_to(probe.built_bytes);
   json.at("base_bytes").get_to(probe.base_bytes);
   for (const nlohmann::json& point : json.at("points")) {
     probe.points.push_back({point.at("micro_batch"), {}});

@@ -23,7 +23,8 @@ struct ProbePoint {
 };
 
 struct Probe {
-  int64_t base_bytes = 0;          // U after set-up
+  int64_t built_bytes = 0;         // U once the model is built
+  int64_t base_bytes = 0;          // U after set-up, optimizer included
   std::vector<ProbePoint> points;  // by rising micro-batch; empty: not even the smallest went through
   std::string shortage;            // why it ended there; "" when nothing was short
   int64_t train_samples = 0, val_samples = 0;

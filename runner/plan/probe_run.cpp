@@ -83,6 +83,7 @@ class ProbeRun {
         checkpoints_(folder / "checkpoints") {}
 
   void run(int64_t room_bytes) {
+    probe_.built_bytes = setup_.built_bytes;
     probe_.base_bytes = held_bytes();
     // Samples that are coupled may need company: a batch norm over one value fails.
     const bool coupled = (setup_.model->capabilities() & HR_COUPLES_SAMPLES) != 0;
@@ -116,8 +117,8 @@ class ProbeRun {
   // Of all loaders, with batches of `size` samples.
   int64_t slots_bytes(int64_t size) const {
     const int64_t batch_bytes = slot_bytes(probe_.field_bytes, size);
-    const size_t slots = slot_count(setup_.data.loader_options(true), batch_bytes) +
-                         (val_.length() > 0 ? slot_count(setup_.data.loader_options(false), batch_bytes) : 0);
+    const size_t slots = slot_count(setup_.loader_options(true), batch_bytes) +
+                         (val_.length() > 0 ? slot_count(setup_.loader_options(false), batch_bytes) : 0);
     return static_cast<int64_t>(slots) * batch_bytes;
   }
 
@@ -149,7 +150,7 @@ class ProbeRun {
   }
 
   LoaderOptions options(bool training, int64_t size) const {
-    LoaderOptions options = setup_.data.loader_options(training);
+    LoaderOptions options = setup_.loader_options(training);
     options.batch_size = size;
     options.samples_per_epoch = -1;
     options.epochs = -1;

@@ -36,7 +36,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
   const Setup setup(data);
   const LoadedCheckpoint checkpoint = load_checkpoint(chosen_checkpoint(request.run, request.checkpoint, "evaluate"));
   restore_model(checkpoint, *setup.model, /*use_average=*/true);
-  LoaderOptions options = setup.data.loader_options(false);
+  LoaderOptions options = setup.loader_options(false);
   options.keep_samples.reset();  // each is read once
   Loader loader(setup.data.source, pick_split(setup, request.split),
                 Normalizer::from_json(checkpoint.json.at("normalizer")), options);

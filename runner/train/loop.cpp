@@ -30,7 +30,7 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
       log_(log),
       memory_(memory),
       input_(std::move(input)),
-      train_loader_(input_.source, setup.data.splits.train, input_.applied, setup.data.loader_options(true)),
+      train_loader_(input_.source, setup.data.splits.train, input_.applied, setup.loader_options(true)),
       step_(setup, step_hooks()),
       eval_retry_(setup.micro_batch(), setup.device, setup.advice(),
                   [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
@@ -47,7 +47,7 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
       metric_(experiment_.experiment.metric) {
   if (setup.data.splits.val.length() > 0) {
     val_loader_ = std::make_unique<Loader>(input_.source, setup.data.splits.val, input_.applied,
-                                           setup.data.loader_options(false));
+                                           setup.loader_options(false));
     examples_.emplace(folder.path(), setup.output_pairs, setup.model->outputs(), setup.model->fields(),
                       setup.data.splits.val.length());
   } else if (metric_.starts_with("val/")) {

@@ -55,7 +55,7 @@ class RecordedSteps : public PredictInput {
 class SplitSamples : public PredictInput {
  public:
   SplitSamples(const Setup& setup, std::shared_ptr<const Source> source, const Normalizer& normalizer) {
-    LoaderOptions options = setup.data.loader_options(/*training=*/false);
+    LoaderOptions options = setup.loader_options(/*training=*/false);
     options.keep_samples.reset();      // each is read once
     options.skip_bad_samples = false;  // a row is a sample
     batch_size_ = static_cast<uint64_t>(options.batch_size);

@@ -120,7 +120,7 @@ std::string RunData::resolved_toml() const {
                             options_to_toml(data_table, data_options), data_synth, decided);
 }
 
-LoaderOptions RunData::loader_options(bool training) const {
+LoaderOptions RunData::loader_options(bool training, int64_t built_bytes) const {
   const DataSection& data = experiment.data;
   LoaderOptions options;
   options.seed = experiment.experiment.seed;
@@ -133,7 +133,7 @@ LoaderOptions RunData::loader_options(bool training) const {
   options.num_workers = data.num_workers;
   options.prefetch_factor = data.prefetch_factor;
   options.prefetch_bytes = data.prefetch_size_bytes;
-  if (!training) options.disk_ahead_bytes = evaluation_disk_ahead_bytes;
+  options.disk_ahead_bytes = disk_ahead_bytes(built_bytes, training);
   options.persistent_workers = data.persistent_workers;
   options.skip_bad_samples = data.on_bad_sample == "skip";
   if (data.cache_size_bytes > 0 && (!training || !source->augments())) options.keep_samples = cache_setting().samples;

@@ -42,8 +42,8 @@ struct RunData {
   std::string resolved_toml() const;  // the experiment with every default filled in and every path absolute
 
   // Of the loader of training, or of the one of evaluation that stands beside it. The only place that knows how the
-  // two differ: runs, probes and plans ask here.
-  LoaderOptions loader_options(bool training) const;
+  // two differ: runs, probes and plans ask here. `built_bytes`: Setup::built_bytes, a probe's where there is no model.
+  LoaderOptions loader_options(bool training, int64_t built_bytes) const;
 
   StatisticsRequest statistics_request() const;  // of the normalisation, as the experiment asks for it
   CacheSetting cache_setting() const;            // what the sample cache is used for

@@ -5,6 +5,7 @@
 #include "config/digest.hpp"
 #include "config/identity.hpp"
 #include "config/precision.hpp"
+#include "memory/process_memory.hpp"
 #include "mutex.hpp"
 #include "plugins/describe.hpp"
 #include "train/precision.hpp"
@@ -44,7 +45,8 @@ Setup::Setup(const RunData& known, std::string started_from)
       dtype(parameter_dtype(known.experiment.train.precision)),
       init_id(std::move(started_from)),
       model(make_model(known)),
-      output_pairs(pair_outputs(model->id(), model->outputs(), model->metrics())) {
+      output_pairs(pair_outputs(model->id(), model->outputs(), model->metrics())),
+      built_bytes(held_bytes()) {
   (void)lower_wins(known.experiment.experiment.metric);  // says so where nobody measures it
 }
 

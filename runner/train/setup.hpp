@@ -28,7 +28,9 @@ struct Setup {
   const std::string init_id;   // "": the weights are drawn from the seed
   const std::unique_ptr<Model> model;
   const std::vector<OutputPair> output_pairs;  // what the host measures beside the model's own metrics
+  const int64_t built_bytes;                   // what the process held once all this was there
 
+  LoaderOptions loader_options(bool training) const { return data.loader_options(training, built_bytes); }
   MicroBatch micro_batch() const;      // samples of one forward pass, and whether they may change
   std::string why_whole() const;       // why batches cannot be divided to save memory; "" where they can
   nlohmann::json mathematics() const;  // what changes the mathematics; differences.cpp names the keys of its entries

@@ -28,6 +28,13 @@ TEST(ReadAhead, IsBoundedInBytes) {
   EXPECT_EQ(batches_ahead(reading(2, 2, 0), mib), 1u);
 }
 
+TEST(ReadAhead, WhileTheDiskIsWaitedForIsLittleBesideTheRun) {
+  EXPECT_EQ(disk_ahead_bytes(64 * mib, /*training=*/true), 8 * mib);
+  EXPECT_EQ(disk_ahead_bytes(64 * mib, /*training=*/false), 4 * mib);
+  EXPECT_EQ(disk_ahead_bytes(4096 * mib, /*training=*/true), 16 * mib) << "more buys nothing";
+  EXPECT_EQ(disk_ahead_bytes(4096 * mib, /*training=*/false), 8 * mib);
+}
+
 TEST(ReadAhead, ASlotForEachAndForTheBatchesInUse) {
   LoaderOptions options = reading(2, 2, 512 * mib);
   EXPECT_EQ(slot_count(options, 20 * mib), 5u);

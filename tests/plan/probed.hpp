@@ -11,7 +11,7 @@ inline constexpr int64_t mib = int64_t{1} << 20;
 // 5 MiB of it are free lists.
 inline Probe straight_probe() {
   Probe probe;
-  probe.base_bytes = 100 * mib;
+  probe.built_bytes = probe.base_bytes = 100 * mib;
   for (const int64_t size : {1, 2, 8}) {
     ProbePoint point{size, {}};
     for (size_t phase = 0; phase < probe_phases.size(); ++phase)
@@ -30,7 +30,7 @@ inline RunLoaders readers(int workers, int prefetch) {
   training.num_workers = workers;
   training.prefetch_factor = prefetch;
   LoaderOptions evaluation = training;
-  evaluation.disk_ahead_bytes = evaluation_disk_ahead_bytes;
+  evaluation.disk_ahead_bytes = training.disk_ahead_bytes / 2;
   return {training, evaluation};
 }
 

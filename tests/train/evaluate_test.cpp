@@ -10,7 +10,7 @@ namespace {
 struct Evaluation {
   Evaluation()
       : trial({"train.precision=fp64", "data.options.group_size=1"}),
-        loader(trial->data.source, trial->data.splits.val, Normalizer(), trial->data.loader_options(false)) {}
+        loader(trial->data.source, trial->data.splits.val, Normalizer(), trial->loader_options(false)) {}
   std::optional<StepSums> run(
       Retry& retry, const std::function<bool(int64_t)>& stop = [](int64_t) { return false; }) {
     return evaluate(*trial, loader, 0, retry, stop);

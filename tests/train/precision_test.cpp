@@ -13,7 +13,7 @@ WindowResult window_of(const std::vector<std::string>& more, double loss_scale =
   words.insert(words.end(), more.begin(), more.end());
   TrialSetup trial(words);
   const auto normalizer = Normalizer::measure(*trial->data.source, trial->data.splits.train, "sampled", 32);
-  Loader loader(trial->data.source, trial->data.splits.train, normalizer, trial->data.loader_options(true));
+  Loader loader(trial->data.source, trial->data.splits.train, normalizer, trial->loader_options(true));
   Retry retry = retry_of(trial->micro_batch());
   Window window(*trial->model, trial->device, trial->dtype, retry);
   loader.seek(0);

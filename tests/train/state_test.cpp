@@ -24,7 +24,7 @@ struct Trial {
   explicit Trial(const std::vector<std::string>& words = {"train.ema.decay=0.9", "data.options.samples=80"})
       : trial(words),
         normalizer(Normalizer::measure(*trial->data.source, trial->data.splits.train, "sampled", 32)),
-        loader(trial->data.source, trial->data.splits.train, normalizer, trial->data.loader_options(true)),
+        loader(trial->data.source, trial->data.splits.train, normalizer, trial->loader_options(true)),
         retry(retry_of(trial->micro_batch())),
         window(*trial->model, trial->device, trial->dtype, retry, trial->output_metrics()),
         optimizer(trial->data.experiment.train.optimizer, trial->data.experiment.train.ema_decay,
@@ -180,7 +180,7 @@ TEST(State, AnEvaluationThatIsStoppedLeavesNothingBehind) {
              "model.options.remember=true", "model.options.evaluation_leaves_traces=true", "data.options.samples=80"});
   run.train(2);
   Loader loader(run.trial->data.source, run.trial->data.splits.val, run.normalizer,
-                run.trial->data.loader_options(false));
+                run.trial->loader_options(false));
   const std::string remembered = run.trial->model->save_state();
   const at::Tensor generator = at::detail::getDefaultCPUGenerator().get_state();
   const auto left_behind = [&](int64_t batches) {

@@ -15,7 +15,7 @@ struct Steps {
   explicit Steps(StepHooks hooks = {}, std::vector<std::string> words = windows_of_four)
       : trial(words),
         step(*trial, std::move(hooks)),
-        loader(trial->data.source, trial->data.splits.train, Normalizer(), trial->data.loader_options(true)) {
+        loader(trial->data.source, trial->data.splits.train, Normalizer(), trial->loader_options(true)) {
     loader.seek(0, 0, /*continuous=*/true);
   }
 

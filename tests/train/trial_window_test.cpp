@@ -16,7 +16,7 @@ std::vector<WindowResult> windows(int batch_size, int steps, std::vector<std::st
   TrialSetup trial(words);
   EXPECT_EQ(trial->data.samples_per_epoch(), 150u);
   const auto normalizer = Normalizer::measure(*trial->data.source, trial->data.splits.train, "sampled", 32);
-  Loader loader(trial->data.source, trial->data.splits.train, normalizer, trial->data.loader_options(true));
+  Loader loader(trial->data.source, trial->data.splits.train, normalizer, trial->loader_options(true));
   Retry retry = retry_of(trial->micro_batch());
   Window window(*trial->model, trial->device, trial->dtype, retry);
   loader.seek(0);
@@ -110,7 +110,7 @@ TEST(Window, AllMaskedHasWeightZeroAndGradientsOfZero) {
 
 TEST(Window, FrozenParametersGetNoGradientUntilTheyThaw) {
   TrialSetup trial({"model.options.freeze_until=5"});
-  Loader loader(trial->data.source, trial->data.splits.train, {}, trial->data.loader_options(true));
+  Loader loader(trial->data.source, trial->data.splits.train, {}, trial->loader_options(true));
   Retry retry = retry_of(trial->micro_batch());
   Window window(*trial->model, trial->device, trial->dtype, retry);
   loader.seek(0);
@@ -127,7 +127,7 @@ TEST(Window, FrozenParametersGetNoGradientUntilTheyThaw) {
 
 TEST(Window, AddsIntoTheSameMemoryWindowAfterWindow) {
   TrialSetup trial;
-  Loader loader(trial->data.source, trial->data.splits.train, {}, trial->data.loader_options(true));
+  Loader loader(trial->data.source, trial->data.splits.train, {}, trial->loader_options(true));
   Retry retry = retry_of(trial->micro_batch());
   Window window(*trial->model, trial->device, trial->dtype, retry);
   const void* memory = window.gradients().front().const_data_ptr();
