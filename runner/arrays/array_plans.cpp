@@ -34,6 +34,8 @@ struct Known {
   }
 };
 
+// Plans and files are known as long as somebody holds them. Some plans are held here too, so that a source that opens
+// and closes a dataset for every read does not plan it every time.
 class ArrayPlans {
  public:
   // NULL where the plan has to be made. Throws where the file is still read in its earlier state.

@@ -19,6 +19,7 @@ const std::shared_ptr<ArraySession>& ArraySession::of_process() {
 
 void ArraySession::set_chunk_cache_limit(int64_t bytes) {
   chunks_->set_limit(bytes > 0 ? static_cast<uint64_t>(bytes) : 0);
+  // libhdf5's own caches count against the limit and can only be freed by closing files.
   const Hdf5Lock lock;
   Hdf5File::close_overdrawn(*chunks_);
 }

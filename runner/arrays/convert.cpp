@@ -15,6 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the arrays service assumes a little-endian host");
 
+// Types of their own, so that float16 and bool are told from the integers of their size.
 struct Half {
   uint16_t bits;
 };
@@ -169,7 +170,7 @@ bool run(const Conversion& c) {
   return finite;
 }
 
-// Calls visit(T{}) with the C++ type of `dtype`; false when this host has none.
+// Calls visit(T{}) with the C++ type of `dtype`. False where there is none.
 template <class Visit>
 bool with_type(DLDataType dtype, Visit&& visit) {
   if (dtype.lanes != 1) return false;

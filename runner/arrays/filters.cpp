@@ -71,6 +71,7 @@ bool decodable(std::span<const ChunkFilter> filters) {
 
 void decode_chunk(std::span<const ChunkFilter> filters, uint32_t mask, std::span<const std::byte> stored,
                   std::span<std::byte> chunk) {
+  // Each filter reads from one buffer and writes to the other; the last one writes to `chunk`, which saves a copy.
   thread_local std::array<ThreadBuffer, 2> buffers;
   const auto sizes = sizes_before(filters, mask, chunk.size());
   size_t first = 0;  // the filter that is undone last: it writes into `chunk` itself

@@ -186,6 +186,7 @@ void Hdf5Array::read_records(std::span<const uint64_t> start, std::span<const ui
   read(start, count, sink);
 }
 
+// Whatever goes wrong, a file that changed is the better explanation, so that is checked first.
 void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> count, RecordSink& sink) const {
   const auto file = planned_.file->open();
   try {

@@ -49,6 +49,7 @@ bool receive_bytes(int socket, char* to, uint64_t bytes) {
   return true;
 }
 
+// A message is its length (8 bytes) and its bytes: both ends are the same program on the same machine.
 bool send_message(int socket, const std::string& message) {
   const uint64_t bytes = message.size();
   return send_bytes(socket, reinterpret_cast<const char*>(&bytes), sizeof bytes) &&
@@ -64,7 +65,8 @@ std::optional<std::string> receive_message(int socket) {
   return message;
 }
 
-// SIGXCPU ends this process when the next question takes longer.
+// SIGXCPU ends this process when the next question takes longer. The limit counts from the start of the process, so
+// what was used already is added.
 void limit_cpu_time(rlim_t most) {
   rusage used{};
   rlimit limit{};
@@ -97,6 +99,8 @@ fs::path installed_program() {
                    file + " makes libhdf5 crash (" + how + "); the file is damaged: copy it again or leave it out");
 }
 
+// The asking side. A child that ended because nothing was asked for a while is started again; one that dies of a
+// question is not, and the question fails.
 class Hdf5Child {
  public:
   void set_program(const fs::path& program) {

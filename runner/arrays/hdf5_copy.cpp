@@ -29,6 +29,8 @@ herr_t take_name(hid_t /*object*/, const char* name, const H5A_info_t* /*info*/,
   return 0;
 }
 
+// Walks the links of the file from its root. H5Ocopy() of the root would copy all values too, so it is used for single
+// objects only.
 class Copy {
  public:
   Copy(hid_t from, hid_t to, const std::string& path, const CopyRequest& request)

@@ -82,6 +82,8 @@ struct Opened {
   FileIdentity identity;
 };
 
+// Finds out what is wrong with a file before libhdf5 opens it, because its messages would not tell. O_NONBLOCK: opening
+// a FIFO would wait for its writer.
 Opened open_file(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) throw_cannot_open(path, errno);

@@ -45,7 +45,8 @@ bool has_filter(const SurveyedObject& object, int id) {
   return std::ranges::any_of(object.filters, [id](const StoredFilter& filter) { return filter.id == id; });
 }
 
-// Extents of the blocks a dataset is carried over in: whole units (chunks), as many of the last axes as fit.
+// Extents of the blocks in which a dataset is copied: whole chunks, so that each is encoded once, and as many along the
+// last axes as fit.
 std::vector<uint64_t> block_of(const ArrayLayout& layout, const std::vector<uint64_t>& unit) {
   std::vector<uint64_t> block(layout.shape.size(), 1);
   if (unit.size() == block.size()) block = unit;
@@ -61,6 +62,8 @@ std::vector<uint64_t> block_of(const ArrayLayout& layout, const std::vector<uint
   return block;
 }
 
+// In this order: declare() has the child write the file without values, carry_over() copies them, copy_user_block(),
+// verify().
 class Rewrite {
  public:
   Rewrite(const std::string& from, const std::string& to, const RewriteProgress& progress)

@@ -155,7 +155,7 @@ void Hdf5Writer::create(Dataset& dataset, const hr_array_spec& spec, hid_t file_
   H5Pset_obj_track_times(storage.get(), false);
   H5Pset_create_intermediate_group(links.get(), 1);
   if (chunk[0] != 0) H5Pset_chunk(storage.get(), spec.ndim, chunk.data());
-  if (spec.deflate > 0) H5Pset_shuffle(storage.get());
+  if (spec.deflate > 0) H5Pset_shuffle(storage.get());  // numbers deflate better with their bytes sorted by place
   if (spec.deflate > 0) H5Pset_deflate(storage.get(), static_cast<unsigned>(spec.deflate));
   dataset.id = Handle(space ? H5Dcreate2(file_.get(), dataset.name.c_str(), file_type, space.get(), links.get(),
                                          storage.get(), H5P_DEFAULT)

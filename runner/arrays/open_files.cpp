@@ -44,6 +44,8 @@ size_t most_open_files() {
   return std::clamp<size_t>(limit.rlim_cur / 4, 1, 128);
 }
 
+// The open descriptors of all PlannedFiles, in the order of their last use. A descriptor that is closed here stays open
+// for those that hold it.
 class OpenFiles {
  public:
   std::shared_ptr<const Descriptor> use(PlannedFile& file) {

@@ -26,6 +26,7 @@ bool BatchQueue::has_more(bool consumer_waits) const {
   if (!ended(planned_)) return true;
   if (!continuous_ || plan_.samples_per_epoch == 0) return false;
   const bool is_last = plan_.options.epochs >= 0 && static_cast<int64_t>(planned_.epoch) + 1 >= plan_.options.epochs;
+  // Behind the last epoch that was asked for nothing is read ahead; but a consumer that asks for more gets it.
   const bool has_begun = planned_.epoch < delivered_.epoch;
   return is_last ? has_begun && consumer_waits : has_begun || plan_.options.persistent_workers;
 }

@@ -102,6 +102,7 @@ struct Loader::State {
       if (!may_plan(kind)) return false;
       grows = tightened == 0;
     }
+    // Without the mutex: making a slot may take long. What was true before is checked again after it.
     if (grows) slots->grow();
     std::shared_ptr<Job> job;
     std::unique_ptr<Slot> slot;
@@ -143,6 +144,7 @@ struct Loader::State {
       job.done = true;
       wanted = consumer_waits && front_is_ready();
     }
+    // Once the mutex is free, so that a thread that wakes does not wait for it at once.
     job_done.notify_all();
     if (wanted) batch_ready.notify_one();
   }

@@ -150,7 +150,8 @@ uint64_t samples_compared(std::span<const Field> fields) {
       std::clamp<int64_t>(bytes_compared / std::max<int64_t>(sample_bytes, 1), 2, most_compared));
 }
 
-// A digest of some samples of every split, augmented and not, standardised.
+// A digest of some samples of every split, augmented and not, standardised: equal with and without copies, or the
+// copies are not used.
 std::string samples_of(const Source& source, const Normalizer& left_to_apply) {
   Digest digest;
   const uint64_t most = samples_compared(source.fields());

@@ -68,7 +68,8 @@ std::vector<uint64_t> positions(uint64_t length, const std::string& mode, int64_
   return chosen;
 }
 
-// Gathers the moments of every field that asks for it.
+// Gathers the moments of every field that asks for it. Blocks of 8 MiB are read and merged in the order of the split,
+// so the result does not depend on memory or threads.
 class Measurement {
  public:
   Measurement(const Source& source, const Split& split)

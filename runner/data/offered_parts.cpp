@@ -20,6 +20,7 @@ bool OfferedParts::help() {
   MutexLock lock(mutex_);
   Work* work = with_parts_left();
   if (work == nullptr) return false;
+  // Each helper wakes the next one, without the mutex: so they come one by one, as long as parts are left.
   lock.unlock();
   wake_another_();
   lock.lock();

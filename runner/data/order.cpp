@@ -40,6 +40,7 @@ class Feistel {
     return index;
   }
 
+  // The inverse of at(): the rounds backwards.
   uint64_t position_of(uint64_t index) const {
     if (length_ < 2) return index;
     uint64_t position = index;

@@ -206,6 +206,7 @@ bool ReaderPool::lend_turn() {
   return true;
 }
 
+// Called when a pause ends. Counting itself in coming_back_ keeps new readers from taking the next turn.
 void ReaderPool::take_turn_back() {
   const auto end = Clock::now() + turn_timeout;
   const MutexLock lock(mutex_);
@@ -218,6 +219,8 @@ void ReaderPool::take_turn_back() {
   ++working_;
 }
 
+// A stand-in is started by a pause, and stays until stop(). The count goes up first, so that two pauses do not start
+// one too many while the mutex is free.
 void ReaderPool::add_stand_in() {
   {
     const MutexLock lock(mutex_);

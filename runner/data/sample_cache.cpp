@@ -80,6 +80,7 @@ SampleCache::Reserved SampleCache::list_new(const std::string& key, uint64_t byt
   return reserved;
 }
 
+// Without the mutex: mapping and unmapping memory takes long, and asking the limit for it may call give_back() here.
 SampleCache::Block* SampleCache::with_memory(Reserved reserved) {
   if (reserved.block == nullptr) return nullptr;
   reserved.ended.clear();
@@ -202,6 +203,7 @@ void SampleCache::stop_growing() {
   ceiling_ends_ = Clock::now() + calm_;
 }
 
+// Called in the middle of an allocation, perhaps of a thread that holds the mutex: so it never waits for it.
 int64_t SampleCache::give_back(int64_t wanted_bytes) {
   Blocks ended;
   if (wanted_bytes <= 0 || !mutex_.try_lock()) return 0;

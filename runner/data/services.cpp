@@ -36,6 +36,7 @@ hr_status size(const hr_host*, const char* path, uint64_t* bytes, hr_error* erro
   });
 }
 
+// Opens the file for each call: nothing to close, and small metadata files are what it is for.
 hr_status read_at(const hr_host*, const char* path, uint64_t offset, void* data, uint64_t bytes,
                   hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {

@@ -213,7 +213,7 @@ std::unique_ptr<Slot> SlotPool::reserve() {
   if (lend_waits_ == 0) {
     if (auto slot = take()) return slot;
   }
-  ++made_;
+  ++made_;  // the one that lend() makes
   return nullptr;
 }
 
@@ -250,6 +250,7 @@ std::shared_ptr<Slot> SlotPool::lend(std::unique_ptr<Slot> reserved) {
           [pool = shared_from_this()](Slot* used) { pool->take_back(std::unique_ptr<Slot>(used)); }};
 }
 
+// Wakes readers only where none could go on before: a loader that keeps up would be woken for every batch otherwise.
 void SlotPool::take_back(std::unique_ptr<Slot> used) {
   bool was_empty = false;
   {
