@@ -22,8 +22,6 @@ struct HighestSample {
   }
 };
 
-double seconds_of(int64_t ms) { return static_cast<double>(ms) / 1000.0; }
-
 class WatchChart {
  public:
   explicit WatchChart(const WatchReport& report) : report_(report), shown_(report.timeline.largest(colours.size())) {

@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-double seconds_of(int64_t ms) { return static_cast<double>(ms) / 1000.0; }
-
 std::string how_killed(const WatchedDeath& death) {
   ChildEnd end;
   end.status = death.signal | (death.core_dumped ? 0x80 : 0);

@@ -9,6 +9,8 @@
 
 namespace headroom {
 
+inline double seconds_of(int64_t ms) { return static_cast<double>(ms) / 1000.0; }
+
 // "python3 (process 77)".
 std::string process_text(const std::string& name, int64_t pid);
 
