@@ -35,7 +35,7 @@ hr_status step(hr_model*, const hr_call* call, const hr_tensor* batch, hr_tensor
 }
 
 const hr_model_torch table = {
-    sizeof(hr_model_torch), 0, nullptr, create, destroy, one, param, none, no_output, none, no_metric, step};
+    sizeof(hr_model_torch), 0, nullptr, create, destroy, one, param, none, no_output, none, no_metric, step, nullptr};
 
 const void* get_interface(const char* id) noexcept { return std::string_view(id) == HR_MODEL_TORCH ? &table : nullptr; }
 
