@@ -5,7 +5,7 @@
 #include <toml++/toml.h>
 
 #include "config/literals.hpp"
-#include "train/processor.hpp"
+#include "train/compute.hpp"
 
 namespace headroom {
 

@@ -6,11 +6,8 @@
 
 #include "headroom/sdk/shape_text.hpp"
 #include "record/run_folder.hpp"
-#include "train/chosen_checkpoint.hpp"
 #include "train/predict_pass.hpp"
-#include "train/predict_pictures.hpp"
-#include "train/predict_steps.hpp"
-#include "train/rows_file.hpp"
+#include "train/predict_recording.hpp"
 #include "train/run_memory.hpp"
 #include "train/signals.hpp"
 #include "train/state.hpp"

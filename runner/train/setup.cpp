@@ -6,9 +6,9 @@
 #include "config/precision.hpp"
 #include "mutex.hpp"
 #include "plugins/describe.hpp"
+#include "train/compute.hpp"
 #include "train/precision.hpp"
 #include "train/retry.hpp"
-#include "train/threads.hpp"
 
 namespace headroom {
 

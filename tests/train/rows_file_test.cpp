@@ -1,5 +1,3 @@
-#include "train/rows_file.hpp"
-
 #include <cstring>
 #include <gmock/gmock.h>
 #include <iterator>
@@ -7,6 +5,7 @@
 #include "../record/temporary_folder.hpp"
 #include "error.hpp"
 #include "memory/held.hpp"
+#include "train/tensor_file.hpp"
 
 namespace headroom {
 namespace {
