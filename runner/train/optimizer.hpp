@@ -17,8 +17,11 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
+// Updates the model's own tensors in place. [compute]
 class Optimizer {
  public:
+  // Makes all state, at zero; with `ema_decay` above 0 an average of the weights, which begins as a copy of them.
+  // `parameters` must outlive it.
   Optimizer(const OptimizerSection& section, double ema_decay, std::vector<Parameter>& parameters);
 
   // One update with learning rate `lr` (before each parameter's lr_scale or lr); parameters frozen at `step` stay as

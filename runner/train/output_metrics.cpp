@@ -137,12 +137,12 @@ Measured OutputMetrics::measured(const std::string& prefix) const {
     const at::Tensor moments = part.moments();
     if (!moments.defined()) continue;
     const Reading reading(moments);
-    const bool told = moments.size(1) > 1 && moments.size(1) <= most_channels_told;
+    const bool lists_channels = moments.size(1) > 1 && moments.size(1) <= most_channels_listed;
     for (size_t i = 0; i < host_metric_count; ++i) {
       const std::string& name = part.pair.metrics[i].name;
       if (name.empty() || !reading.counted[i]) continue;
       measured.values.emplace_back(prefix + "/" + name, reading.pooled[i]);
-      if (told) measured.channels[prefix + "/" + name] = column(reading.channels, i);
+      if (lists_channels) measured.channels[prefix + "/" + name] = column(reading.channels, i);
     }
   }
   return measured;

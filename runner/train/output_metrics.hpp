@@ -19,12 +19,12 @@ namespace headroom {
 struct Measured {
   Scalars values;  // "val/r2" -> value
   // "val/r2" -> one value a channel, null where it has none; left out for a single channel and for more than
-  // most_channels_told.
+  // most_channels_listed.
   nlohmann::json channels = nlohmann::json::object();
 
   void append(const Measured& more);
 };
-inline constexpr int64_t most_channels_told = 256;
+inline constexpr int64_t most_channels_listed = 256;
 
 // R2 is per channel, then the mean; a channel whose target never changes has none.
 class OutputMetrics {

@@ -141,8 +141,8 @@ class Frames {
          const std::filesystem::path& folder)
       : model_(model), before_(before_place(fields, target)), folder_(folder), steps_(steps) {
     if (!is_missing(fields[target])) target_ = target;
-    told.before = before_ ? fields[*before_].name : "";
-    told.horizon = horizon;
+    result.before = before_ ? fields[*before_].name : "";
+    result.horizon = horizon;
     const uint64_t shown = std::min(steps, most_shown);
     for (uint64_t i = 0; i < shown; ++i) shown_.push_back((2 * i + 1) * steps / (2 * shown));
   }
@@ -150,14 +150,14 @@ class Frames {
   // `prediction`: [horizon, colours, height, width] from `start` on; `fields`: of that sample alone.
   void take(uint64_t start, const at::Tensor& prediction, const std::vector<at::Tensor>& fields) {
     const at::IntArrayRef sizes = prediction.sizes();
-    const bool pictures = sizes.size() == 4 && sizes[0] == static_cast<int64_t>(told.horizon);
+    const bool pictures = sizes.size() == 4 && sizes[0] == static_cast<int64_t>(result.horizon);
     if (!pictures || (target_ && sizes != fields[*target_][0].sizes())) {
       throw Error(Exit::plugin, model_,
                   "its prediction has the shape " + c10::str(sizes) + ", the target of it " +
-                      (target_ ? c10::str(fields[*target_][0].sizes()) : c10::str(told.horizon) + " pictures"));
+                      (target_ ? c10::str(fields[*target_][0].sizes()) : c10::str(result.horizon) + " pictures"));
     }
     finish(start);
-    for (uint64_t ahead = 0; ahead < told.horizon && start + ahead < steps_; ++ahead) {
+    for (uint64_t ahead = 0; ahead < result.horizon && start + ahead < steps_; ++ahead) {
       Frame& frame = open_[start + ahead];
       const auto row = static_cast<int64_t>(ahead);
       const at::Tensor picture = prediction[row].to(at::kFloat);
@@ -179,7 +179,7 @@ class Frames {
     }
   }
 
-  PredictedPictures told;
+  PredictedPictures result;
 
  private:
   struct Frame {
@@ -195,7 +195,7 @@ class Frames {
                           png_bytes({pixels.const_data_ptr<uint8_t>(), static_cast<size_t>(pixels.numel())},
                                     static_cast<uint32_t>(pixels.size(1)), static_cast<uint32_t>(pixels.size(0)),
                                     static_cast<uint32_t>(pixels.size(2))));
-    PictureStep& known = told.steps.emplace_back();
+    PictureStep& known = result.steps.emplace_back();
     if (target_) known.psnr_db = psnr(pixels, frame.target);
     if (target_ && before_) known.before_psnr_db = psnr(frame.before, frame.target);
     if (std::ranges::count(shown_, step) == 0) return;
@@ -203,7 +203,7 @@ class Frames {
       const auto picture = of.defined() ? picture_of(of) : std::nullopt;
       return picture ? shown_picture(*picture, {0, 255}) : std::string();
     };
-    told.shown.push_back({step, shown(frame.before), shown(pixels), shown(frame.target)});
+    result.shown.push_back({step, shown(frame.before), shown(pixels), shown(frame.target)});
   }
 
   std::string model_;
@@ -220,15 +220,15 @@ std::optional<PredictedRecording> predict_steps(const Setup& setup, PredictInput
                                                 const PredictionOrigin& origin) {
   const auto asked = ask_at_every_step(setup, input, origin.trained_steps);
   if (!asked) return std::nullopt;
-  PredictedRecording told;
-  told.origin = origin;
-  told.horizon = asked->chunks.horizon;
-  told.channels = channels_of(setup.data.source->fields()[target_field(setup)], normalizer);
-  told.recorded = as_measured(asked->recorded, told.channels);
-  told.open_loop = as_measured(open_loop(asked->chunks), told.channels);
-  told.ensembled = as_measured(ensembled(asked->chunks, setup.model->predictor()->ensemble_decay), told.channels);
-  told.held = held_position(told.recorded, told.horizon, told.channels.size());
-  return told;
+  PredictedRecording result;
+  result.origin = origin;
+  result.horizon = asked->chunks.horizon;
+  result.channels = channels_of(setup.data.source->fields()[target_field(setup)], normalizer);
+  result.recorded = as_measured(asked->recorded, result.channels);
+  result.open_loop = as_measured(open_loop(asked->chunks), result.channels);
+  result.ensembled = as_measured(ensembled(asked->chunks, setup.model->predictor()->ensemble_decay), result.channels);
+  result.held = held_position(result.recorded, result.horizon, result.channels.size());
+  return result;
 }
 
 bool predicts_pictures(const Setup& setup) {
@@ -268,8 +268,8 @@ std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::uniqu
   if (!done) return std::nullopt;
   frames.finish(steps);
   progress.end("");
-  frames.told.origin = origin;
-  return std::move(frames.told);
+  frames.result.origin = origin;
+  return std::move(frames.result);
 }
 
 }  // namespace headroom

@@ -36,6 +36,7 @@ struct Position {
   Measured measured;                              // of the last finished epoch
 };
 
+// What a checkpoint holds of a run: references to where it lives in the loop.
 struct RunState {
   const Setup& setup;
   Optimizer& optimizer;
@@ -45,6 +46,8 @@ struct RunState {
   const Normalizer& normalizer;
 };
 
+// Writes a checkpoint, complete or not at all, and moves the links `last` and, with `is_best`, `best`. Tensors on the
+// CPU are written from where they lie. Returns its folder. Error(cannot_write). [control], between two windows.
 std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state, const nlohmann::json& log_lengths,
                                  bool is_best);
 

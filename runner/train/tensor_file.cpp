@@ -56,24 +56,24 @@ RowsFile::~RowsFile() {
 
 void RowsFile::append(const Outputs& outputs) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    TensorBytes& told = outputs_[i].told;
+    TensorBytes& header = outputs_[i].header;
     std::vector<int64_t> shape = outputs[i].sizes().vec();
     const DLDataType dtype = at::getDLDataType(outputs[i]);
     if (shape.empty())
-      throw Error(Exit::plugin, "predict", "output '" + told.name + "' is a single number; a row a sample is needed");
+      throw Error(Exit::plugin, "predict", "output '" + header.name + "' is a single number; a row a sample is needed");
     const int64_t rows = shape.front();
-    if (told.shape.empty()) {
-      told.dtype = dtype;
-      told.shape = shape;
-      told.shape.front() = 0;
+    if (header.shape.empty()) {
+      header.dtype = dtype;
+      header.shape = shape;
+      header.shape.front() = 0;
     }
-    shape.front() = told.shape.front();
-    if (shape != told.shape || !same_dtype(dtype, told.dtype)) {
+    shape.front() = header.shape.front();
+    if (shape != header.shape || !same_dtype(dtype, header.dtype)) {
       throw Error(Exit::plugin, "predict",
-                  "output '" + told.name + "' has rows of " + sdk::shape_text(shape) + " after others of " +
-                      sdk::shape_text(told.shape) + ": a row must not depend on how many samples are asked at once");
+                  "output '" + header.name + "' has rows of " + sdk::shape_text(shape) + " after others of " +
+                      sdk::shape_text(header.shape) + ": a row must not depend on how many samples are asked at once");
     }
-    told.shape.front() += rows;
+    header.shape.front() += rows;
     outputs_[i].file->write({static_cast<const std::byte*>(outputs[i].const_data_ptr()), outputs[i].nbytes()});
   }
 }
@@ -83,9 +83,9 @@ std::vector<TensorBytes> RowsFile::write() {
   std::vector<TensorBytes> tensors;
   for (Output& output : outputs_) {
     output.file.reset();
-    if (output.told.shape.empty()) continue;
+    if (output.header.shape.empty()) continue;
     maps.emplace_back(output.path, "predict");
-    tensors.push_back(output.told);
+    tensors.push_back(output.header);
     tensors.back().data = maps.back().bytes();
   }
   write_whole(path_, tensors);

@@ -18,6 +18,7 @@ namespace headroom {
 // The file appears whole or not at all. Error(cannot_write).
 void write_whole(const std::filesystem::path& path, std::span<const TensorBytes> tensors);
 
+// Holds its tensors on the CPU until they are written.
 class TensorFile {
  public:
   void add(const std::string& name, const at::Tensor& tensor);  // from any device
@@ -47,7 +48,7 @@ class RowsFile {
   struct Output {
     std::filesystem::path path;
     std::unique_ptr<OutputFile> file;
-    TensorBytes told;
+    TensorBytes header;  // without bytes
   };
   std::filesystem::path path_;
   std::vector<Output> outputs_;
