@@ -1,17 +1,10 @@
 #include "plan/plan_run.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
-#include "config/values.hpp"
-#include "memory/file_memory.hpp"
 #include "memory/readable.hpp"
 #include "memory/reservations.hpp"
-#include "memory/supervisor.hpp"
-#include "plan/plan_cache.hpp"
 #include "train/recompute.hpp"
 #include "train/signals.hpp"
 
@@ -19,71 +12,12 @@ namespace headroom {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // The limit a run would be given now; where it may wait for others to end, what it would be given without them.
 MemoryLimit foreseen_limit(const std::string& wanted, bool may_wait) {
   Rooms rooms = read_rooms();
   if (may_wait) return limit_if_alone(wanted, std::move(rooms));
   set_aside(rooms, other_runs());
   return decide_limit(wanted, rooms);
-}
-
-// Ours, so that it goes with us even where the probe is killed.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const fs::path place = temporary_folder_on_disk();
-    std::string pattern = (place / "headroom-probe-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw Error(Exit::cannot_write, "plan", "cannot make a folder in " + place.string());
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-Probe probe_in_child(ProbeWords words) {
-  const TemporaryFolder folder;
-  words.insert(words.end(), {"--folder", folder.path().string()});
-  Ended ended;
-  const std::string text = output_of("/proc/self/exe", words, ended);
-  const int exit_code = ended.exit_code();
-  if (exit_code != 0) {
-    const bool known = exit_code < 128 && exit_code != static_cast<int>(Exit::bug);
-    throw Error(known ? static_cast<Exit>(exit_code) : Exit::bug, "plan",
-                "the probe ended with exit code " + std::to_string(exit_code) + " (see above)");
-  }
-  try {
-    return Probe::from_json(nlohmann::json::parse(text));
-  } catch (const nlohmann::json::exception& problem) {
-    throw Error(Exit::bug, "plan", std::string("the probe's answer cannot be read: ") + problem.what());
-  }
-}
-
-std::string recompute_literal(const std::vector<std::string>& kinds) {
-  return value_literal(*find_key("memory.recompute"), kinds);
-}
-
-Probe find_probe(const RunData& data, const std::vector<std::string>& recompute, ProbeWords words, bool& cached) {
-  const std::string key = plan_key(data, recompute);
-  if (auto kept = kept_probe(key)) {
-    cached = true;
-    return *kept;
-  }
-  words.insert(words.end(), {"--set", "memory.recompute=" + recompute_literal(recompute)});
-  Probe probe = probe_in_child(words);
-  // What was cut short by the memory of the moment is not true tomorrow.
-  if (probe.shortage.empty()) keep_probe(key, probe);
-  return probe;
 }
 
 Plan plan_with(const std::vector<std::string>& recompute, const MemoryLimit& limit, const RunData& data,

@@ -1,18 +1,19 @@
-// plan/: how much memory an experiment will take, before it takes it. A probe measures in a child process (probe_run),
-// a fit computes from its points (fit), a plan compares with the limit (plan). Here the parts come together.
+// plan/: how much memory an experiment will take, before it takes it. Start here.
+//
+// A probe (probe.hpp) is what a short run of the experiment measured, at a few micro-batches. find_probe.hpp has it
+// from the user's cache, or from a child process, which runs probe_run.hpp. A Fit (fit.hpp) computes the peak of any
+// setting from its points; a Plan (plan.hpp) compares settings with the limit. Here the parts come together. Of plan/,
+// the other folders use this header and probe_run.hpp.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "plan/find_probe.hpp"
 #include "plan/plan.hpp"
-#include "train/run_data.hpp"
 #include "train/train.hpp"
 
 namespace headroom {
-
-// The words after `headroom-train` that probe the experiment of the RunData: "probe", its file, ...
-using ProbeWords = std::vector<std::string>;
 
 // From the cache, or from a probe in a child process. Error: what ended the probe, also where not even its smallest
 // micro-batch went through (does_not_fit).

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "train/init.hpp"
 #include "train/setup.hpp"
-#include "train/state.hpp"
 
 namespace headroom {
 

@@ -7,7 +7,7 @@
 #include "config/identity.hpp"
 #include "config/keys.hpp"
 #include "config/literals.hpp"
-#include "train/processor.hpp"
+#include "train/compute.hpp"
 
 namespace headroom {
 

@@ -79,7 +79,7 @@ std::optional<StepSums> evaluate(const Setup& setup, Loader& loader, int64_t ste
     as_before();
     throw;
   }
-  retry.hurry_again();
+  retry.restore_speed();
   return sums;
 }
 

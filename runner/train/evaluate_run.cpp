@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include "record/run_folder.hpp"
-#include "train/chosen_checkpoint.hpp"
 #include "train/evaluate.hpp"
 #include "train/run_memory.hpp"
 #include "train/run_summary.hpp"

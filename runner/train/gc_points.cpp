@@ -10,8 +10,8 @@
 
 namespace headroom {
 
-GcPoints::GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device, Tell tell)
-    : section_(section), model_(model), source_(source), device_(device), tell_(std::move(tell)) {
+GcPoints::GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device, Report report)
+    : section_(section), model_(model), source_(source), device_(device), report_(std::move(report)) {
   if (section.gc_every != "epoch" && section.gc_every != "pressure") gc_steps_ = std::stoll(section.gc_every);
 }
 
@@ -46,7 +46,7 @@ void GcPoints::run(Tally& tally, const std::function<int64_t()>& give_back) {
   tally.returned_bytes += returned_bytes;
   tally.seconds += seconds;
   ++tally.count;
-  tell_(tally.what, returned_bytes, seconds);
+  report_(tally.what, returned_bytes, seconds);
 }
 
 void GcPoints::flush() {

@@ -13,18 +13,18 @@
 
 namespace headroom {
 
-// [compute]
+// The loop calls these members where they say; each gives memory back where its schedule says so. [compute]
 class GcPoints {
  public:
   // What was given back when; "gc" or "empty_cache".
-  using Tell = std::function<void(const char* what, int64_t returned_bytes, double seconds)>;
-  GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device, Tell tell);
+  using Report = std::function<void(const char* what, int64_t returned_bytes, double seconds)>;
+  GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device, Report report);
 
   void train_batch_done();
   void eval_batch_done();
   void step_done(int64_t step);
   void epoch_done();
-  void pressure();  // the surroundings are short of memory; once a second at most
+  void pressure();  // the machine or the cgroup is short of memory; acts once a second at most
 
   std::string summary() const;  // "12 flushes (0.1 s, 80.0 MiB), 3 gc points (0.0 s, 12.0 MiB)"
   nlohmann::json json() const;  // {"empty_cache": {"count", "seconds", "returned_bytes"}, "gc": {...}}
@@ -46,7 +46,7 @@ class GcPoints {
   int64_t gc_steps_ = 0;  // 0: not by steps
   int64_t train_batches_ = 0, eval_batches_ = 0;
   Tally flushes_{.what = "empty_cache"}, collections_{.what = "gc"};
-  Tell tell_;
+  Report report_;
   std::chrono::steady_clock::time_point last_pressure_{};
 };
 

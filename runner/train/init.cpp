@@ -1,10 +1,12 @@
+#include "train/init.hpp"
+
 #include <ATen/DLConvertor.h>
 #include <cstring>
 #include <fnmatch.h>
 #include <map>
 
 #include "config/digest.hpp"
-#include "train/state.hpp"
+#include "record/safetensors.hpp"
 
 namespace headroom {
 

@@ -75,8 +75,8 @@ void TrainingLoop::register_rungs() {
   if (micro_batch.adapts()) {
     smaller_batches_ = add_rung({.name = "smaller micro-batches",
                                  .order = 400,
-                                 .tighten = [&micro_batch] { micro_batch.hold_back(); },
-                                 .relax = [&micro_batch] { micro_batch.let_go(); }});
+                                 .tighten = [&micro_batch] { micro_batch.shrink_and_hold(); },
+                                 .relax = [&micro_batch] { micro_batch.allow_growth(); }});
   }
   stop_ = add_rung({.name = stopping_line, .order = 500, .tighten = [this] { must_stop_ = true; }});
 }

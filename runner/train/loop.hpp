@@ -11,8 +11,8 @@
 #include "train/differences.hpp"
 #include "train/evaluate.hpp"
 #include "train/gc_points.hpp"
+#include "train/optimizer.hpp"
 #include "train/run_memory.hpp"
-#include "train/schedule.hpp"
 #include "train/state.hpp"
 #include "train/step_meter.hpp"
 #include "train/train.hpp"
@@ -20,14 +20,25 @@
 
 namespace headroom {
 
+// Trains `setup.model` from where the position stands to the end of the run, and writes checkpoints, metrics and events
+// as it goes. One run each: resume() or begin_with(), then run(), then what came of it. [control]
 class TrainingLoop {
  public:
   // All but `input` outlive it.
   TrainingLoop(const Setup& setup, LoaderInput input, const RunFolder& folder, RunLog& log, RunMemory& memory);
 
+  // Goes on where the checkpoint was written: weights, optimizer, sums, position and logs are as they were then.
+  // Error(bad_input) where it is damaged or of another model.
   void resume(const LoadedCheckpoint& checkpoint);
-  void stop_after(int64_t epochs) { until_epoch_ = epochs; }  // run() returns resumable then; 0: never
-  void begin_with(const PlannedStart& planned);               // a new run, as its plan says
+
+  // A new run begins with the micro-batch and the recomputation of its plan.
+  void begin_with(const PlannedStart& planned);
+
+  // run() saves and returns resumable once so many epochs are done; 0: never.
+  void stop_after(int64_t epochs) { until_epoch_ = epochs; }
+
+  // The algorithm. ok: the run is at its end. resumable or interrupted: a signal, stop_after() or a shortage of memory
+  // stopped it, and a checkpoint is saved. Error(diverged), Error(data), Error(does_not_fit), Error(cannot_write).
   Exit run();
 
   const Position& position() const { return position_; }

@@ -1,4 +1,4 @@
-// What the training loop tells: log lines, scalars, events, the memory part of the summary.
+// What the training loop reports: log lines, scalars, events, the memory part of the summary.
 
 #include <algorithm>
 

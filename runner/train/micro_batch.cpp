@@ -21,7 +21,7 @@ bool MicroBatch::went_through(int64_t peak_bytes, int64_t growing_bytes, int64_t
   return true;
 }
 
-void MicroBatch::hold_back() {
+void MicroBatch::shrink_and_hold() {
   halve();
   held_back_ = true;
 }

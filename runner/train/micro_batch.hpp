@@ -24,9 +24,9 @@ class MicroBatch {
   // grew.
   bool went_through(int64_t peak_bytes, int64_t growing_bytes, int64_t limit_bytes);
 
-  // Under pressure: half of it, and no growth until let_go().
-  void hold_back();
-  void let_go() { held_back_ = false; }
+  // Under pressure: halves it, and keeps it from growing until allow_growth().
+  void shrink_and_hold();
+  void allow_growth() { held_back_ = false; }
 
   // Of a resumed run.
   void restore(int64_t size);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "error.hpp"
+#include "headroom/random.h"
 
 namespace headroom {
 
@@ -64,6 +65,8 @@ void require_channels(const OutputPair& pair, int64_t now, int64_t before) {
               "the last axis of the output '" + pair.name + "' was " + std::to_string(before) + ", is " +
                   std::to_string(now) + ": it holds the channels and must not change");
 }
+
+constexpr uint64_t metrics_site = 0x6D657472696373;  // "metrics": apart from the order of the epoch's samples
 
 }  // namespace
 
@@ -134,12 +137,12 @@ Measured OutputMetrics::measured(const std::string& prefix) const {
     const at::Tensor moments = part.moments();
     if (!moments.defined()) continue;
     const Reading reading(moments);
-    const bool told = moments.size(1) > 1 && moments.size(1) <= most_channels_told;
+    const bool lists_channels = moments.size(1) > 1 && moments.size(1) <= most_channels_listed;
     for (size_t i = 0; i < host_metric_count; ++i) {
       const std::string& name = part.pair.metrics[i].name;
       if (name.empty() || !reading.counted[i]) continue;
       measured.values.emplace_back(prefix + "/" + name, reading.pooled[i]);
-      if (told) measured.channels[prefix + "/" + name] = column(reading.channels, i);
+      if (lists_channels) measured.channels[prefix + "/" + name] = column(reading.channels, i);
     }
   }
   return measured;
@@ -168,5 +171,11 @@ void OutputMetrics::restore(const std::function<at::Tensor(const std::string& na
     part.sums.tensor().copy_(moments);
   }
 }
+
+MetricSample::MetricSample(uint64_t batches, uint64_t wanted, uint64_t seed, uint64_t epoch)
+    : wanted_(wanted), order_(Shuffle::global, batches, hr_philox64(seed, metrics_site, 0), epoch) {}
+
+// The batches whose place in a random order is among the first: a permutation has just as many of them.
+bool MetricSample::contains(uint64_t batch) const { return batch < order_.length() && order_.at(batch) < wanted_; }
 
 }  // namespace headroom

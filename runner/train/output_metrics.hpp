@@ -1,5 +1,5 @@
 // The host's metrics: MSE, MAE, RMSE and R2 of a model's predictions against its targets, pooled over valid elements
-// and per channel, in constant memory on the model's device.
+// and per channel, in constant memory on the model's device; and the batches that they are computed on.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "data/order.hpp"
 #include "record/run_log.hpp"
-#include "train/kept_outputs.hpp"
+#include "train/output_moments.hpp"
 #include "train/output_pairs.hpp"
 
 namespace headroom {
@@ -18,12 +19,12 @@ namespace headroom {
 struct Measured {
   Scalars values;  // "val/r2" -> value
   // "val/r2" -> one value a channel, null where it has none; left out for a single channel and for more than
-  // most_channels_told.
+  // most_channels_listed.
   nlohmann::json channels = nlohmann::json::object();
 
   void append(const Measured& more);
 };
-inline constexpr int64_t most_channels_told = 256;
+inline constexpr int64_t most_channels_listed = 256;
 
 // R2 is per channel, then the mean; a channel whose target never changes has none.
 class OutputMetrics {
@@ -59,6 +60,19 @@ class OutputMetrics {
 
   std::vector<Part> parts_;
   Keep keep_ = Keep::sums;
+};
+
+// A uniform sample without replacement of `wanted` of `batches`, or all of them: a function of (seed, epoch) only.
+// [any]
+class MetricSample {
+ public:
+  MetricSample() : MetricSample(0, 0, 0, 0) {}  // nothing
+  MetricSample(uint64_t batches, uint64_t wanted, uint64_t seed, uint64_t epoch);
+  bool contains(uint64_t batch) const;  // counted from the epoch's beginning
+
+ private:
+  uint64_t wanted_;
+  Order order_;
 };
 
 }  // namespace headroom

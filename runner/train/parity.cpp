@@ -17,7 +17,7 @@
 namespace headroom {
 namespace {
 
-// Everything that is wrong, told at once.
+// Everything that is wrong, in one error.
 class Problems {
  public:
   void add(const std::string& sentence) { sentences_.push_back(sentence); }

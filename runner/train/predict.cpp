@@ -6,11 +6,8 @@
 
 #include "headroom/sdk/shape_text.hpp"
 #include "record/run_folder.hpp"
-#include "train/chosen_checkpoint.hpp"
 #include "train/predict_pass.hpp"
-#include "train/predict_pictures.hpp"
-#include "train/predict_steps.hpp"
-#include "train/rows_file.hpp"
+#include "train/predict_recording.hpp"
 #include "train/run_memory.hpp"
 #include "train/signals.hpp"
 #include "train/state.hpp"
@@ -22,47 +19,48 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write_actions(const fs::path& file, const PredictedRecording& told) {
+void write_actions(const fs::path& file, const PredictedRecording& prediction) {
   TensorFile tensors;
   const auto add = [&](const char* name, const std::vector<double>& values) {
-    const auto channels = static_cast<int64_t>(told.channels.size());
+    const auto channels = static_cast<int64_t>(prediction.channels.size());
     tensors.add(name, torch::tensor(values, at::kDouble).view({-1, channels}));
   };
-  add("open_loop", told.open_loop);
-  add("ensembled", told.ensembled);
-  add("recorded", told.recorded);
+  add("open_loop", prediction.open_loop);
+  add("ensembled", prediction.ensembled);
+  add("recorded", prediction.recorded);
   tensors.write(file);
 }
 
-void tell(const PredictRequest& request, const nlohmann::json& json, const std::string& text, const fs::path& file) {
+void print_result(const PredictRequest& request, const nlohmann::json& json, const std::string& text,
+                  const fs::path& file) {
   if (!request.json) return static_cast<void>(std::printf("%s%s\n", text.c_str(), file.c_str()));
-  nlohmann::json told = json;
-  told["out"] = file.string();
-  std::printf("%s\n", told.dump(2).c_str());
+  nlohmann::json with_path = json;
+  with_path["out"] = file.string();
+  std::printf("%s\n", with_path.dump(2).c_str());
 }
 
-Exit tell_steps(const PredictRequest& request, const Setup& setup, PredictInput& input, const Normalizer& normalizer,
-                const PredictionOrigin& origin) {
-  const auto told = predict_steps(setup, input, normalizer, origin);
-  if (!told) return stop_requested();
-  write_actions(request.out / "predictions.safetensors", *told);
-  write_file_atomically(request.out / "prediction.html", told->page());
-  tell(request, told->json(), told->table(), request.out / "prediction.html");
+Exit write_steps(const PredictRequest& request, const Setup& setup, PredictInput& input, const Normalizer& normalizer,
+                 const PredictionOrigin& origin) {
+  const auto prediction = predict_steps(setup, input, normalizer, origin);
+  if (!prediction) return stop_requested();
+  write_actions(request.out / "predictions.safetensors", *prediction);
+  write_file_atomically(request.out / "prediction.html", prediction->page());
+  print_result(request, prediction->json(), prediction->table(), request.out / "prediction.html");
   return Exit::ok;
 }
 
-Exit tell_pictures(const PredictRequest& request, const Setup& setup, std::unique_ptr<Recording> recording,
-                   const Normalizer& normalizer, const PredictionOrigin& origin) {
-  const auto told = predict_pictures(setup, std::move(recording), normalizer, origin, request.out);
-  if (!told) return stop_requested();
-  write_file_atomically(request.out / "prediction.html", told->page());
-  tell(request, told->json(), told->text(), request.out / "prediction.html");
+Exit write_pictures(const PredictRequest& request, const Setup& setup, std::unique_ptr<Recording> recording,
+                    const Normalizer& normalizer, const PredictionOrigin& origin) {
+  const auto prediction = predict_pictures(setup, std::move(recording), normalizer, origin, request.out);
+  if (!prediction) return stop_requested();
+  write_file_atomically(request.out / "prediction.html", prediction->page());
+  print_result(request, prediction->json(), prediction->text(), request.out / "prediction.html");
   return Exit::ok;
 }
 
 // Where nobody can say what a step of the recording is: the outputs of all samples, a row a sample.
-Exit tell_samples(const PredictRequest& request, const Setup& setup, PredictInput& input,
-                  const PredictionOrigin& origin) {
+Exit write_samples(const PredictRequest& request, const Setup& setup, PredictInput& input,
+                   const PredictionOrigin& origin) {
   const fs::path path = request.out / "predictions.safetensors";
   std::vector<std::string> names;
   for (const OutputInfo& output : setup.model->outputs()) names.push_back(output.name);
@@ -85,7 +83,7 @@ Exit tell_samples(const PredictRequest& request, const Setup& setup, PredictInpu
     json["outputs"].push_back({{"name", tensor.name}, {"shape", tensor.shape}, {"unit", unit}});
     text += "  " + tensor.name + " " + sdk::shape_text(tensor.shape) + (unit.empty() ? "" : " " + unit) + "\n";
   }
-  tell(request, json, text, path);
+  print_result(request, json, text, path);
   return Exit::ok;
 }
 
@@ -137,19 +135,19 @@ Exit predict_run(const PredictRequest& asked) {
   const PredictionOrigin origin = {request.run.string(), request.input.string(), chosen.string(),
                                    checkpoint.json.at("step")};
   std::unique_ptr<Recording> recording = Recording::open(data.source_library, setup.data.source, request.input);
-  const bool told_by_step = recording != nullptr && setup.model->predictor() != nullptr;
+  const bool by_step = recording != nullptr && setup.model->predictor() != nullptr;
   request.out = folder_for(request);
   const OutputFolder folder(request.out);
-  if (told_by_step && predicts_pictures(setup))
-    return tell_pictures(request, setup, std::move(recording), normalizer, origin);
+  if (by_step && predicts_pictures(setup))
+    return write_pictures(request, setup, std::move(recording), normalizer, origin);
   const auto input = recording != nullptr ? recorded_steps(setup, std::move(recording), normalizer)
                                           : samples_at(setup, request.input, normalizer);
-  if (told_by_step) return tell_steps(request, setup, *input, normalizer, origin);
+  if (by_step) return write_steps(request, setup, *input, normalizer, origin);
   spdlog::info("[predict] {} and {} do not both offer " HR_PREDICT
                ": the outputs of every sample are written as they "
                "are, not put together",
                setup.model->id(), setup.data.source->id());
-  return tell_samples(request, setup, *input, origin);
+  return write_samples(request, setup, *input, origin);
 }
 
 }  // namespace headroom

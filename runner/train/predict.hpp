@@ -19,8 +19,10 @@ struct PredictRequest {
   bool json = false;
 };
 
-// Leaves predictions.safetensors, and prediction.html where model and datasource offer headroom.predict/1; prints
-// errors or what was written on stdout.
+// Leaves predictions.safetensors, and prediction.html where model and datasource offer headroom.predict/1; prints how
+// far off the predictions are, or what was written, on stdout. A folder that nothing was written to is removed again.
+// Exit::ok, or what a signal asked for. Error(bad_input) where there is no such run, checkpoint or input; Error(plugin)
+// where the model's predictions do not suit the source's fields. [control]
 Exit predict_run(const PredictRequest& request);
 
 }  // namespace headroom

@@ -1,14 +1,115 @@
 #include "train/predict_pass.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <spdlog/spdlog.h>
 
+#include "data/slots.hpp"
+#include "headroom/random.h"
 #include "train/signals.hpp"
 #include "train/traces.hpp"
 
 namespace headroom {
 
 namespace {
+
+class RecordedSteps : public PredictInput {
+ public:
+  RecordedSteps(const Setup& setup, std::unique_ptr<Recording> recording, const Normalizer& normalizer,
+                std::vector<uint64_t> starts)
+      : seed_(setup.data.experiment.experiment.seed),
+        batch_size_(static_cast<uint64_t>(setup.data.experiment.train.batch_size)),
+        recording_(std::move(recording)),
+        normalizer_(normalizer),
+        starts_(std::move(starts)) {}
+
+  uint64_t samples() const override { return starts_.size(); }
+
+  std::optional<Batch> read(uint64_t first) override {
+    const uint64_t count = std::min(batch_size_, samples() - std::min(first, samples()));
+    if (count == 0) return std::nullopt;
+    if (slot_ == nullptr) {
+      std::vector<bool> wanted;
+      for (const Field& field : recording_->fields()) wanted.push_back(!is_missing(field));
+      slot_ =
+          std::make_shared<Slot>(recording_->fields(), static_cast<int64_t>(std::min(batch_size_, samples())), wanted);
+    }
+    Batch batch;
+    batch.first = first;
+    const auto begin = starts_.begin() + static_cast<std::ptrdiff_t>(first);
+    batch.index.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    for (const uint64_t step : batch.index) batch.key.push_back(hr_sample_key(seed_, 0, 0, step));
+    const auto fields = slot_->tensors(0, static_cast<int64_t>(count));
+    recording_->read(batch.index, fields);
+    normalizer_.apply(recording_->fields(), fields);
+    batch.fields.assign(fields.begin(), fields.end());
+    batch.hold = slot_;
+    return batch;
+  }
+
+ private:
+  uint64_t seed_, batch_size_;
+  std::unique_ptr<Recording> recording_;
+  Normalizer normalizer_;
+  std::vector<uint64_t> starts_;
+  std::shared_ptr<Slot> slot_;
+};
+
+class SplitSamples : public PredictInput {
+ public:
+  SplitSamples(const Setup& setup, std::shared_ptr<const Source> source, const Normalizer& normalizer) {
+    LoaderOptions options = setup.loader_options(/*training=*/false);
+    options.keep_samples.reset();      // each is read once
+    options.skip_bad_samples = false;  // a row is a sample
+    batch_size_ = static_cast<uint64_t>(options.batch_size);
+    for (uint32_t split = 0; split < source->splits().size(); ++split) {
+      if (source->length(split) == 0) continue;
+      const Split whole(source->splits()[split], split, source->groups(split));
+      parts_.push_back({samples_, std::make_unique<Loader>(source, whole, normalizer, options)});
+      // Every split begins a batch of its own.
+      samples_ += (whole.length() + batch_size_ - 1) / batch_size_ * batch_size_;
+      real_ += whole.length();
+    }
+  }
+
+  uint64_t samples() const override { return real_; }
+
+  std::optional<Batch> read(uint64_t first) override {
+    if (first >= samples_) return std::nullopt;
+    const auto after = std::ranges::upper_bound(parts_, first, {}, &Part::first);
+    const Part& part = *(after - 1);
+    if (next_ != first || part.first == first) part.loader->seek(0, first - part.first);
+    next_.reset();
+    std::optional<Batch> batch = part.loader->next();
+    next_ = first + batch_size_;
+    return batch;
+  }
+
+ private:
+  struct Part {
+    uint64_t first;
+    std::unique_ptr<Loader> loader;
+  };
+  std::vector<Part> parts_;
+  uint64_t batch_size_ = 1, samples_ = 0, real_ = 0;
+  std::optional<uint64_t> next_;  // what the loader would give without seek()
+};
+
+void require_same_fields(const Source& run, const Source& input, const std::filesystem::path& path) {
+  const auto text = [](const Field& field) {
+    std::string shape;
+    for (const int64_t extent : field.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+    return dtype_name(field.dtype) + " [" + shape + "]";
+  };
+  for (const Field& field : run.fields()) {
+    const auto found = std::ranges::find(input.fields(), field.name, &Field::name);
+    const std::string there = found == input.fields().end() ? "not there" : text(*found);
+    if (there == text(field) && found - input.fields().begin() == &field - run.fields().data()) continue;
+    throw Error(Exit::data, "predict",
+                path.string() + ": field '" + field.name + "' is " + there + "; the run was trained with " +
+                    text(field) + ", so give a recording of the same kind");
+  }
+}
 
 void pass_batch(const Setup& setup, const Batch& batch, Retry& retry, Traces& traces, const PredictPass& pass) {
   (void)in_micro_batches(batch, retry, [&](int64_t first, int64_t count) {
@@ -25,6 +126,35 @@ void pass_batch(const Setup& setup, const Batch& batch, Retry& retry, Traces& tr
 }
 
 }  // namespace
+
+std::unique_ptr<PredictInput> recorded_steps(const Setup& setup, std::unique_ptr<Recording> recording,
+                                             const Normalizer& normalizer, std::vector<uint64_t> starts) {
+  return std::make_unique<RecordedSteps>(setup, std::move(recording), normalizer, std::move(starts));
+}
+
+std::unique_ptr<PredictInput> recorded_steps(const Setup& setup, std::unique_ptr<Recording> recording,
+                                             const Normalizer& normalizer) {
+  std::vector<uint64_t> starts(recording->steps());
+  std::iota(starts.begin(), starts.end(), uint64_t{0});
+  return recorded_steps(setup, std::move(recording), normalizer, std::move(starts));
+}
+
+std::unique_ptr<PredictInput> samples_at(const Setup& setup, const std::filesystem::path& path,
+                                         const Normalizer& normalizer) {
+  const OptionTable& table = setup.data.data_table;
+  const auto option = std::ranges::find_if(
+      table, [](const OptionSpec& spec) { return spec.name == "path" && spec.type == OptionType::path; });
+  if (option == table.end()) {
+    throw Error(Exit::bad_input, "predict",
+                "datasource '" + setup.data.source->id() +
+                    "' has no option 'path' and offers no " HR_PREDICT ": no other recording can be given to it");
+  }
+  OptionValues values = setup.data.data_options;
+  values[static_cast<size_t>(option - table.begin())].value = path.string();
+  const auto source = Source::open(setup.data.source_library, values, setup.data.session);
+  require_same_fields(*setup.data.source, *source, path);
+  return std::make_unique<SplitSamples>(setup, source, normalizer);
+}
 
 size_t prediction_output(const Model& model) {
   const auto& outputs = model.outputs();

@@ -14,8 +14,9 @@ constexpr int last_rung_of_speed = 300;  // memory/relief.hpp: caches, batches r
 
 }  // namespace
 
-// Whether it made anything slower that gave something back: what has been cached again since is no new gain.
-bool Retry::give_up_speed() {
+// Tightens every rung of the pressure ladder that costs speed alone. true: that gave memory back. Rungs that are tight
+// already do not count: what has been cached again since then is no new gain.
+bool Retry::trade_speed_for_memory() {
   const auto read_ahead_and_cached = [] {
     const LedgerReading ledger = read_ledger();
     return ledger.live(Owner::batches) + ledger.live(Owner::cache);
@@ -33,13 +34,13 @@ bool Retry::give_up_speed() {
   return slower_.size() > slower && read_ahead_and_cached() < before;
 }
 
-void Retry::take_speed_back() {
+void Retry::restore_speed_when_due() {
   if (slower_.empty() || ++good_windows_ < patience_) return;
   patience_ = std::min(2 * patience_, most_patience);
-  hurry_again();
+  restore_speed();
 }
 
-void Retry::hurry_again() {
+void Retry::restore_speed() {
   const auto on_the_ladder = rungs();
   for (const auto& rung : slower_) {
     if (std::ranges::find(on_the_ladder, rung) != on_the_ladder.end()) rung->relax();
@@ -56,7 +57,7 @@ void Retry::after(const Shortage& shortage) {
     return;
   }
   const bool of_the_host = device_.is_cpu() || shortage.requested_bytes > 0;
-  if (of_the_host && give_up_speed()) {
+  if (of_the_host && trade_speed_for_memory()) {
     ++counts_.repeated;
     report_(shortage, freed + "less is read ahead and cached for a while, repeated as it was");
     return;
@@ -74,7 +75,7 @@ void Retry::after(const Shortage& shortage) {
 
 void Retry::succeeded() {
   in_a_row_ = 0;
-  take_speed_back();
+  restore_speed_when_due();
   if (micro_batch_.is_largest()) return;
   const LedgerReading ledger = read_ledger();
   const int64_t growing = take_recent_peak(Owner::activations) - ledger.live(Owner::activations);

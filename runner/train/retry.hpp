@@ -24,7 +24,7 @@ struct RetryCounts {
   int64_t recomputed = 0;  // kinds of calls that are computed again since
 };
 
-// [compute]
+// Of one activity that is repeated: training, evaluation and prediction have one each. [compute]
 class Retry {
  public:
   using Report = std::function<void(const Shortage&, const std::string& action)>;
@@ -32,35 +32,37 @@ class Retry {
   Retry(MicroBatch micro_batch, c10::Device device, Advice advice, Report report)
       : micro_batch_(micro_batch), device_(device), advice_(std::move(advice)), report_(std::move(report)) {}
 
-  // Where no smaller micro-batch exists: `keep_less` makes the next step need less and says how, or "" if it cannot.
+  // Called where no smaller micro-batch exists. It makes the next step need less and returns a sentence that says how,
+  // or "" if it cannot.
   void when_smallest(std::function<std::string()> keep_less) { keep_less_ = std::move(keep_less); }
 
   MicroBatch& micro_batch() { return micro_batch_; }
   int64_t size() const { return micro_batch_.size(); }
   const RetryCounts& counts() const { return counts_; }
 
-  // The tensors of the failed attempt are gone. Returns when it may be repeated; throws Error(does_not_fit), or
-  // TakenByOthers, when nothing is left.
+  // After an attempt that ran out of memory; its tensors must be gone. Makes room and returns: the caller repeats the
+  // attempt, with micro-batches of size(), which may be smaller now. Error(does_not_fit), or TakenByOthers, when there
+  // is nothing more to try.
   void after(const Shortage& shortage);
 
-  // What was tried is done: the next shortage is a first one again. Lets the micro-batch grow back.
+  // The attempt went through. The next shortage is a first one again; the micro-batch may grow back.
   void succeeded();
 
-  // What was made slower is no longer: whoever this retry served is at its end.
-  void hurry_again();
+  // Reading ahead and caches are as fast again as before after() slowed them down. For the end of what this retried.
+  void restore_speed();
 
  private:
   MicroBatch micro_batch_;
   c10::Device device_;
   Advice advice_;
   Report report_;
-  bool give_up_speed();
-  void take_speed_back();
+  bool trade_speed_for_memory();
+  void restore_speed_when_due();
 
   std::function<std::string()> keep_less_;
   RetryCounts counts_;
   int64_t in_a_row_ = 0;
-  std::vector<std::shared_ptr<const Rung>> slower_;  // tightened by give_up_speed()
+  std::vector<std::shared_ptr<const Rung>> slower_;  // tightened by trade_speed_for_memory()
   int64_t good_windows_ = 0, patience_ = 64;         // until they are relaxed
 };
 
@@ -78,7 +80,7 @@ bool attempt_within_memory(Shortage& shortage, const char*& doing, int64_t micro
   } catch (const Error& problem) {  // of a plugin, or of the loader
     if (problem.exit_code() != Exit::does_not_fit) throw;
     shortage = Shortage::now(doing, micro_batch);
-    shortage.told = std::current_exception();
+    shortage.cause = std::current_exception();
   }
   return false;
 }

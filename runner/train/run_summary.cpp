@@ -8,7 +8,7 @@
 #include "data/cache_session.hpp"
 #include "data/data_report.hpp"
 #include "memory/cores.hpp"
-#include "train/processor.hpp"
+#include "train/compute.hpp"
 
 namespace headroom {
 

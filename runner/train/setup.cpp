@@ -8,9 +8,9 @@
 #include "memory/process_memory.hpp"
 #include "mutex.hpp"
 #include "plugins/describe.hpp"
+#include "train/compute.hpp"
 #include "train/precision.hpp"
 #include "train/retry.hpp"
-#include "train/threads.hpp"
 
 namespace headroom {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "plugins/torch_model.hpp"
-#include "train/metric_sample.hpp"
 #include "train/metrics.hpp"
 #include "train/micro_batch.hpp"
+#include "train/output_metrics.hpp"
 #include "train/run_data.hpp"
 #include "train/shortage.hpp"
 

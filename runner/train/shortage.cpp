@@ -28,7 +28,7 @@ std::string Shortage::text() const {
   std::string what = std::string("no memory for ") + doing;
   if (micro_batch > 0) what += " with a micro-batch of " + std::to_string(micro_batch);
   try {
-    if (told) std::rethrow_exception(told);
+    if (cause) std::rethrow_exception(cause);
   } catch (const Error& problem) {
     what += " (" + std::string(problem.what()) + ")";
   }

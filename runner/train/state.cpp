@@ -5,7 +5,9 @@
 #include <cstring>
 #include <map>
 
+#include "error.hpp"
 #include "headroom/sdk/shape_text.hpp"
+#include "record/checkpoint.hpp"
 #include "train/differences.hpp"
 #include "train/traces.hpp"
 
@@ -189,6 +191,15 @@ void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_av
   if (const TensorBytes* bytes = checkpoint.state.find(plugin_state_name)) {
     model.load_state({reinterpret_cast<const char*>(bytes->data.data()), bytes->data.size()});
   }
+}
+
+std::filesystem::path chosen_checkpoint(const std::filesystem::path& run, const std::string& word,
+                                        const std::string& component) {
+  if (word != "best" && word != "last") return word;
+  const Checkpoints checkpoints(run / "checkpoints");
+  const auto found = word == "best" ? checkpoints.best() : checkpoints.last();
+  if (!found) throw Error(Exit::bad_input, component, run.string() + " has no '" + word + "' checkpoint yet");
+  return *found;
 }
 
 }  // namespace headroom

@@ -2,15 +2,16 @@
 // threads, splits and build.
 #pragma once
 
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string>
 
 #include "data/normalizer.hpp"
 #include "record/checkpoint.hpp"
-#include "train/loss_scale.hpp"
 #include "train/metrics.hpp"
 #include "train/optimizer.hpp"
+#include "train/precision.hpp"
 #include "train/setup.hpp"
 
 namespace headroom {
@@ -35,6 +36,7 @@ struct Position {
   Measured measured;                              // of the last finished epoch
 };
 
+// What a checkpoint holds of a run: references to where it lives in the loop.
 struct RunState {
   const Setup& setup;
   Optimizer& optimizer;
@@ -44,6 +46,8 @@ struct RunState {
   const Normalizer& normalizer;
 };
 
+// Writes a checkpoint, complete or not at all, and moves the links `last` and, with `is_best`, `best`. Tensors on the
+// CPU are written from where they lie. Returns its folder. Error(cannot_write). [control], between two windows.
 std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state, const nlohmann::json& log_lengths,
                                  bool is_best);
 
@@ -55,12 +59,8 @@ nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState&
 // has them.
 void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_average);
 
-// [init]: copies tensors whose (mapped) names and shapes match; returns one line for the log, "" without init.from.
-// Error(bad_input) when nothing matched or a tensor of the model is neither found nor ignored.
-std::string initialise_from(const InitSection& init, Model& model);
-
-// Hash of what [init] starts a run from: the tensors of its file, wherever it lies, with map and ignore. Empty without
-// init.from.
-std::string start_id(const InitSection& init);
+// `word`: best, last, or the path of a checkpoint folder. Error(bad_input, component) where the run has none yet.
+std::filesystem::path chosen_checkpoint(const std::filesystem::path& run, const std::string& word,
+                                        const std::string& component);
 
 }  // namespace headroom

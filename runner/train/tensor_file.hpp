@@ -1,20 +1,24 @@
-// Named tensors on their way into a safetensors file.
+// Tensors on their way into a safetensors file: those of a TensorFile wait in memory, those of a RowsFile on the disk.
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <torch/torch.h>
 #include <utility>
 #include <vector>
 
+#include "record/output_file.hpp"
 #include "record/safetensors.hpp"
+#include "train/predict_pass.hpp"
 
 namespace headroom {
 
 // The file appears whole or not at all. Error(cannot_write).
 void write_whole(const std::filesystem::path& path, std::span<const TensorBytes> tensors);
 
+// Holds its tensors on the CPU until they are written.
 class TensorFile {
  public:
   void add(const std::string& name, const at::Tensor& tensor);  // from any device
@@ -23,6 +27,31 @@ class TensorFile {
 
  private:
   std::vector<std::pair<std::string, at::Tensor>> tensors_;
+};
+
+// A model's outputs over more samples than memory holds: on the disk as they come, then one safetensors file.
+class RowsFile {
+ public:
+  // `path` is the file to be; until then each output has one beside it. Error(cannot_write).
+  RowsFile(std::filesystem::path path, std::vector<std::string> names);
+  ~RowsFile();  // those beside it go
+
+  // A tensor for each name, on the CPU and contiguous, of one sample a row. Error(cannot_write); Error(plugin) where
+  // an output's rows are not like those before.
+  void append(const Outputs& outputs);
+
+  // The file appears whole or not at all. Returns the outputs that have rows, without their bytes. Nothing is appended
+  // from here on.
+  std::vector<TensorBytes> write();
+
+ private:
+  struct Output {
+    std::filesystem::path path;
+    std::unique_ptr<OutputFile> file;
+    TensorBytes header;  // without bytes
+  };
+  std::filesystem::path path_;
+  std::vector<Output> outputs_;
 };
 
 }  // namespace headroom

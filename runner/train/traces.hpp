@@ -19,9 +19,11 @@ class Traces {
   // Makes room for what must be remembered.
   Traces(Model& model, at::Device device);
 
+  // Copies them as they are now. Where it throws, nothing is remembered.
   void remember();
   void forget() { remembered_ = false; }
-  void put_back();  // nothing, where the last remember() did not come to its end
+  // Makes them again as they were at the last remember(). Does nothing where nothing is remembered.
+  void put_back();
 
   // Whether a pass can leave any; otherwise the others do nothing.
   bool possible() const { return !buffers_.empty() || !generators_.empty() || model_.has_state(); }

@@ -5,6 +5,7 @@
 #include "record/run_folder.hpp"
 #include "train/announce.hpp"
 #include "train/differences.hpp"
+#include "train/init.hpp"
 #include "train/loop.hpp"
 #include "train/run_summary.hpp"
 #include "train/signals.hpp"

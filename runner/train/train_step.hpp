@@ -6,12 +6,12 @@
 #include <functional>
 
 #include "memory/black_box.hpp"
-#include "train/loss_scale.hpp"
+#include "train/micro_batches.hpp"
 #include "train/optimizer.hpp"
+#include "train/precision.hpp"
 #include "train/recompute.hpp"
 #include "train/setup.hpp"
 #include "train/window.hpp"
-#include "train/window_batches.hpp"
 
 namespace headroom {
 

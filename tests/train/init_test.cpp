@@ -1,7 +1,8 @@
+#include "train/init.hpp"
+
 #include <ATen/DLConvertor.h>
 #include <gtest/gtest.h>
 
-#include "train/state.hpp"
 #include "trial_setup.hpp"
 
 namespace headroom {

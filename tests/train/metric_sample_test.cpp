@@ -1,8 +1,8 @@
-#include "train/metric_sample.hpp"
-
 #include <cmath>
 #include <gtest/gtest.h>
 #include <vector>
+
+#include "train/output_metrics.hpp"
 
 namespace headroom {
 namespace {

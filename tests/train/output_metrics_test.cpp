@@ -405,9 +405,9 @@ TEST(OutputSums, ShapesThatDoNotSuitAreRefused) {
 }
 
 TEST(OutputSums, ManyChannelsAreNotListed) {
-  EXPECT_EQ(measure({outputs_of({2, most_channels_told})}).channels.size(), 4u);
-  EXPECT_TRUE(measure({outputs_of({2, most_channels_told + 1})}).channels.empty());
-  EXPECT_EQ(measure({outputs_of({2, most_channels_told + 1})}).values.size(), 4u);
+  EXPECT_EQ(measure({outputs_of({2, most_channels_listed})}).channels.size(), 4u);
+  EXPECT_TRUE(measure({outputs_of({2, most_channels_listed + 1})}).channels.empty());
+  EXPECT_EQ(measure({outputs_of({2, most_channels_listed + 1})}).values.size(), 4u);
 }
 
 TEST(OutputSums, OnlyResultsThatCarryOutputsCount) {

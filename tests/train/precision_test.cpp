@@ -1,7 +1,8 @@
 // train.precision: what is narrow under mixed precision, what is not, and how losses are scaled.
+#include "train/precision.hpp"
+
 #include "gradients.hpp"
 #include "retry_of.hpp"
-#include "train/loss_scale.hpp"
 #include "trial_setup.hpp"
 
 namespace headroom {

@@ -1,5 +1,3 @@
-#include "train/processor.hpp"
-
 #include <ATen/Version.h>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +5,7 @@
 #include <unistd.h>
 
 #include "headroom/sdk/cpu_kernel.hpp"
+#include "train/compute.hpp"
 
 namespace headroom {
 namespace {

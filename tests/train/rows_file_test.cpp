@@ -1,5 +1,3 @@
-#include "train/rows_file.hpp"
-
 #include <cstring>
 #include <gmock/gmock.h>
 #include <iterator>
@@ -7,6 +5,7 @@
 #include "../record/temporary_folder.hpp"
 #include "error.hpp"
 #include "memory/process_memory.hpp"
+#include "train/tensor_file.hpp"
 
 namespace headroom {
 namespace {
@@ -21,15 +20,15 @@ class RowsFileTest : public TemporaryFolder {
 
 TEST_F(RowsFileTest, GivesWhatAtCatGives) {
   const at::Tensor a = torch::arange(60, at::kFloat).view({10, 2, 3}), b = torch::arange(10, at::kLong);
-  std::vector<TensorBytes> told;
+  std::vector<TensorBytes> written;
   {
     RowsFile rows(path(), {"a", "b"});
     for (const auto& [first, end] : {std::pair{0, 4}, {4, 5}, {5, 10}})
       rows.append({a.slice(0, first, end), b.slice(0, first, end)});
-    told = rows.write();
+    written = rows.write();
   }
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0].shape, (std::vector<int64_t>{10, 2, 3}));
+  ASSERT_EQ(written.size(), 2u);
+  EXPECT_EQ(written[0].shape, (std::vector<int64_t>{10, 2, 3}));
   EXPECT_EQ(files(), 1u) << "what stood beside it is gone";
   const SafetensorsFile file(path());
   for (const auto& [name, all] : {std::pair{"a", a}, {"b", b}}) {

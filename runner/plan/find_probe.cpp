@@ -1,6 +1,8 @@
-#include "plan/plan_cache.hpp"
+#include "plan/find_probe.hpp"
 
 #include <array>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -9,13 +11,16 @@
 
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
-#include "train/processor.hpp"
+#include "config/values.hpp"
+#include "memory/file_memory.hpp"
+#include "memory/supervisor.hpp"
+#include "train/compute.hpp"
 
 namespace headroom {
 
-namespace fs = std::filesystem;
-
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int probe_format = 6;
 
@@ -43,8 +48,8 @@ fs::path file_of(const std::string& key) {
   return folder.empty() ? folder : folder / (key + ".json");
 }
 
-}  // namespace
-
+// What was probed, as far as memory can tell: the experiment without the lengths of a run, without batch size,
+// accumulation and memory limit (a plan computes with those), with the plugins' files, LibTorch, threads and machine.
 std::string plan_key(const RunData& data, const std::vector<std::string>& recompute) {
   const Experiment& e = data.experiment;
   const nlohmann::json json = {
@@ -88,6 +93,65 @@ std::optional<Probe> kept_probe(const std::string& key) {
 
 void keep_probe(const std::string& key, const Probe& probe) {
   if (const fs::path file = file_of(key); !file.empty()) keep_in_cache(file, probe.json().dump());
+}
+
+// Ours, so that it goes with us even where the probe is killed.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    const fs::path place = temporary_folder_on_disk();
+    std::string pattern = (place / "headroom-probe-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr)
+      throw Error(Exit::cannot_write, "plan", "cannot make a folder in " + place.string());
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+Probe probe_in_child(ProbeWords words) {
+  const TemporaryFolder folder;
+  words.insert(words.end(), {"--folder", folder.path().string()});
+  Ended ended;
+  const std::string text = output_of("/proc/self/exe", words, ended);
+  const int exit_code = ended.exit_code();
+  if (exit_code != 0) {
+    const bool known = exit_code < 128 && exit_code != static_cast<int>(Exit::bug);
+    throw Error(known ? static_cast<Exit>(exit_code) : Exit::bug, "plan",
+                "the probe ended with exit code " + std::to_string(exit_code) + " (see above)");
+  }
+  try {
+    return Probe::from_json(nlohmann::json::parse(text));
+  } catch (const nlohmann::json::exception& problem) {
+    throw Error(Exit::bug, "plan", std::string("the probe's answer cannot be read: ") + problem.what());
+  }
+}
+
+std::string recompute_literal(const std::vector<std::string>& kinds) {
+  return value_literal(*find_key("memory.recompute"), kinds);
+}
+
+}  // namespace
+
+Probe find_probe(const RunData& data, const std::vector<std::string>& recompute, ProbeWords words, bool& cached) {
+  const std::string key = plan_key(data, recompute);
+  if (auto kept = kept_probe(key)) {
+    cached = true;
+    return *kept;
+  }
+  words.insert(words.end(), {"--set", "memory.recompute=" + recompute_literal(recompute)});
+  Probe probe = probe_in_child(words);
+  // What was cut short by the memory of the moment is not true tomorrow.
+  if (probe.shortage.empty()) keep_probe(key, probe);
+  return probe;
 }
 
 }  // namespace headroom

@@ -1,21 +1,104 @@
-#include "train/predict_pictures.hpp"
+#include "train/predict_recording.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
 
+#include "data/standardise.hpp"
 #include "record/png.hpp"
 #include "record/progress.hpp"
 #include "record/run_folder.hpp"
 #include "train/chunks.hpp"
 #include "train/picture.hpp"
-#include "train/predict_input.hpp"
 #include "train/predict_pass.hpp"
 
 namespace headroom {
 
 namespace {
+
+// The field a model's predictions are of, [steps, channels].
+size_t target_field(const Setup& setup) {
+  const std::string name = setup.model->predictor()->target_field;
+  const std::vector<Field>& fields = setup.data.source->fields();
+  const auto found = std::ranges::find(fields, name, &Field::name);
+  if (found == fields.end() || found->shape.size() != 2 || !(is_f32(*found) || is_f64(*found))) {
+    throw Error(Exit::plugin, setup.model->id(),
+                "it predicts the field '" + name + "', which the datasource '" + setup.data.source->id() +
+                    "' does not give as floating-point numbers [steps, channels]");
+  }
+  return static_cast<size_t>(found - fields.begin());
+}
+
+// Of every channel its name, its unit, and how the standardised value came from what was measured: by the source, and
+// by the host after it.
+std::vector<Channel> channels_of(const Field& field, const Normalizer& normalizer) {
+  std::vector<Channel> channels = field.channels;
+  channels.resize(static_cast<size_t>(field.shape[1]));
+  for (const FieldStatistics& statistics : normalizer.statistics()) {
+    if (statistics.field != field.name) continue;
+    for (size_t c = 0; c < channels.size(); ++c) {
+      const size_t kept = field.channel_axis == 1 ? c : 0;
+      channels[c].mean += statistics.mean.at(kept) * channels[c].std;
+      channels[c].std *= statistics.std.at(kept);
+    }
+  }
+  for (size_t c = 0; c < channels.size(); ++c) {
+    if (channels[c].name.empty()) channels[c].name = "channel " + std::to_string(c);
+    if (channels[c].unit.empty()) channels[c].unit = field.unit;
+  }
+  return channels;
+}
+
+std::vector<double> as_measured(std::vector<double> values, const std::vector<Channel>& channels) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Channel& channel = channels[i % channels.size()];
+    values[i] = values[i] * channel.std + channel.mean;
+  }
+  return values;
+}
+
+// The first row of the field, of samples [first, first + count).
+void append_first_rows(const Field& field, const DLTensor& tensor, int64_t first, int64_t count,
+                       std::vector<double>& rows) {
+  const int64_t elements = field.elements(), channels = field.shape[1];
+  const auto append = [&](const auto* values) {
+    for (int64_t i = first; i < first + count; ++i)
+      rows.insert(rows.end(), values + i * elements, values + i * elements + channels);
+  };
+  is_f64(field) ? append(static_cast<const double*>(tensor.data)) : append(static_cast<const float*>(tensor.data));
+}
+
+struct Asked {
+  Chunks chunks;
+  std::vector<double> recorded;  // [steps, channels], standardised
+};
+
+// nullopt: stopped by a signal.
+std::optional<Asked> ask_at_every_step(const Setup& setup, PredictInput& input, int64_t trained_steps) {
+  const size_t target = target_field(setup);
+  const Field& field = setup.data.source->fields()[target];
+  const size_t output = prediction_output(*setup.model);
+  Asked asked;
+  const bool done =
+      run_pass(setup, input,
+               {.ask = asking_without(target, setup, trained_steps),
+                .take = [&](const Batch& batch, int64_t first, int64_t count, const Outputs& outputs) {
+                  const at::Tensor prediction = outputs[output].to(at::kDouble);
+                  if (prediction.size(2) != field.shape[1]) {
+                    throw Error(Exit::plugin, setup.model->id(),
+                                "its prediction has " + std::to_string(prediction.size(2)) + " channels, the field '" +
+                                    field.name + "' has " + std::to_string(field.shape[1]));
+                  }
+                  Chunks& chunks = asked.chunks;
+                  chunks.horizon = static_cast<uint64_t>(prediction.size(1));
+                  chunks.channels = static_cast<uint64_t>(prediction.size(2));
+                  const double* values = prediction.const_data_ptr<double>();
+                  chunks.values.insert(chunks.values.end(), values, values + prediction.numel());
+                  append_first_rows(field, batch.fields[target], first, count, asked.recorded);
+                }});
+  return done ? std::optional(std::move(asked)) : std::nullopt;
+}
 
 constexpr uint64_t most_shown = 4;
 
@@ -58,8 +141,8 @@ class Frames {
          const std::filesystem::path& folder)
       : model_(model), before_(before_place(fields, target)), folder_(folder), steps_(steps) {
     if (!is_missing(fields[target])) target_ = target;
-    told.before = before_ ? fields[*before_].name : "";
-    told.horizon = horizon;
+    result.before = before_ ? fields[*before_].name : "";
+    result.horizon = horizon;
     const uint64_t shown = std::min(steps, most_shown);
     for (uint64_t i = 0; i < shown; ++i) shown_.push_back((2 * i + 1) * steps / (2 * shown));
   }
@@ -67,14 +150,14 @@ class Frames {
   // `prediction`: [horizon, colours, height, width] from `start` on; `fields`: of that sample alone.
   void take(uint64_t start, const at::Tensor& prediction, const std::vector<at::Tensor>& fields) {
     const at::IntArrayRef sizes = prediction.sizes();
-    const bool pictures = sizes.size() == 4 && sizes[0] == static_cast<int64_t>(told.horizon);
+    const bool pictures = sizes.size() == 4 && sizes[0] == static_cast<int64_t>(result.horizon);
     if (!pictures || (target_ && sizes != fields[*target_][0].sizes())) {
       throw Error(Exit::plugin, model_,
                   "its prediction has the shape " + c10::str(sizes) + ", the target of it " +
-                      (target_ ? c10::str(fields[*target_][0].sizes()) : c10::str(told.horizon) + " pictures"));
+                      (target_ ? c10::str(fields[*target_][0].sizes()) : c10::str(result.horizon) + " pictures"));
     }
     finish(start);
-    for (uint64_t ahead = 0; ahead < told.horizon && start + ahead < steps_; ++ahead) {
+    for (uint64_t ahead = 0; ahead < result.horizon && start + ahead < steps_; ++ahead) {
       Frame& frame = open_[start + ahead];
       const auto row = static_cast<int64_t>(ahead);
       const at::Tensor picture = prediction[row].to(at::kFloat);
@@ -96,7 +179,7 @@ class Frames {
     }
   }
 
-  PredictedPictures told;
+  PredictedPictures result;
 
  private:
   struct Frame {
@@ -112,7 +195,7 @@ class Frames {
                           png_bytes({pixels.const_data_ptr<uint8_t>(), static_cast<size_t>(pixels.numel())},
                                     static_cast<uint32_t>(pixels.size(1)), static_cast<uint32_t>(pixels.size(0)),
                                     static_cast<uint32_t>(pixels.size(2))));
-    PictureStep& known = told.steps.emplace_back();
+    PictureStep& known = result.steps.emplace_back();
     if (target_) known.psnr_db = psnr(pixels, frame.target);
     if (target_ && before_) known.before_psnr_db = psnr(frame.before, frame.target);
     if (std::ranges::count(shown_, step) == 0) return;
@@ -120,7 +203,7 @@ class Frames {
       const auto picture = of.defined() ? picture_of(of) : std::nullopt;
       return picture ? shown_picture(*picture, {0, 255}) : std::string();
     };
-    told.shown.push_back({step, shown(frame.before), shown(pixels), shown(frame.target)});
+    result.shown.push_back({step, shown(frame.before), shown(pixels), shown(frame.target)});
   }
 
   std::string model_;
@@ -132,6 +215,21 @@ class Frames {
 };
 
 }  // namespace
+
+std::optional<PredictedRecording> predict_steps(const Setup& setup, PredictInput& input, const Normalizer& normalizer,
+                                                const PredictionOrigin& origin) {
+  const auto asked = ask_at_every_step(setup, input, origin.trained_steps);
+  if (!asked) return std::nullopt;
+  PredictedRecording result;
+  result.origin = origin;
+  result.horizon = asked->chunks.horizon;
+  result.channels = channels_of(setup.data.source->fields()[target_field(setup)], normalizer);
+  result.recorded = as_measured(asked->recorded, result.channels);
+  result.open_loop = as_measured(open_loop(asked->chunks), result.channels);
+  result.ensembled = as_measured(ensembled(asked->chunks, setup.model->predictor()->ensemble_decay), result.channels);
+  result.held = held_position(result.recorded, result.horizon, result.channels.size());
+  return result;
+}
 
 bool predicts_pictures(const Setup& setup) {
   const std::vector<Field>& fields = setup.data.source->fields();
@@ -169,8 +267,8 @@ std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::uniqu
   if (!done) return std::nullopt;
   frames.finish(steps);
   progress.end("");
-  frames.told.origin = origin;
-  return std::move(frames.told);
+  frames.result.origin = origin;
+  return std::move(frames.result);
 }
 
 }  // namespace headroom
