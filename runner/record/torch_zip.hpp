@@ -1,4 +1,6 @@
-// The container of PyTorch's files: a zip archive whose entries are stored as they are.
+// The container of PyTorch's files: a zip archive whose entries are stored as they are. LibTorch's own reader
+// (PyTorchStreamReader, torch::jit::pickle_load) is not used: it is a part of libtorch_cpu, which the program that
+// imports checkpoints does not load, and it copies the whole file, while here tensors are spans of a mapping.
 #pragma once
 
 #include <cstddef>
