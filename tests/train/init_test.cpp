@@ -124,8 +124,7 @@ TEST(Init, AFileThatIsMissingIsNamed) {
 
 // The run's identity when it starts from these weights.
 std::string identity(TrialSetup& trial, const InitSection& init) {
-  trial->init_id = start_id(init);
-  return trial->identity();
+  return Setup(trial->data, start_id(init)).identity();
 }
 
 TEST(InitIdentity, IsTheContentsOfTheFileNotItsPath) {
