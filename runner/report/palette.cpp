@@ -25,7 +25,7 @@ std::string for_each_colour(const std::string& form, bool dark, size_t count) {
 }
 
 std::string with_colours(std::string text, bool dark) {
-  for (const Colour& colour : palette)
+  for (const PaletteColour& colour : palette)
     replace_all(text, std::string("$") + colour.name, dark ? colour.dark : colour.light);
   return text;
 }

@@ -8,18 +8,21 @@
 
 namespace headroom {
 
-struct Colour {
+struct PaletteColour {
   const char *name, *light, *dark;
 };
 
 inline constexpr size_t series_colours = 8;  // "c0" to "c7"
 inline constexpr std::array palette = {
-    Colour{"c0", "#0072b2", "#4ba6e0"},    Colour{"c1", "#d55e00", "#ff8f45"},   Colour{"c2", "#009e73", "#2bbf92"},
-    Colour{"c3", "#cc79a7", "#e29cc6"},    Colour{"c4", "#56b4e9", "#9bd8fa"},   Colour{"c5", "#b98300", "#f0b032"},
-    Colour{"c6", "#7a5fb0", "#a78fe0"},    Colour{"c7", "#5f6b2d", "#b5c46a"},   Colour{"slack", "#c9ced4", "#565e66"},
-    Colour{"other", "#9aa1a9", "#7b848d"}, Colour{"page", "#ffffff", "#16191d"}, Colour{"card", "#f6f7f9", "#1e2227"},
-    Colour{"text", "#1c1f23", "#e6e9ec"},  Colour{"soft", "#59626c", "#a3adb7"}, Colour{"edge", "#d9dde2", "#3a4148"},
-    Colour{"bad", "#b3261e", "#ff8a80"},   Colour{"good", "#00724f", "#4cd3a5"},
+    PaletteColour{"c0", "#0072b2", "#4ba6e0"},    PaletteColour{"c1", "#d55e00", "#ff8f45"},
+    PaletteColour{"c2", "#009e73", "#2bbf92"},    PaletteColour{"c3", "#cc79a7", "#e29cc6"},
+    PaletteColour{"c4", "#56b4e9", "#9bd8fa"},    PaletteColour{"c5", "#b98300", "#f0b032"},
+    PaletteColour{"c6", "#7a5fb0", "#a78fe0"},    PaletteColour{"c7", "#5f6b2d", "#b5c46a"},
+    PaletteColour{"slack", "#c9ced4", "#565e66"}, PaletteColour{"other", "#9aa1a9", "#7b848d"},
+    PaletteColour{"page", "#ffffff", "#16191d"},  PaletteColour{"card", "#f6f7f9", "#1e2227"},
+    PaletteColour{"text", "#1c1f23", "#e6e9ec"},  PaletteColour{"soft", "#59626c", "#a3adb7"},
+    PaletteColour{"edge", "#d9dde2", "#3a4148"},  PaletteColour{"bad", "#b3261e", "#ff8a80"},
+    PaletteColour{"good", "#00724f", "#4cd3a5"},
 };
 
 // `form` once for each of the first `count` colours, with $N for its name and $C for its value.
