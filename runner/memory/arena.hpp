@@ -1,5 +1,5 @@
-// Memory for tensors: a jemalloc arena of its own. What is freed stays mapped and is used again, so that steady state
-// has no page faults; purge() gives it back. jemalloc is behind this seam alone: builds with sanitizers use the
+// Memory for tensors, from a jemalloc arena of its own. Freed memory stays mapped and is used again, so that a steady
+// state has no page faults; purge() gives it back. Only this file knows jemalloc: builds with sanitizers use the
 // system's allocator here.
 #pragma once
 

@@ -1,6 +1,6 @@
-// A small ring of what the run was doing and holding, in a mapped file: it survives SIGKILL, and tells the supervisor
-// afterwards. Layout (little endian, format 1): see black_box.cpp. Written by one process; read by any, also while it
-// is being written.
+// The black box: a ring of 1,024 records of what the run was doing and holding, in a mapped file. The kernel keeps its
+// pages, so it survives SIGKILL, and the supervisor reads it afterwards. Layout (little endian, format 1): see
+// black_box.cpp. One process writes it; any may read it, also meanwhile.
 #pragma once
 
 #include <array>
@@ -42,11 +42,12 @@ struct BlackBoxRecord {
   int64_t slack_bytes = 0, other_bytes = 0;
 };
 
-// The writer. set_*() are [any] and cost a store; push() is [any] and costs some 30 of them.
+// The writer. All but the constructor is [any], takes no lock and allocates nothing: set_*() cost a store, push()
+// some 30.
 class BlackBox {
  public:
-  // Makes `file`, 164 KB, in place of one that is there, and reserves its blocks: a disk that fills up later does not
-  // matter. Error(cannot_write).
+  // Makes `file` (164 KB) in place of an older one, and reserves its blocks, so that a full disk later does no harm.
+  // Error(cannot_write).
   explicit BlackBox(const std::filesystem::path& file);
   ~BlackBox();
   BlackBox(const BlackBox&) = delete;
@@ -55,12 +56,11 @@ class BlackBox {
   void set_phase(Phase phase);
   void set_position(int64_t step, int64_t epoch);
   void set_micro_batch(int64_t samples);
-  // Appends a record; time, phase, step, epoch and micro_batch are filled in from what was set. Once the phase is
-  // `finished`, nothing more.
+  // Appends a record; fills in time, phase, step, epoch and micro_batch. Does nothing once the phase is `finished`.
   void push(BlackBoxRecord record);
-  // Where a crash handler leaves the file whose code was running (crash_site.hpp), zero-terminated.
+  // For CrashNotes (crash_site.hpp): the file whose code crashed, zero-terminated. Lives as long as the box.
   std::span<char> crash_site();
-  // The plugin's function the run is in, or that crashed (crash_site.hpp), zero-terminated.
+  // For CrashNotes: the plugin's function that the run is in, or that crashed, zero-terminated.
   std::span<char> plugin_call();
 
  private:
@@ -73,15 +73,16 @@ struct BlackBoxReading {
   int64_t started_ms = 0;         // when it was made, since the epoch
   Phase phase = Phase::starting;  // at the very end, newer than the last record
   int64_t step = 0, epoch = 0, micro_batch = 0;
-  std::string crash_site;               // "": nobody crashed, or nobody could say where
+  std::string crash_site;               // "": no crash, or its place is unknown
   std::string plugin_call;              // "tds_lstm step"; "": in none
   std::vector<BlackBoxRecord> records;  // oldest first, at most 1,024
 };
 
-// nullopt when there is none or it is not a black box. Torn records are left out.
+// nullopt: there is no such file, or it is not a black box of this format. Records that were half written are left out.
+// [any]
 std::optional<BlackBoxReading> read_black_box(const std::filesystem::path& file);
 
-// In a run folder.
+// Its name in a run folder.
 inline constexpr std::string_view black_box_file = "black_box";
 
 }  // namespace headroom

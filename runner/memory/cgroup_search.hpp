@@ -1,5 +1,6 @@
-// The folder of a process's cgroup where the kernel does not tell its path: in a private cgroup namespace
-// /proc/PID/cgroup begins anew at "/", while an inherited mount shows the hierarchy from farther up.
+// Finds a cgroup's folder by the process in it, where /proc/PID/cgroup does not give the path: in a private cgroup
+// namespace that path begins at the namespace's root, while an inherited mount shows the hierarchy from farther up.
+// Internal to cgroups.cpp.
 #pragma once
 
 #include <cstdint>

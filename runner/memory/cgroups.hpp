@@ -1,4 +1,5 @@
-// The memory cgroups that bound a process: its own and every ancestor, v1, v2 or both mounted at once (hybrid).
+// The memory cgroups that bound a process: its own and every ancestor. cgroup v1, v2, and both mounted at once
+// (hybrid).
 #pragma once
 
 #include <cstdint>
@@ -20,15 +21,15 @@ struct MemoryCgroup {
   int64_t shared_bytes = 0;               // of them, files in memory (tmpfs, /dev/shm) and other shared memory
 };
 
-// The folders, the process's own first, then towards the root; v1 before v2; also those that hold no memory controller.
-// None when the process is gone, and none of a hierarchy in which its own cannot be found. `root` replaces "/"; `pid` 0
-// is this process. [any]
+// Their folders: the process's own first, then towards the root; v1 before v2. Folders without a memory controller are
+// among them. Empty when the process is gone. A hierarchy in which its own folder cannot be found is left out. `root`
+// replaces "/" in tests; `pid` 0 is this process. [any]
 std::vector<std::filesystem::path> memory_cgroup_folders(const std::string& root = "/", int64_t pid = 0);
 
-// What they say, in the same order. Those that cannot be read are left out. [any]
+// Reads these folders, in this order; those that cannot be read are left out. [any]
 std::vector<MemoryCgroup> read_memory_cgroups(const std::vector<std::filesystem::path>& folders);
 
-// Both, for this process. `unknown` receives a name for each hierarchy in which its own cannot be found.
+// Both, for this process. `unknown` receives a name for each hierarchy in which its own folder cannot be found. [any]
 std::vector<MemoryCgroup> memory_cgroups(const std::string& root = "/", std::vector<std::string>* unknown = nullptr);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Starting a program as a child, what becomes of it, and signals that its parent gets and it should have.
+// Child processes: starting one, passing signals on to it, waiting for its end.
 #pragma once
 
 #include <csignal>
@@ -18,13 +18,14 @@ struct ChildOptions {
   int stdin_file = -1;                        // -1: ours
   int stdout_file = -1;                       // -1: ours
   int stderr_file = -1;                       // -1: ours
-  int kept_file = -1;                         // a descriptor that the child keeps, under its number; -1: none
+  int kept_file = -1;                         // a descriptor that the child inherits under its number; -1: none
   int64_t data_limit_bytes = 0;               // its RLIMIT_DATA (soft), where ours is larger; 0: ours
   bool apart = false;  // in a process group of its own, without any descriptor of ours beyond the first three
 };
 
-// posix_spawn, never a bare fork: words[0] is the program. SIGPIPE and SIGXFSZ, which Headroom's programs ignore, do in
-// the child what they do by default. Throws std::system_error with the reason it cannot be started.
+// Starts words[0] with the rest as arguments (posix_spawn, never a bare fork), and returns its process id; the caller
+// has to wait_for() it. SIGPIPE and SIGXFSZ, which Headroom's programs ignore, have their default action in the child.
+// Throws std::system_error with the reason when it cannot be started. [control]
 pid_t start_child(std::vector<std::string> words, const ChildOptions& options);
 
 struct ChildEnd {
@@ -37,10 +38,10 @@ struct ChildEnd {
   bool core_dumped() const;
 };
 
-// Whether `child` has ended: by which signal, 0 by itself. It stays a zombie.
+// nullopt: `child` runs. Otherwise the signal that ended it, 0 when it exited. Its status stays for wait_for().
 std::optional<int> ended_by(pid_t child);
 
-// Waits for `child` to end and takes its status.
+// Waits until `child` ends, and reaps it.
 ChildEnd wait_for(pid_t child);
 
 // "SIGKILL", "SIGRTMIN+3".
@@ -52,7 +53,8 @@ struct ReceivedSignal {
   std::string sender;
 };
 
-// From its making to its end the signals wait in a file instead of acting on this process. One at a time. [control]
+// While it lives, the signals given are blocked and wait in a signalfd instead of acting on this process; those still
+// there at its end are dropped. One at a time. [control]
 class SignalRelay {
  public:
   explicit SignalRelay(std::initializer_list<int> signals);  // and SIGCHLD, which wakes and is not passed on
@@ -62,11 +64,11 @@ class SignalRelay {
 
   int file() const { return file_; }                       // poll() it for reading
   const sigset_t& mask_before() const { return before_; }  // what a child should start with
-  // What has come, one by one, for who has more than one child: nullopt when that was all. `from_terminal`: the
-  // children have got it too.
+  // The next signal that has come; nullopt: there is none. For a parent of several children. `from_terminal` becomes
+  // true when the terminal sent it, to the children as well.
   std::optional<ReceivedSignal> take(bool& from_terminal);
-  // Passes on what has come. The terminal's own (Ctrl-C, Ctrl-\) have reached the child already and are not sent twice.
-  // `hangup_as` stands for SIGHUP. Remembers the last of them.
+  // Sends all signals that have come to `child`, but for Ctrl-C and Ctrl-\, which the terminal sends it too. SIGHUP is
+  // sent as `hangup_as`. last() is the last of them.
   void forward(pid_t child, int hangup_as = SIGHUP);
   const std::optional<ReceivedSignal>& last() const { return last_; }
 

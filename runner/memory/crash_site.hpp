@@ -1,5 +1,6 @@
-// Whose code a crash was in: which function of which plugin a thread is in, and a handler that finds the file that the
-// instruction belongs to. Both are left in the black box; then the process dies of the signal as it would have.
+// Whose code crashed. Each thread notes which function of which plugin it is in; a signal handler looks up the file
+// that the crashing instruction belongs to. Both go to the black box; then the signal ends the process as it would
+// have.
 #pragma once
 
 #include <span>
@@ -7,7 +8,8 @@
 
 namespace headroom {
 
-// From here to the end of the scope this thread is in `entry` of `plugin`. Scopes nest; both names outlive theirs.
+// Notes that this thread is in `entry` of `plugin` until the end of the scope. Scopes nest. REQUIRES: both strings live
+// until then. Allocates nothing. [any]
 class PluginCall {
  public:
   PluginCall(std::string_view plugin, std::string_view entry);
@@ -15,11 +17,11 @@ class PluginCall {
   PluginCall(const PluginCall&) = delete;
   PluginCall& operator=(const PluginCall&) = delete;
 
-  // Of this thread, nullptr: in none. Safe in a signal handler.
+  // The innermost of this thread; nullptr: in no plugin. Safe in a signal handler.
   static const PluginCall* current();
-  // "tds_lstm step", zero-terminated and cut where `text` ends; "" for none. Safe in a signal handler.
+  // Writes "tds_lstm step" ("" for nullptr), zero-terminated, cut to fit `text`. Safe in a signal handler.
   static void write(const PluginCall* call, std::span<char> text);
-  // This thread keeps the call it is in in `note` from here on; empty: no longer.
+  // From here on this thread writes the call it is in to `note`, at every change; empty: to nothing.
   static void keep_in(std::span<char> note);
 
  private:
@@ -27,13 +29,14 @@ class PluginCall {
   const PluginCall* outer_;
 };
 
-// [control] Handles SIGSEGV, SIGBUS, SIGFPE and SIGILL from the first call on, where nobody else does: nothing is noted
-// without CrashNotes. Call it before a handler that passes on what is not its own.
+// Installs the handler for SIGSEGV, SIGBUS, SIGFPE and SIGILL where no other is installed; later calls do nothing. It
+// notes nothing without CrashNotes. Call it before installing a handler that passes on signals that are not its own.
+// [control]
 void handle_crashes();
 
-// [control] For these signals as long as it lives. `note` receives the file, "/usr/lib/libm.so.6", for code of the C
-// library with who called it; `call` the plugin's function that the thread was in, and as long as
-// nobody crashes that of the thread that made this. One at a time.
+// While it lives, a crash is noted. `note` receives the file, "/usr/lib/libm.so.6"; for code of the C library also the
+// file of its caller. `call` receives the plugin's function that the crashed thread was in, and until then the one that
+// the thread which made this object is in. REQUIRES: both spans live as long. One at a time. [control]
 class CrashNotes {
  public:
   CrashNotes(std::span<char> note, std::span<char> call);

@@ -1,5 +1,5 @@
-// Files that lie in memory (tmpfs, ramfs: /dev/shm, often /tmp): their pages count in the cgroup of whoever writes
-// them, and the kernel cannot drop them.
+// Files that lie in memory (tmpfs, ramfs: /dev/shm, often /tmp). Their pages count in the cgroup of the process that
+// writes them, and the kernel cannot drop them.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace headroom {
 
-// Of a path that need not exist yet: of the nearest folder above it that does. [any]
+// Whether `path` is on such a file system. Where it does not exist yet, the nearest folder above it decides. [any]
 bool lies_in_memory(const std::filesystem::path& path);
 
-// Permission to write `bytes` there, to keep until they are written; from then on they are part of what the monitor finds
-// taken of the room. Always granted on a disk. [any]
+// Permission to write `bytes` there, to keep until they are written; from then on they are part of what the monitor
+// finds taken of the room. Always granted on a disk. [any]
 Permit make_room_for_file(const std::filesystem::path& path, int64_t bytes);
 
 // What such files of this process hold: who writes them tells once it is done, and, with bytes below 0, who removes

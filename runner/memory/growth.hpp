@@ -1,5 +1,5 @@
-// Who grows: leaks are named while a run goes on, and afterwards which holder of memory was growing when it ended, with
-// what a user can set against it.
+// Which owner of memory grows: LeakWatch looks for leaks while a run goes on, what_grew() reads the black box of a run
+// that has ended, and holder_knob() says which key makes an owner smaller.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ inline constexpr size_t holder_count = owner_count + 2;
 std::string_view holder_name(size_t holder);
 int64_t holder_bytes(const BlackBoxRecord& record, size_t holder);
 
-// What to set so that this holder becomes smaller: keys of experiment files, the one that costs least first.
+// The keys of experiment files that make this holder smaller, the cheapest first.
 std::string_view holder_knob(size_t holder);
 
 // The holders of a record, the largest first; those with nothing left out.

@@ -1,5 +1,5 @@
-// Was it the kernel that killed a process because memory ran out? Told from the oom_kill counters of the process's
-// memory cgroup, before and after, and from the kernel's log where this process may read it.
+// Decides whether the kernel's OOM killer killed a process: by the oom_kill counters of its memory cgroup, before and
+// after, and by the kernel's log where this process may read it.
 #pragma once
 
 #include <cstdint>
@@ -47,26 +47,29 @@ struct OomKill {
   bool certain = false;
 };
 
-// Counters are compared with those when a process was first seen in a cgroup, so start one before the process.
-// [control]
+// Compares counters with those from when a process was first seen in a cgroup, so make the object before the process
+// starts. [control]
 class OomKills {
  public:
   // `root` replaces "/" in tests, where the kernel's log, which knows best, may also be left out.
   explicit OomKills(std::string root = "/", bool with_log = true);
 
-  // Where a living process is now (0: this one); remember it with the process. Cheap for places seen before. One that
-  // is about to end shows in the root of its hierarchy: an ancestor of `before` counts as no move.
+  // The cgroup of a living process (0: this one), for claim() later. Cheap for cgroups seen before. nullopt or
+  // `before`: it cannot be read. The kernel shows a process that is about to end in the root of its hierarchy, so an
+  // ancestor of `before` counts as no move.
   using Place = size_t;
   std::optional<Place> place_of(int64_t pid, std::optional<Place> before = std::nullopt);
   using Folders = std::vector<std::filesystem::path>;
   const Folders& folders_of(Place place) const { return places_[place]; }  // as memory_cgroup_folders()
 
-  // A process, last seen alive in `place`, died of SIGKILL: if a kill was counted that nobody claimed yet, it is this
-  // one's. Without a place, or where that counts nothing, the whole system's count has to do.
+  // Call it for a process that died of SIGKILL and was last seen in `place`. If a kill was counted there that no
+  // earlier call has claimed, it is this process's; nullopt: the kernel did not kill it. Without a place, or where the
+  // cgroup has no counter, the whole system's counter decides (then it is not `certain`).
   std::optional<OomKill> claim(int64_t pid, std::optional<Place> place);
 
-  // What the whole system had counted at the call before this one is nobody's whom we do not know yet. Call it every
-  // now and then: it takes a large process a while to die.
+  // Call it now and then. Kills that the system's counter had at the previous call, and nobody has claimed since,
+  // belong to processes that are not watched. The delay of one call is there because a large process takes a while to
+  // die.
   void settle();
 
  private:

@@ -1,4 +1,4 @@
-// What this process and its surroundings hold, and the line users know.
+// What this process holds, and what its machine or cgroup holds, with the log line that shows both.
 #pragma once
 
 #include <cstdint>

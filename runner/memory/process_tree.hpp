@@ -1,5 +1,5 @@
-// The processes below one: who they are, what they hold, and how they end. Linux tells a parent only; this asks for
-// grandchildren too.
+// All processes below one: who they are, what they hold, and how they end. Linux reports an end to the parent only;
+// this finds out for grandchildren too.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ struct WatchedProcess {
   int file = -1;             // a pidfd, readable once it has ended; -1: this kernel has none
 };
 
-// Everything below `root`, as far as it was there at a look. With PR_SET_CHILD_SUBREAPER in `root` nothing escapes.
-// [control]
+// The processes below `root` that were there at a look(). Set PR_SET_CHILD_SUBREAPER in `root`, and none can leave the
+// tree. [control]
 class ProcessTree {
  public:
   explicit ProcessTree(int64_t root);
@@ -32,16 +32,16 @@ class ProcessTree {
   ProcessTree(const ProcessTree&) = delete;
   ProcessTree& operator=(const ProcessTree&) = delete;
 
-  // Finds new ones and measures all. PSS costs the kernel a walk through a process's pages: it is read at most for a
-  // fiftieth of the time - a fifth where there is a new child to share with -, and in between moved by what changed in
-  // RSS.
+  // Finds new processes and measures all. Reading PSS makes the kernel walk through a process's pages, so it takes at
+  // most a fiftieth of the time (a fifth where a new child shares pages). In between, PSS is the last one plus the
+  // change of RSS.
   void look();
 
-  // Those that have ended since the last call are taken out of the tree and returned, with what was last seen of them.
-  // Also at any time between looks, when a `file` is readable.
+  // Removes the processes that have ended since the last call, and returns them as they were last seen. Call it also
+  // between looks, when the `file` of one is readable.
   struct Death {
     WatchedProcess process;
-    std::optional<int> status;  // as waitpid() gives it; nullopt: nobody saw it
+    std::optional<int> status;  // as waitpid() gives it; nullopt: unknown
   };
   std::vector<Death> take_deaths();
 

@@ -1,4 +1,5 @@
-// The folder where the runs of one machine meet, shared by its users: everybody may write there, nobody is trusted.
+// The folder of the reservations' files. All users of the machine share it: everybody may write there, so nothing in it
+// is trusted.
 #pragma once
 
 #include <optional>
@@ -12,33 +13,35 @@
 
 namespace headroom {
 
-// What a live process wrote.
+// The file of a live process.
 struct LiveEntry {
   std::string name;  // of its file
   std::string text;
-  uid_t owner = 0;  // of its file: who wrote it, as the kernel knows
+  uid_t owner = 0;  // of its file, according to the kernel
 };
 
-// Opened anew for every use, because an administrator may clear /tmp meanwhile. The names of entries are those of run
-// files; everything else in the folder is left alone.
+// Open it again for every use: an administrator may clear /tmp in between. Only files named run-* are touched.
 class ReservationFolder {
  public:
-  // $HEADROOM_RESERVATIONS; where that is not set, open_in() of /tmp, /dev/shm and /var/tmp. `make` makes it where it
-  // is missing. nullopt: there is none. Error(cannot_write) when $HEADROOM_RESERVATIONS is set and cannot be used.
+  // The folder $HEADROOM_RESERVATIONS, or where that is not set open_in() of /tmp, /dev/shm and /var/tmp. `make`:
+  // create it where it is missing. nullopt: there is none. Error(cannot_write): $HEADROOM_RESERVATIONS is set and
+  // cannot be used.
   static std::optional<ReservationFolder> open(bool make);
 
-  // The first of PARENT/headroom-reservations that is what a shared folder must be: sticky, writable for all, no link.
+  // The first PARENT/headroom-reservations that is safe to share: sticky, writable for all, not a link. nullopt: none
+  // is.
   static std::optional<ReservationFolder> open_in(const std::vector<std::string>& parents, bool make);
 
-  // Alone in the folder until this object ends. False after two seconds: somebody holds it and does not let go.
+  // Locks the folder for all runs until this object ends. False after two seconds: another process keeps the lock.
   bool lock();
 
-  // A new file, locked for as long as it is open: the lock ends with the process, however that ends. Empty when none
-  // can be made. `name` receives its name.
+  // Makes a new file and locks it; the kernel drops the lock when the process ends, however it ends. `name` receives
+  // its name. Empty: no file can be made.
   Descriptor create(std::string& name) const;
   void remove(const std::string& name) const;
 
-  // With the folder locked, this user's files of dead processes are removed.
+  // The entries of live processes, at most 4,096. While the folder is locked it also removes this user's files of dead
+  // processes.
   std::vector<LiveEntry> read_live() const;
 
  private:
@@ -49,10 +52,10 @@ class ReservationFolder {
   bool locked_ = false;
 };
 
-// Whether the file still has a name, in whatever folder.
+// Whether the file still has a name, in any folder: false once somebody removed it.
 bool is_linked(const Descriptor& file);
 
-// Replaces what is in the file. False: the disk is full.
+// Replaces the content of the file. False: the disk is full.
 bool write_entry(const Descriptor& file, std::string_view text);
 
 }  // namespace headroom

@@ -1,4 +1,5 @@
-// The trainer's side of its supervisor.
+// The child's side of supervision: what the trainer (or a trial of a sweep) calls to tell its parent where it is, and
+// to end with it. The parent's side is supervisor.hpp; the constants below are the protocol between them.
 #pragma once
 
 #include <cstdint>
@@ -7,37 +8,36 @@
 
 namespace headroom {
 
-// [control] First thing in main: this process is told (SIGTERM) when its supervisor dies, the kernel picks it before
-// its supervisor when memory runs out, and a terminal that closes leaves the word to the supervisor, which asks to
-// stop.
+// First thing in the trainer's main(). From then on it gets SIGTERM when its supervisor dies, the kernel's OOM killer
+// prefers it to its supervisor (oom_score_adj), and it ignores SIGHUP: the supervisor gets that and sends SIGTERM.
+// [control]
 void become_supervised();
 
-// [control] First thing in a `headroom` that a sweep starts, which names itself in the environment: this process is
-// told (SIGTERM) when the sweep dies, and saves and ends; where it has been given a cgroup it moves there. Anywhere
-// else it does nothing.
+// First thing in `headroom`'s main(). Where a sweep started it (the environment says so), it gets SIGTERM when the
+// sweep dies, and moves into the cgroup that the sweep made for it, if any. Otherwise it does nothing. [control]
 void become_trial();
 
-// [control] After become_supervised(), once: where the black box is and the post-mortem goes. Does nothing without a
-// supervisor.
+// Tells the supervisor the run folder: it finds the black box there, and writes the post-mortem there. Once, after
+// become_supervised(). Does nothing without a supervisor. [control]
 void tell_supervisor_run_folder(const std::filesystem::path& folder);
 
-// [control] A trainer begins under an RLIMIT_DATA of what its cgroup leaves, so that libraries that do not fit are
-// refused instead of killed. Called when a limit of its own has been set: the user's RLIMIT_DATA is in force again.
+// Puts the user's RLIMIT_DATA in force again. A supervised trainer begins under a lower one, what its cgroup leaves, so
+// that loading libraries fails with an error instead of a kill. Call it once the memory limit is set. [control]
 void lift_start_limit();
 
-// [any] The RLIMIT_DATA (soft) that the user set, RLIM_INFINITY where none, whatever is in force in a trainer. nullopt:
-// this process was not started by a supervisor.
+// The RLIMIT_DATA (soft) that the user set, in bytes, or RLIM_INFINITY; it may differ from the one in force. nullopt:
+// no supervisor started this process. [any]
 std::optional<uint64_t> users_data_limit();
 
-// NAME= of the environment variables with the descriptor to tell on, and with the user's RLIMIT_DATA.
+// "NAME=" of the environment variables that hold the descriptor to write to, and the user's RLIMIT_DATA.
 inline constexpr const char* supervisor_variable = "HEADROOM_SUPERVISOR_FD=";
 inline constexpr const char* data_limit_variable = "HEADROOM_DATA_LIMIT=";
 
-// NAME= of those with a sweep's process id, and with the folder of its child's cgroup.
+// "NAME=" of those that hold a sweep's process id, and the folder of the cgroup that it made for its child.
 inline constexpr const char* sweep_variable = "HEADROOM_SWEEP_PID=";
 inline constexpr const char* cgroup_variable = "HEADROOM_SWEEP_CGROUP=";
 
-// What the trainer tells before anything else: its libraries are there.
+// The first byte the trainer writes to that descriptor: its libraries are loaded. The run folder's path follows.
 inline constexpr char begun_mark = '\n';
 
 }  // namespace headroom

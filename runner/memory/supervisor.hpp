@@ -1,5 +1,6 @@
-// Runs the trainer as a child: forwards signals, waits, and finds out how it ended. Torch-free, and without LibTorch's
-// hundred megabytes: it is there when the trainer is killed.
+// The parent's side of supervision: runs the trainer as a child, forwards signals, waits, and finds out how it ended.
+// It has no LibTorch, so it is small and survives when the kernel kills the trainer. The child's side is
+// supervised.hpp.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +19,22 @@ struct Ended {
   int64_t pid = 0;
   ChildEnd end = {};
   double seconds = 0;                            // from its start
-  std::optional<OomKill> oom_kill;               // it was SIGKILLed, by the kernel for lack of memory
+  std::optional<OomKill> oom_kill;               // the kernel killed it for lack of memory
   std::optional<ReceivedSignal> last_forwarded;  // the last signal that was passed on to it
-  std::filesystem::path run_folder;              // empty: it ended before there was one
+  std::filesystem::path run_folder;              // empty: it ended before it had one
 
-  // Its own, or: 137 SIGKILL, 130 SIGINT, 75 SIGTERM and SIGUSR1, 70 any other signal.
+  // The child's own exit code; for one that a signal ended: 137 SIGKILL, 130 SIGINT, 75 SIGTERM and SIGUSR1, 70 any
+  // other.
   int exit_code() const;
 };
 
-// [control] Starts `program` with `arguments`, forwards SIGTERM, SIGUSR1, SIGHUP (as SIGTERM) and SIGINT to it, and
-// waits for its end. Ctrl-C reaches the child from the terminal already and is not sent twice. Error(bug) when it
-// cannot be started; Error(does_not_fit) when its libraries alone are too large for its cgroup.
+// Starts `program` with `arguments`, forwards SIGTERM, SIGUSR1, SIGHUP (as SIGTERM) and SIGINT to it, and waits for its
+// end. Ctrl-C is not forwarded: the terminal sends it to the child too. Error(bug): it cannot be started.
+// Error(does_not_fit): its cgroup or rlimit is too small to load its libraries. [control]
 Ended supervise(const std::filesystem::path& program, const std::vector<std::string>& arguments);
 
-// The child's stdout as text; stderr stays ours. `ended` receives how it ended.
+// Runs `program` and returns what it writes to stdout; its stderr is ours. `ended` receives how it ended. Signals are
+// not forwarded. Errors as supervise(). [control]
 std::string output_of(const std::filesystem::path& program, const std::vector<std::string>& arguments, Ended& ended);
 
 // One clause: "was killed by the kernel for lack of memory: ...", "crashed with SIGSEGV (Segmentation fault)", "ended

@@ -1,4 +1,4 @@
-// What the processes of a watched program held over time, in bounded memory however long it runs.
+// What the processes of a watched program held over time. Its memory is bounded, however long the program runs.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ class Timeline {
  public:
   void add(int64_t time_ms, const std::vector<WatchedProcess>& processes, const MemoryAround& around);
 
-  // The use so far was of another cgroup than that to come.
+  // Forgets MemoryAround's bytes so far: the bounding cgroup changes.
   void forget_use();
 
-  // Every instant of the last few hundred; further back ever fewer, of two neighbours the one that held more.
+  // The last few hundred samples are all there. Older ones are thinned out: of two neighbours the larger stays.
   const std::vector<TimelineSample>& samples() const { return samples_; }
   const std::vector<ProcessSeries>& series() const { return series_; }
   const ProcessSeries* find(int64_t pid) const;       // nullptr: it was never seen, or is among the others
@@ -58,18 +58,18 @@ class Timeline {
     int64_t before_bytes = 0, after_bytes = 0;
     double seconds = 0;
   };
-  // Who grew most up to the last sample, at most a minute back. nullopt: nobody did.
+  // The process that grew most within the last minute of samples. nullopt: none grew.
   std::optional<Growth> growth() const;
 
   struct Around {
     MemoryAround first = {}, last = {};
     double seconds = 0;  // between the two
   };
-  // What is not the program's, over the same time. `last` is when it was most in the last second, for a process that is
-  // killed gives its memory back before it is seen to be gone. All 0 where it is not known.
+  // Memory that is not the program's, over the same time. `last` is the sample of the last second with most of it: a
+  // killed process has given its memory back before its end is noticed. All 0: unknown.
   Around around() const;
 
-  // In the order of their peaks, at most `count`; "others" is not among them.
+  // The `count` series with the largest peaks, largest first; never "others".
   std::vector<uint32_t> largest(size_t count) const;
 
  private:

@@ -1,4 +1,5 @@
-// The supervisor around any program: what its processes hold over time, and what killed it or one of them.
+// A supervisor for any program (`headroom watch`): records what its processes hold over time, and what killed one of
+// them.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +51,8 @@ struct WatchReport {
   int64_t left_running = 0;  // processes that outlived the command
   std::optional<ReceivedSignal> last_forwarded = {};
 
-  // What a reader wants to hear of first: the kernel's kills, then other kills and crashes, of children before those of
-  // the command; nullptr: nothing violent happened.
+  // The death to report first: OOM kills before other kills and crashes, children before the command. nullptr: no
+  // process was killed or crashed.
   const WatchedDeath* main_death() const;
 };
 
@@ -61,8 +62,8 @@ struct WatchOptions {
   std::function<void(const WatchReport&)> tell = {};  // while it runs
 };
 
-// [control] Runs `command` (looked up in PATH) to its end, forwards SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1 and
-// SIGUSR2 to it. What outlives it goes on unwatched. Throws std::system_error when it cannot be started.
+// Runs `command` (looked up in PATH) to its end, and forwards SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1 and SIGUSR2 to
+// it. Processes that outlive it go on unwatched. Throws std::system_error when it cannot be started. [control]
 WatchReport watch(const std::vector<std::string>& command, const WatchOptions& options);
 
 }  // namespace headroom
