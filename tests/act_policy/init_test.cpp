@@ -5,7 +5,7 @@
 
 #include "plugin_under_test.hpp"
 #include "record/safetensors.hpp"
-#include "train/state.hpp"
+#include "train/init.hpp"
 
 namespace headroom {
 namespace {

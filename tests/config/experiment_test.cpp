@@ -126,11 +126,6 @@ std::vector<std::string> inert_keys_of(const Experiment& experiment) {
   return keys;
 }
 
-Experiment loaded(const std::string& text) {
-  const TemporaryFolder folder;
-  return load_experiment(folder.write("experiment.toml", text));
-}
-
 std::string written(const Experiment& experiment) {
   return experiment_to_toml(experiment, experiment.model_options, experiment.data_options, experiment.data_synth);
 }

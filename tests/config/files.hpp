@@ -62,6 +62,11 @@ std::string refusal(Action&& action) {
 // The three keys every experiment needs, on lines 1 to 3.
 inline const std::string required_keys = "experiment.name = \"x\"\nmodel.plugin = \"m\"\ndata.source = \"s\"\n";
 
+inline Experiment loaded(const std::string& text) {
+  const TemporaryFolder folder;
+  return load_experiment(folder.write("experiment.toml", text));
+}
+
 struct BrokenFile {
   std::string name, text, sentence;  // FILE stands for the file's path, FOLDER for its folder
 };

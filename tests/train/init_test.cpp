@@ -3,6 +3,7 @@
 #include <ATen/DLConvertor.h>
 #include <gtest/gtest.h>
 
+#include "record/safetensors.hpp"
 #include "trial_setup.hpp"
 
 namespace headroom {
