@@ -20,11 +20,12 @@ json entries_of(const std::string& text, const json& made = json::object()) {
 }
 
 TEST(Identity, OfDefaults) {
-  const json made = {{"shuffle", "global"}, {"grouped", nullptr}};
-  EXPECT_EQ(entries_of("", made).dump(),
-            R"({"clip_norm":0.0,"ema_decay":0.0,"length":[1,0,0],"max_groups":-1,"normalize":["sampled",10000],)"
-            R"("optimizer":["adamw",0.001,0.0,0.9,0.999,1e-08,0.0,false],"passes_over":["stop","fail"],)"
-            R"("precision":"fp32","schedule":["constant",0.0,0,0.0,1.0,0.1],"seed":0,"shuffle":"global","window":1})");
+  const json made = {{"model", "m"}, {"content", "c0ffee"}, {"shuffle", "global"}, {"grouped", nullptr}};
+  EXPECT_EQ(
+      entries_of("", made).dump(),
+      R"({"clip_norm":0.0,"content":"c0ffee","ema_decay":0.0,"length":[1,0,0],"max_groups":-1,"model":"m",)"
+      R"("normalize":["sampled",10000],"optimizer":["adamw",0.001,0.0,0.9,0.999,1e-08,0.0,false],"passes_over":["stop","fail"],)"
+      R"("precision":"fp32","schedule":["constant",0.0,0,0.0,1.0,0.1],"seed":0,"shuffle":"global","window":1})");
 }
 
 TEST(Identity, OfWhatIsSet) {
