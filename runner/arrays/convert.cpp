@@ -98,21 +98,21 @@ bool copy_rows(const Conversion& c) {
   return check_rows(c, bytes);
 }
 
-// A row of up to 16 registers of 16 bytes has a function of its own; a longer one is worth a call. The sizes occur in
-// compounds of a time stamp and an array of channels.
-constexpr uint64_t lane_bytes = 16, most_registers = 16;
+// Rows of up to 16 vectors of 16 bytes, as compounds of a time stamp and an array of channels are, have a function for
+// each length: the compiler unrolls the copy. Longer rows are worth a call.
+constexpr uint64_t vector_bytes = 16, most_vectors = 16;
 
 template <size_t... n>
-bool copy_registers(const Conversion& c, uint64_t registers, std::index_sequence<n...>) {
-  static constexpr std::array<bool (*)(const Conversion&), sizeof...(n)> copies{&copy_rows<lane_bytes*(n + 1)>...};
-  return copies[registers - 1](c);
+bool copy_vectors(const Conversion& c, uint64_t vectors, std::index_sequence<n...>) {
+  static constexpr std::array<bool (*)(const Conversion&), sizeof...(n)> copies{&copy_rows<vector_bytes*(n + 1)>...};
+  return copies[vectors - 1](c);
 }
 
 bool copy_rows(const Conversion& c, uint64_t bytes) {
   if (c.from_stride == bytes && c.to_stride == bytes)
     return copy_block(c.to, c.from, c.elements * bytes, c.check, c.past_caches);
-  if (bytes % lane_bytes == 0 && bytes > 0 && bytes <= most_registers * lane_bytes)
-    return copy_registers(c, bytes / lane_bytes, std::make_index_sequence<most_registers>());
+  if (bytes % vector_bytes == 0 && bytes > 0 && bytes <= most_vectors * vector_bytes)
+    return copy_vectors(c, bytes / vector_bytes, std::make_index_sequence<most_vectors>());
   switch (bytes) {
     case 1:
       return copy_rows<1>(c);

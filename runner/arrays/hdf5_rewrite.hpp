@@ -15,8 +15,8 @@ namespace headroom {
 // With nothing set: unfiltered datasets become contiguous, filtered ones are copied as they are.
 struct RewriteOptions {
   bool contiguous = false;  // make filtered datasets contiguous too
-  std::vector<uint64_t> chunk =
-      {};  // one extent: rows of a chunk; else one for each axis, of datasets with as many axes
+  // One extent: rows of a chunk. Else one for each axis, of datasets with as many axes.
+  std::vector<uint64_t> chunk = {};
   std::optional<int> deflate = {};  // level, 0 to 9
   bool shuffle = false;
   bool verify = true;  // read both files and compare

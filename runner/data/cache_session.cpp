@@ -89,8 +89,8 @@ const std::shared_ptr<CacheSession>& CacheSession::of_process() {
 
 namespace {
 
-std::atomic<uint32_t> loaders{
-    0};  // part of the keys: loaders of one cache (training, validation) have the same indices
+// A part of the keys: loaders of one cache (training, validation) have the same indices.
+std::atomic<uint32_t> loaders{0};
 
 void append(std::string& key, const auto& number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); }
 

@@ -282,8 +282,8 @@ struct Loader::State {
   Condition batch_ready, job_done;
   BatchQueue queue GUARDED_BY(mutex){plan};
   bool consumer_waits GUARDED_BY(mutex) = false;
-  bool at_rest GUARDED_BY(mutex) =
-      true;  // between epochs: none of this epoch's batches was asked for, or all were delivered
+  // Between epochs: none of this epoch's batches was asked for, or all were delivered.
+  bool at_rest GUARDED_BY(mutex) = true;
   int tightened GUARDED_BY(mutex) = 0;           // steps of memory pressure; above 0 nothing is read ahead
   std::exception_ptr failure GUARDED_BY(mutex);  // of a thread that could not plan a batch; next() throws it
   LoaderTimes times GUARDED_BY(mutex);

@@ -6,7 +6,6 @@ namespace headroom {
 
 namespace {
 
-constexpr int64_t most_disk_ahead_bytes = 16 << 20;
 constexpr size_t io_width = 16;  // reads that wait for the disk at a time; a deeper queue gains little
 
 }  // namespace

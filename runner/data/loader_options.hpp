@@ -10,6 +10,8 @@
 
 namespace headroom {
 
+inline constexpr int64_t most_disk_ahead_bytes = 16 << 20;
+
 struct LoaderOptions {
   uint64_t seed = 0;
   int64_t batch_size = 1;
@@ -21,9 +23,9 @@ struct LoaderOptions {
   int num_workers = 0;      // threads that decode at a time; while they wait for the disk, others (up to 16 in
                             // all) read on. 0: read in next()
   int prefetch_factor = 2;  // batches per worker that are read ahead,
-  int64_t prefetch_bytes = 256 << 20;   // as far as they fit in this; always one
-  int64_t disk_ahead_bytes = 16 << 20;  // of batches beyond that, while reads wait for the disk
-  int extra_slots = 0;                  // batches the consumer holds beside the one it was given last
+  int64_t prefetch_bytes = 256 << 20;                // as far as they fit in this; always one
+  int64_t disk_ahead_bytes = most_disk_ahead_bytes;  // of batches beyond that, while reads wait for the disk
+  int extra_slots = 0;                               // batches the consumer holds beside the one it was given last
   bool persistent_workers = true;  // threads and their readers live on between epochs; else they end with the epoch,
                                    // and nothing is read ahead across it
   // on_bad_sample = "skip": a sample that cannot be read is left out, and its batch is shorter; a batch that lost all
@@ -34,8 +36,8 @@ struct LoaderOptions {
 };
 
 // The disk_ahead_bytes of a run's loaders: an eighth of `built_bytes`, what the process held once the model was built,
-// and 16 MiB at most. So a slow disk changes little of a small run's peak. Evaluation's loader takes half as much: the
-// batches of training's loader stay in memory beside its own.
+// and most_disk_ahead_bytes at most. So a slow disk changes little of a small run's peak. Evaluation's loader takes
+// half as much: the batches of training's loader stay in memory beside its own.
 int64_t disk_ahead_bytes(int64_t built_bytes, bool training);
 
 // How many batches of `batch_bytes` each are read ahead: ready or being read, beside the one that next() gave last.

@@ -1,4 +1,5 @@
-// report.html of a run: what it learned, what it held, what was planned and what became of it, on one page.
+// report/: reads run folders when all is done, and draws. Start here. report.html of a run: what it learned, what it
+// held, what was planned and what became of it, on one page.
 #pragma once
 
 #include <filesystem>

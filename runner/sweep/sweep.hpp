@@ -1,5 +1,6 @@
-// The supervisor of a sweep: starts trials as child processes while what they are planned to need is free, sees them
-// end and decides what becomes of them. It keeps nothing that is not on the disk: after any kill run_sweep() goes on.
+// sweep/: many runs of one experiment, as child processes. Start here: run_sweep() is the supervisor. It starts trials
+// as child processes while what they are planned to need is free, sees them end and decides what becomes of them. It
+// keeps nothing that is not on the disk: after any kill run_sweep() goes on.
 #pragma once
 
 #include <filesystem>

@@ -75,5 +75,14 @@ TEST(TrainingLoop, GoesOnWhereItStoppedToTheSameBits) {
   EXPECT_TRUE(at::equal(parts.weights(), whole.weights()));
 }
 
+// The plan of a run asks the same rule, with what its probe held.
+TEST(RunLoaders, TakeLittleBesideTheRunWhileTheDiskIsWaitedFor) {
+  TrialSetup trial;
+  EXPECT_GT(trial->built_bytes, 8 << 20) << "LibTorch alone is more";
+  for (const bool training : {true, false}) {
+    EXPECT_EQ(trial->loader_options(training).disk_ahead_bytes, disk_ahead_bytes(trial->built_bytes, training));
+  }
+}
+
 }  // namespace
 }  // namespace headroom
