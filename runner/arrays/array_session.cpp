@@ -67,18 +67,18 @@ StoredLayout layout_of(const ArrayPlan& plan) {
   return stored;
 }
 
-LayoutCensus::LayoutCensus(ArraySession& session) : session_(session) {
-  const MutexLock lock(session_.mutex_);
-  session_.census_ = this;
+LayoutCensus::LayoutCensus(std::shared_ptr<ArraySession> session) : session_(std::move(session)) {
+  const MutexLock lock(session_->mutex_);
+  session_->census_ = this;
 }
 
 LayoutCensus::~LayoutCensus() {
-  const MutexLock lock(session_.mutex_);
-  session_.census_ = nullptr;
+  const MutexLock lock(session_->mutex_);
+  session_->census_ = nullptr;
 }
 
 StoredLayout LayoutCensus::total() const {
-  const MutexLock lock(session_.mutex_);
+  const MutexLock lock(session_->mutex_);
   StoredLayout total;
   for (const auto& [key, stored] : seen_) {
     total.datasets += stored.datasets;

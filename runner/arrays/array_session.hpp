@@ -78,10 +78,11 @@ class ArraySession {
   LayoutCensus* census_ GUARDED_BY(mutex_) = nullptr;
 };
 
-// Counts the datasets that are opened with a session during its life, each once. A session has one census at a time.
+// Counts the datasets that are opened with a session during its life, each once. A session has one census at a time, which
+// keeps it alive.
 class LayoutCensus {
  public:
-  explicit LayoutCensus(ArraySession& session);
+  explicit LayoutCensus(std::shared_ptr<ArraySession> session);
   ~LayoutCensus();
   LayoutCensus(const LayoutCensus&) = delete;
   LayoutCensus& operator=(const LayoutCensus&) = delete;
@@ -90,7 +91,7 @@ class LayoutCensus {
 
  private:
   friend class ArraySession;
-  ArraySession& session_;
+  const std::shared_ptr<ArraySession> session_;
   // By device, inode and dataset; guarded by the session's mutex.
   std::map<std::tuple<uint64_t, uint64_t, std::string>, StoredLayout> seen_;
 };

@@ -204,7 +204,7 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
     spdlog::info("[data] wrote synthetic data to {}", written->string());
   }
   std::shared_ptr<Session> session = make_session(experiment.data);
-  const LayoutCensus census(*session->arrays);  // of what the source opens
+  const LayoutCensus census(session->arrays);  // of what the source opens
   auto source = Source::open(source_library, data_options, session);
   const StoredLayout stored = census.total();
   OrderChoice order = choose_order(experiment.data, stored, samples_of(*source), groups_of(*source));

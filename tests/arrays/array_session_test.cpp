@@ -71,7 +71,7 @@ TEST_F(ArraySessionTest, ASubstituteIsOfOneSession) {
 TEST_F(ArraySessionTest, ACensusCountsWhatIsOpenedWithItsSession) {
   const std::string path = file("a.h5", 5);
   const auto one = Session::make(one_, nullptr), other = Session::make(other_, nullptr);
-  const LayoutCensus census(*one_);
+  const LayoutCensus census(one_);
   first_of(other, path);
   EXPECT_EQ(census.total().datasets, 0u);
   first_of(one, path);

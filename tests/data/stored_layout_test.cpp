@@ -32,7 +32,7 @@ class StoredLayoutTest : public TemporaryFolder {
 TEST_F(StoredLayoutTest, CountsWhatIsOpenedOnce) {
   const std::string path = file();
   const OpenArray before(path, "packed");
-  LayoutCensus census(*ArraySession::of_process());
+  LayoutCensus census(ArraySession::of_process());
   EXPECT_EQ(census.total().datasets, 0u);
   for (int i = 0; i < 3; ++i) OpenArray(path, "packed");
   OpenArray(path, "/packed");
