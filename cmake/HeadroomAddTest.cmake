@@ -1,17 +1,17 @@
 # headroom_add_test(NAME <name> [LABEL fast|slow|kernel|tools] SOURCES <file>... [LIBRARIES <target>...]
-#                   [DEFINITIONS <NAME=value>...] [ONE_PROCESS])
+#                   [DEFINITIONS <NAME=value>...] [TORCH] [ONE_PROCESS])
 #
 # A GoogleTest executable in tests/ of the build folder; each of its cases is one ctest case under LABEL (fast unless told).
 # `./headroom test` picks fast, `--all` every label: slow takes minutes, kernel makes real cgroups and skips where it may not, tools
 # needs programs that are not part of the build.
-# Left out where HEADROOM_TORCH is off and one of LIBRARIES is of the part that needs LibTorch.
+# Left out where HEADROOM_TORCH is off and one of LIBRARIES is of the part that needs LibTorch. TORCH: the sources need it too.
 # ONE_PROCESS makes the whole executable one case, for many quick cases behind a slow start (loading LibTorch).
 # Sources see HEADROOM_SOURCE_DIR, HEADROOM_BUILD_DIR, HEADROOM_PLUGIN_DIR and HEADROOM_TEST_PLUGIN_DIR as string literals.
 
 include(GoogleTest)
 
 function(headroom_add_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "ONE_PROCESS" "NAME;LABEL" "SOURCES;LIBRARIES;DEFINITIONS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "ONE_PROCESS;TORCH" "NAME;LABEL" "SOURCES;LIBRARIES;DEFINITIONS")
   if(NOT arg_LABEL)
     set(arg_LABEL fast)
   endif()
@@ -37,8 +37,13 @@ function(headroom_add_test)
     PRIVATE HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HEADROOM_BUILD_DIR="${PROJECT_BINARY_DIR}"
             HEADROOM_PLUGIN_DIR="${HEADROOM_PLUGIN_DIR}" HEADROOM_TEST_PLUGIN_DIR="${HEADROOM_TEST_PLUGIN_DIR}"
             ${arg_DEFINITIONS})
-  # Tests name small things freely; those of LibTorch, where a unit pays off most, do not (headroom_use_torch_pch()).
+  # Tests name small things freely; those of LibTorch, where a unit pays off most, do not.
   set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests" UNITY_BUILD OFF)
+  if(arg_TORCH)
+    headroom_use_test_pch(${arg_NAME} TORCH)
+  else()
+    headroom_use_test_pch(${arg_NAME})
+  endif()
 
   # Time limits only end a hang: a loaded machine and a sanitizer may each cost a factor of ten.
   set(timeout 900)

@@ -78,8 +78,8 @@ class ArraySession {
   LayoutCensus* census_ GUARDED_BY(mutex_) = nullptr;
 };
 
-// Counts the datasets that are opened with a session during its life, each once. A session has one census at a time, which
-// keeps it alive.
+// Counts the datasets that are opened with a session during its life, each once. A session has one census at a time,
+// which keeps it alive.
 class LayoutCensus {
  public:
   explicit LayoutCensus(std::shared_ptr<ArraySession> session);
