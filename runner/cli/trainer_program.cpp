@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "config/digest.hpp"
-#include "config/precision.hpp"
+#include "config/rules.hpp"
 #include "config/rescue.hpp"
 #include "config/sweep.hpp"
 #include "config/user_cache.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "config/check_keys.hpp"
 #include "config/document.hpp"
@@ -180,6 +181,94 @@ OptionValues check_options(const OptionTable& spec, const toml::table* table, st
                            std::string_view owner) {
   const toml::table empty;
   return check_table(spec, table ? *table : empty, std::string(where), owner);
+}
+
+nlohmann::json option_table_to_json(const OptionTable& spec) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const OptionSpec& option : spec) {
+    nlohmann::json json = {{"name", option.name}, {"type", static_cast<int32_t>(option.type)}, {"help", option.help}};
+    if (option.is_list) json["list"] = true;
+    if (option.required) json["required"] = true;
+    if (option.default_value) json["default"] = *option.default_value;
+    if (option.min) json["min"] = *option.min;
+    if (option.max) json["max"] = *option.max;
+    if (!option.choices.empty()) json["choices"] = option.choices;
+    if (option.type == OptionType::table) json["table"] = option_table_to_json(option.table);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+OptionTable option_table_from_json(const nlohmann::json& json) {
+  OptionTable spec;
+  const auto text = [](const nlohmann::json& from, const char* key) -> std::optional<std::string> {
+    return from.contains(key) ? std::optional(from.at(key).get<std::string>()) : std::nullopt;
+  };
+  for (const nlohmann::json& entry : json) {
+    OptionSpec option;
+    option.name = entry.at("name").get<std::string>();
+    option.type = static_cast<OptionType>(entry.at("type").get<int32_t>());
+    option.help = entry.at("help").get<std::string>();
+    option.is_list = entry.value("list", false);
+    option.required = entry.value("required", false);
+    option.default_value = text(entry, "default");
+    option.min = text(entry, "min");
+    option.max = text(entry, "max");
+    option.choices = entry.value("choices", std::vector<std::string>{});
+    if (entry.contains("table")) option.table = option_table_from_json(entry.at("table"));
+    spec.push_back(std::move(option));
+  }
+  return spec;
+}
+
+namespace {
+
+template <class T>
+std::string scalar_literal(const OptionSpec& option, const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    return option.type == OptionType::bytes ? quote(format_bytes(value)) : std::to_string(value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return number_literal(value);
+  } else {
+    return quote(value);
+  }
+}
+
+void insert(toml::table& table, const OptionSpec& option, const OptionValue& value) {
+  const auto put_literal = [&](const std::string& text) {
+    toml::table holder = parse_literal(text);
+    std::move(*holder.get("value")).visit([&](auto&& node) { table.insert(option.name, std::move(node)); });
+  };
+  std::visit(
+      [&](const auto& held) {
+        using T = std::remove_cvref_t<decltype(held)>;
+        if constexpr (std::is_same_v<T, std::monostate>) {
+        } else if constexpr (std::is_same_v<T, OptionValues>) {
+          table.insert(option.name, options_to_toml(option.table, held));
+        } else if constexpr (std::is_same_v<T, std::vector<OptionValues>>) {
+          toml::array list;
+          for (const OptionValues& element : held) list.push_back(options_to_toml(option.table, element));
+          table.insert(option.name, std::move(list));
+        } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, int64_t> || std::is_same_v<T, double> ||
+                             std::is_same_v<T, std::string>) {
+          put_literal(scalar_literal(option, held));
+        } else {
+          std::string text = "[";
+          for (auto&& element : held) text += scalar_literal<typename T::value_type>(option, element) + ", ";
+          put_literal(text + "]");
+        }
+      },
+      value.value);
+}
+
+}  // namespace
+
+toml::table options_to_toml(const OptionTable& spec, const OptionValues& values) {
+  toml::table table;
+  for (size_t i = 0; i < spec.size() && i < values.size(); ++i) insert(table, spec[i], values[i]);
+  return table;
 }
 
 }  // namespace headroom

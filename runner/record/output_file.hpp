@@ -1,6 +1,7 @@
 // Writing so that it either is on the disk or is an Error(cannot_write) that names the path, the reason and what to do.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -27,6 +28,27 @@ class OutputFile {
  private:
   std::filesystem::path path_;
   int file_ = -1;
+};
+
+// A file that only grows, a line at a time; its length goes into checkpoints and it is cut back on resume.
+class LogFile {
+ public:
+  explicit LogFile(std::filesystem::path path);
+  LogFile(LogFile&& other) noexcept;
+  LogFile& operator=(LogFile&&) = delete;
+  ~LogFile();
+
+  void line(std::string_view text);     // appends text and '\n' in one write
+  void append(std::string_view bytes);  // one write; Error(cannot_write) leaves the file as it was before
+  uint64_t length() const { return length_; }
+  void truncate(uint64_t length);  // a longer length than the file's leaves it alone
+  void sync();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;
+  uint64_t length_ = 0;
 };
 
 // Everything of `bytes` to an open descriptor, through interruptions and short writes.

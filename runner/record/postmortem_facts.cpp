@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "memory/growth.hpp"
-#include "record/json_file.hpp"
+#include "record/run_folder.hpp"
 #include "record/timestamps.hpp"
 
 namespace headroom {

@@ -8,6 +8,93 @@
 #include "record/numbers.hpp"
 
 namespace headroom {
+
+namespace {
+
+constexpr int narrowest_bar = 10, widest_bar = 30;
+
+int percent(const ProgressState& state) {
+  return static_cast<int>(100.0 * static_cast<double>(state.done) / static_cast<double>(state.total));
+}
+
+std::string count(const ProgressState& state) {
+  std::string text = std::to_string(state.done);
+  return state.total > 0 ? text + "/" + std::to_string(state.total) : text;
+}
+
+int width(const std::string& text) {
+  return static_cast<int>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string cut(std::string text, int columns) {
+  while (!text.empty() && width(text) > columns) text.pop_back();
+  return text;
+}
+
+std::string repeat(const char* text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+std::string aligned(int number, size_t columns) {
+  const std::string digits = std::to_string(number);
+  return std::string(columns - std::min(columns, digits.size()), ' ') + digits;
+}
+
+// `cells` wide.
+std::string draw_bar(const ProgressState& state, const Terminal& terminal, int cells) {
+  const bool utf8 = terminal.utf8;
+  const int inside = utf8 ? cells : cells - 2;
+  const double share = static_cast<double>(state.done) / static_cast<double>(state.total);
+  const int full = std::clamp(static_cast<int>(share * inside), 0, inside);
+  const std::string filled = repeat(utf8 ? "━" : "=", full), rest = repeat(utf8 ? "─" : "-", inside - full);
+  const std::string bar = terminal.color ? "\x1b[32m" + filled + "\x1b[0m\x1b[2m" + rest + "\x1b[0m" : filled + rest;
+  return utf8 ? bar : "[" + bar + "]";
+}
+
+}  // namespace
+
+std::string shown_value(const std::string& name, double value, const std::string& title) {
+  std::string shown = name;
+  if (!title.empty() && shown.starts_with(title + "/")) shown = shown.substr(title.size() + 1);
+  if (shown.ends_with("/s")) return short_number(value) + " " + shown;
+  return shown + " " + short_number(value);
+}
+
+std::string progress_bar(const ProgressState& state, const Terminal& terminal, int columns) {
+  const int room = std::max(columns - 1, 0);
+  std::string line = state.epoch + " " + state.title;
+  if (state.total > 0) line += aligned(percent(state), 4) + "%";
+  if (width(line) > room) return cut(line, room);
+
+  int used = width(line);
+  const int cells = std::min(std::clamp(columns / 4, narrowest_bar, widest_bar), room - used - 1);
+  if (state.total > 0 && cells >= narrowest_bar) {
+    line += " " + draw_bar(state, terminal, cells);
+    used += 1 + cells;
+  }
+  // Of the rest what fits, in order; once something does not, nothing behind it is shown.
+  std::vector<std::string> rest = {" " + count(state)};
+  if (state.seconds_left >= 0) rest.push_back("  " + short_duration(state.seconds_left) + " left");
+  for (const auto& [name, value] : state.values) rest.push_back("  " + shown_value(name, value, state.title));
+  for (const std::string& piece : rest) {
+    used += width(piece);
+    if (used > room) break;
+    line += piece;
+  }
+  return line;
+}
+
+std::string progress_text(const ProgressState& state) {
+  std::string text = state.epoch + " " + state.title + ": " + count(state);
+  if (state.total > 0) text += " (" + std::to_string(percent(state)) + "%)";
+  for (const auto& [name, value] : state.values) text += ", " + shown_value(name, value, state.title);
+  if (state.seconds_left >= 0) text += ", " + short_duration(state.seconds_left) + " left";
+  return text;
+}
+
 namespace {
 
 constexpr double seconds_between_draws = 0.1;

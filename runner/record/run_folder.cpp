@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <fstream>
 #include <random>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "record/timestamps.hpp"
 
 namespace headroom {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -158,6 +160,12 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
     throw;
   }
   sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+nlohmann::json read_json_file(const fs::path& file) {
+  std::ifstream stream(file);
+  nlohmann::json json = stream ? nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
+  return json.is_discarded() ? nlohmann::json() : json;
 }
 
 }  // namespace headroom

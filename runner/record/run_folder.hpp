@@ -42,26 +42,7 @@ bool is_being_written(const std::filesystem::path& folder);
 // Writes `bytes` to path.tmp, fsync, rename, fsync of the folder. Error(cannot_write) names path and reason.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-// A file that only grows, a line at a time; its length goes into checkpoints and it is cut back on resume.
-class LogFile {
- public:
-  explicit LogFile(std::filesystem::path path);
-  void line(std::string_view text);     // appends text and '\n' in one write
-  void append(std::string_view bytes);  // one write; Error(cannot_write) leaves the file as it was before
-  uint64_t length() const { return length_; }
-  void truncate(uint64_t length);  // a longer length than the file's leaves it alone
-  void sync();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-  int file_ = -1;
-  uint64_t length_ = 0;
-
- public:
-  LogFile(LogFile&& other) noexcept;
-  LogFile& operator=(LogFile&&) = delete;
-  ~LogFile();
-};
+// JSON that another process wrote, or somebody by hand: null when it is missing or no JSON.
+nlohmann::json read_json_file(const std::filesystem::path& file);
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #include "mutex.hpp"
 #include "record/event_command.hpp"
 #include "record/numbers.hpp"
+#include "record/output_file.hpp"
 #include "record/progress.hpp"
 #include "record/tensorboard.hpp"
 #include "record/timestamps.hpp"

@@ -5,14 +5,23 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headroom/dlpack.h"
 #include "record/mapped_file.hpp"
 
 namespace headroom {
+
+// The element types of the format by their DLPack types; nullopt where the other side has no such type.
+std::optional<DLDataType> dtype_from_safetensors(std::string_view name);
+std::optional<std::string_view> dtype_to_safetensors(DLDataType dtype);
+
+// "F64, F32, ..." for error sentences.
+std::string safetensors_dtypes();
 
 struct TensorBytes {
   std::string name;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "record/run_folder.hpp"
+#include "record/output_file.hpp"
 
 namespace headroom {
 

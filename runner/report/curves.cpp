@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "report/html.hpp"
+#include "report/page.hpp"
 #include "report/plot_frame.hpp"
 
 namespace headroom {

@@ -3,10 +3,9 @@
 #include <algorithm>
 
 #include "record/example_file.hpp"
-#include "record/json_file.hpp"
+#include "record/run_folder.hpp"
 #include "report/curves.hpp"
-#include "report/html.hpp"
-#include "report/picture.hpp"
+#include "report/page.hpp"
 #include "report/plot_frame.hpp"
 
 namespace headroom {

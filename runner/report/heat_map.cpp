@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "report/html.hpp"
+#include "report/page.hpp"
 
 namespace headroom {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "record/numbers.hpp"
-#include "report/html.hpp"
+#include "report/page.hpp"
 #include "report/plot_frame.hpp"
 
 namespace headroom {

@@ -3,7 +3,7 @@
 #include <array>
 #include <numeric>
 
-#include "report/html.hpp"
+#include "report/page.hpp"
 #include "report/json_text.hpp"
 #include "report/plot_frame.hpp"
 

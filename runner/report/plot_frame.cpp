@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "record/numbers.hpp"
-#include "report/html.hpp"
+#include "report/page.hpp"
 #include "report/palette.hpp"
 #include "report/svg_file.hpp"
 

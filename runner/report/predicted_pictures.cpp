@@ -4,9 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/curves.hpp"
-#include "report/html.hpp"
 #include "report/page.hpp"
-#include "report/picture.hpp"
 #include "report/plot_frame.hpp"
 
 namespace headroom {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "report/prediction_origin.hpp"
+#include "report/prediction.hpp"
 
 namespace headroom {
 

@@ -7,9 +7,18 @@
 #include <vector>
 
 #include "headroom/sdk/fields.hpp"
-#include "report/prediction_origin.hpp"
 
 namespace headroom {
+
+// Which run predicted what.
+struct PredictionOrigin {
+  std::string run, input, checkpoint;  // paths
+  int64_t trained_steps = 0;
+
+  std::string title() const;    // of a page
+  std::string heading() const;  // HTML
+  nlohmann::json json() const;  // an object, to be added to
+};
 
 struct PredictedRecording {
   PredictionOrigin origin;

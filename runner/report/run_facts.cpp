@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <toml++/toml.h>
 
-#include "record/json_file.hpp"
+#include "record/run_folder.hpp"
 #include "record/numbers.hpp"
 #include "record/postmortem_facts.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "memory/black_box.hpp"
 #include "memory/growth.hpp"
-#include "record/json_file.hpp"
+#include "record/run_folder.hpp"
 #include "record/postmortem.hpp"
 #include "record/timestamps.hpp"
 

@@ -6,10 +6,9 @@
 #include "record/run_folder.hpp"
 #include "report/curves.hpp"
 #include "report/examples.hpp"
-#include "report/html.hpp"
+#include "report/page.hpp"
 #include "report/json_text.hpp"
 #include "report/memory_chart.hpp"
-#include "report/page.hpp"
 #include "report/plot_frame.hpp"
 #include "report/run_reading.hpp"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdio>
 
-#include "report/html.hpp"
+#include "report/page.hpp"
 #include "report/palette.hpp"
 
 namespace headroom {

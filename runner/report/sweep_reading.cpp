@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "error.hpp"
-#include "record/json_file.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 

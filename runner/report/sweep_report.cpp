@@ -5,14 +5,12 @@
 #include "record/numbers.hpp"
 #include "record/run_folder.hpp"
 #include "report/heat_map.hpp"
-#include "report/html.hpp"
-#include "report/json_text.hpp"
 #include "report/page.hpp"
-#include "report/pareto.hpp"
+#include "report/json_text.hpp"
+#include "report/trade_off.hpp"
 #include "report/plot_frame.hpp"
 #include "report/run_report.hpp"
 #include "report/sweep_reading.hpp"
-#include "report/trade_off.hpp"
 
 namespace headroom {
 

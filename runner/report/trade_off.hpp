@@ -1,15 +1,24 @@
-// What a smaller batch with more accumulation costs and saves where the mathematics stay the same, beside what the
-// users' guides say of it.
+// What a sweep's trials cost for what they reach: the Pareto front of memory against the metric, and what a smaller
+// batch with more accumulation costs and saves where the mathematics stay the same.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "report/sweep_reading.hpp"
 
 namespace headroom {
 
-// A table a group of trials of one identity that differ in batch size, each against the group's largest batch; "" where
-// there is none.
+struct ParetoPoint {
+  double cost = 0, value = 0;
+};
+
+// Which trials nobody beats: numbers of the points on the front, by rising cost. A point is on it when no other costs
+// at most as much and is better, or costs less and is as good.
+std::vector<size_t> pareto_front(const std::vector<ParetoPoint>& points, bool lower_wins);
+
+// What a smaller batch costs, beside what the users' guides say of it: a table a group of trials of one identity that
+// differ in batch size, each against the group's largest batch; "" where there is none.
 std::string trade_off(const SweepReading& sweep);
 
 }  // namespace headroom

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "report/agreement.hpp"
+#include "report/comparison.hpp"
 #include "sweep/sweep_folder.hpp"
 
 namespace headroom {

@@ -10,7 +10,7 @@
 #include "memory/child_process.hpp"
 #include "memory/readable.hpp"
 #include "record/numbers.hpp"
-#include "sweep/trial_cgroup.hpp"
+#include "sweep/trial_process.hpp"
 #include "sweep/trial_starts.hpp"
 
 namespace headroom {

@@ -7,8 +7,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "record/json_file.hpp"
 #include "record/output_file.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "record/run_folder.hpp"
-#include "report/agreement.hpp"
+#include "report/comparison.hpp"
 #include "sweep/halving.hpp"
 #include "sweep/trials.hpp"
 

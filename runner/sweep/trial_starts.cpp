@@ -1,8 +1,7 @@
 #include "sweep/trial_starts.hpp"
 
 #include "memory/readable.hpp"
-#include "record/json_file.hpp"
-#include "sweep/trial_cgroup.hpp"
+#include "record/run_folder.hpp"
 #include "sweep/trial_process.hpp"
 
 namespace headroom {

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "record/example_file.hpp"
-#include "record/json_file.hpp"
 #include "record/run_folder.hpp"
 #include "train/picture.hpp"
 

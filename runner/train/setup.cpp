@@ -4,7 +4,7 @@
 
 #include "config/digest.hpp"
 #include "config/identity.hpp"
-#include "config/precision.hpp"
+#include "config/rules.hpp"
 #include "memory/process_memory.hpp"
 #include "mutex.hpp"
 #include "plugins/describe.hpp"

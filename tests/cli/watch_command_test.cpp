@@ -7,7 +7,7 @@
 #include "end_to_end/program.hpp"
 #include "memory/proc_file.hpp"
 #include "memory/stand_in/stand_in.hpp"
-#include "record/json_file.hpp"
+#include "record/run_folder.hpp"
 #include "record/postmortem_facts.hpp"
 
 namespace headroom {

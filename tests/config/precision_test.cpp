@@ -1,4 +1,4 @@
-#include "config/precision.hpp"
+#include "config/rules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 
 #include "../memory/stand_in/stand_in.hpp"
 #include "memory/black_box.hpp"
-#include "record/json_file.hpp"
+#include "record/run_folder.hpp"
 #include "record/postmortem_facts.hpp"
 
 namespace headroom {

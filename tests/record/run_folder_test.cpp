@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "error.hpp"
+#include "record/output_file.hpp"
 #include "record/timestamps.hpp"
 #include "temporary_folder.hpp"
 

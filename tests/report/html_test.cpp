@@ -1,4 +1,4 @@
-#include "report/html.hpp"
+#include "report/page.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "error.hpp"
 #include "record/temporary_folder.hpp"
-#include "report/pareto.hpp"
+#include "report/trade_off.hpp"
 #include "report/sweep_reading.hpp"
 
 namespace headroom {

@@ -5,7 +5,7 @@
 
 #include "../record/temporary_folder.hpp"
 #include "record/example_file.hpp"
-#include "record/json_file.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 namespace {
