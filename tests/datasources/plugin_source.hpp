@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "../record/temporary_folder.hpp"
-#include "../record/tensor_values.hpp"
+#include "../runner/record/temporary_folder.hpp"
+#include "../runner/record/tensor_values.hpp"
 #include "config/options.hpp"
 #include "data/services.hpp"
 #include "error.hpp"

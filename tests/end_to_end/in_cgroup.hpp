@@ -10,7 +10,7 @@ namespace headroom {
 constexpr int64_t mib = 1 << 20;
 
 // Skips with the reason where no cgroup can be made. Beside trial.toml there is hungry.toml: the plugins of
-// tests/train/hungry, 48 training and 16 validation samples.
+// tests/runner/train/hungry, 48 training and 16 validation samples.
 class InCgroup : public TrialRun {
  protected:
   void SetUp() override;

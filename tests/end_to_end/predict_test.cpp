@@ -2,7 +2,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "../record/tensor_values.hpp"
+#include "../runner/record/tensor_values.hpp"
 #include "small_network.hpp"
 #include "trial_run.hpp"
 

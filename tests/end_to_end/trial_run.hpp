@@ -1,4 +1,4 @@
-// Runs of the trial plugins (tests/train/trial) from an experiment file, and what they leave.
+// Runs of the trial plugins (tests/runner/train/trial) from an experiment file, and what they leave.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What is wrong with episodes themselves, each with its sentence. Files that are no HDF5 at all are the host's
-// (tests/arrays).
+// (tests/runner/arrays).
 #include <limits>
 
 #include "dual_arm_source.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../../plugins/process_host.hpp"
+#include "../../runner/plugins/process_host.hpp"
 #include "../plugin_source.hpp"
 #include "headroom/datasource.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <unistd.h>
 
-#include "../../record/temporary_folder.hpp"
+#include "../../runner/record/temporary_folder.hpp"
 #include "arrays/array_session.hpp"
 #include "data/normalized_copy.hpp"
 #include "data/normalizer.hpp"

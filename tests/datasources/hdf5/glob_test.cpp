@@ -1,6 +1,6 @@
 #include "hdf5/glob.hpp"
 
-#include "../../plugins/process_host.hpp"
+#include "../../runner/plugins/process_host.hpp"
 #include "hdf5_source.hpp"
 
 namespace headroom {

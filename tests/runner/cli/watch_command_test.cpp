@@ -3,12 +3,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "../../end_to_end/program.hpp"
 #include "cli/watch_report.hpp"
-#include "end_to_end/program.hpp"
 #include "memory/proc_file.hpp"
 #include "memory/stand_in/stand_in.hpp"
-#include "record/run_folder.hpp"
 #include "record/postmortem_facts.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 namespace {

@@ -1,7 +1,7 @@
 // One window of 64 demonstrations gives one gradient, in any batches and after running out of memory, with dropout on.
-#include "../train/gradients.hpp"
-#include "../train/loader_batch.hpp"
-#include "../train/retry_of.hpp"
+#include "../../runner/train/gradients.hpp"
+#include "../../runner/train/loader_batch.hpp"
+#include "../../runner/train/retry_of.hpp"
 #include "memory/tensor_allocator.hpp"
 #include "plugin_under_test.hpp"
 

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "end_to_end/program.hpp"
+#include "../../end_to_end/program.hpp"
 #include "memory/black_box.hpp"
 #include "memory/stand_in/stand_in.hpp"
 

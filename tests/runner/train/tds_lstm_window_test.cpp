@@ -1,5 +1,5 @@
 // As trial_window_test.cpp, on the network people train: 64x1, 16x4, 8x8 and a window that the epoch's end cuts agree.
-#include "../tds_lstm/plugin_under_test.hpp"
+#include "../../plugins/tds_lstm/plugin_under_test.hpp"
 #include "gradients.hpp"
 #include "loader_batch.hpp"
 #include "retry_of.hpp"

@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <thread>
 
+#include "../../end_to_end/program.hpp"
 #include "arrays/h5_files.hpp"
-#include "end_to_end/program.hpp"
 
 namespace headroom {
 namespace {

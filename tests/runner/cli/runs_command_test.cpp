@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "end_to_end/program.hpp"
+#include "../../end_to_end/program.hpp"
 #include "report/written_run.hpp"
 
 namespace headroom {

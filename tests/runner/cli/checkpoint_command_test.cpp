@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 
-#include "end_to_end/program.hpp"
+#include "../../end_to_end/program.hpp"
 #include "record/safetensors.hpp"
 #include "record/temporary_folder.hpp"
 
