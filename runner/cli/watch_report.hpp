@@ -17,7 +17,7 @@ std::string process_text(const std::string& name, int64_t pid);
 // What killed it, or that nothing did; who grew; what to do. One line where all went well.
 std::vector<std::string> watch_lines(const WatchReport& report);
 
-// "format": 1; docs/memory.md names its keys.
+// "format": 1; docs/postmortem.md names its keys.
 nlohmann::json watch_json(const WatchReport& report);
 
 // Memory by process over time, the limit, what was killed when, memory pressure: an SVG that needs nothing else, for

@@ -12,7 +12,7 @@
 namespace headroom {
 
 struct Postmortem {
-  nlohmann::json json;  // "format": 1; docs/memory.md names its keys
+  nlohmann::json json;  // "format": 1; docs/postmortem.md names its keys
   std::vector<std::string> lines() const;
 };
 
