@@ -11,7 +11,6 @@ namespace headroom {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-using std::chrono::milliseconds;
 
 namespace {
 
@@ -43,10 +42,11 @@ Json held_json(const BlackBoxRecord& record) {
 }  // namespace
 
 int64_t now_ms() {
-  return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
-std::string time_of(int64_t ms) { return rfc3339(WallTime(milliseconds(ms))); }
+std::string time_of(int64_t ms) { return rfc3339(WallTime(std::chrono::milliseconds(ms))); }
 
 void add_black_box(Json& json, const BlackBoxReading& box, std::optional<int64_t> end_ms) {
   json["where"] = where_json(box);
@@ -76,7 +76,7 @@ Json summary_since(const fs::path& run, int64_t started_ms) {
   const auto written = fs::last_write_time(run / "summary.json", error);
   if (error) return {};
   const auto since_epoch = fs::file_time_type::clock::to_sys(written).time_since_epoch();
-  const int64_t written_ms = std::chrono::duration_cast<milliseconds>(since_epoch).count();
+  const int64_t written_ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
   return written_ms + coarse_ms < started_ms ? Json() : read_json_file(run / "summary.json");
 }
 
