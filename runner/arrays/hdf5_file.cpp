@@ -192,7 +192,7 @@ Hdf5File::Dataset& Hdf5File::dataset(const std::string& name, uint64_t cache_byt
   return datasets_.emplace_back(std::move(dataset));
 }
 
-bool Hdf5File::draws_on(const ChunkCache& chunks) const {
+bool Hdf5File::uses(const ChunkCache& chunks) const {
   return std::ranges::any_of(datasets_, [&](const Dataset& each) { return each.chunks.get() == &chunks; });
 }
 
@@ -201,7 +201,7 @@ void Hdf5File::close_overdrawn(const ChunkCache& chunks) {
   auto& open = pool().open;
   for (auto at = open.end(); chunks.is_overdrawn() && open.size() > 1 && at != std::next(open.begin());) {
     Hdf5File& file = **--at;
-    if (!file.draws_on(chunks)) continue;
+    if (!file.uses(chunks)) continue;
     ++at;
     file.close();
   }

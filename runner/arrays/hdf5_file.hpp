@@ -48,7 +48,7 @@ class Hdf5File {
   static Pool& pool();
   Hdf5File(std::string path, const FileIdentity& identity) : path_(std::move(path)), identity_(identity) {}
   void close();
-  bool draws_on(const ChunkCache& chunks) const;
+  bool uses(const ChunkCache& chunks) const;
 
   std::string path_;
   FileIdentity identity_;

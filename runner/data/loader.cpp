@@ -58,11 +58,11 @@ struct Loader::State {
         read_ahead(batches_ahead(options, batch_bytes(plan))),
         read_ahead_of_disk(batches_ahead_of_disk(options, batch_bytes(plan))),
         readers(std::make_shared<ReaderPool>(static_cast<size_t>(std::max(0, options.num_workers)),
-                                             stand_ins(options, read_ahead_of_disk),
+                                             extra_readers(options, read_ahead_of_disk),
                                              [this](Kind kind) { return make_reader(kind); })),
         slots(make_slots(plan, [readers = readers] {
           readers->wake(Kind::worker);
-          readers->wake(Kind::stand_in);
+          readers->wake(Kind::extra);
         })) {
     if (options.batch_size < 1)
       throw Error(Exit::bad_input, "data",
@@ -83,7 +83,7 @@ struct Loader::State {
   bool may_plan(Kind kind) const REQUIRES(mutex) {
     if (failure != nullptr || !queue.has_more(consumer_waits)) return false;
     if (is_waited_for()) return true;
-    const size_t most = kind == Kind::stand_in ? read_ahead_of_disk : read_ahead;
+    const size_t most = kind == Kind::extra ? read_ahead_of_disk : read_ahead;
     return tightened == 0 && queue.size() < most && slots->has_room();
   }
 
@@ -152,14 +152,14 @@ struct Loader::State {
   // Wakes one thread of each kind for which there is something to read. That thread calls this again once it has
   // planned a batch, to wake the next.
   void wake_readers() EXCLUDES(mutex) {
-    bool worker = false, stand_in = false;
+    bool worker = false, extra = false;
     {
       const MutexLock lock(mutex);
       worker = may_plan(Kind::worker);
-      stand_in = may_plan(Kind::stand_in);
+      extra = may_plan(Kind::extra);
     }
     if (worker) readers->wake(Kind::worker);
-    if (stand_in) readers->wake(Kind::stand_in);
+    if (extra) readers->wake(Kind::extra);
   }
 
   // --- next() ---

@@ -40,7 +40,7 @@ size_t slot_count(const LoaderOptions& options, int64_t batch_bytes, int64_t bat
          static_cast<size_t>(std::max(0, options.extra_slots));
 }
 
-size_t stand_ins(const LoaderOptions& options, size_t batches_ahead_of_disk) {
+size_t extra_readers(const LoaderOptions& options, size_t batches_ahead_of_disk) {
   const auto workers = static_cast<size_t>(std::max(0, options.num_workers));
   const size_t width = std::min(io_width, batches_ahead_of_disk);
   return workers == 0 || width <= workers ? 0 : width - workers;

@@ -53,7 +53,7 @@ int64_t batches_in_all(const LoaderOptions& options, int64_t batches_per_epoch);
 // How many slots a loader makes at most, where it has `batches` to deliver in all.
 size_t slot_count(const LoaderOptions& options, int64_t batch_bytes, int64_t batches = INT64_MAX);
 
-// How many threads stand in for workers that wait for the disk (reader_pool.hpp).
-size_t stand_ins(const LoaderOptions& options, size_t batches_ahead_of_disk);
+// How many extra readers may work while others wait for the disk (reader_pool.hpp).
+size_t extra_readers(const LoaderOptions& options, size_t batches_ahead_of_disk);
 
 }  // namespace headroom

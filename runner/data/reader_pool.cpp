@@ -13,9 +13,9 @@ namespace headroom {
 
 namespace {
 
-// Each thread that reads has scratch memory of its own. So beyond a few stand-ins, more are started only while all
+// Each thread that reads has scratch memory of its own. So beyond a few extra readers, more are started only while all
 // scratch memory together is small.
-constexpr size_t unconditional_stand_ins = 6;
+constexpr size_t unconditional_extra_readers = 6;
 constexpr int64_t scratch_limit_bytes = 16 << 20;
 
 // A thread that comes back from a pause may hold what the threads with turns wait for, such as a lock of the plugin.
@@ -58,17 +58,17 @@ class ReaderPool::Sharer : public WorkSharer {
   OfferedParts& parts_;
 };
 
-ReaderPool::ReaderPool(size_t workers, size_t most_stand_ins, MakeReader make_reader)
+ReaderPool::ReaderPool(size_t workers, size_t most_extra_readers, MakeReader make_reader)
     : workers_(workers),
       make_reader_(std::move(make_reader)),
       parts_([this] {
         wake(Kind::worker);
-        wake(Kind::stand_in);
+        wake(Kind::extra);
       }),
-      lends_turns_(most_stand_ins > 0),
-      most_stand_ins_(most_stand_ins) {
+      lends_turns_(most_extra_readers > 0),
+      most_extra_readers_(most_extra_readers) {
   worker_threads_.reserve(workers);
-  stand_ins_.reserve(most_stand_ins);
+  extra_readers_.reserve(most_extra_readers);
 }
 
 void ReaderPool::start() {
@@ -91,19 +91,19 @@ void ReaderPool::stop() {
     stopping_ = true;
   }
   worker_wanted_.notify_all();
-  stand_in_wanted_.notify_all();
+  extra_wanted_.notify_all();
   for (std::thread& thread : worker_threads_) thread.join();
   worker_threads_.clear();
-  // A stand-in may have started another one before it ended.
+  // An extra reader may have started another one before it ended.
   MutexLock lock(mutex_);
-  while (!stand_ins_.empty()) {
-    std::thread last = std::move(stand_ins_.back());
-    stand_ins_.pop_back();
+  while (!extra_readers_.empty()) {
+    std::thread last = std::move(extra_readers_.back());
+    extra_readers_.pop_back();
     lock.unlock();
     last.join();
     lock.lock();
   }
-  stand_ins_started_ = 0;
+  extra_readers_started_ = 0;
 }
 
 void ReaderPool::wake(Kind kind) {
@@ -179,13 +179,13 @@ ReaderPool::Waiting ReaderPool::take_waiting() {
     mutex_.is_held();
     return may_start(kind) && std::exchange(wake_pending_[index_of(kind)], false);
   };
-  return {coming_back_ > 0 && working_ < workers_, take_pending(Kind::worker), take_pending(Kind::stand_in)};
+  return {coming_back_ > 0 && working_ < workers_, take_pending(Kind::worker), take_pending(Kind::extra)};
 }
 
 void ReaderPool::notify(const Waiting& waiting) {
   if (waiting.coming_back) turn_free_.notify_one();
   if (waiting.worker) worker_wanted_.notify_one();
-  if (waiting.stand_in) stand_in_wanted_.notify_one();
+  if (waiting.extra) extra_wanted_.notify_one();
 }
 
 // Called when a pause begins. False where the thread keeps its turn.
@@ -196,7 +196,7 @@ bool ReaderPool::lend_turn() {
     --working_;
     ++pausing_;
   }
-  add_stand_in();
+  add_extra_reader();
   Waiting waiting;
   {
     const MutexLock lock(mutex_);
@@ -219,26 +219,27 @@ void ReaderPool::take_turn_back() {
   ++working_;
 }
 
-// A stand-in is started by a pause, and stays until stop(). The count goes up first, so that two pauses do not start
-// one too many while the mutex is free.
-void ReaderPool::add_stand_in() {
+// An extra reader is started by a pause, and stays until stop(). The count goes up first, so that two pauses do not
+// start one too many while the mutex is free.
+void ReaderPool::add_extra_reader() {
   {
     const MutexLock lock(mutex_);
-    if (stopping_ || stand_ins_started_ >= most_stand_ins_) return;
-    if (stand_ins_started_ >= unconditional_stand_ins && read_ledger().live(Owner::scratch) > scratch_limit_bytes)
+    if (stopping_ || extra_readers_started_ >= most_extra_readers_) return;
+    if (extra_readers_started_ >= unconditional_extra_readers &&
+        read_ledger().live(Owner::scratch) > scratch_limit_bytes)
       return;
-    ++stand_ins_started_;
+    ++extra_readers_started_;
   }
   std::thread thread;
   try {
-    thread = make_thread(Kind::stand_in);
+    thread = make_thread(Kind::extra);
   } catch (const std::exception&) {  // no room for another; the pool goes on with those it has
   }
   const MutexLock lock(mutex_);
   if (thread.joinable()) {
-    stand_ins_.push_back(std::move(thread));
+    extra_readers_.push_back(std::move(thread));
   } else {
-    most_stand_ins_ = --stand_ins_started_;
+    most_extra_readers_ = --extra_readers_started_;
   }
 }
 

@@ -1,6 +1,6 @@
 // The threads of a loader. At most `workers` of them compute at a time: a thread takes a turn before it reads. One that
-// waits for the disk (Pause, arrays/read_hooks.hpp) lends its turn to a stand-in, a further thread, so that the disk
-// has more requests than there are workers. One that has no batch to read helps with parts of large reads.
+// waits for the disk (Pause, arrays/read_hooks.hpp) lends its turn to an extra reader, a further thread, so that the
+// disk has more requests than there are workers. One that has no batch to read helps with parts of large reads.
 #pragma once
 
 #include <chrono>
@@ -40,14 +40,14 @@ class ReaderPool {
  public:
   enum class Kind : uint8_t {
     worker,
-    stand_in,  // reads only while others pause
+    extra,  // reads only while others pause
   };
   // Reads one batch on the calling thread. Returns false where there is none to read now. Does not throw.
   using ReadOne = std::function<bool(ReaderPauses&)>;
   // Makes the ReadOne of one thread, before the thread starts.
   using MakeReader = std::function<ReadOne(Kind)>;
 
-  ReaderPool(size_t workers, size_t most_stand_ins, MakeReader make_reader);
+  ReaderPool(size_t workers, size_t most_extra_readers, MakeReader make_reader);
   ~ReaderPool() { stop(); }
   ReaderPool(const ReaderPool&) = delete;
   ReaderPool& operator=(const ReaderPool&) = delete;
@@ -81,16 +81,16 @@ class ReaderPool {
   bool may_start(Kind kind) const REQUIRES(mutex_) {
     return working_ + coming_back_ < workers_ && (kind == Kind::worker || pausing_ > 0);
   }
-  Condition& wanted(Kind kind) { return kind == Kind::worker ? worker_wanted_ : stand_in_wanted_; }
+  Condition& wanted(Kind kind) { return kind == Kind::worker ? worker_wanted_ : extra_wanted_; }
   // The threads that may go on; they are notified once the mutex is free.
   struct Waiting {
-    bool coming_back = false, worker = false, stand_in = false;
+    bool coming_back = false, worker = false, extra = false;
   };
   Waiting take_waiting() REQUIRES(mutex_);
   void notify(const Waiting& waiting) EXCLUDES(mutex_);
   bool lend_turn();
   void take_turn_back();
-  void add_stand_in();
+  void add_extra_reader();
 
   const size_t workers_;
   const MakeReader make_reader_;
@@ -102,14 +102,14 @@ class ReaderPool {
   // - No member allocates while it holds the mutex: an allocation may ask the loader for its memory, which calls
   // wake().
   mutable Mutex mutex_;
-  Condition worker_wanted_, stand_in_wanted_, turn_free_;
+  Condition worker_wanted_, extra_wanted_, turn_free_;
   uint64_t wake_calls_[2] GUARDED_BY(mutex_) = {1, 1};
   bool wake_pending_[2] GUARDED_BY(mutex_) = {false, false};
   size_t working_ GUARDED_BY(mutex_) = 0, pausing_ GUARDED_BY(mutex_) = 0, coming_back_ GUARDED_BY(mutex_) = 0;
   bool lends_turns_ GUARDED_BY(mutex_), stopping_ GUARDED_BY(mutex_) = false;
   Times times_ GUARDED_BY(mutex_);
-  size_t most_stand_ins_ GUARDED_BY(mutex_), stand_ins_started_ GUARDED_BY(mutex_) = 0;
-  std::vector<std::thread> stand_ins_ GUARDED_BY(mutex_);  // its capacity is the most there may be
+  size_t most_extra_readers_ GUARDED_BY(mutex_), extra_readers_started_ GUARDED_BY(mutex_) = 0;
+  std::vector<std::thread> extra_readers_ GUARDED_BY(mutex_);  // its capacity is the most there may be
 
   std::vector<std::thread> worker_threads_;  // of [control]
 };

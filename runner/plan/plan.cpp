@@ -45,15 +45,15 @@ class Planner {
   Plan make() const {
     Plan plan;
     plan.limit = limit_;
-    plan.why_whole = fit_.probe().why_whole;
+    plan.indivisible_because = fit_.probe().indivisible_because;
     plan.base_bytes = fit_.probe().base_bytes;
     plan.kept_bytes_per_sample = fit_.probe().kept_bytes;
     plan.kept_samples = fit_.probe().train_samples + fit_.probe().val_samples;
-    plan.micro_batch_is_auto = train_.micro_batch == 0 && plan.why_whole.empty();
+    plan.micro_batch_is_auto = train_.micro_batch == 0 && plan.indivisible_because.empty();
     plan.probe_seconds = fit_.probe().seconds;
-    for (const int64_t batch :
-         plan.why_whole.empty() ? batches_of(window(), train_.batch_size) : std::vector<int64_t>{train_.batch_size}) {
-      for (const int64_t micro_batch : plan.why_whole.empty() ? halvings(batch) : std::vector<int64_t>{batch})
+    for (const int64_t batch : plan.indivisible_because.empty() ? batches_of(window(), train_.batch_size)
+                                                                : std::vector<int64_t>{train_.batch_size}) {
+      for (const int64_t micro_batch : plan.indivisible_because.empty() ? halvings(batch) : std::vector<int64_t>{batch})
         plan.rows.push_back(row(batch, micro_batch));
     }
     plan.as_written = as_written(plan);
@@ -74,7 +74,8 @@ class Planner {
 
   PlanRow as_written(const Plan& plan) const {
     if (!plan.micro_batch_is_auto) {
-      const int64_t size = plan.why_whole.empty() ? std::min(train_.micro_batch, train_.batch_size) : train_.batch_size;
+      const int64_t size =
+          plan.indivisible_because.empty() ? std::min(train_.micro_batch, train_.batch_size) : train_.batch_size;
       return row(train_.batch_size, size);
     }
     PlanRow found;
@@ -136,7 +137,7 @@ nlohmann::json Plan::json() const {
                          {"probe_seconds", probe_seconds}};
   if (limit.bytes) json["limit"]["bytes"] = *limit.bytes;
   if (recommended) json["recommendation"] = row_json(*recommended);
-  if (!why_whole.empty()) json["why_whole"] = why_whole;
+  if (!indivisible_because.empty()) json["why_whole"] = indivisible_because;
   return json;
 }
 

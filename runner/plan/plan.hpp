@@ -28,7 +28,7 @@ struct Plan {
   PlanRow as_written;
   std::optional<PlanRow> recommended;  // keeps the window; nullopt: nothing fits
   int64_t base_bytes = 0, kept_samples = 0, kept_bytes_per_sample = 0;
-  std::string why_whole;
+  std::string indivisible_because;
   std::vector<std::string> recompute;  // kinds of the model's calls that are computed again in backward
   bool micro_batch_is_auto = true, cached = false;
   double probe_seconds = 0.0;

@@ -72,7 +72,7 @@ std::string Plan::text(const Experiment& experiment) const {
            padded(size_text(row.prediction.peak_bytes), 16) + "  " +
            std::string(probe_phases[row.prediction.largest_phase]) + (row.fits ? "" : "  " + verdict(row)) + "\n";
   }
-  if (!why_whole.empty()) out += "\n" + why_whole + ".\n";
+  if (!indivisible_because.empty()) out += "\n" + indivisible_because + ".\n";
   if (!recompute.empty())
     out += "\nWhat the model's calls of " + listed(recompute) + " keep is computed again in backward.\n";
   out += "\nAs written (>): " + setting_text(as_written.setting) + " takes at most " +
@@ -113,8 +113,8 @@ std::string Plan::refusal(const Experiment& experiment) const {
   if (!recompute.empty()) text += "; " + listed(recompute) + " are computed again in backward already";
   text += ". To make it fit, cheapest first: raise memory.limit";
   if (least.kept_bytes > 0) text += "; metrics.mode = \"online\"";
-  if (!why_whole.empty() && experiment.train.batch_size > 1)
-    text += "; a smaller train.batch_size, which changes the mathematics (" + why_whole + ")";
+  if (!indivisible_because.empty() && experiment.train.batch_size > 1)
+    text += "; a smaller train.batch_size, which changes the mathematics (" + indivisible_because + ")";
   return text + "; a smaller model or shorter samples (model.options, data.options)";
 }
 

@@ -10,10 +10,11 @@ nlohmann::json Probe::json() const {
     list.push_back(
         {{"micro_batch", point.micro_batch}, {"held_bytes", point.held_bytes}, {"least_bytes", point.least_bytes}});
   }
-  return {{"built_bytes", built_bytes}, {"base_bytes", base_bytes},       {"points", list},
-          {"shortage", shortage},       {"train_samples", train_samples}, {"val_samples", val_samples},
-          {"kept_bytes", kept_bytes},   {"chunk_bytes", chunk_bytes},     {"largest_chunk_bytes", largest_chunk_bytes},
-          {"field_bytes", field_bytes}, {"why_whole", why_whole},         {"seconds", seconds}};
+  return {
+      {"built_bytes", built_bytes}, {"base_bytes", base_bytes},         {"points", list},
+      {"shortage", shortage},       {"train_samples", train_samples},   {"val_samples", val_samples},
+      {"kept_bytes", kept_bytes},   {"chunk_bytes", chunk_bytes},       {"largest_chunk_bytes", largest_chunk_bytes},
+      {"field_bytes", field_bytes}, {"why_whole", indivisible_because}, {"seconds", seconds}};
 }
 
 Probe Probe::from_json(const nlohmann::json& json) {
@@ -32,7 +33,7 @@ Probe Probe::from_json(const nlohmann::json& json) {
   json.at("chunk_bytes").get_to(probe.chunk_bytes);
   json.at("largest_chunk_bytes").get_to(probe.largest_chunk_bytes);
   json.at("field_bytes").get_to(probe.field_bytes);
-  json.at("why_whole").get_to(probe.why_whole);
+  json.at("why_whole").get_to(probe.indivisible_because);
   json.at("seconds").get_to(probe.seconds);
   return probe;
 }

@@ -32,7 +32,7 @@ struct Probe {
   int64_t largest_chunk_bytes = 0;   // decoded, of those
   int64_t kept_bytes = 0;            // of the outputs of one sample, under metrics.mode = "full"
   std::vector<int64_t> field_bytes;  // of one sample, in the order of the slots
-  std::string why_whole;             // why batches cannot be divided; "" where they can
+  std::string indivisible_because;   // why batches cannot be divided; "" where they can
   double seconds = 0.0;
 
   nlohmann::json json() const;

@@ -254,7 +254,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   probe.train_samples = static_cast<int64_t>(data.samples_per_epoch());
   probe.val_samples = static_cast<int64_t>(data.splits.val.length());
   probe.field_bytes = bytes_of(data.source->fields());
-  probe.why_whole = setup.why_whole();
+  probe.indivisible_because = setup.indivisible_because();
   probe.chunk_bytes = static_cast<int64_t>(
       std::min(data.stored.compressed_bytes, static_cast<uint64_t>(experiment.data.chunk_cache_size_bytes)));
   probe.largest_chunk_bytes = static_cast<int64_t>(data.stored.largest_chunk_bytes);

@@ -1,7 +1,7 @@
 #include "train/evaluate.hpp"
 
+#include "train/forward_snapshot.hpp"
 #include "train/micro_batches.hpp"
-#include "train/traces.hpp"
 
 namespace headroom {
 
@@ -12,7 +12,7 @@ struct Pass {
   const Setup& setup;
   Retry& retry;
   StepSums &staged, &sums;
-  Traces& traces;
+  ForwardSnapshot& snapshot;
 };
 
 void add_micro_batch(const Pass& pass, const Batch& batch, int64_t first, int64_t count, int64_t step,
@@ -32,7 +32,7 @@ void add_micro_batch(const Pass& pass, const Batch& batch, int64_t first, int64_
 
 void add_batch(const Pass& pass, const Batch& batch, int64_t step, bool want_outputs, Examples* examples) {
   (void)in_micro_batches(batch, pass.retry, [&](int64_t first, int64_t count) {
-    const bool fits = attempt_with_traces(pass.traces, pass.retry, "evaluation", count, [&] {
+    const bool fits = attempt_with_snapshot(pass.snapshot, pass.retry, "evaluation", count, [&] {
       add_micro_batch(pass, batch, first, count, step, want_outputs, examples);
     });
     if (!fits) examples = nullptr;  // a picture on a page is worth no memory a run is short of
@@ -47,19 +47,19 @@ std::optional<StepSums> evaluate(const Setup& setup, Loader& loader, int64_t ste
                                  const std::function<bool(int64_t done)>& stop, Examples* examples) {
   at::NoGradGuard no_grad;
   std::optional<StepSums> sums, staged;
-  std::optional<Traces> traces, before;
+  std::optional<ForwardSnapshot> snapshot, before;
   with_one_retry("the sums of an evaluation", Owner::metrics, setup.device, setup.advice(), [&] {
     sums.emplace(setup.model->metrics().size(), setup.device, setup.output_metrics());
     staged.emplace(setup.model->metrics().size(), setup.device, setup.output_metrics());
-    traces.emplace(*setup.model, setup.device);
+    snapshot.emplace(*setup.model, setup.device);
     before.emplace(*setup.model, setup.device);
-    before->remember();
+    before->take();
   });
-  const Pass pass{setup, retry, *staged, *sums, *traces};
+  const Pass pass{setup, retry, *staged, *sums, *snapshot};
   const MetricSample sample = setup.metric_sample(loader, /*training=*/false);
   const int64_t micro_batch = retry.size();
   const auto as_before = [&] {  // it begins anew when the run goes on
-    before->put_back();
+    before->restore();
     retry.micro_batch().restore(micro_batch);
   };
   loader.seek(0);

@@ -46,8 +46,8 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
       checkpoints_(folder.path() / "checkpoints", experiment_.checkpoint.keep),
       metric_(experiment_.experiment.metric) {
   if (setup.data.splits.val.length() > 0) {
-    val_loader_ = std::make_unique<Loader>(input_.source, setup.data.splits.val, input_.applied,
-                                           setup.loader_options(false));
+    val_loader_ =
+        std::make_unique<Loader>(input_.source, setup.data.splits.val, input_.applied, setup.loader_options(false));
     examples_.emplace(folder.path(), setup.output_pairs, setup.model->outputs(), setup.model->fields(),
                       setup.data.splits.val.length());
   } else if (metric_.starts_with("val/")) {
@@ -114,6 +114,8 @@ LoaderTimes TrainingLoop::loader_times() const {
 
 double TrainingLoop::seconds() const { return since(run_started_); }
 
+// Epoch after epoch: train, evaluate, compare with the best, save. What stops it in between saves where it is, and a
+// resumed run goes on there, bit for bit.
 Exit TrainingLoop::run() {
   run_started_ = started_ = saved_ = Clock::now();
   train_loader_.seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
@@ -155,6 +157,8 @@ int64_t TrainingLoop::windows_done() const {
   return static_cast<int64_t>((position_.samples + window - 1) / window);
 }
 
+// The gradients of one window, then one optimizer step. Everything before `essential` can be taken back: where others
+// take the memory, the window is as if it had not begun. After it nothing may fail for lack of memory.
 bool TrainingLoop::train_window() try {
   const uint64_t end = std::min(position_.samples + static_cast<uint64_t>(setup_.data.window_samples()),
                                 setup_.data.samples_per_epoch());
@@ -201,6 +205,8 @@ void TrainingLoop::not_finite(double loss, double norm) {
                   ": lower train.optimizer.lr, set train.clip_norm, or train.on_nonfinite = \"skip\"");
 }
 
+// The metrics of the epoch. Those of train are sums that the steps left; those of val are measured here, with the
+// averaged weights where there are some, every eval.every_epochs epochs and at the end.
 bool TrainingLoop::evaluate_epoch() try {
   Measured measured;
   const auto measure = [this](Measured& found, const StepSums& sums, const char* split) {
@@ -235,7 +241,8 @@ bool TrainingLoop::evaluate_epoch() try {
   return false;
 }
 
-bool TrainingLoop::judge() {
+// Also counts the evaluations in a row that brought nothing, for train.early_stop.
+bool TrainingLoop::compare_with_best() {
   const Scalars& values = position_.measured.values;
   const auto found =
       std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == metric_; });
@@ -257,9 +264,10 @@ bool TrainingLoop::judge() {
 void TrainingLoop::finish_epoch() {
   memory_.note(Phase::epoch_end);
   report_epoch();
-  const bool is_best = judge();
+  const bool is_best = compare_with_best();
   position_.finished_step = position_.step;
-  if (position_.samples >= setup_.data.samples_per_epoch()) {  // else train.max_steps ends the run in mid-epoch
+  if (position_.samples >=
+      setup_.data.samples_per_epoch()) {  // otherwise train.max_steps ended the run within the epoch
     ++position_.epoch;
     position_.samples = 0;
     step_.epoch_sums().zero();

@@ -56,8 +56,8 @@ class TrainingLoop {
   StepHooks step_hooks();
   void register_rungs();
   RunState state();
-  bool evaluate_epoch();  // false: stopped by a signal, or others took the memory
-  bool judge();           // is this the best so far?
+  bool evaluate_epoch();     // false: stopped by a signal, or others took the memory
+  bool compare_with_best();  // true: this evaluation is the best so far
   void finish_epoch();
   void save(bool is_best);
   void save_when_due();

@@ -12,7 +12,7 @@ bool MicroBatch::halve() {
   return true;
 }
 
-bool MicroBatch::went_through(int64_t peak_bytes, int64_t growing_bytes, int64_t limit_bytes) {
+bool MicroBatch::succeeded(int64_t peak_bytes, int64_t growing_bytes, int64_t limit_bytes) {
   if (!adapts_ || held_back_ || size_ == most_ || ++good_windows_ < patience_) return false;
   const bool fits = limit_bytes <= 0 || peak_bytes + growing_bytes <= limit_bytes - limit_bytes / 10;
   if (!fits) return false;

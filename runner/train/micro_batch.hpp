@@ -22,7 +22,7 @@ class MicroBatch {
   // grows with the micro-batch, and the limit (0: none). Doubles when twice the growing part fits into 0.9 of the
   // limit, and enough windows went by since it last ran out; each failure doubles how many that is. Returns whether it
   // grew.
-  bool went_through(int64_t peak_bytes, int64_t growing_bytes, int64_t limit_bytes);
+  bool succeeded(int64_t peak_bytes, int64_t growing_bytes, int64_t limit_bytes);
 
   // Under pressure: halves it, and keeps it from growing until allow_growth().
   void shrink_and_hold();

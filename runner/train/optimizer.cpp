@@ -18,6 +18,7 @@ std::vector<at::Tensor> zeros_like_all(const std::vector<at::Tensor>& tensors) {
   return zeros;
 }
 
+// One norm of all of them, in float64 so that the order of the tensors hardly counts.
 double norm_of(const std::vector<at::Tensor>& tensors) {
   return at::linalg_vector_norm(at::stack(at::_foreach_norm(tensors, 2, at::kDouble))).item<double>();
 }
@@ -155,6 +156,7 @@ std::vector<NamedTensor> Optimizer::state() const {
   return state;
 }
 
+// Swaps storage, not values: an evaluation with the averaged weights takes no memory and gives back the same bits.
 void Optimizer::swap_average() {
   for (size_t i = 0; i < averaged_.size(); ++i) {
     at::Tensor live = averaged_[i]->tensor->detach();

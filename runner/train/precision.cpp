@@ -59,7 +59,7 @@ bool LossScale::lower(double weight) {
   return false;
 }
 
-void LossScale::went_through() {
+void LossScale::succeeded() {
   attempts_ = 0;
   if (!scales_ || ++state_.windows < windows_until_doubled) return;
   state_ = {state_.factor * 2, 0};

@@ -36,7 +36,7 @@ class LossScale {
   // Gradients are not finite while the loss is; `weight` is the window's. true: compute it again. false: no factor
   // helps, and all is as it was before the window.
   bool lower(double weight);
-  void went_through();
+  void succeeded();
 
   // For a checkpoint; nullopt where nothing scales.
   std::optional<State> state() const { return scales_ ? std::optional(state_) : std::nullopt; }

@@ -6,8 +6,8 @@
 
 #include "data/slots.hpp"
 #include "headroom/random.h"
+#include "train/forward_snapshot.hpp"
 #include "train/signals.hpp"
-#include "train/traces.hpp"
 
 namespace headroom {
 
@@ -111,10 +111,11 @@ void require_same_fields(const Source& run, const Source& input, const std::file
   }
 }
 
-void pass_batch(const Setup& setup, const Batch& batch, Retry& retry, Traces& traces, const PredictPass& pass) {
+void pass_batch(const Setup& setup, const Batch& batch, Retry& retry, ForwardSnapshot& snapshot,
+                const PredictPass& pass) {
   (void)in_micro_batches(batch, retry, [&](int64_t first, int64_t count) {
     Outputs outputs;
-    const bool fits = attempt_with_traces(traces, retry, "a prediction", count, [&] {
+    const bool fits = attempt_with_snapshot(snapshot, retry, "a prediction", count, [&] {
       Outputs answer = pass.ask(MicroBatchTensors(batch, first, count, setup.device, setup.dtype));
       for (at::Tensor& output : answer) output = output.defined() ? output.to(at::kCPU).contiguous() : output;
       outputs = std::move(answer);
@@ -176,16 +177,16 @@ bool run_pass(const Setup& setup, PredictInput& input, const PredictPass& pass) 
               [](const Shortage& shortage, const std::string& action) {
                 spdlog::warn("out of memory in {}, micro-batch {}: {}", shortage.doing, shortage.micro_batch, action);
               });
-  std::optional<Traces> traces;
+  std::optional<ForwardSnapshot> snapshot;
   with_one_retry("what a prediction may change", Owner::metrics, setup.device, setup.advice(),
-                 [&] { traces.emplace(*setup.model, setup.device); });
+                 [&] { snapshot.emplace(*setup.model, setup.device); });
   const auto batch_size = static_cast<uint64_t>(setup.data.experiment.train.batch_size);
   for (uint64_t first = 0;; first += batch_size) {
     if (stop_requested() != Exit::ok) return false;
     const auto batch = read_batch(
         retry, [&] { return input.read(first); }, [] {});
     if (!batch) return true;
-    pass_batch(setup, *batch, retry, *traces, pass);
+    pass_batch(setup, *batch, retry, *snapshot, pass);
   }
 }
 

@@ -48,6 +48,9 @@ void Retry::restore_speed() {
   slower_.clear();
 }
 
+// From what costs nothing to what costs most: free memory is given back and the attempt repeated; then speed goes
+// (batches read ahead, caches), then the micro-batch, then what forward keeps for backward. Where nothing is left, the
+// run ends.
 void Retry::after(const Shortage& shortage) {
   const std::string freed = std::to_string(purge_tensor_memory(device_) >> 20) + " MB of free memory given back, ";
   take_recent_peak(Owner::activations);
@@ -56,6 +59,7 @@ void Retry::after(const Shortage& shortage) {
     report_(shortage, freed + "repeated as it was");
     return;
   }
+  // Reading ahead less frees memory of the host; it does nothing for a GPU that is full.
   const bool of_the_host = device_.is_cpu() || shortage.requested_bytes > 0;
   if (of_the_host && trade_speed_for_memory()) {
     ++counts_.repeated;
@@ -73,13 +77,15 @@ void Retry::after(const Shortage& shortage) {
   report_(shortage, freed + less);
 }
 
+// The micro-batch may grow again where the peak of this window, with activations of twice the size, stays below the
+// bound.
 void Retry::succeeded() {
   in_a_row_ = 0;
   restore_speed_when_due();
   if (micro_batch_.is_largest()) return;
   const LedgerReading ledger = read_ledger();
   const int64_t growing = take_recent_peak(Owner::activations) - ledger.live(Owner::activations);
-  if (micro_batch_.went_through(ledger.held_bytes - ledger.slack_bytes + growing, growing, memory_bound()))
+  if (micro_batch_.succeeded(ledger.held_bytes - ledger.slack_bytes + growing, growing, memory_bound()))
     ++counts_.grown;
 }
 

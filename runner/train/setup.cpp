@@ -57,7 +57,7 @@ MicroBatch Setup::micro_batch() const {
   return {train.batch_size, /*adapts=*/!(model->capabilities() & HR_RNG_GENERATOR)};
 }
 
-std::string Setup::why_whole() const {
+std::string Setup::indivisible_because() const {
   if (model->capabilities() & HR_COUPLES_SAMPLES) {
     return "model '" + model->id() + "' couples the samples of a batch, so a batch is never divided";
   }
@@ -68,7 +68,7 @@ std::string Setup::why_whole() const {
   return "";
 }
 
-Advice Setup::advice() const { return {data.experiment, why_whole(), !model->recompute_kinds().empty()}; }
+Advice Setup::advice() const { return {data.experiment, indivisible_because(), !model->recompute_kinds().empty()}; }
 
 nlohmann::json Setup::mathematics() const {
   using Json = nlohmann::json;

@@ -9,7 +9,7 @@
 #include "headroom/sdk/shape_text.hpp"
 #include "record/checkpoint.hpp"
 #include "train/differences.hpp"
-#include "train/traces.hpp"
+#include "train/forward_snapshot.hpp"
 
 namespace headroom {
 

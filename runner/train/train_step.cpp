@@ -24,6 +24,8 @@ TrainStep::TrainStep(const Setup& setup, StepHooks hooks)
   });
 }
 
+// Begins the window again until it fits. What made it fit (a smaller micro-batch, recomputation) stays, unless others
+// took the memory: that says nothing about the window.
 TrainStep::Gradients TrainStep::accumulate(WindowBatches& batches, int64_t step) {
   window_.thaw(step);
   const int64_t micro_batch = retry_.size();
@@ -34,11 +36,11 @@ TrainStep::Gradients TrainStep::accumulate(WindowBatches& batches, int64_t step)
         retry_.succeeded();
         return *gradients;
       }
-      window_.put_back();
+      window_.restore();
       batches.rewind();
     }
   } catch (const TakenByOthers&) {
-    window_.put_back();
+    window_.restore();
     batches.rewind();
     retry_.micro_batch().restore(micro_batch);
     recompute_.restore(recomputed);
@@ -46,6 +48,8 @@ TrainStep::Gradients TrainStep::accumulate(WindowBatches& batches, int64_t step)
   }
 }
 
+// nullopt: memory ran out where it could not be made good in place, or gradients overflowed float16. Either way the
+// window begins again.
 std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& batches, int64_t step) {
   const char* doing = "the start of a window";
   Shortage shortage;
@@ -73,6 +77,7 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
   return gradients;
 }
 
+// Only under a loss scale: a finite loss whose gradients are not finite. At the smallest scale train.on_nonfinite decides.
 bool TrainStep::overflows(const Gradients& gradients) {
   if (std::isfinite(gradients.norm) || !std::isfinite(gradients.loss)) return false;
   const double factor = loss_scale_.factor();
@@ -82,7 +87,7 @@ bool TrainStep::overflows(const Gradients& gradients) {
 }
 
 void TrainStep::apply(double lr, int64_t step) {
-  loss_scale_.went_through();
+  loss_scale_.succeeded();
   optimizer_.step(lr, step);
   epoch_sums_.add(window_.sums());
   interval_sums_.add(window_.sums());

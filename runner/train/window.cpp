@@ -6,7 +6,7 @@ namespace headroom {
 
 namespace {
 
-Traces make_traces(Model& model, at::Device device) {
+ForwardSnapshot make_snapshot(Model& model, at::Device device) {
   const OwnerScope scope(Owner::gradients);
   return {model, device};
 }
@@ -19,9 +19,10 @@ Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& ret
       dtype_(dtype),
       retry_(retry),
       sums_(model.metrics().size(), device, std::move(outputs)),
-      traces_(make_traces(model, device)) {
+      snapshot_(make_snapshot(model, device)) {
   const OwnerScope scope(Owner::gradients);
   for (Parameter& parameter : model.parameters()) {
+    // Gradients exist from the start, at one place: what a step needs is held before the first one is taken.
     if (parameter.kind != HR_PARAMETER) continue;
     parameter.tensor->requires_grad_(parameter.trains());
     if (!parameter.trains()) continue;
@@ -40,11 +41,11 @@ void Window::thaw(int64_t step) {
 
 void Window::begin(double loss_scale) {
   loss_scale_ = loss_scale;
-  traces_.forget();  // of the last window
+  snapshot_.discard();  // of the last window
   at::NoGradGuard no_grad;
   if (!gradients_.empty()) at::_foreach_zero_(gradients_);
   sums_.zero();
-  traces_.remember();
+  snapshot_.take();
 }
 
 bool Window::add(const Batch& batch, int64_t step, bool want_outputs) {
@@ -53,10 +54,12 @@ bool Window::add(const Batch& batch, int64_t step, bool want_outputs) {
       })) {
     return true;
   }
-  put_back();
+  restore();
   return false;
 }
 
+// Out of memory in forward has changed no gradient: where forward changes nothing else either, this micro-batch alone
+// is repeated (again). In backward some gradients hold this micro-batch and some do not: the window is lost.
 PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs) {
   const char* doing = "forward";
   Shortage shortage;
@@ -72,7 +75,7 @@ PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count
   if (fits) return PassEnd::done;
   const bool added = std::string_view(doing) == "backward";
   retry_.after(shortage);
-  return added || traces_.possible() ? PassEnd::lost : PassEnd::again;
+  return added || snapshot_.is_needed() ? PassEnd::lost : PassEnd::again;
 }
 
 double Window::divide() {

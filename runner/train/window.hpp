@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "plugins/torch_model.hpp"
+#include "train/forward_snapshot.hpp"
 #include "train/metrics.hpp"
 #include "train/micro_batches.hpp"
-#include "train/traces.hpp"
 
 namespace headroom {
 
@@ -22,14 +22,14 @@ class Window {
   // Gradients and sums to zero. Losses are multiplied by `loss_scale` before backward.
   void begin(double loss_scale = 1.0);
   // Forward and backward, micro-batch by micro-batch; what runs out of memory in forward is repeated. false: memory ran
-  // out where gradients were being added, and the window must begin again with its first batch (all else is put back).
+  // out where gradients were being added, and the window must begin again with its first batch (all else is restored).
   [[nodiscard]] bool add(const Batch& batch, int64_t step, bool want_outputs = false);
   // Divides the gradients by the weight and the loss scale. Returns the weight; 0 means nothing counted and no step
   // must be taken.
   double divide();
 
-  // What forward passes left behind is as it was at begin(): before the window begins again.
-  void put_back() { traces_.put_back(); }
+  // Buffers, generators and the plugin's state as they were at begin(), before the window begins again.
+  void restore() { snapshot_.restore(); }
 
   const StepSums& sums() const { return sums_; }
   std::span<const at::Tensor> gradients() const { return gradients_; }
@@ -47,7 +47,7 @@ class Window {
   std::vector<at::Tensor> gradients_;
   StepSums sums_;
   double loss_scale_ = 1.0;
-  Traces traces_;  // as they were when the window began
+  ForwardSnapshot snapshot_;  // of when the window began
 };
 
 }  // namespace headroom

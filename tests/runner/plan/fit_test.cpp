@@ -75,7 +75,7 @@ TEST(Fit, KeptOutputsGrowWithTheEpoch) {
 TEST(Probe, TravelsAsJson) {
   Probe probe = straight_probe();
   probe.kept_bytes = 7;
-  probe.why_whole = "it couples them";
+  probe.indivisible_because = "it couples them";
   EXPECT_EQ(Probe::from_json(nlohmann::json::parse(probe.json().dump())).json(), probe.json());
   EXPECT_THROW(Probe::from_json({{"base_bytes", 1}}), nlohmann::json::exception);
 }

@@ -146,7 +146,7 @@ TEST(Plan, SaysWhatTheSmallestSettingNeedsWhereNothingFits) {
 
 TEST(Plan, CoupledSamplesLeaveOneRow) {
   Probe probe = straight_probe();
-  probe.why_whole = "model 'norm' couples the samples of a batch, so a batch is never divided";
+  probe.indivisible_because = "model 'norm' couples the samples of a batch, so a batch is never divided";
   const Plan plan = plan_of(experiment_of(16, 4), 240, probe);
   ASSERT_EQ(plan.rows.size(), 1u);
   EXPECT_EQ(plan.rows.front().setting.micro_batch, 16);

@@ -13,7 +13,7 @@ TEST(MicroBatch, HalvesDownToOneAndGrowsBackOnEvidence) {
   }
   EXPECT_FALSE(size.halve());
   int64_t windows = 0;
-  while (!size.went_through(/*peak_bytes=*/100, /*growing_bytes=*/50, /*limit_bytes=*/0)) ASSERT_LT(++windows, 10000);
+  while (!size.succeeded(/*peak_bytes=*/100, /*growing_bytes=*/50, /*limit_bytes=*/0)) ASSERT_LT(++windows, 10000);
   EXPECT_EQ(size.size(), 2);
   EXPECT_GE(windows, 300);  // four failures: 20 x 2^4 windows less one
 }
@@ -21,9 +21,9 @@ TEST(MicroBatch, HalvesDownToOneAndGrowsBackOnEvidence) {
 TEST(MicroBatch, DoesNotGrowIntoALimit) {
   MicroBatch size(8, /*adapts=*/true);
   size.halve();
-  for (int i = 0; i < 1000; ++i) ASSERT_FALSE(size.went_through(100, 50, 150));
+  for (int i = 0; i < 1000; ++i) ASSERT_FALSE(size.succeeded(100, 50, 150));
   int windows = 0;
-  while (!size.went_through(100, 50, 167)) ASSERT_LT(++windows, 100);
+  while (!size.succeeded(100, 50, 167)) ASSERT_LT(++windows, 100);
   EXPECT_EQ(size.size(), 8);
 }
 

@@ -66,7 +66,7 @@ TEST(LossScale, IsOneForeverWhereNothingScales) {
   LossScale scale(false);
   EXPECT_EQ(scale.factor(), 1.0);
   EXPECT_FALSE(scale.lower(kWeight));
-  for (int i = 0; i < 5000; ++i) scale.went_through();
+  for (int i = 0; i < 5000; ++i) scale.succeeded();
   EXPECT_EQ(scale.factor(), 1.0);
   EXPECT_FALSE(scale.state());
 }
@@ -76,7 +76,7 @@ TEST(LossScale, FallsFirstToWhatAMeanWouldBeginWith) {
   EXPECT_EQ(scale.factor(), 0x1p16);
   EXPECT_TRUE(scale.lower(kWeight));
   EXPECT_EQ(scale.factor(), 0x1p6);
-  scale.went_through();
+  scale.succeeded();
   EXPECT_TRUE(scale.lower(kWeight));  // of a later window
   EXPECT_EQ(scale.factor(), 0x1p5);
 }
@@ -92,7 +92,7 @@ TEST(LossScale, FallsFasterWhileOneWindowOverflowsAgainAndAgain) {
 TEST(LossScale, IsPutBackWhereNoFactorHelps) {
   LossScale scale(true);
   EXPECT_TRUE(scale.lower(kWeight));
-  for (int i = 0; i < 10; ++i) scale.went_through();
+  for (int i = 0; i < 10; ++i) scale.succeeded();
   int attempts = 1;
   while (scale.lower(kWeight)) ++attempts;
   EXPECT_LE(attempts, 6);  // a NaN that no factor explains costs little
@@ -105,9 +105,9 @@ TEST(LossScale, IsPutBackWhereNoFactorHelps) {
 TEST(LossScale, DoublesAfterTwoThousandWindows) {
   LossScale scale(true);
   scale.lower(kWeight);
-  for (int i = 0; i < 1999; ++i) scale.went_through();
+  for (int i = 0; i < 1999; ++i) scale.succeeded();
   EXPECT_EQ(scale.factor(), 0x1p6);
-  scale.went_through();
+  scale.succeeded();
   EXPECT_EQ(scale.factor(), 0x1p7);
   EXPECT_EQ(scale.state()->windows, 0);
 }
@@ -115,11 +115,11 @@ TEST(LossScale, DoublesAfterTwoThousandWindows) {
 TEST(LossScale, GoesOnFromAState) {
   LossScale before(true), after(true);
   before.lower(kWeight);
-  for (int i = 0; i < 1500; ++i) before.went_through();
+  for (int i = 0; i < 1500; ++i) before.succeeded();
   after.restore(before.state());
   for (int i = 0; i < 500; ++i) {
-    before.went_through();
-    after.went_through();
+    before.succeeded();
+    after.succeeded();
   }
   EXPECT_EQ(after.factor(), before.factor());
   EXPECT_EQ(after.factor(), 0x1p7);

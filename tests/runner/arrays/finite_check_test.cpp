@@ -29,7 +29,7 @@ Read read_looking(const OpenArray& array, const std::vector<uint64_t>& start, co
   return {status, finite == 1};
 }
 
-class Looking : public TemporaryFolder {
+class FiniteCheck : public TemporaryFolder {
  protected:
   void SetUp() override {
     TemporaryFolder::SetUp();
@@ -82,7 +82,7 @@ class Looking : public TemporaryFolder {
   std::vector<double> values_ = std::vector<double>(rows * columns);
 };
 
-TEST_F(Looking, EveryLayoutAndTypeTellsOfNaN) {
+TEST_F(FiniteCheck, EveryLayoutAndTypeTellsOfNaN) {
   values_[1500 * columns + 20] = std::numeric_limits<double>::quiet_NaN();
   struct Kind {
     const char* name;
@@ -105,14 +105,14 @@ TEST_F(Looking, EveryLayoutAndTypeTellsOfNaN) {
 }
 
 // Finite in the file, infinite in what is asked for.
-TEST_F(Looking, LooksAtWhatTheReaderGets) {
+TEST_F(FiniteCheck, LooksAtWhatTheReaderGets) {
   values_[1500 * columns + 20] = 1e200;
   write(H5T_IEEE_F64LE, {}, 0);
   expect_told<double>(f64, true);
   expect_told<float>(f32, false);
 }
 
-TEST_F(Looking, TheLibrarysLaneLooksToo) {
+TEST_F(FiniteCheck, TheLibrarysLaneLooksToo) {
   values_[1500 * columns + 20] = -std::numeric_limits<double>::infinity();
   {
     const Hdf5Lock lock;
@@ -135,7 +135,7 @@ TEST_F(Looking, TheLibrarysLaneLooksToo) {
 }
 
 // Members of records: rows of widths the compiler knows and others, into dense and into strided places.
-TEST_F(Looking, MembersOfRecords) {
+TEST_F(FiniteCheck, MembersOfRecords) {
   struct Record {
     double time;
     float sixteen[16], three[3], twenty[20];
@@ -186,7 +186,7 @@ TEST_F(Looking, MembersOfRecords) {
 }
 
 // A box that goes past the caches.
-TEST_F(Looking, LargeBoxes) {
+TEST_F(FiniteCheck, LargeBoxes) {
   std::vector<float> large(past_caches_bytes / sizeof(float) + 1000, 2.0f), read(large.size());
   for (const size_t bad : {size_t{0}, large.size() / 2, large.size() - 1, large.size()}) {
     std::vector<float> values = large;
@@ -202,7 +202,7 @@ TEST_F(Looking, LargeBoxes) {
   }
 }
 
-TEST_F(Looking, WholeNumbersAreFiniteAndTheAnswerNeedsAPlace) {
+TEST_F(FiniteCheck, WholeNumbersAreFiniteAndTheAnswerNeedsAPlace) {
   write(H5T_STD_I32LE, {}, 0);
   const OpenArray array(path_, "x");
   std::vector<int32_t> values(columns);

@@ -1,4 +1,4 @@
-#include "train/traces.hpp"
+#include "train/forward_snapshot.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
@@ -11,31 +11,31 @@ std::vector<at::Generator> generators_for(at::Device device) {
   return generators;
 }
 
-Traces::Traces(Model& model, at::Device device) : model_(model) {
+ForwardSnapshot::ForwardSnapshot(Model& model, at::Device device) : model_(model) {
   for (const Parameter& parameter : model.parameters()) {
     if (parameter.kind == HR_BUFFER) buffers_.push_back(*parameter.tensor);
   }
-  for (const at::Tensor& buffer : buffers_) remembered_buffers_.push_back(at::empty_like(buffer));
+  for (const at::Tensor& buffer : buffers_) copied_buffers_.push_back(at::empty_like(buffer));
   if (model.capabilities() & HR_RNG_GENERATOR) generators_ = generators_for(device);
 }
 
-void Traces::remember() {
+void ForwardSnapshot::take() {
   const at::NoGradGuard no_grad;
-  remembered_ = false;
-  for (size_t i = 0; i < buffers_.size(); ++i) remembered_buffers_[i].copy_(buffers_[i]);
+  taken_ = false;
+  for (size_t i = 0; i < buffers_.size(); ++i) copied_buffers_[i].copy_(buffers_[i]);
   std::vector<at::Tensor> states;
   for (const at::Generator& generator : generators_) states.push_back(generator.get_state());
-  remembered_generators_ = std::move(states);
-  if (model_.has_state()) remembered_state_ = model_.save_state();
-  remembered_ = true;
+  copied_generators_ = std::move(states);
+  if (model_.has_state()) copied_state_ = model_.save_state();
+  taken_ = true;
 }
 
-void Traces::put_back() {
-  if (!remembered_) return;
+void ForwardSnapshot::restore() {
+  if (!taken_) return;
   const at::NoGradGuard no_grad;
-  for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(remembered_buffers_[i]);
-  for (size_t i = 0; i < generators_.size(); ++i) generators_[i].set_state(remembered_generators_[i]);
-  if (model_.has_state()) model_.load_state(remembered_state_);
+  for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(copied_buffers_[i]);
+  for (size_t i = 0; i < generators_.size(); ++i) generators_[i].set_state(copied_generators_[i]);
+  if (model_.has_state()) model_.load_state(copied_state_);
 }
 
 }  // namespace headroom
