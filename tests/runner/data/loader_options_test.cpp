@@ -61,10 +61,10 @@ TEST(ReadAhead, SmallBatchesKeepTheDiskBusy) {
 }
 
 TEST(ReadAhead, ReadsThatWaitAreNoMoreThanBatchesAhead) {
-  EXPECT_EQ(stand_ins(reading(2, 2, 512 * mib), 4), 2u);
-  EXPECT_EQ(stand_ins(reading(2, 16, 512 * mib), 32), 14u);
-  EXPECT_EQ(stand_ins(reading(2, 2, 512 * mib), 1), 0u);
-  EXPECT_EQ(stand_ins(reading(0, 2, 512 * mib), 0), 0u);
+  EXPECT_EQ(extra_readers(reading(2, 2, 512 * mib), 4), 2u);
+  EXPECT_EQ(extra_readers(reading(2, 16, 512 * mib), 32), 14u);
+  EXPECT_EQ(extra_readers(reading(2, 2, 512 * mib), 1), 0u);
+  EXPECT_EQ(extra_readers(reading(0, 2, 512 * mib), 0), 0u);
 }
 
 }  // namespace

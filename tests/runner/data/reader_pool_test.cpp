@@ -91,7 +91,7 @@ TEST(ReaderPool, WhoPausesLendsItsTurn) {
   ReaderPool pool(1, 2, [&](Kind) {
     return [&](ReaderPauses&) {
       if (!pile.take()) return false;
-      of_the_threads->wake(Kind::stand_in);
+      of_the_threads->wake(Kind::extra);
       count(computing, most_computing);
       --computing;
       {
@@ -136,7 +136,7 @@ TEST(ReaderPool, NobodyWaitsForATurnForEver) {
     };
   });
   pool.start();
-  pool.wake(Kind::stand_in);
+  pool.wake(Kind::extra);
   EXPECT_TRUE(comes_true([&] { return pile.taken == 2; }));
 }
 
