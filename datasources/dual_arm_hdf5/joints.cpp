@@ -27,8 +27,10 @@ std::vector<std::string> aloha_names() {
 }  // namespace
 
 std::vector<std::string> joint_names(const sdk::Host& host, const std::filesystem::path& file) {
-  const auto attribute = host.attribute(file, "/", "joint_names");
-  return attribute && attribute->type == HR_STRING ? quoted_words(attribute->string) : aloha_names();
+  const auto strings = host.attribute_strings(file, "/", "joint_names");
+  if (!strings) return aloha_names();
+  const bool is_written_list = strings->size() == 1 && strings->front().find('"') != std::string::npos;
+  return is_written_list ? quoted_words(strings->front()) : *strings;
 }
 
 std::vector<sdk::Channel> joint_channels(std::vector<std::string> names, const Statistics& statistics) {

@@ -121,16 +121,31 @@ hr_status attribute(const hr_host*, const char* path, const char* object, const 
 
 // --- headroom.strings/1 ---
 
+void visit_strings(const Hdf5Question& question, int32_t (*visit)(void*, const char*), void* context) {
+  const Hdf5Answer answer = ask_hdf5(question);
+  for (const std::string& one : answer.strings) {  // the visitor may call the service again
+    if (visit(context, one.c_str()) != 0) return;
+  }
+}
+
 hr_status read_strings_of(const hr_host*, const char* path, const char* dataset, int32_t (*visit)(void*, const char*),
                           void* context, hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
-    const std::vector<std::string> strings = ask_hdf5({.kind = Hdf5Question::Kind::strings,
-                                                       .path = text(path, "path"),
-                                                       .object = absolute_name(text(dataset, "dataset's name"))})
-                                                 .strings;
-    for (const std::string& one : strings) {  // the visitor may call the service again
-      if (visit(context, one.c_str()) != 0) return;
-    }
+    visit_strings({.kind = Hdf5Question::Kind::strings,
+                   .path = text(path, "path"),
+                   .object = absolute_name(text(dataset, "dataset's name"))},
+                  visit, context);
+  });
+}
+
+hr_status read_attribute_strings_of(const hr_host*, const char* path, const char* object, const char* name,
+                                    int32_t (*visit)(void*, const char*), void* context, hr_error* error) HR_NOEXCEPT {
+  return sdk::guard(error, [&] {
+    visit_strings({.kind = Hdf5Question::Kind::strings,
+                   .path = text(path, "path"),
+                   .object = absolute_name(text(object, "object's name")),
+                   .attribute = text(name, "attribute's name")},
+                  visit, context);
   });
 }
 
@@ -176,7 +191,7 @@ const hr_arrays& arrays_service() {
 }
 
 const hr_strings& strings_service() {
-  static const hr_strings table{sizeof(hr_strings), 0, read_strings_of};
+  static const hr_strings table{sizeof(hr_strings), 0, read_strings_of, read_attribute_strings_of};
   return table;
 }
 

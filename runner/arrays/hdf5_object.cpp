@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 namespace headroom {
 
@@ -158,7 +159,14 @@ Hdf5Kind find_object(hid_t file, const std::string& object, const std::string& p
   return kind_of(file, object, path);
 }
 
-hr_attribute read_attribute(hid_t file, const std::string& object, const std::string& name, const std::string& path) {
+namespace {
+
+struct OpenAttribute {
+  std::string what;  // for sentences
+  Handle attribute, type, space;
+};
+
+OpenAttribute open_attribute(hid_t file, const std::string& object, const std::string& name, const std::string& path) {
   find_object(file, object, path);
   const std::string place = in_quotes(object) + " of " + in_quotes(path);
   if (H5Aexists_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0) {
@@ -168,11 +176,22 @@ hr_attribute read_attribute(hid_t file, const std::string& object, const std::st
     const std::string there = names.empty() ? "no attributes" : named(names, "attribute");
     throw sdk::Error(HR_NOT_FOUND, place + " has no attribute " + in_quotes(name) + "; it has " + there);
   }
-  const std::string what = "attribute " + in_quotes(name) + " of " + place;
-  const Handle attribute(H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
-  const Handle type(attribute ? H5Aget_type(attribute.get()) : H5I_INVALID_HID);
-  const Handle space(attribute ? H5Aget_space(attribute.get()) : H5I_INVALID_HID);
-  if (!type || !space) throw_hdf5(what + " cannot be read", hdf5_reason());
+  OpenAttribute open{"attribute " + in_quotes(name) + " of " + place,
+                     Handle(H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT)),
+                     {},
+                     {}};
+  if (open.attribute) {
+    open.type = Handle(H5Aget_type(open.attribute.get()));
+    open.space = Handle(H5Aget_space(open.attribute.get()));
+  }
+  if (!open.type || !open.space) throw_hdf5(open.what + " cannot be read", hdf5_reason());
+  return open;
+}
+
+}  // namespace
+
+hr_attribute read_attribute(hid_t file, const std::string& object, const std::string& name, const std::string& path) {
+  const auto [what, attribute, type, space] = open_attribute(file, object, name, path);
   if (H5Sget_simple_extent_npoints(space.get()) != 1) {
     throw sdk::Error(HR_UNSUPPORTED, what + " is not a single value; one number or one string can be read");
   }
@@ -200,14 +219,22 @@ constexpr uint64_t most_bytes = 64u << 20;
                    what + " cannot be read: " + hdf5_reason() + "; copy the file again or leave it out");
 }
 
-std::vector<std::string> read_fixed(hid_t dataset, hid_t type, uint64_t count, const std::string& what) {
-  const size_t bytes = H5Tget_size(type);
+// Where strings stand: a dataset, or an attribute.
+struct Strings {
+  std::string what;  // for sentences
+  hid_t type, space;
+  std::function<herr_t(hid_t memory_type, void* values)> read;
+};
+
+std::vector<std::string> read_fixed(const Strings& from, uint64_t count) {
+  const size_t bytes = H5Tget_size(from.type);
   if (count * bytes > most_bytes)
-    throw sdk::Error(HR_UNSUPPORTED, what + " holds " + std::to_string(count * bytes) + " bytes of strings; at most " +
-                                         std::to_string(most_bytes >> 20) + " MiB are read");
+    throw sdk::Error(HR_UNSUPPORTED, from.what + " holds " + std::to_string(count * bytes) +
+                                         " bytes of strings; at most " + std::to_string(most_bytes >> 20) +
+                                         " MiB are read");
   std::string text(count * bytes, '\0');
-  if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0) throw_unreadable(what);
-  const bool spaces = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
+  if (from.read(from.type, text.data()) < 0) throw_unreadable(from.what);
+  const bool spaces = H5Tget_strpad(from.type) == H5T_STR_SPACEPAD;
   std::vector<std::string> strings;
   for (uint64_t i = 0; i < count; ++i) {
     const char* first = text.data() + i * bytes;
@@ -217,17 +244,31 @@ std::vector<std::string> read_fixed(hid_t dataset, hid_t type, uint64_t count, c
   return strings;
 }
 
-std::vector<std::string> read_variable(hid_t dataset, hid_t type, hid_t space, uint64_t count,
-                                       const std::string& what) {
+std::vector<std::string> read_variable(const Strings& from, uint64_t count) {
   std::vector<char*> texts(count, nullptr);
   const Handle memory(H5Tcopy(H5T_C_S1));
   H5Tset_size(memory.get(), H5T_VARIABLE);
-  H5Tset_cset(memory.get(), H5Tget_cset(type));
-  if (H5Dread(dataset, memory.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, texts.data()) < 0) throw_unreadable(what);
+  H5Tset_cset(memory.get(), H5Tget_cset(from.type));
+  if (from.read(memory.get(), texts.data()) < 0) throw_unreadable(from.what);
   std::vector<std::string> strings;
   for (const char* one : texts) strings.emplace_back(one != nullptr ? one : "");
-  H5Dvlen_reclaim(memory.get(), space, H5P_DEFAULT, texts.data());
+  H5Dvlen_reclaim(memory.get(), from.space, H5P_DEFAULT, texts.data());
   return strings;
+}
+
+std::vector<std::string> read_all(const Strings& from) {
+  if (H5Tget_class(from.type) != H5T_STRING) {
+    throw sdk::Error(HR_INVALID_ARGUMENT,
+                     from.what + " holds " + hdf5_type_name(from.type) + " values; strings are needed");
+  }
+  const hssize_t count = H5Sget_simple_extent_npoints(from.space);
+  if (count < 0) throw_unreadable(from.what);
+  const auto strings = static_cast<uint64_t>(count);
+  if (strings > most_strings)
+    throw sdk::Error(HR_UNSUPPORTED, from.what + " holds " + std::to_string(strings) + " strings; at most " +
+                                         std::to_string(most_strings) + " are read");
+  if (strings == 0) return {};
+  return H5Tis_variable_str(from.type) > 0 ? read_variable(from, strings) : read_fixed(from, strings);
 }
 
 }  // namespace
@@ -240,19 +281,16 @@ std::vector<std::string> read_strings(hid_t file, const std::string& dataset, co
   const Handle type(opened ? H5Dget_type(opened.get()) : H5I_INVALID_HID);
   const Handle space(opened ? H5Dget_space(opened.get()) : H5I_INVALID_HID);
   if (!type || !space) throw_unreadable(what);
-  if (H5Tget_class(type.get()) != H5T_STRING) {
-    throw sdk::Error(HR_INVALID_ARGUMENT,
-                     what + " holds " + hdf5_type_name(type.get()) + " values; strings are needed");
-  }
-  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  if (count < 0) throw_unreadable(what);
-  const auto strings = static_cast<uint64_t>(count);
-  if (strings > most_strings)
-    throw sdk::Error(HR_UNSUPPORTED, what + " holds " + std::to_string(strings) + " strings; at most " +
-                                         std::to_string(most_strings) + " are read");
-  if (strings == 0) return {};
-  return H5Tis_variable_str(type.get()) > 0 ? read_variable(opened.get(), type.get(), space.get(), strings, what)
-                                            : read_fixed(opened.get(), type.get(), strings, what);
+  return read_all({what, type.get(), space.get(), [&](hid_t memory, void* values) {
+                     return H5Dread(opened.get(), memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+                   }});
+}
+
+std::vector<std::string> read_attribute_strings(hid_t file, const std::string& object, const std::string& name,
+                                                const std::string& path) {
+  const OpenAttribute open = open_attribute(file, object, name, path);
+  return read_all({open.what, open.type.get(), open.space.get(),
+                   [&](hid_t memory, void* values) { return H5Aread(open.attribute.get(), memory, values); }});
 }
 
 }  // namespace headroom

@@ -33,8 +33,10 @@ std::string contents(hid_t file, const std::string& group);
 // HR_UNSUPPORTED where it is anything else.
 hr_attribute read_attribute(hid_t file, const std::string& object, const std::string& name, const std::string& path);
 
-// All strings of a dataset, row-major. Strings of fixed length end at their first NUL or lose their padding of spaces.
-// Throws for another type, and for more than 2^20 strings or 64 MiB.
+// All strings of a dataset, or of one of an object's attributes, row-major. Strings of fixed length end at their first
+// NUL or lose their padding of spaces. Throws for another type, and for more than 2^20 strings or 64 MiB.
 std::vector<std::string> read_strings(hid_t file, const std::string& dataset, const std::string& path);
+std::vector<std::string> read_attribute_strings(hid_t file, const std::string& object, const std::string& name,
+                                                const std::string& path);
 
 }  // namespace headroom

@@ -167,7 +167,9 @@ void answer(const Hdf5Question& question, bool may_print, Hdf5Answer& result) {
       copy_without_values(file->id(), question.path, question.copy);
       return;
     case Hdf5Question::Kind::strings:
-      result.strings = read_strings(file->id(), question.object, question.path);
+      result.strings = question.attribute.empty()
+                           ? read_strings(file->id(), question.object, question.path)
+                           : read_attribute_strings(file->id(), question.object, question.attribute, question.path);
       return;
   }
 }

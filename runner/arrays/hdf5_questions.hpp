@@ -16,7 +16,7 @@ struct Hdf5Question {
   Kind kind{};
   std::string path = {};       // the file
   std::string object = {};     // absolute name of a dataset or group: for all kinds but survey and copy
-  std::string attribute = {};  // its name, for `attribute`
+  std::string attribute = {};  // its name, for `attribute`, and for `strings` that are an attribute's
   CopyRequest copy = {};       // for `copy`
   std::string folder = {};     // where relative paths start; ask_hdf5() sets it
 };

@@ -107,11 +107,20 @@ class Host {
     hr_error error = no_error();
     const hr_status status =
         service<hr_strings>(HR_STRINGS).read(host_, file.c_str(), dataset.c_str(), &Texts::visit, &texts, &error);
-    if (texts.problem) std::rethrow_exception(texts.problem);
-    require(status, error);
-    return std::move(texts.values);
+    return texts.finish(status, error);
   }
-  // nullopt when `object` has no attribute of that name.
+  // An attribute that is one string or a list of them. nullopt when `object` has none of that name.
+  std::optional<std::vector<std::string>> attribute_strings(const std::filesystem::path& file,
+                                                            const std::string& object, const std::string& name) const {
+    Texts texts;
+    hr_error error = no_error();
+    const hr_status status =
+        service<hr_strings>(HR_STRINGS)
+            .attribute(host_, file.c_str(), object.c_str(), name.c_str(), &Texts::visit, &texts, &error);
+    if (status == HR_NOT_FOUND) return std::nullopt;
+    return texts.finish(status, error);
+  }
+  // One number or one string, which is cut at 511 bytes. nullopt when `object` has no attribute of that name.
   std::optional<Attribute> attribute(const std::filesystem::path& file, const std::string& object,
                                      const std::string& name) const {
     hr_error error = no_error();
@@ -160,6 +169,11 @@ class Host {
         self->problem = std::current_exception();
         return 1;
       }
+    }
+    std::vector<std::string> finish(hr_status status, const hr_error& error) {
+      if (problem) std::rethrow_exception(problem);
+      require(status, error);
+      return std::move(values);
     }
   };
 

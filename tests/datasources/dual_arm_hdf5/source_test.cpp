@@ -1,6 +1,7 @@
 #include <cmath>
 #include <set>
 
+#include "../../runner/arrays/h5_files.hpp"
 #include "dual_arm_source.hpp"
 
 namespace headroom {
@@ -50,6 +51,28 @@ TEST_F(DualArm, ChannelsTellNamesAndUnits) {
   std::filesystem::create_directory(folder_ / "six");
   write_episode(folder_ / "six", {.joints = 6});
   EXPECT_EQ(open_episodes(folder_ / "six", "train_ratio = 1.0")->fields()[1].channels[0].name, "");
+}
+
+// As h5py writes a list of names: more of them than hr_attribute holds.
+TEST_F(DualArm, JointsHaveTheNamesOfTheFile) {
+  const std::string long_name(300, 'j');
+  const std::vector<const char*> names = {"hip", "knee", long_name.c_str(), long_name.c_str(), "toe", "tail"};
+  {
+    const std::string episode = write_episode(folder_, {.joints = names.size()}).string();
+    const Hdf5Lock lock;
+    const Handle file(H5Fopen(episode.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)), type(H5Tcopy(H5T_C_S1));
+    H5Tset_size(type.get(), H5T_VARIABLE);
+    const hsize_t count = names.size();
+    const Handle space(H5Screate_simple(1, &count, nullptr));
+    const Handle attribute(H5Acreate2(file.get(), "joint_names", type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
+    ASSERT_GE(H5Awrite(attribute.get(), type.get(), names.data()), 0);
+  }
+  const auto source = open_episodes(folder_, "train_ratio = 1.0");
+  const auto& channels = source->fields()[1].channels;
+  ASSERT_EQ(channels.size(), names.size());
+  EXPECT_EQ(channels[1].name, "knee");
+  EXPECT_EQ(channels[3].name, long_name.substr(0, channels[3].name.size()));
+  EXPECT_EQ(channels[5].name, "tail");
 }
 
 // A sample that starts at step 4 of an episode of 9 among episodes of up to 12.

@@ -1,4 +1,4 @@
-// Datasets of strings, through the service.
+// Strings of datasets and attributes, through the service.
 #include <gmock/gmock.h>
 
 #include "../plugins/process_host.hpp"
@@ -57,6 +57,44 @@ TEST_F(Strings, OfEveryKind) {
     } catch (const sdk::Error& problem) {
       EXPECT_EQ(problem.what(), sentence);
     }
+  }
+}
+
+// A list is what h5py writes for attrs["names"] = ["a", "b"].
+TEST_F(Strings, OfAttributes) {
+  const std::string longer(2000, 'x');
+  {
+    const Hdf5Lock lock;
+    file_ = create_file(path_);
+    const Handle variable(H5Tcopy(H5T_C_S1)), fixed(H5Tcopy(H5T_C_S1));
+    H5Tset_size(variable.get(), H5T_VARIABLE);
+    H5Tset_cset(variable.get(), H5T_CSET_UTF8);
+    H5Tset_size(fixed.get(), 2);
+    H5Tset_strpad(fixed.get(), H5T_STR_NULLPAD);
+    const auto put = [&](const char* name, hid_t type, const std::vector<hsize_t>& shape, const void* values) {
+      const Handle space(shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, shape.data(), nullptr));
+      const Handle attribute(H5Acreate2(file_.get(), name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT));
+      ASSERT_GE(H5Awrite(attribute.get(), type, values), 0);
+    };
+    const std::vector<const char*> names = {"für", "", longer.c_str()};
+    const int32_t number = 4;
+    put("list", variable.get(), {3}, names.data());
+    put("one", variable.get(), {}, &names[2]);
+    put("fixed", fixed.get(), {2}, "aab");
+    put("number", H5T_NATIVE_INT32, {}, &number);
+    file_ = Handle();
+  }
+  const sdk::Host here(host());
+  EXPECT_THAT(here.attribute_strings(path_, "/", "list").value(), testing::ElementsAre("für", "", longer));
+  EXPECT_THAT(here.attribute_strings(path_, "/", "one").value(), testing::ElementsAre(longer));
+  EXPECT_THAT(here.attribute_strings(path_, "/", "fixed").value(), testing::ElementsAre("aa", "b"));
+  EXPECT_EQ(here.attribute_strings(path_, "/", "absent"), std::nullopt);
+  try {
+    here.attribute_strings(path_, "/", "number");
+    ADD_FAILURE();
+  } catch (const sdk::Error& problem) {
+    EXPECT_EQ(problem.what(),
+              "attribute 'number' of '/' of '" + path_.string() + "' holds int32 values; strings are needed");
   }
 }
 

@@ -518,7 +518,7 @@ typedef struct hr_arrays {
                          hr_error* error) HR_NOEXCEPT; /* HR_NOT_FOUND if absent */
 } hr_arrays;
 
-/* headroom.strings/1: HDF5 datasets of strings, of fixed or variable length. */
+/* headroom.strings/1: strings in HDF5 files, of fixed or variable length. */
 #define HR_STRINGS "headroom.strings/1"
 typedef struct hr_strings {
   uint32_t struct_size;
@@ -526,6 +526,9 @@ typedef struct hr_strings {
   /* Calls `visit` for each string in row-major order, at most 2^20, until it returns non-zero. */
   hr_status (*read)(const hr_host* host, const char* path, const char* dataset, int32_t (*visit)(void* context, const char* value),
                     void* context, hr_error* error) HR_NOEXCEPT;
+  /* The same for an attribute of a group or dataset: one string, or a list of them, of any length. HR_NOT_FOUND if absent. */
+  hr_status (*attribute)(const hr_host* host, const char* path, const char* object, const char* name,
+                         int32_t (*visit)(void* context, const char* value), void* context, hr_error* error) HR_NOEXCEPT;
 } hr_strings;
 
 /* headroom.files/1: files of other formats, and folders. */
