@@ -81,6 +81,26 @@ void fill_in(toml::table& table, toml::table&& base) {
   }
 }
 
+bool erase_at(toml::table& table, std::string_view path) {
+  const size_t dot = path.find('.');
+  if (dot == std::string_view::npos) return table.erase(path) > 0;
+  toml::table* inner = table.get_as<toml::table>(path.substr(0, dot));
+  return inner != nullptr && erase_at(*inner, path.substr(dot + 1));
+}
+
+void remove_keys(toml::table& base, const toml::node& remove, const fs::path& base_file) {
+  const toml::array* keys = remove.as_array();
+  if (keys == nullptr || (!keys->empty() && !keys->is_homogeneous<std::string>())) {
+    refuse(remove.source(), "remove is " + describe(remove) +
+                                "; it must be a list of keys that the extended file sets, as [\"train.early_stop\"]");
+  }
+  for (const toml::node& key : *keys) {
+    if (!erase_at(base, key.as_string()->get()))
+      refuse(key.source(), "remove names " + quote(key.as_string()->get()) + ", which " + place(in_file(base_file)) +
+                               " does not set; leave it out");
+  }
+}
+
 std::string chain_text(const std::vector<fs::path>& chain) {
   std::string text;
   for (const fs::path& file : chain) text += (text.empty() ? "" : " -> ") + place(in_file(file));
@@ -97,7 +117,11 @@ toml::table read_with_bases(const fs::path& file, std::vector<fs::path>& chain, 
 
   toml::table table = parse_file(file, asked_at, asked_by);
   const toml::node* extends = table.get("extends");
-  if (extends == nullptr) return table;
+  if (extends == nullptr) {
+    if (const toml::node* remove = table.get("remove"))
+      refuse(remove->source(), "remove takes keys out of the file that this one extends; this file has no extends");
+    return table;
+  }
   const auto* base = extends->as_string();
   if (base == nullptr || base->get().empty() || base->get().find('\0') != std::string::npos) {
     refuse(extends->source(),
@@ -106,7 +130,9 @@ toml::table read_with_bases(const fs::path& file, std::vector<fs::path>& chain, 
   const fs::path base_file = (file.parent_path() / base->get()).lexically_normal();
   toml::table base_table =
       read_with_bases(base_file, chain, extends->source(), "extends names a file that cannot be used: ");
+  if (const toml::node* remove = table.get("remove")) remove_keys(base_table, *remove, base_file);
   table.erase("extends");
+  table.erase("remove");
   fill_in(table, std::move(base_table));
   return table;
 }
@@ -170,8 +196,10 @@ toml::table read_overrides(const std::vector<Override>& overrides) {
   toml::table table;
   for (const Override& given : overrides) {
     toml::table top = parse_override(given);
-    if (const toml::node* extends = top.get("extends"))
-      refuse(extends->source(), "extends cannot be set here; write it in the file");
+    for (const char* of_a_file : {"extends", "remove"}) {
+      if (const toml::node* set = top.get(of_a_file))
+        refuse(set->source(), std::string(of_a_file) + " cannot be set here; write it in the file");
+    }
     lay_over(table, std::move(top));
   }
   return table;

@@ -13,9 +13,9 @@
 
 namespace headroom {
 
-// Reads `file`, fills in what it `extends`, and lays `overrides` over both; the key `extends` is gone from the result.
-// Tables merge, everything else is replaced. Error(bad_input) for files that cannot be read, TOML that does not parse,
-// cycles.
+// Reads `file`, fills in what it `extends` without the keys that it names in `remove`, and lays `overrides` over both;
+// the keys `extends` and `remove` are gone from the result. Tables merge, everything else is replaced. Error(bad_input)
+// for files that cannot be read, TOML that does not parse, cycles.
 toml::table read_document(const std::filesystem::path& file, const std::vector<Override>& overrides);
 
 // The overrides alone, as one tree; later ones win.

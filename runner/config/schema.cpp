@@ -197,12 +197,16 @@ json defaults() {
 
 json experiment_schema(const std::map<std::string, OptionTable>& models,
                        const std::map<std::string, OptionTable>& sources) {
-  json root = {
-      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
-      {"title", "Headroom experiment"},
-      {"type", "object"},
-      {"properties", {{"extends", {{"type", "string"}, {"description", "an experiment file this one starts from"}}}}},
-      {"additionalProperties", false}};
+  json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+               {"title", "Headroom experiment"},
+               {"type", "object"},
+               {"properties",
+                {{"extends", {{"type", "string"}, {"description", "an experiment file this one starts from"}}},
+                 {"remove",
+                  {{"type", "array"},
+                   {"items", {{"type", "string"}}},
+                   {"description", "keys and sections of that file that this one does without"}}}}},
+               {"additionalProperties", false}};
   const json default_values = defaults();
   for (const Key& key : known_keys()) {
     json value = value_schema(key);

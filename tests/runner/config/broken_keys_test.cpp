@@ -85,6 +85,8 @@ const BrokenFile cases[] = {
     {"ExtendsMissing", required_keys + "extends = \"nowhere.toml\"\n",
      "[config] FILE:4:11: extends names a file that cannot be used: FOLDER/nowhere.toml does not exist; give the path "
      "of an experiment file (TOML)"},
+    {"RemoveWithoutExtends", required_keys + "remove = [\"rescue\"]\n",
+     "[config] FILE:4:10: remove takes keys out of the file that this one extends; this file has no extends"},
     {"ExtendsItself", required_keys + "extends = \"experiment.toml\"\n",
      "[config] FILE:4:11: extends goes round in a circle: FILE -> FILE; remove one of these extends"},
     {"DeepKey", required_keys + deep_key() + " = 1\n",

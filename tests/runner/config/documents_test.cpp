@@ -35,6 +35,34 @@ TEST(Extends, LaterKeysWinTablesMergeListsAreReplaced) {
   EXPECT_EQ(tree["init"]["ignore"].as_array()->size(), 1u);
 }
 
+TEST(Extends, LeavesOutWhatItRemoves) {
+  const TemporaryFolder folder;
+  folder.write("base.toml",
+               "[train]\nepochs = 100\nearly_stop = { patience = 20 }\n[model.options]\na = 1\n[rescue]\nrungs = []\n");
+  const auto read = [&](const std::string& remove) {
+    const auto file = folder.write("top.toml", "extends = \"base.toml\"\nremove = " + remove +
+                                                   "\n[train]\nbatch_size = 4\n[model.options]\nb = 2\n");
+    return read_document(file, {});
+  };
+  const toml::table tree = read("[\"train.early_stop\", \"rescue\", \"model.options\"]");
+  EXPECT_FALSE(tree.contains("remove"));
+  EXPECT_FALSE(tree.contains("rescue"));
+  EXPECT_FALSE(tree["train"]["early_stop"]);
+  EXPECT_EQ(*tree["train"]["epochs"].value<int64_t>(), 100);
+  EXPECT_FALSE(tree["model"]["options"]["a"]);
+  EXPECT_EQ(*tree["model"]["options"]["b"].value<int64_t>(), 2);
+  EXPECT_TRUE(read("[]")["train"]["early_stop"]);
+
+  const auto sentence = [&](const std::string& remove) {
+    return replaced(refusal([&] { read(remove); }), folder.path().string() + "/", "");
+  };
+  EXPECT_EQ(sentence("[\"train.early_stop\", \"train.lr\"]"),
+            "[config] top.toml:2:31: remove names \"train.lr\", which base.toml does not set; leave it out");
+  EXPECT_EQ(sentence("\"rescue\""),
+            "[config] top.toml:2:10: remove is the string \"rescue\"; it must be a list of keys that the extended file "
+            "sets, as [\"train.early_stop\"]");
+}
+
 TEST(Extends, EveryNodeRemembersItsOwnFileLineAndColumn) {
   const TemporaryFolder folder;
   folder.write("base.toml",
