@@ -127,6 +127,22 @@ const Split* Splits::find(const std::string& name) const {
   return nullptr;
 }
 
+nlohmann::json Splits::json() const {
+  constexpr size_t most_names = 10'000;
+  nlohmann::json all = {{"format", 1}};
+  for (const Split* split : {&train, &val, &test}) {
+    if (split->groups().empty()) continue;
+    nlohmann::json names = nlohmann::json::array();
+    for (const Group& group : split->groups()) {
+      if (names.size() == most_names) break;
+      names.push_back(group.name);
+    }
+    all[split->name()] = {
+        {"samples", split->length()}, {"groups", split->groups().size()}, {"names", std::move(names)}};
+  }
+  return all;
+}
+
 Splits divide(const Source& source, const DataSection& data) {
   const bool undivided = source.splits().size() == 1 && source.splits().front() == "all";
   Splits splits = undivided ? divide_groups(source, data) : take_own_splits(source, data);

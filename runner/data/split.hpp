@@ -2,6 +2,7 @@
 // divides the source's groups.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct Splits {
   Split train, val, test;  // empty where there is none
   // The split of that name; NULL for any other name than these three.
   const Split* find(const std::string& name) const;
+  // splits.json of a run: {"format": 1, "val": {"samples", "groups", "names": of the first 10,000 groups}, ...}, for
+  // each split that has groups.
+  nlohmann::json json() const;
 };
 
 // Divides whole groups: a group (a recording, a clip) never crosses splits. Groups are shuffled by data.split.seed, and

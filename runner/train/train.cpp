@@ -47,6 +47,9 @@ void write_head(const RunFolder& folder, const RunData& data) {
   forget_postmortem(folder.path());
   tell_supervisor_run_folder(folder.path());
   write_file_atomically(folder.path() / "experiment.toml", data.resolved_toml());
+  using Json = nlohmann::json;
+  write_file_atomically(folder.path() / "splits.json",
+                        data.splits.json().dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 void watch_memory(RunMemory& memory, const RunFolder& folder, RunLog& log) {

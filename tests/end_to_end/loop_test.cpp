@@ -89,6 +89,17 @@ TEST_F(Loop, RowsOfStepsAndOfEpochsAreToldApart) {
   EXPECT_EQ(rows_with("val,loss"), (std::vector<std::string>{"15,1", "30,2"}));
 }
 
+TEST_F(Loop, TellsWhichGroupsTrainAndValidate) {
+  summary_of({"train.epochs=1"});
+  const auto splits = read_json(run_folder() / "splits.json");
+  EXPECT_EQ(splits.at("format"), 1);
+  for (const auto& [split, samples] : {std::pair("train", 120), std::pair("val", 40)}) {
+    EXPECT_EQ(splits.at(split).at("samples"), samples);
+    EXPECT_EQ(splits.at(split).at("names").size(), splits.at(split).at("groups"));
+    EXPECT_TRUE(splits.at(split).at("names")[0].get<std::string>().starts_with("group"));
+  }
+}
+
 TEST_F(Loop, EvaluatesEverySoManyEpochsAndAtTheEnd) {
   summary_of({"train.epochs=4", "eval.every_epochs=3"});
   EXPECT_EQ(rows_with("val,loss"), (std::vector<std::string>{"45,3", "60,4"}));

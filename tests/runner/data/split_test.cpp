@@ -30,6 +30,17 @@ TEST(Split, CountsThroughItsGroups) {
   EXPECT_EQ(Split("val", 0, {}).length(), 0u);
 }
 
+TEST(Splits, AreToldByTheNamesOfTheirGroups) {
+  const Splits splits{Split("train", 0, {{"b", 10, 2}, {"d", 60, 3}}), Split("val", 0, {{"c", 12, 4}}), {}};
+  EXPECT_EQ(splits.json(), nlohmann::json::parse(R"({"format": 1,
+      "train": {"samples": 5, "groups": 2, "names": ["b", "d"]},
+      "val": {"samples": 4, "groups": 1, "names": ["c"]}})"));
+  const Split many("train", 0, std::vector<Group>(20'000, {"g", 0, 1}));
+  const nlohmann::json told = Splits{many, {}, {}}.json().at("train");
+  EXPECT_EQ(told.at("groups"), 20'000);
+  EXPECT_EQ(told.at("names").size(), 10'000u);
+}
+
 TEST(Divide, GivesEveryGroupToOneSplit) {
   FakeData data;
   data.splits = {{"all", {5, 1, 7, 3, 9, 2, 8, 4, 6, 10}}};
