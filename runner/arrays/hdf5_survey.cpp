@@ -10,7 +10,8 @@ namespace headroom {
 namespace {
 
 constexpr size_t most_objects = 100'000;
-constexpr int most_members = 64;  // that a type's text lists
+constexpr int most_members = 64;        // that a type's text lists
+constexpr size_t most_attributes = 64;  // whose names are taken
 
 std::string layout_name(hid_t creation) {
   if (H5Pget_external_count(creation) > 0) return "external";
@@ -71,6 +72,18 @@ void take_dataset(hid_t file, SurveyedObject& object) {
   if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) object.raw_bytes = 0;
 }
 
+herr_t take_attribute(hid_t /*object*/, const char* name, const H5A_info_t* /*info*/, void* context) {
+  auto& names = *static_cast<std::vector<std::string>*>(context);
+  names.emplace_back(name);
+  return names.size() < most_attributes ? 0 : 1;
+}
+
+void take_attributes(hid_t file, SurveyedObject& object) {
+  hsize_t at = 0;
+  H5Aiterate_by_name(file, object.name.c_str(), H5_INDEX_NAME, H5_ITER_INC, &at, take_attribute, &object.attributes,
+                     H5P_DEFAULT);
+}
+
 struct Walk {
   hid_t file;
   Survey* survey;
@@ -86,7 +99,7 @@ herr_t take_object(hid_t /*root*/, const char* name, const H5O_info_t* info, voi
   SurveyedObject& object = survey->objects.emplace_back();
   object.name = name[0] == '.' && name[1] == '\0' ? "/" : "/" + std::string(name);
   object.is_group = info->type == H5O_TYPE_GROUP;
-  object.attributes = info->num_attrs;
+  if (info->num_attrs > 0) take_attributes(file, object);
   if (!object.is_group) take_dataset(file, object);
   return 0;
 }

@@ -18,8 +18,8 @@ struct StoredFilter {
 struct SurveyedObject {
   std::string name;  // "/observations/qpos"
   bool is_group = false;
-  uint64_t attributes = 0;
-  std::string problem;  // a sentence where libhdf5 cannot open it; then nothing below is set
+  std::vector<std::string> attributes;  // their names, at most 64
+  std::string problem;                  // a sentence where libhdf5 cannot open it; then nothing below is set
   // Of a dataset:
   std::vector<uint64_t> shape, chunk;
   std::string type;    // "float64", "{time float64, emg float32[16]}"

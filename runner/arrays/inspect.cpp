@@ -95,8 +95,10 @@ InspectedFile inspect_file(const std::filesystem::path& path, const InspectOptio
   file.user_block_bytes = survey.user_block_bytes;
   file.cut_off = survey.cut_off;
   for (SurveyedObject& object : survey.objects) {
-    file.attributes += object.attributes;
+    file.attributes += object.attributes.size();
     file.groups += object.is_group && object.name != "/" ? 1 : 0;
+    if (object.is_group && !object.attributes.empty())
+      file.group_attributes.emplace_back(object.name, std::move(object.attributes));
     if (object.is_group) continue;
     InspectedDataset& dataset = file.datasets.emplace_back();
     dataset.object = std::move(object);

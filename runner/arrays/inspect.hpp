@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arrays/hdf5_survey.hpp"
@@ -22,7 +23,8 @@ struct InspectedDataset {
 struct InspectedFile {
   std::filesystem::path path;
   uint64_t size_bytes = 0, user_block_bytes = 0;
-  uint64_t groups = 0, attributes = 0;
+  uint64_t groups = 0, attributes = 0;                                             // attributes of groups and datasets
+  std::vector<std::pair<std::string, std::vector<std::string>>> group_attributes;  // names, of groups that have any
   bool cut_off = false;
   std::string problem;  // why the file cannot be opened; then there are no datasets
   std::vector<InspectedDataset> datasets;

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "arrays/inspect.hpp"
 #include "cli/command_line.hpp"
@@ -58,7 +60,40 @@ std::string storage_text(const InspectedDataset& dataset) {
   return text;
 }
 
-void print(const InspectedFile& file) {
+// "attributes rate, start": at most eight names.
+std::string attributes_text(const std::vector<std::string>& names) {
+  constexpr size_t most = 8;
+  std::string text = names.size() == 1 ? "attribute" : "attributes";
+  for (size_t i = 0; i < std::min(names.size(), most); ++i) text += (i > 0 ? ", " : " ") + names[i];
+  return names.size() > most ? text + ", and " + std::to_string(names.size() - most) + " more" : text;
+}
+
+// Files of one kind deserve the same warning each: it is printed for the first, and counted for the others.
+class Warnings {
+ public:
+  void print(const std::string& dataset, const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      std::string kind = dataset + " " + warning;
+      std::erase_if(kind, [](unsigned char c) { return std::isdigit(c) != 0; });
+      if (printed_.insert(kind).second) {
+        std::printf("      warning: %s\n", warning.c_str());
+      } else {
+        ++repeated_;
+      }
+    }
+  }
+  void print_repeated() const {
+    if (repeated_ == 0) return;
+    std::printf("\n%s like those above, for the same datasets of other files; --json has all of them\n",
+                counted(repeated_, "more warning").c_str());
+  }
+
+ private:
+  std::set<std::string> printed_;
+  uint64_t repeated_ = 0;
+};
+
+void print(const InspectedFile& file, Warnings& warnings) {
   std::printf("%s  %s", file.path.c_str(), size(file.size_bytes).c_str());
   if (!file.problem.empty()) {
     std::printf("\n  cannot be read: %s\n", file.problem.c_str());
@@ -69,15 +104,17 @@ void print(const InspectedFile& file) {
               counted(file.attributes, "attribute").c_str());
   if (file.user_block_bytes > 0) std::printf(", user block of %s", size(file.user_block_bytes).c_str());
   std::printf("\n");
+  for (const auto& [group, names] : file.group_attributes)
+    std::printf("  %s  %s\n", group.c_str(), attributes_text(names).c_str());
   for (const InspectedDataset& dataset : file.datasets) {
     const SurveyedObject& object = dataset.object;
     std::printf("  %s  %s %s", object.name.c_str(), sdk::shape_text(object.shape).c_str(), object.type.c_str());
-    if (object.attributes > 0) std::printf(", %s", counted(object.attributes, "attribute").c_str());
+    if (!object.attributes.empty()) std::printf(", %s", attributes_text(object.attributes).c_str());
     std::printf("\n      %s\n", storage_text(dataset).c_str());
     if (!dataset.lane.empty())
       std::printf("      read: %s%s\n", dataset.lane.c_str(), dataset.why.empty() ? "" : (", " + dataset.why).c_str());
     if (!dataset.problem.empty()) std::printf("      cannot be read: %s\n", dataset.problem.c_str());
-    for (const std::string& warning : dataset.warnings) std::printf("      warning: %s\n", warning.c_str());
+    warnings.print(object.name, dataset.warnings);
   }
   if (file.cut_off) std::printf("  ... more than 100,000 objects\n");
 }
@@ -98,7 +135,8 @@ Json as_json(const InspectedDataset& dataset) {
                {"filters", filters},
                {"stored_bytes", object.stored_bytes},
                {"raw_bytes", object.raw_bytes},
-               {"attributes", object.attributes},
+               {"attributes", object.attributes.size()},
+               {"attribute_names", object.attributes},
                {"lane", dataset.lane},
                {"why", dataset.why},
                {"warnings", dataset.warnings}};
@@ -113,6 +151,7 @@ Json as_json(const InspectedFile& file) {
       {"path", file.path.string()}, {"size_bytes", file.size_bytes}, {"user_block_bytes", file.user_block_bytes},
       {"groups", file.groups},      {"attributes", file.attributes}, {"cut_off", file.cut_off},
       {"datasets", datasets}};
+  for (const auto& [group, names] : file.group_attributes) json["group_attributes"][group] = names;
   if (!file.problem.empty()) json["problem"] = file.problem;
   return json;
 }
@@ -136,6 +175,7 @@ void inspect(const InspectWords& words, CommandLine& line) {
     throw Error(Exit::bad_input, "cli", "--chunk-cache " + words.chunk_cache + ": expected a size such as \"64 MiB\"");
   const InspectOptions options{static_cast<uint64_t>(*cache), static_cast<uint64_t>(words.window)};
   Json files = Json::array();
+  Warnings warnings;
   uint64_t unreadable = 0, count = 0;
   for (const fs::path& path : files_below(words.path)) {
     const InspectedFile file = inspect_file(path, options);
@@ -147,12 +187,13 @@ void inspect(const InspectWords& words, CommandLine& line) {
       files.push_back(as_json(file));
     } else {
       if (count > 0) std::printf("\n");
-      print(file);
+      print(file, warnings);
     }
     ++count;
   }
   if (words.json)
     std::printf("%s\n", Json{{"files", files}}.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  if (!words.json) warnings.print_repeated();
   if (unreadable > 0) line.exit_code = static_cast<int>(Exit::data);
 }
 

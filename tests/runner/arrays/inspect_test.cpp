@@ -49,6 +49,7 @@ TEST_F(Inspect, TellsLayoutAndLane) {
   EXPECT_EQ(file.problem, "");
   EXPECT_EQ(file.groups, 1u);
   EXPECT_EQ(file.attributes, 1u);
+  EXPECT_THAT(file.group_attributes, testing::ElementsAre(testing::Pair("/g", testing::ElementsAre("rate"))));
   EXPECT_EQ(file.size_bytes, std::filesystem::file_size(path_));
   ASSERT_EQ(file.datasets.size(), 4u);
 

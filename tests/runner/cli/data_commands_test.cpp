@@ -76,6 +76,13 @@ TEST_F(DataCommands, InspectIsForPeopleAndScripts) {
   EXPECT_EQ(dataset["filters"][1]["id"], 1);
   EXPECT_THAT(json["files"][1]["problem"].get<std::string>(), HasSubstr("not an HDF5 file"));
 
+  // The same warning once, however many files deserve it.
+  write("in/c.hdf5", 2000, 100, 4);
+  const std::string of_two = data({"inspect", "in"}).out;
+  EXPECT_EQ(of_two.find("warning: a window"), of_two.rfind("warning: a window"));
+  EXPECT_THAT(of_two, HasSubstr("\n1 more warning like those above"));
+  EXPECT_EQ(Json::parse(data({"inspect", "in", "--json"}).out)["files"][2]["datasets"][0]["warnings"].size(), 1u);
+
   EXPECT_EQ(data({"inspect", "in/a.hdf5"}).exit_code, 0);
   EXPECT_EQ(data({"inspect", "none"}).exit_code, 2);
   EXPECT_EQ(data({"inspect", "in", "--chunk-cache", "much"}).exit_code, 2);
