@@ -19,6 +19,20 @@ namespace {
 // LibTorch's generator is the process's, and a model draws its first weights from it.
 Mutex generator_mutex;
 
+// What the host standardises reaches the model without a unit: metrics and outputs made of it are no volts or newtons.
+std::vector<Field> fields_as_delivered(const RunData& data) {
+  const bool standardises = data.experiment.data.normalize != "off";
+  std::vector<Field> fields = data.source->fields();
+  for (Field& field : fields) {
+    if (!field.normalize) continue;
+    field.normalize = standardises;
+    if (!standardises) continue;
+    field.unit = "";
+    for (Channel& channel : field.channels) channel.unit = "";
+  }
+  return fields;
+}
+
 std::unique_ptr<Model> make_model(const RunData& data) {
   const Experiment& experiment = data.experiment;
   std::unique_ptr<Model> model;
@@ -27,7 +41,7 @@ std::unique_ptr<Model> make_model(const RunData& data) {
     start_compute_threads(data.threads);
     const MutexLock alone(generator_mutex);
     torch::manual_seed(experiment.experiment.seed);
-    model = std::make_unique<Model>(data.model_library, data.model_options, data.source->fields(),
+    model = std::make_unique<Model>(data.model_library, data.model_options, fields_as_delivered(data),
                                     experiment.experiment.seed, *data.session);
     const std::string& precision = experiment.train.precision;
     check_precision(precision, capability_names(model->capabilities()), model->id());

@@ -36,7 +36,7 @@ TEST_F(Commands, ValidateSaysWhatItFound) {
   const Finished plain = with_plugins({"validate", "trial.toml"});
   EXPECT_EQ(plain.exit_code, 0) << plain.err;
   EXPECT_NE(plain.out.find("trial.toml: valid"), std::string::npos);
-  EXPECT_NE(plain.out.find("x float32 [6,3], y float32 [6] m, valid uint8 [6]\n"), std::string::npos) << plain.out;
+  EXPECT_NE(plain.out.find("x float32 [6,3] V, y float32 [6] m, valid uint8 [6]\n"), std::string::npos) << plain.out;
   EXPECT_NE(plain.out.find("120 train, 40 val, 0 test\n"), std::string::npos) << plain.out;
   const Finished json = with_plugins({"validate", "trial.toml", "--json"});
   const auto found = nlohmann::json::parse(json.out);

@@ -47,10 +47,14 @@ class TrialSource {
   }
 
   std::vector<Field> fields() const {
-    return {
-        {.name = "x", .shape = {kSteps, kChannels}, .axes = {"time", "channel"}, .channel_axis = 1, .normalize = true},
-        {.name = "y", .shape = {kSteps}, .axes = {"time"}, .unit = "m"},
-        {.name = "valid", .dtype = u8, .shape = {kSteps}, .axes = {"time"}}};
+    return {{.name = "x",
+             .shape = {kSteps, kChannels},
+             .axes = {"time", "channel"},
+             .unit = "V",
+             .channel_axis = 1,
+             .normalize = true},
+            {.name = "y", .shape = {kSteps}, .axes = {"time"}, .unit = "m"},
+            {.name = "valid", .dtype = u8, .shape = {kSteps}, .axes = {"time"}}};
   }
 
   std::vector<std::string> splits() const { return {"all"}; }
