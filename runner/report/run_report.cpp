@@ -6,9 +6,9 @@
 #include "record/run_folder.hpp"
 #include "report/curves.hpp"
 #include "report/examples.hpp"
-#include "report/page.hpp"
 #include "report/json_text.hpp"
 #include "report/memory_chart.hpp"
+#include "report/page.hpp"
 #include "report/plot_frame.hpp"
 #include "report/run_reading.hpp"
 
@@ -126,7 +126,13 @@ CurveChart chart_of(const RunReading& run, const std::string& metric) {
   return chart;
 }
 
-// Loss first, then what decides, then the rest as it came; how training went at the end.
+// "error_12": one of a row, of channels or joints.
+bool is_numbered(const std::string& metric) {
+  const size_t digits = metric.find_last_not_of("0123456789");
+  return digits != std::string::npos && digits + 1 < metric.size() && metric[digits] == '_';
+}
+
+// Loss first, then how training went, then what decides, then the rest as it came, rows of numbered metrics last.
 std::vector<std::string> metric_order(const RunReading& run) {
   std::vector<std::string> metrics = {"loss"};
   const auto add = [&](const std::string& metric) {
@@ -135,9 +141,12 @@ std::vector<std::string> metric_order(const RunReading& run) {
   if (const Json best = at(run.summary, {"best", "metric"}); best.is_string())
     add(name_parts(best.get<std::string>()).metric);
   const std::vector<std::string> course = {"lr", "gradient_norm", "samples_per_second"};
-  for (const MetricCurve& curve : run.metrics) {
-    const std::string metric = name_parts(curve.name).metric;
-    if (std::find(course.begin(), course.end(), metric) == course.end()) add(metric);
+  for (const bool numbered : {false, true}) {
+    for (const MetricCurve& curve : run.metrics) {
+      const std::string metric = name_parts(curve.name).metric;
+      if (is_numbered(metric) == numbered && std::find(course.begin(), course.end(), metric) == course.end())
+        add(metric);
+    }
   }
   metrics.insert(metrics.begin() + 1, course.begin(), course.end());
   return metrics;

@@ -31,6 +31,22 @@ TEST_F(RunReport, ShowsWhatARunLeft) {
   }
 }
 
+// As the log has them: in the order of their names.
+TEST_F(RunReport, NumberedMetricsComeLast) {
+  RunFolder folder = RunFolder::create(folder_, "x");
+  write_text(folder.path() / "experiment.toml", "");
+  {
+    RunLog log(folder);
+    log.event("start", {{"name", "x"}});
+    for (int step = 1; step < 4; ++step)
+      log.scalars(step, 1, {{"val/error_0", 1.0 / step}, {"val/error_10", 2.0 / step}, {"val/l1", 3.0 / step}});
+  }
+  const std::string html = run_report(folder.path());
+  EXPECT_LT(html.find(">l1<"), html.find(">error 0<")) << html;
+  EXPECT_LT(html.find(">error 0<"), html.find(">error 10<"));
+  EXPECT_NE(html.find(">error 10<"), std::string::npos);
+}
+
 TEST_F(RunReport, IsOneFileThatAsksForNothing) {
   std::string html = run_report(write_run(folder_, {}));
   for (size_t at = 0; (at = html.find("http://www.w3.org/2000/svg")) != std::string::npos;) html.erase(at, 26);
