@@ -38,8 +38,12 @@ void print_identities(const Comparison& comparison, const std::vector<RunFacts>&
     std::string verdict = "all " + std::to_string(found.compared) + " metrics are equal";
     if (!found.metric.empty()) {
       verdict = found.metric + " differs by " + short_number(found.largest_difference) + " of itself, " +
-                (found.agrees() ? "within the " : "BEYOND the ") + short_number(found.tolerance) +
-                " that rounding may make";
+                (found.agrees() ? "within the " : "more than the ") + short_number(found.tolerance) +
+                " that is usual for rounding";
+      if (!found.agrees())
+        verdict +=
+            "; rounding grows with every step: to tell it from a mistake, compare runs of few steps "
+            "(train.max_steps), or of train.precision = \"fp64\"";
     }
     std::printf("same mathematics (identity %s): %s: %s\n", group.identity.c_str(), names.c_str(), verdict.c_str());
   }

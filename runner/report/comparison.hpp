@@ -12,7 +12,8 @@
 
 namespace headroom {
 
-// Runs of one identity have the same mathematics: how far their metrics are apart, and what rounding may make of them.
+// Runs of one identity have the same mathematics: how far their metrics are apart, and how far rounding
+// usually takes them apart. It grows with every step, so a larger difference after many steps proves nothing.
 struct Agreement {
   std::string metric;             // the one that differs most, "" where all are equal
   double largest_difference = 0;  // of it, relative
@@ -28,7 +29,7 @@ using Metrics = std::map<std::string, double>;  // "val/loss"
 // Every metric of every run against the first one's. REQUIRES: at least one.
 Agreement agreement_of(std::span<const Metrics> runs, double tolerance);
 
-// Relative; what rounding becomes when training carries it on, by train.precision.
+// Relative; what rounding usually becomes when training carries it on, by train.precision.
 double rounding_tolerance(const std::string& precision);
 
 struct ComparedValue {
@@ -36,7 +37,7 @@ struct ComparedValue {
   std::vector<std::string> values;  // one a run, "" where it has none
 };
 
-// Runs of one identity: a difference beyond rounding is a mistake of somebody's.
+// Runs of one identity.
 struct SameMathematics {
   std::string identity;
   std::vector<size_t> runs;  // their numbers

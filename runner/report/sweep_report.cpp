@@ -5,12 +5,12 @@
 #include "record/numbers.hpp"
 #include "record/run_folder.hpp"
 #include "report/heat_map.hpp"
-#include "report/page.hpp"
 #include "report/json_text.hpp"
-#include "report/trade_off.hpp"
+#include "report/page.hpp"
 #include "report/plot_frame.hpp"
 #include "report/run_report.hpp"
 #include "report/sweep_reading.hpp"
+#include "report/trade_off.hpp"
 
 namespace headroom {
 
@@ -205,7 +205,7 @@ std::string identities(const SweepReading& sweep) {
     const bool agrees = group.value("agrees", Json(true)) == true;
     rows.push_back({member("identity").substr(0, 8), std::to_string(group.value("trials", Json::array()).size()),
                     member("metric"), member("largest_difference"), member("tolerance"),
-                    agrees ? "agree" : "DIFFER beyond rounding"});
+                    agrees ? "agree" : "differ by more than is usual for rounding"});
   }
   if (rows.empty()) return "";
   return "<p>Trials of one identity have the same mathematics: their metrics are equal up to rounding.</p>\n" +

@@ -78,7 +78,7 @@ std::string identity_lines(const std::vector<IdentityGroup>& groups) {
     const Agreement& found = group.agreement;
     text += found.metric.empty() ? std::string("equal metrics")
                                  : found.metric + " differs by at most " + short_number(found.largest_difference);
-    text += found.agrees() ? "\n" : ", more than rounding explains (" + short_number(found.tolerance) + ")\n";
+    text += found.agrees() ? "\n" : ", more than is usual for rounding (" + short_number(found.tolerance) + ")\n";
   }
   return text;
 }

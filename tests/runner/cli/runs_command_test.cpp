@@ -60,8 +60,9 @@ TEST_F(RunsCommand, ShowsComparesAndExportsByTheEndOfAName) {
   const Finished compared = headroom({"runs", "compare", a, b});
   EXPECT_THAT(compared.out, HasSubstr("experiment.name")) << compared.err;
   EXPECT_THAT(compared.out, Not(HasSubstr("train.batch_size")));
-  EXPECT_THAT(compared.out,
-              HasSubstr("val/loss differs by 0.03846 of itself, BEYOND the 0.001 that rounding may make"));
+  EXPECT_THAT(
+      compared.out,
+      HasSubstr("val/loss differs by 0.03846 of itself, more than the 0.001 that is usual for rounding; rounding"));
   EXPECT_FALSE(
       Json::parse(headroom({"runs", "compare", a, b, "--json"}).out).at("identities")[0].at("agrees").get<bool>());
   EXPECT_THAT(headroom({"runs", "export", a, "--csv"}).out, HasSubstr("\n20,1,0.05,0.001,0.5,0.3\n"));

@@ -4,8 +4,8 @@
 
 #include "error.hpp"
 #include "record/temporary_folder.hpp"
-#include "report/trade_off.hpp"
 #include "report/sweep_reading.hpp"
+#include "report/trade_off.hpp"
 
 namespace headroom {
 namespace {
@@ -58,7 +58,7 @@ TEST_F(SweepReport, ShowsHeatMapsFrontsAndEveryTrial) {
         "<caption>samples per second<", "<caption>val/loss<", "infeasible, 256.0 MiB", "pruned, 2.0 GiB",
         "<span>failed</span>", "64.0 MiB", "val/loss against peak memory", "samples per second against peak memory",
         "class=\"sortable\"", "href=\"./trials/001_b/emg/20261121-000000-abcdef/report.html\"",
-        "DIFFER beyond rounding", "<tr class=\"best\">"}) {
+        "differ by more than is usual for rounding", "<tr class=\"best\">"}) {
     EXPECT_THAT(html, HasSubstr(text));
   }
   // Rows and columns in rising order of their numbers, not of their letters.
