@@ -68,7 +68,8 @@ std::string attributes_text(const std::vector<std::string>& names) {
   return names.size() > most ? text + ", and " + std::to_string(names.size() - most) + " more" : text;
 }
 
-// Files of one kind deserve the same warning each: it is printed for the first, and counted for the others.
+// Files and datasets of one kind deserve the same warning each: it is printed for the first, and counted for the
+// others.
 class Warnings {
  public:
   void print(const std::string& dataset, const std::vector<std::string>& warnings) {
@@ -84,7 +85,7 @@ class Warnings {
   }
   void print_repeated() const {
     if (repeated_ == 0) return;
-    std::printf("\n%s like those above, for the same datasets of other files; --json has all of them\n",
+    std::printf("\n%s like those above, for datasets of the same kind; --json has all of them\n",
                 counted(repeated_, "more warning").c_str());
   }
 
