@@ -119,8 +119,7 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   const std::string name = step_name(checkpoint.step);
   const fs::path temporary = folder_ / (std::string(temporary_prefix) + name + mine());
   const fs::path final = folder_ / name;
-  const Permit room = make_room_for_file(folder_, checkpoint.bytes());
-  if (!room) throw no_room_in_memory(folder_, checkpoint.bytes());
+  const Permit room = make_room(checkpoint.bytes());
   try {
     if (!fs::create_directory(temporary, error) && error) throw cannot_write(temporary, error.value());
     write_files(temporary, checkpoint);
@@ -134,9 +133,30 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   if (is_best) link("best", name);
   sync_folder(folder_);
   prune(checkpoint.step);
+  note_bytes_in_memory();
+  return final;
+}
+
+Permit Checkpoints::make_room(int64_t bytes) {
+  Permit room = make_room_for_file(folder_, bytes);
+  if (room) return room;
+  std::vector<fs::path> older;  // newest first
+  for (const auto& [step, path] : steps_in(folder_)) older.push_back(path);
+  const std::optional<fs::path> newest = last(), best_one = best();
+  for (; !room && !older.empty(); older.pop_back()) {
+    if (older.back() == newest || older.back() == best_one) continue;
+    remove(older.back());
+    ++removed_for_room_;
+    note_bytes_in_memory();
+    room = make_room_for_file(folder_, bytes);
+  }
+  if (!room) throw no_room_in_memory(folder_, bytes);
+  return room;
+}
+
+void Checkpoints::note_bytes_in_memory() {
   const int64_t bytes = bytes_in_memory(folder_);
   note_written(folder_, bytes - std::exchange(noted_bytes_, bytes));
-  return final;
 }
 
 std::optional<fs::path> Checkpoints::last() const {
@@ -205,12 +225,17 @@ void Checkpoints::prune(int64_t saved_step) const {
   int64_t kept = 0;
   for (const auto& [step, path] : steps_in(folder_)) {
     if (step <= saved_step && kept++ < keep_) continue;
-    if (path.filename() == best) continue;
-    // Renamed first: a folder called step-... is complete at every moment.
-    const fs::path doomed = folder_ / (std::string(temporary_prefix) + "pruned-" + path.filename().string() + mine());
-    fs::rename(path, doomed, error);
-    if (!error) fs::remove_all(doomed, error);
+    if (path.filename() != best) remove(path);
   }
+}
+
+void Checkpoints::remove(const fs::path& checkpoint) const {
+  std::error_code error;
+  // Renamed first: a folder called step-... is complete at every moment.
+  const fs::path doomed =
+      folder_ / (std::string(temporary_prefix) + "pruned-" + checkpoint.filename().string() + mine());
+  fs::rename(checkpoint, doomed, error);
+  if (!error) fs::remove_all(doomed, error);
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/budget.hpp"
 #include "record/safetensors.hpp"
 
 namespace headroom {
@@ -33,7 +34,10 @@ class Checkpoints {
   explicit Checkpoints(std::filesystem::path folder, int64_t keep = 2);
   // Moves `last`, and `best` when asked; keeps the newest `keep` and `best`. A checkpoint of the same step is replaced.
   // Error(cannot_write) leaves every earlier checkpoint as it was. Needs room for one more checkpoint than it keeps.
+  // Where the folder lies in memory (tmpfs) and has no such room, older ones go first, but never the newest nor `best`;
+  // Error(does_not_fit) where that is not enough.
   std::filesystem::path save(const CheckpointView& checkpoint, bool is_best);
+  int64_t removed_for_room() const { return removed_for_room_; }  // checkpoints that went first, in all
   std::optional<std::filesystem::path> last() const;  // newest complete one; falls back over unreadable ones
   std::optional<std::filesystem::path> best() const;
 
@@ -42,10 +46,14 @@ class Checkpoints {
   void put_in_place(const std::filesystem::path& temporary, const std::filesystem::path& final) const;
   void link(const std::string& name, const std::filesystem::path& target) const;
   void prune(int64_t saved_step) const;
+  void remove(const std::filesystem::path& checkpoint) const;
+  Permit make_room(int64_t bytes);
+  void note_bytes_in_memory();
 
   std::filesystem::path folder_;
   int64_t keep_;
   bool clean_ = false;
+  int64_t removed_for_room_ = 0;
   int64_t noted_bytes_ = 0;  // in memory/file_memory.hpp, or there before the first save
 };
 

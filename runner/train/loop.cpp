@@ -312,8 +312,13 @@ void TrainingLoop::save(bool is_best) {
   step_.note_in(position_);
   position_.eval_micro_batch = eval_retry_.size();
   const EssentialAllocations essential;  // the little that it takes is there when memory is short
+  const int64_t removed = checkpoints_.removed_for_room();
   with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(),
                  [&] { save_state(checkpoints_, state(), log_.lengths(), is_best); });
+  if (removed == 0 && checkpoints_.removed_for_room() > 0)
+    log_.say(
+        "fewer checkpoints are kept than checkpoint.keep says: the run folder lies in memory (tmpfs), which has no "
+        "room for more");
   memory_.look_again();
   saved_ = Clock::now();
 }

@@ -12,6 +12,7 @@
 
 #include "error.hpp"
 #include "memory/file_memory.hpp"
+#include "memory/process_memory.hpp"
 #include "temporary_folder.hpp"
 
 namespace headroom {
@@ -224,6 +225,41 @@ TEST_F(CheckpointTest, ThoseInMemoryCountAsLongAsTheyAreKept) {
   });
   if (outcome == "no mount") GTEST_SKIP() << "mounting a file system needs root";
   EXPECT_EQ(outcome, "counted 4 6 6 6 6") << "400 kB each; 200 kB were there before";
+}
+
+// Room for two and a half of them: the newest and the best stay, and one more is refused only where both are in the
+// way.
+TEST_F(CheckpointTest, OlderOnesInMemoryGoWhereANewOneFindsNoRoom) {
+  constexpr int64_t size = 10'000'000, room = 5 * size;  // of model and of state
+  const std::string outcome = in_child([&] {
+    mount_tmpfs("size=200m");
+    set_memory_limit(int64_t{1} << 40);
+    const auto look = [&] {
+      int64_t written = 0;
+      for (const auto& entry : fs::recursive_directory_iterator(folder_))
+        written += entry.is_regular_file() ? static_cast<int64_t>(entry.file_size()) : 0;
+      const int64_t bound = held_bytes() + room - written;
+      set_memory_ceiling(bound + cushion_bytes(bound));
+      return int64_t{0};
+    };
+    look();
+    set_ceiling_look(look);
+    Checkpoints target(checkpoints(), 3);
+    save(target, 10, false, 'a', size);
+    save(target, 20, true, 'b', size);
+    save(target, 30, false, 'c', size);
+    if (names() != Names{"step-00000020", "step-00000030", "last", "best"} || target.removed_for_room() != 1)
+      throw std::runtime_error("the oldest did not make room");
+    const std::string sentence = sentence_of([&] { save(target, 40, false, 'd', size); });
+    if (names() != Names{"step-00000020", "step-00000030", "last", "best"} ||
+        content_of(checkpoints() / "last") != 'c' || content_of(checkpoints() / "best") != 'b') {
+      throw std::runtime_error("a checkpoint that was needed is gone");
+    }
+    throw std::runtime_error("the last one: " + sentence);
+  });
+  if (outcome == "no mount") GTEST_SKIP() << "mounting a file system needs root";
+  EXPECT_THAT(outcome, HasSubstr("the last one: [checkpoint] "));
+  EXPECT_THAT(outcome, HasSubstr("lies in memory (tmpfs), where a checkpoint of 19.1 MiB counts as held"));
 }
 
 TEST_F(CheckpointTest, AReadOnlyFolderIsSaid) {
