@@ -195,9 +195,9 @@ std::vector<sdk::Field> DualArmSource::fields() const {
   fields[kActionField] = {
       .name = "action", .shape = {steps, actions}, .axes = {"time", "joint"}, .unit = "rad", .channel_axis = 1};
   fields[kIsPadField] = {.name = "is_pad", .dtype = sdk::u8, .shape = {steps}, .axes = {"time"}};
-  const std::vector<std::string> names = joint_names(host_, selection_.episodes.front().file);
-  fields[kQposField].channels = joint_channels(names, selection_.qpos_statistics);
-  fields[kActionField].channels = joint_channels(names, selection_.action_statistics);
+  const Joints known = joints_of(host_, selection_.episodes.front().file);
+  fields[kQposField].channels = joint_channels(known, selection_.qpos_statistics);
+  fields[kActionField].channels = joint_channels(known, selection_.action_statistics);
   return fields;
 }
 

@@ -4,17 +4,6 @@ namespace dual_arm_hdf5 {
 
 namespace {
 
-std::vector<std::string> quoted_words(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t begin = text.find('"'); begin != std::string::npos;) {
-    const std::size_t end = text.find('"', begin + 1);
-    if (end == std::string::npos) break;
-    words.push_back(text.substr(begin + 1, end - begin - 1));
-    begin = text.find('"', end + 1);
-  }
-  return words;
-}
-
 std::vector<std::string> aloha_names() {
   std::vector<std::string> names;
   for (const char* side : {"left_", "right_"}) {
@@ -26,22 +15,23 @@ std::vector<std::string> aloha_names() {
 
 }  // namespace
 
-std::vector<std::string> joint_names(const sdk::Host& host, const std::filesystem::path& file) {
-  const auto strings = host.attribute_strings(file, "/", "joint_names");
-  if (!strings) return aloha_names();
-  const bool is_written_list = strings->size() == 1 && strings->front().find('"') != std::string::npos;
-  return is_written_list ? quoted_words(strings->front()) : *strings;
+Joints joints_of(const sdk::Host& host, const std::filesystem::path& file) {
+  return {host.attribute_names(file, "/", "joint_names").value_or(aloha_names()),
+          host.attribute_names(file, "/", "joint_units").value_or(std::vector<std::string>())};
 }
 
-std::vector<sdk::Channel> joint_channels(std::vector<std::string> names, const Statistics& statistics) {
+std::vector<sdk::Channel> joint_channels(Joints joints, const Statistics& statistics) {
   const std::size_t count = statistics.mean.size();
-  if (names.size() != count) names.assign(count, "");
-  std::vector<sdk::Channel> channels(count);
-  for (std::size_t j = 0; j < count; ++j) {
-    // 0: closed, 1: open.
-    const bool gripper = names[j].ends_with("gripper");
-    channels[j] = {names[j], gripper ? "opening" : "rad", statistics.mean[j], statistics.std[j]};
+  if (joints.names.size() != count) joints.names.assign(count, "");
+  if (joints.units.size() == 1) joints.units.assign(count, joints.units.front());
+  if (joints.units.size() != count) {
+    joints.units.clear();
+    // A gripper is closed at 0 and open at 1.
+    for (const std::string& name : joints.names) joints.units.push_back(name.ends_with("gripper") ? "opening" : "rad");
   }
+  std::vector<sdk::Channel> channels(count);
+  for (std::size_t j = 0; j < count; ++j)
+    channels[j] = {joints.names[j], joints.units[j], statistics.mean[j], statistics.std[j]};
   return channels;
 }
 

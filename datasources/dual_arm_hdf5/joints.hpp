@@ -13,12 +13,16 @@ namespace dual_arm_hdf5 {
 
 namespace sdk = headroom::sdk;
 
-// Those of the attribute `joint_names` of the file's root, a list of strings or one string (["a", "b", ...]); else
-// ALOHA's 14.
-std::vector<std::string> joint_names(const sdk::Host& host, const std::filesystem::path& file);
+struct Joints {
+  std::vector<std::string> names;  // of the attribute `joint_names` of the file's root; else ALOHA's 14
+  std::vector<std::string> units;  // of the attribute `joint_units`; else a gripper's is "opening", any other's "rad"
+};
 
-// A channel for each joint, with the statistics its values are standardised with; without a name where there are not as
-// many names.
-std::vector<sdk::Channel> joint_channels(std::vector<std::string> names, const Statistics& statistics);
+// Each attribute is a list of strings or one string that is a written list (["a", "b", ...]).
+Joints joints_of(const sdk::Host& host, const std::filesystem::path& file);
+
+// A channel for each joint, with the statistics its values are standardised with; without names where there are not as
+// many of them, and with units by name where there are not as many units.
+std::vector<sdk::Channel> joint_channels(Joints joints, const Statistics& statistics);
 
 }  // namespace dual_arm_hdf5

@@ -1,6 +1,7 @@
 #include "field.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "headroom/sdk/shape_text.hpp"
@@ -14,10 +15,20 @@ constexpr std::pair<const char*, DLDataType> kTypes[] = {
     {"uint8", sdk::u8},    {"int8", sdk::i8},     {"uint16", sdk::u16},  {"int16", sdk::i16},
     {"uint32", sdk::u32},  {"int32", sdk::i32},   {"uint64", sdk::u64},  {"int64", sdk::i64}};
 
-// Axes of the dataset in the order a sample has them.
-std::vector<std::size_t> sample_order(std::size_t axes, bool reversed) {
+// Axes of the dataset, numbered as the file has them, in the order a sample has them. MATLAB's are the file's reversed.
+std::vector<std::size_t> sample_order(const FieldSettings& field, std::size_t axes, bool matlab,
+                                      const std::string& what) {
   std::vector<std::size_t> order(axes);
-  for (std::size_t i = 0; i < axes; ++i) order[i] = reversed ? axes - 1 - i : i;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (!field.permute.empty()) {
+    std::vector<std::size_t> asked(field.permute.begin(), field.permute.end());
+    std::ranges::sort(asked);
+    if (asked != order)
+      sdk::invalid(what + " has " + std::to_string(axes) + " axes; permute must name each of 0 to " +
+                   std::to_string(axes == 0 ? 0 : axes - 1) + " once");
+    order.assign(field.permute.begin(), field.permute.end());
+  }
+  for (std::size_t& axis : order) axis = matlab ? axes - 1 - axis : axis;
   return order;
 }
 
@@ -89,8 +100,8 @@ FieldLayout layout_of(const Settings& settings, const FieldSettings& field, cons
   if (layout.dtype.bits == 0) sdk::invalid(place_of(sequence, field) + " has a type that cannot be read");
   const std::size_t axes = finding.shape.size();
   if (field.rows != Rows::all) layout.rows_along = row_axis(settings, field, axes);
-  const std::vector<std::size_t> order = sample_order(axes, settings.matlab);
-  layout.in_order = axes <= 1 || !settings.matlab;
+  const std::vector<std::size_t> order = sample_order(field, axes, settings.matlab, place_of(sequence, field));
+  layout.in_order = std::ranges::is_sorted(order);
   std::vector<std::size_t> axis_of;  // of the dataset, for each axis of a sample
   for (const std::size_t axis : order) {
     if (layout.rows_along != axis || field.rows == Rows::window) axis_of.push_back(axis);
@@ -120,7 +131,7 @@ sdk::Field described(const Settings& settings, const FieldLayout& field) {
   const FieldSettings& own = field.settings;
   sdk::Field result{.name = own.name, .dtype = field.dtype, .shape = field.shape, .axes = own.axes, .unit = own.unit};
   result.normalize = own.normalize;
-  if (own.normalize)
+  if (own.normalize || own.has_channels())
     result.channel_axis = static_cast<int>(own.channel_axis.value_or(static_cast<int64_t>(field.shape.size()) - 1));
   if (own.rows == Rows::window) result.sample_rate_hz = settings.sample_rate_hz;
   return result;

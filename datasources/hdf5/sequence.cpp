@@ -103,14 +103,41 @@ Finding find_dataset(const sdk::Host& host, const Sequence& sequence, const Fiel
 }  // namespace
 
 std::string Sequence::object(const std::string& dataset) const {
-  if (dataset.starts_with("/")) return dataset;
-  return (group == "/" ? "/" : group + "/") + dataset;
+  std::string path = dataset.starts_with("/") ? dataset : (group == "/" ? "/" : group + "/") + dataset;
+  if (const std::size_t star = path.find('*'); star != std::string::npos && !number.empty())
+    path.replace(star, 1, number);
+  return path;
 }
 
 std::string Sequence::name(const std::filesystem::path& folder) const {
   const std::filesystem::path below = file == folder ? file.filename() : file.lexically_relative(folder);
   const std::string stem = (below.parent_path() / below.stem()).string();
-  return group == "/" ? stem : stem + ":" + group;
+  return stem + (group == "/" ? "" : ":" + group) + (number.empty() ? "" : ":" + number);
+}
+
+std::vector<std::string> numbers_of(const sdk::Host& host, const Settings& settings, const std::filesystem::path& file,
+                                    const std::string& group) {
+  const auto field = std::ranges::find_if(
+      settings.fields, [](const FieldSettings& one) { return one.dataset.find('*') != std::string::npos; });
+  if (field == settings.fields.end()) return {""};
+  Sequence unnumbered;
+  unnumbered.file = file;
+  unnumbered.group = group;
+  const std::string pattern = unnumbered.object(field->dataset);
+  const std::size_t slash = pattern.find_last_of('/'), star = pattern.find('*');
+  const std::string before = pattern.substr(slash + 1, star - slash - 1), after = pattern.substr(star + 1);
+  std::vector<std::string> numbers;
+  const auto entries =
+      asked(*field, [&] { return host.list_arrays(file, slash == 0 ? "/" : pattern.substr(0, slash)); });
+  for (const sdk::Entry& entry : entries) {
+    const std::string& name = entry.name;
+    const bool matches =
+        name.size() > before.size() + after.size() && name.starts_with(before) && name.ends_with(after);
+    if (matches && !entry.is_container)
+      numbers.push_back(name.substr(before.size(), name.size() - before.size() - after.size()));
+  }
+  if (numbers.empty()) bad(unnumbered, *field, "matches no dataset; leave the file out, or mend the pattern");
+  return numbers;
 }
 
 std::string place_of(const Sequence& sequence, const FieldSettings& field) {

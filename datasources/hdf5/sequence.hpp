@@ -1,4 +1,4 @@
-// One sequence: a file, or one of its groups, whose datasets run along the same rows.
+// One sequence: a file, one of its groups, or datasets of one number in a group. Its datasets run along the same rows.
 #pragma once
 
 #include <filesystem>
@@ -21,6 +21,7 @@ struct Finding {
 struct Sequence {
   std::filesystem::path file;
   std::string group;                       // "/" or "/data/demo_0"
+  std::string number;                      // what a * in a field's dataset stands for; "" where none has one
   uint64_t rows = 0;                       // of the shortest of its datasets; 1 where no field counts rows
   std::vector<sdk::Attribute> attributes;  // by field; empty where no field is one
 
@@ -34,6 +35,11 @@ struct Sequence {
 
 // The axis of the dataset along which its rows are counted, as the file has it; MATLAB's order is the file's reversed.
 std::size_t row_axis(const Settings& settings, const FieldSettings& field, std::size_t axes);
+
+// What the * of the first field that has one stands for in a group of a file, in byte order; {""} where no field has
+// one. Throws HR_DATA_CORRUPT where nothing matches.
+std::vector<std::string> numbers_of(const sdk::Host& host, const Settings& settings, const std::filesystem::path& file,
+                                    const std::string& group);
 
 // Looks at every field's object: shapes and types, no values but attributes. Throws HR_DATA_CORRUPT naming file, object
 // and field for what is not as the field needs it.

@@ -16,7 +16,9 @@ sdk::OptionList field_options() {
   using namespace sdk;
   return {
       opt_string("name").required().help("what models call the field"),
-      opt_string("dataset").required().help("its path in the file; below each group where it does not begin with '/'"),
+      opt_string("dataset").required().help(
+          "its path in the file, below each group where it does not begin with '/'; \"states_*\": each dataset that "
+          "matches is of a sequence of its own"),
       opt_string("member").help("of a dataset of records (a compound): the member"),
       opt_string("attribute").help("an attribute of `dataset` (here a group or dataset) instead of its values"),
       opt_string("dtype")
@@ -36,6 +38,7 @@ sdk::OptionList field_options() {
           .help("beyond the ends of a sequence: zeros, or its first and last row again; none: no such samples"),
       opt_string("pad_mask").help("a further field of this name: bool for each row of the window, true for padding"),
       opt_i64("axis").def(0).min(0).max(7).help("of the dataset, along which rows are counted"),
+      opt_i64s("permute").min(0).help("axes of the dataset in the order a sample has them, as torch.permute"),
       opt_strings("axes").help("names of a sample's axes, as [\"time\", \"channel\"]"),
       opt_string("unit").help("\"V\", \"rad\", ..."),
       opt_bool("normalize").def(false).help("standardise it: (x - mean) / std"),
@@ -44,7 +47,36 @@ sdk::OptionList field_options() {
           .max(7)
           .help("axis of a sample with statistics of their own; -1: one statistic "
                 "for all; default: the last axis"),
+      opt_strings("channel_names").help("one for each place of channel_axis"),
+      opt_strings("channel_units").help("one for each place of channel_axis, where they differ"),
+      opt_string("channel_names_attribute")
+          .help("an attribute that lists the names: of the dataset, else of the nearest group above it"),
+      opt_string("channel_units_attribute").help("the same for the units; a single one is that of all"),
   };
+}
+
+void read_channels(const sdk::Options& options, const std::string& what, FieldSettings& field) {
+  if (options.has("channel_axis")) field.channel_axis = options.i64("channel_axis");
+  if (options.has("channel_names")) field.channel_names = options.list_string("channel_names");
+  if (options.has("channel_units")) field.channel_units = options.list_string("channel_units");
+  field.channel_names_attribute = text_or_empty(options, "channel_names_attribute");
+  field.channel_units_attribute = text_or_empty(options, "channel_units_attribute");
+  if (!field.channel_names.empty() && !field.channel_names_attribute.empty())
+    sdk::invalid(what + "sets channel_names and channel_names_attribute; set one of them");
+  if (!field.channel_units.empty() && !field.channel_units_attribute.empty())
+    sdk::invalid(what + "sets channel_units and channel_units_attribute; set one of them");
+  if (field.has_channels() && field.channel_axis == -1)
+    sdk::invalid(what + "names channels, but has channel_axis = -1; name the axis that they lie along");
+}
+
+// The * of a dataset's name; groups have a setting of their own.
+void require_star_at_end(const std::string& what, const std::string& dataset) {
+  const std::size_t star = dataset.find('*');
+  if (star == std::string::npos) return;
+  if (dataset.find('/', star) != std::string::npos)
+    sdk::invalid(what + "has a * in a group of its dataset '" + dataset + "'; name groups as groups = \"/...\"");
+  if (dataset.find('*', star + 1) != std::string::npos)
+    sdk::invalid(what + "has more than one * in its dataset '" + dataset + "'; one numbers the sequences");
 }
 
 FieldSettings read_field(const sdk::Options& options, const std::optional<uint64_t>& window_size) {
@@ -64,7 +96,9 @@ FieldSettings read_field(const sdk::Options& options, const std::optional<uint64
   if (options.has("axes")) field.axes = options.list_string("axes");
   field.unit = text_or_empty(options, "unit");
   field.normalize = options.boolean("normalize");
-  if (options.has("channel_axis")) field.channel_axis = options.i64("channel_axis");
+  if (options.has("permute")) field.permute = options.list_i64("permute");
+  read_channels(options, what, field);
+  require_star_at_end(what, field.dataset);
 
   if (!field.attribute.empty()) {
     if (!field.member.empty()) sdk::invalid(what + "names an attribute and a member; an attribute has no members");

@@ -19,7 +19,8 @@ enum class Rows { window, row, all };
 enum class Pad { none, zeros, edge };
 
 struct FieldSettings {
-  std::string name, dataset;
+  std::string name;
+  std::string dataset;    // a * in its last part numbers the sequences of a group
   std::string member;     // of a compound; "": the plain element
   std::string attribute;  // of the object `dataset`, in place of its values; "": none
   std::string dtype;      // "auto" or a name
@@ -27,12 +28,20 @@ struct FieldSettings {
   uint64_t length = 0;  // rows of a window
   int64_t offset = 0;   // rows from the sample's first row
   Pad pad = Pad::none;
-  std::string pad_mask;  // name of the field that says which rows are padding; "": none
-  int64_t axis = 0;      // along which rows are counted
+  std::string pad_mask;          // name of the field that says which rows are padding; "": none
+  int64_t axis = 0;              // along which rows are counted
+  std::vector<int64_t> permute;  // axes of the dataset in a sample's order; {}: as they are
   std::vector<std::string> axes;
   std::string unit;
   bool normalize = false;
   std::optional<int64_t> channel_axis;  // of a sample; none: its last axis
+  std::vector<std::string> channel_names, channel_units;
+  std::string channel_names_attribute, channel_units_attribute;  // where the files say them; "": they do not
+
+  bool has_channels() const {
+    return !channel_names.empty() || !channel_units.empty() || !channel_names_attribute.empty() ||
+           !channel_units_attribute.empty();
+  }
 };
 
 struct SplitSettings {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "channels.hpp"
 #include "glob.hpp"
 #include "splits.hpp"
 
@@ -44,17 +45,7 @@ void Source::find_sequences() {
                                             "\"; leave the file out, or mend the pattern");
     }
     for (const std::string& group : groups) {
-      host_.throw_if_cancelled();
-      Sequence sequence;
-      sequence.file = file;
-      sequence.group = group;
-      const std::vector<Finding> findings = examine(host_, settings, sequence);
-      if (contents_.fields.empty()) take_layout(sequence, findings);
-      for (std::size_t f = 0; f < findings.size(); ++f) {
-        require_same(contents_.fields[f], contents_.sequences.empty() ? sequence : contents_.sequences.front(),
-                     sequence, findings[f]);
-      }
-      contents_.sequences.push_back(std::move(sequence));
+      for (const std::string& number : numbers_of(host_, settings, file, group)) add_sequence(file, group, number);
     }
   }
   const auto uneven = [](const Sequence& sequence) { return !sequence.uneven.empty(); };
@@ -66,11 +57,29 @@ void Source::find_sequences() {
       " sequences have datasets of different lengths, and what the shortest lacks is left out: " + first->uneven);
 }
 
+void Source::add_sequence(const std::filesystem::path& file, const std::string& group, const std::string& number) {
+  host_.throw_if_cancelled();
+  Sequence sequence;
+  sequence.file = file;
+  sequence.group = group;
+  sequence.number = number;
+  const std::vector<Finding> findings = examine(host_, contents_.settings, sequence);
+  if (contents_.fields.empty()) take_layout(sequence, findings);
+  for (std::size_t f = 0; f < findings.size(); ++f) {
+    require_same(contents_.fields[f], contents_.sequences.empty() ? sequence : contents_.sequences.front(), sequence,
+                 findings[f]);
+  }
+  contents_.sequences.push_back(std::move(sequence));
+}
+
 void Source::take_layout(const Sequence& sequence, const std::vector<Finding>& findings) {
   const Settings& settings = contents_.settings;
   for (std::size_t f = 0; f < findings.size(); ++f)
     contents_.fields.push_back(layout_of(settings, settings.fields[f], sequence, findings[f]));
-  for (const FieldLayout& field : contents_.fields) contents_.outputs.push_back(described(settings, field));
+  for (const FieldLayout& field : contents_.fields) {
+    contents_.outputs.push_back(described(settings, field));
+    if (field.settings.has_channels()) contents_.outputs.back().channels = channels_of(host_, sequence, field);
+  }
   for (FieldLayout& field : contents_.fields) {
     if (field.settings.pad_mask.empty()) continue;
     field.mask_field = static_cast<uint32_t>(contents_.outputs.size());

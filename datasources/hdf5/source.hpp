@@ -33,6 +33,7 @@ class Source {
 
  private:
   void find_sequences();
+  void add_sequence(const std::filesystem::path& file, const std::string& group, const std::string& number);
   void take_layout(const Sequence& sequence, const std::vector<Finding>& findings);
   void share_reads();
   void require_one_crop();

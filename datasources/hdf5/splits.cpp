@@ -16,7 +16,7 @@ class Masks {
   bool take(const Sequence& sequence) {
     if (sequence.file != file_) read(sequence.file);
     const std::string last = sequence.group.substr(sequence.group.find_last_of('/') + 1);
-    return find(last) || find(sequence.group);
+    return find(last) || find(sequence.group) || (!sequence.number.empty() && find(sequence.number));
   }
   // Names that no group has.
   std::vector<std::string> left() {
@@ -54,6 +54,14 @@ bool matches_any(const Settings& settings, const SplitSettings& split, const Seq
 std::vector<SplitMembers> divide(const sdk::Host& host, const Settings& settings,
                                  const std::vector<Sequence>& sequences) {
   std::vector<SplitMembers> result;
+  // One file, as `headroom predict` opens it, is below no folder whose files could be told apart.
+  const bool one_file = sequences.front().file == settings.path;
+  const auto by_files = [](const SplitSettings& split) { return split.mask.empty(); };
+  if (settings.splits.empty() || (one_file && std::ranges::all_of(settings.splits, by_files))) {
+    SplitMembers& all = result.emplace_back(SplitMembers{"all", {}});
+    for (uint32_t i = 0; i < sequences.size(); ++i) all.sequences.push_back(i);
+    return result;
+  }
   std::vector<std::string> taken_by(sequences.size());
   for (const SplitSettings& split : settings.splits) {
     SplitMembers& members = result.emplace_back(SplitMembers{split.name, {}});
@@ -76,11 +84,6 @@ std::vector<SplitMembers> divide(const sdk::Host& host, const Settings& settings
     if (members.sequences.empty())
       sdk::invalid("split '" + split.name + "' takes none of the " + std::to_string(sequences.size()) +
                    " sequences of " + settings.path.string());
-  }
-  if (settings.splits.empty()) {
-    SplitMembers& all = result.emplace_back(SplitMembers{"all", {}});
-    for (uint32_t i = 0; i < sequences.size(); ++i) all.sequences.push_back(i);
-    return result;
   }
   const auto left = std::ranges::count(taken_by, "");
   if (left > 0) {

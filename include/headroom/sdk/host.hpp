@@ -120,6 +120,21 @@ class Host {
     if (status == HR_NOT_FOUND) return std::nullopt;
     return texts.finish(status, error);
   }
+  // As attribute_strings(); one string that is a written list, ["a", "b"], is the words of that list.
+  std::optional<std::vector<std::string>> attribute_names(const std::filesystem::path& file, const std::string& object,
+                                                          const std::string& name) const {
+    const auto strings = attribute_strings(file, object, name);
+    if (!strings || strings->size() != 1 || strings->front().find('"') == std::string::npos) return strings;
+    const std::string& text = strings->front();
+    std::vector<std::string> words;
+    for (std::size_t begin = text.find('"'); begin != std::string::npos;) {
+      const std::size_t end = text.find('"', begin + 1);
+      if (end == std::string::npos) break;
+      words.push_back(text.substr(begin + 1, end - begin - 1));
+      begin = text.find('"', end + 1);
+    }
+    return words;
+  }
   // One number or one string, which is cut at 511 bytes. nullopt when `object` has no attribute of that name.
   std::optional<Attribute> attribute(const std::filesystem::path& file, const std::string& object,
                                      const std::string& name) const {

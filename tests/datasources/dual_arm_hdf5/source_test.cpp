@@ -54,9 +54,10 @@ TEST_F(DualArm, ChannelsTellNamesAndUnits) {
 }
 
 // As h5py writes a list of names: more of them than hr_attribute holds.
-TEST_F(DualArm, JointsHaveTheNamesOfTheFile) {
+TEST_F(DualArm, JointsHaveTheNamesAndUnitsOfTheFile) {
   const std::string long_name(300, 'j');
   const std::vector<const char*> names = {"hip", "knee", long_name.c_str(), long_name.c_str(), "toe", "tail"};
+  const std::vector<const char*> units = {"rad", "rad", "deg", "deg", "mm", "mm"};
   {
     const std::string episode = write_episode(folder_, {.joints = names.size()}).string();
     const Hdf5Lock lock;
@@ -64,8 +65,10 @@ TEST_F(DualArm, JointsHaveTheNamesOfTheFile) {
     H5Tset_size(type.get(), H5T_VARIABLE);
     const hsize_t count = names.size();
     const Handle space(H5Screate_simple(1, &count, nullptr));
-    const Handle attribute(H5Acreate2(file.get(), "joint_names", type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
-    ASSERT_GE(H5Awrite(attribute.get(), type.get(), names.data()), 0);
+    for (const auto& [name, list] : {std::pair("joint_names", &names), std::pair("joint_units", &units)}) {
+      const Handle attribute(H5Acreate2(file.get(), name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
+      ASSERT_GE(H5Awrite(attribute.get(), type.get(), list->data()), 0);
+    }
   }
   const auto source = open_episodes(folder_, "train_ratio = 1.0");
   const auto& channels = source->fields()[1].channels;
@@ -73,6 +76,7 @@ TEST_F(DualArm, JointsHaveTheNamesOfTheFile) {
   EXPECT_EQ(channels[1].name, "knee");
   EXPECT_EQ(channels[3].name, long_name.substr(0, channels[3].name.size()));
   EXPECT_EQ(channels[5].name, "tail");
+  EXPECT_EQ(channels[5].unit, "mm");
 }
 
 // A sample that starts at step 4 of an episode of 9 among episodes of up to 12.
