@@ -1,7 +1,7 @@
 #include "deform_sampling.hpp"
 
 #include "corners.hpp"
-#include "vector_math.hpp"
+#include "headroom/sdk/vector_math.hpp"
 
 namespace headroom {
 namespace {
@@ -22,14 +22,14 @@ HEADROOM_KERNEL_BODY void place_taps(const DeformImage<T>& image, int64_t pixel,
   const T* const flow = image.flow + (pixel * image.parts + part) * 2;
   const int64_t row = pixel / image.columns, column = pixel % image.columns;
   T wave[2 * kTaps];
-  for (int64_t i = 0; i < 2 * kTaps; ++i) wave[i] = vector_tanh(offset[i]);
+  for (int64_t i = 0; i < 2 * kTaps; ++i) wave[i] = sdk::vector_tanh(offset[i]);
   for (int64_t tap = 0; tap < kTaps; ++tap) {
     // What is small is added first: the rounding of a place is that of one sum.
     taps.y[tap] = static_cast<T>(row + tap / 3 - 1) + (image.reach * wave[2 * tap] + flow[1]);
     taps.x[tap] = static_cast<T>(column + tap % 3 - 1) + (image.reach * wave[2 * tap + 1] + flow[0]);
     taps.slope_y[tap] = image.reach * (T(1) - wave[2 * tap] * wave[2 * tap]);
     taps.slope_x[tap] = image.reach * (T(1) - wave[2 * tap + 1] * wave[2 * tap + 1]);
-    taps.mask[tap] = vector_logistic(mask[tap]);
+    taps.mask[tap] = sdk::vector_logistic(mask[tap]);
   }
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "vector_math.hpp"
+#include "headroom/sdk/vector_math.hpp"
 
 namespace headroom {
 namespace {
@@ -17,7 +17,7 @@ HEADROOM_KERNEL_BODY Lanes& lanes(float* p) { return *reinterpret_cast<Lanes*>(p
 HEADROOM_KERNEL_BODY const Lanes& lanes(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
 
 HEADROOM_KERNEL_BODY void exp_in_place(Lanes& x) {
-  for (int64_t i = 0; i < kLanes; ++i) x[i] = vector_exp(x[i]);
+  for (int64_t i = 0; i < kLanes; ++i) x[i] = sdk::vector_exp(x[i]);
 }
 
 // One head of one window, laid out for the loops below.

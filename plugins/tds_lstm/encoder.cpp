@@ -1,6 +1,7 @@
 #include "encoder.hpp"
 
 #include "headroom/sdk/autocast.hpp"
+#include "tds_convolution.hpp"
 
 namespace headroom {
 namespace {
@@ -33,10 +34,14 @@ TdsConvBlockImpl::TdsConvBlockImpl(int64_t channels, int64_t feature_width, int6
 
 at::Tensor TdsConvBlockImpl::forward(const at::Tensor& x) {
   const int64_t batch = x.size(0), time = x.size(1), features = x.size(2), channels = conv2d->options.in_channels();
+  if (has_tds_convolution(x, conv2d->weight)) {
+    const at::Tensor y = torch::relu(tds_convolution(x, conv2d->weight, conv2d->bias));
+    return layer_norm->forward(y + x.narrow(1, time - y.size(1), y.size(1)));
+  }
   const at::Tensor planes = x.transpose(1, 2).reshape({batch, channels, features / channels, time});
   const at::Tensor seen =
       sdk::autocast_convolution(planes, [this](const at::Tensor& in) { return conv2d->forward(in); });
-  const at::Tensor y = torch::relu(seen).reshape({batch, features, -1}).transpose(1, 2);
+  const at::Tensor y = torch::relu(seen.reshape({batch, features, -1}).transpose(1, 2));
   return layer_norm->forward(y + x.narrow(1, time - y.size(1), y.size(1)));
 }
 

@@ -5,16 +5,18 @@
 namespace headroom {
 namespace {
 
-torch::nn::LeakyReLU leaky_relu() { return torch::nn::LeakyReLU(torch::nn::LeakyReLUOptions().negative_slope(0.01)); }
+torch::nn::LeakyReLU leaky_relu() {
+  return torch::nn::LeakyReLU(torch::nn::LeakyReLUOptions().negative_slope(leaky_slope));
+}
 
 class LstmDecoder : public Decoder {
  public:
   explicit LstmDecoder(const DecoderShape& shape) : shape_(shape) {
     lstm_ = register_module(
         "lstm", torch::nn::LSTM(torch::nn::LSTMOptions(shape.in, shape.hidden_size).num_layers(shape.num_layers)));
-    mlp_out_ = register_module("mlp_out",
-                               torch::nn::Sequential(leaky_relu(), torch::nn::Linear(shape.hidden_size, shape.out)));
-    weights_ = lstm_->parameters();
+    const torch::nn::Linear out(shape.hidden_size, shape.out);
+    mlp_out_ = register_module("mlp_out", torch::nn::Sequential(leaky_relu(), out));
+    weights_ = {lstm_->parameters(), out->weight, out->bias, shape.output_scale};
   }
 
   Carry start(int64_t batch, const at::TensorOptions& like) const override {
@@ -25,7 +27,7 @@ class LstmDecoder : public Decoder {
   at::Tensor step(const at::Tensor& x, Carry& carry) override {
     at::Tensor top = x;
     for (std::size_t layer = 0; layer < carry.size(); ++layer) {
-      const at::Tensor* w = &weights_[4 * layer];
+      const at::Tensor* w = &weights_.layers[4 * layer];
       auto& [hidden, cell] = carry[layer];
       std::tie(hidden, cell) = at::lstm_cell(top, {hidden, cell}, w[0], w[1], w[2], w[3]);
       top = hidden;
@@ -34,6 +36,7 @@ class LstmDecoder : public Decoder {
   }
 
   at::Tensor sequence(const at::Tensor& x) override { return out(whole(x)); }
+  const LstmWeights* lstm() const override { return &weights_; }
 
  private:
   // On the CPU LibTorch trains no LSTM of whole sequences in float16, and in bfloat16 only where oneDNN works in it.
@@ -49,7 +52,7 @@ class LstmDecoder : public Decoder {
   DecoderShape shape_;
   torch::nn::LSTM lstm_{nullptr};
   torch::nn::Sequential mlp_out_{nullptr};
-  std::vector<at::Tensor> weights_;  // a layer after the other: weight_ih, weight_hh, bias_ih, bias_hh
+  LstmWeights weights_;
 };
 
 class MlpDecoder : public Decoder {
@@ -84,6 +87,8 @@ std::shared_ptr<Decoder> make_decoder(const DecoderShape& shape) {
 
 PoseNetwork::PoseNetwork(const Architecture& architecture)
     : architecture_(architecture), network_(register_module("network", Encoder(architecture.encoder))) {
+  rule_ = {architecture.joints, architecture.position_steps, architecture.pose_module == PoseModule::vemg2pose,
+           architecture.predict_vel};
   if (architecture.pose_module != PoseModule::pose) {
     decoder_ = register_module("decoder", make_decoder(architecture.decoder));
   }
@@ -108,28 +113,22 @@ at::Tensor PoseNetwork::roll_out(const at::Tensor& features, at::Tensor state) {
   const at::Tensor sampled = at::upsample_linear1d(features.transpose(1, 2), {steps}, /*align_corners=*/true);
   const at::Tensor by_step = sampled.permute({2, 0, 1}).contiguous();  // [steps, batch, features]
 
+  if (architecture_.state_condition && decoder_->lstm() != nullptr && rolls_out_lstm(by_step))
+    return roll_out_lstm(by_step, state, *decoder_->lstm(), rule_).permute({1, 2, 0});
   std::vector<at::Tensor> states;
+  const auto emit = [&](const at::Tensor& output) {
+    state = rule_.next(state, output.to(state.scalar_type()), static_cast<int64_t>(states.size()));
+    states.push_back(state);
+  };
   if (architecture_.state_condition) {
     Carry carry = decoder_->start(features.size(0), features.options());
     for (const at::Tensor& input : by_step.unbind(0)) {
-      const at::Tensor output = decoder_->step(torch::cat({input, state}, 1), carry);
-      states.push_back(state = next_state(state, output, static_cast<int64_t>(states.size())));
+      emit(decoder_->step(torch::cat({input, state}, 1), carry));
     }
   } else {
-    for (const at::Tensor& output : decoder_->sequence(by_step).unbind(0)) {
-      states.push_back(state = next_state(state, output, static_cast<int64_t>(states.size())));
-    }
+    for (const at::Tensor& output : decoder_->sequence(by_step).unbind(0)) emit(output);
   }
   return torch::stack(states, 2);
-}
-
-at::Tensor PoseNetwork::next_state(const at::Tensor& state, const at::Tensor& change, int64_t step) const {
-  const at::Tensor output = change.to(state.scalar_type());
-  if (architecture_.pose_module == PoseModule::vemg2pose) {
-    const int64_t joints = architecture_.joints;
-    return step < architecture_.position_steps ? output.narrow(1, 0, joints) : state + output.narrow(1, joints, joints);
-  }
-  return architecture_.predict_vel ? state + output : output;
 }
 
 }  // namespace headroom

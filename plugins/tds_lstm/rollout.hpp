@@ -9,6 +9,7 @@
 
 #include "architecture.hpp"
 #include "encoder.hpp"
+#include "lstm_rollout.hpp"
 
 namespace headroom {
 
@@ -19,6 +20,7 @@ struct Decoder : torch::nn::Module {
   virtual Carry start(int64_t batch, const at::TensorOptions& like) const = 0;
   virtual at::Tensor step(const at::Tensor& x, Carry& carry) = 0;  // [batch, in] -> [batch, out]
   virtual at::Tensor sequence(const at::Tensor& x) = 0;  // [time, batch, in] -> [time, batch, out]: all steps at once
+  virtual const LstmWeights* lstm() const { return nullptr; }  // where roll_out_lstm() does the same
 };
 
 std::shared_ptr<Decoder> make_decoder(const DecoderShape& shape);
@@ -34,9 +36,9 @@ class PoseNetwork : public torch::nn::Module {
 
  private:
   at::Tensor roll_out(const at::Tensor& features, at::Tensor state);
-  at::Tensor next_state(const at::Tensor& state, const at::Tensor& output, int64_t step) const;
 
   Architecture architecture_;
+  StateRule rule_;
   Encoder network_;
   std::shared_ptr<Decoder> decoder_;
 };

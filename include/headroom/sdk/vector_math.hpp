@@ -1,4 +1,6 @@
-// exp, tanh and the logistic function in a form that the compiler turns into vector instructions. Torch-free.
+// exp, tanh and the logistic function for kernels (cpu_kernel.hpp), in a form that the compiler turns into vector
+// instructions: compile with -O3 -fno-math-errno -fno-trapping-math. In double they are the C library's. Needs no
+// LibTorch.
 #pragma once
 
 #include <bit>
@@ -7,7 +9,7 @@
 
 #include "headroom/sdk/cpu_kernel.hpp"
 
-namespace headroom {
+namespace headroom::sdk {
 
 // Within 2 units in the last place; clamped to what has a normal result.
 HEADROOM_KERNEL_BODY float vector_exp(float x) {
@@ -44,4 +46,4 @@ HEADROOM_KERNEL_BODY float vector_tanh(float x) {
 }
 HEADROOM_KERNEL_BODY double vector_tanh(double x) { return std::tanh(x); }
 
-}  // namespace headroom
+}  // namespace headroom::sdk
