@@ -27,6 +27,8 @@ std::function<int64_t()> ceiling_look GUARDED_BY(look_mutex);
 Mutex refusal_mutex;
 Refusal refusal GUARDED_BY(refusal_mutex);
 
+thread_local int essential = 0;  // EssentialAllocations that live on this thread
+
 Mutex grants_mutex;
 int64_t under_way GUARDED_BY(grants_mutex) = 0;  // granted to Permits that live
 
@@ -105,8 +107,13 @@ Permit make_room(int64_t bytes) {
   return permit;
 }
 
+EssentialAllocations::EssentialAllocations() { ++essential; }
+EssentialAllocations::~EssentialAllocations() { --essential; }
+bool EssentialAllocations::under_way() { return essential > 0; }
+
 Permit try_to_grow_heap(int64_t bytes) {
   if (bytes > little_bytes) return try_to_grow(bytes);
+  if (EssentialAllocations::under_way()) return Permit(0);
   const int64_t bound = memory_bound();
   if (bound <= 0) return Permit(0);
   const int64_t told = limit.load(std::memory_order_relaxed), kill = kill_line.load(std::memory_order_relaxed);

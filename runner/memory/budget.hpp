@@ -75,6 +75,18 @@ class Permit {
   bool granted_ = false;
 };
 
+// What must not stop half-way because of a few bytes: while it lives, this thread's tensors of up to 64 KiB, and growth
+// of the heap by up to 1 MiB at a time, pass the limit. More is bound by it as ever. Nests.
+class EssentialAllocations {
+ public:
+  EssentialAllocations();
+  ~EssentialAllocations();
+  EssentialAllocations(const EssentialAllocations&) = delete;
+  EssentialAllocations& operator=(const EssentialAllocations&) = delete;
+  static bool under_way();  // on this thread
+  static constexpr size_t most_tensor_bytes = 64 << 10;
+};
+
 // Asks whether U may grow by `bytes`, on top of what it is and of what was granted and is not written yet. Without a
 // limit it always may. Some 20 us with a limit; allocates nothing. [any]
 Permit try_to_grow(int64_t bytes);

@@ -23,7 +23,6 @@ constexpr int most_tries = 8;
 
 std::atomic<int64_t> lent{0}, allocations{0};
 std::atomic<int64_t> fail_at{-1};
-thread_local int essential = 0;
 
 AllocationTable& table() {
   static auto* made = new AllocationTable;  // outlives every tensor, also static ones
@@ -48,7 +47,7 @@ int64_t free_bytes() { return arena::mapped_bytes() - lent.load(std::memory_orde
 
 void* take(size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  const bool must_pass = essential > 0 && bytes <= EssentialAllocations::most_bytes;
+  const bool must_pass = EssentialAllocations::under_way() && bytes <= EssentialAllocations::most_tensor_bytes;
   if (!must_pass && must_fail()) refuse(bytes);
   look_before_growing(static_cast<int64_t>(bytes) - free_bytes());
   void* data = arena::allocate(bytes, must_pass);
@@ -92,7 +91,7 @@ int64_t purge_all(int64_t wanted_bytes) {
 // else is asked for in one go, and once more only where something came.
 void make_room_for_new() {
   const int64_t refused = arena::take_refused_heap_bytes(), bound = memory_bound();
-  const auto wanted = std::max(refused, static_cast<int64_t>(EssentialAllocations::most_bytes));
+  const auto wanted = std::max(refused, static_cast<int64_t>(EssentialAllocations::most_tensor_bytes));
   if ((bound > 0 && refused > bound) || give_back_memory(wanted) == 0) throw std::bad_alloc();
 }
 
@@ -138,9 +137,6 @@ std::optional<DeviceMemory> read_device_memory(c10::Device device) {
 }
 
 void purge_heap() { arena::purge_heap(); }
-
-EssentialAllocations::EssentialAllocations() { ++essential; }
-EssentialAllocations::~EssentialAllocations() { --essential; }
 
 int64_t tensor_allocations() { return allocations; }
 void fail_tensor_allocation(int64_t skip) { fail_at = skip; }

@@ -24,17 +24,6 @@ std::optional<DeviceMemory> read_device_memory(c10::Device device);
 // What malloc and new got back goes to the system too. [any]
 void purge_heap();
 
-// What must not stop half-way because of a few bytes: while it lives, this thread's allocations of up to 64 KiB pass
-// the limit. Larger ones are bound by it as ever. Nests.
-class EssentialAllocations {
- public:
-  EssentialAllocations();
-  ~EssentialAllocations();
-  EssentialAllocations(const EssentialAllocations&) = delete;
-  EssentialAllocations& operator=(const EssentialAllocations&) = delete;
-  static constexpr size_t most_bytes = 64 << 10;
-};
-
 // For tests and probes.
 int64_t tensor_allocations();  // since the start
 // The allocation that comes after `skip` others fails once, as if there were no memory; below 0: none does.

@@ -7,6 +7,7 @@
 #include "config/rescue.hpp"
 #include "data/cache_session.hpp"
 #include "data/data_report.hpp"
+#include "memory/budget.hpp"
 #include "memory/cores.hpp"
 #include "train/compute.hpp"
 
@@ -142,6 +143,7 @@ std::string unit_of(const Setup& setup, const std::string& name) {
 }
 
 void conclude(const Setup& setup, const TrainingLoop& loop, const RunFolder& folder, RunLog& log, Exit exit) {
+  const EssentialAllocations essential;  // also where the run ends because others took its memory
   const std::string state = state_name(exit, loop.position());
   log.event("end", {{"state", state}});
   log.sync();
@@ -151,6 +153,8 @@ void conclude(const Setup& setup, const TrainingLoop& loop, const RunFolder& fol
 
 void record_failure(const Setup& setup, const TrainingLoop& loop, const RunFolder& folder, RunLog& log,
                     const Error& problem) {
+  // Where memory was the problem, next to none is left, and a JSON value that finds none ends the process.
+  const EssentialAllocations essential;
   try {
     log.event("end",
               {{"state", "failed"}, {"exit_code", static_cast<int>(problem.exit_code())}, {"error", problem.what()}});
@@ -158,7 +162,7 @@ void record_failure(const Setup& setup, const TrainingLoop& loop, const RunFolde
     nlohmann::json json = summary(setup, loop, "failed");
     json["error"] = problem.what();
     write_summary(folder, std::move(json));
-  } catch (const Error&) {  // the disk that is full, for one: the first problem is the one to tell
+  } catch (const std::exception&) {  // the disk that is full, for one: the first problem is the one to tell
   }
 }
 
