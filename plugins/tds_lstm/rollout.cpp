@@ -1,6 +1,7 @@
 #include "rollout.hpp"
 
 #include "headroom/sdk/autocast.hpp"
+#include "interpolation.hpp"
 
 namespace headroom {
 namespace {
@@ -97,24 +98,23 @@ PoseNetwork::PoseNetwork(const Architecture& architecture)
 at::Tensor PoseNetwork::forward(const at::Tensor& emg, const at::Tensor& initial) {
   // Under autocast poses are added up in float32, and LSTMs take their input in the type of their parameters.
   const at::Tensor features = network_->forward(emg).to(initial.scalar_type());
-  at::Tensor poses;  // [batch, joints, steps] at the module's own rate
+  at::Tensor poses;  // [batch, steps, joints] at the module's own rate
   if (architecture_.pose_module == PoseModule::pose) {
-    const at::Tensor states = architecture_.predict_vel ? initial.unsqueeze(1) + features.cumsum(1) : features;
-    poses = states.transpose(1, 2);
+    poses = architecture_.predict_vel ? initial.unsqueeze(1) + features.cumsum(1) : features;
   } else {
     poses = roll_out(features, initial);
   }
-  return at::upsample_linear1d(poses, {architecture_.outputs()}, /*align_corners=*/false).transpose(1, 2);
+  return interpolate_over_time(poses, architecture_.outputs(), Corners::half_pixel, /*out_by_step=*/false);
 }
 
 // The two interpolations differ on purpose, as in the reference: corners are aligned here, half pixels on the way up.
 at::Tensor PoseNetwork::roll_out(const at::Tensor& features, at::Tensor state) {
   const int64_t steps = architecture_.rollout_steps;
-  const at::Tensor sampled = at::upsample_linear1d(features.transpose(1, 2), {steps}, /*align_corners=*/true);
-  const at::Tensor by_step = sampled.permute({2, 0, 1}).contiguous();  // [steps, batch, features]
+  const at::Tensor sampled = interpolate_over_time(features, steps, Corners::aligned, /*out_by_step=*/true);
+  const at::Tensor by_step = sampled.transpose(0, 1);  // [steps, batch, features]
 
   if (architecture_.state_condition && decoder_->lstm() != nullptr && rolls_out_lstm(by_step))
-    return roll_out_lstm(by_step, state, *decoder_->lstm(), rule_).permute({1, 2, 0});
+    return roll_out_lstm(by_step, state, *decoder_->lstm(), rule_).transpose(0, 1);
   std::vector<at::Tensor> states;
   const auto emit = [&](const at::Tensor& output) {
     state = rule_.next(state, output.to(state.scalar_type()), static_cast<int64_t>(states.size()));
@@ -128,7 +128,7 @@ at::Tensor PoseNetwork::roll_out(const at::Tensor& features, at::Tensor state) {
   } else {
     for (const at::Tensor& output : decoder_->sequence(by_step).unbind(0)) emit(output);
   }
-  return torch::stack(states, 2);
+  return torch::stack(states, 1);
 }
 
 }  // namespace headroom

@@ -1,7 +1,10 @@
 #include "score.hpp"
 
+#include <ATen/Parallel.h>
 #include <algorithm>
 #include <numbers>
+
+#include "row_kernels.hpp"
 
 namespace headroom {
 namespace {
@@ -38,9 +41,85 @@ void add_hand(Rows& rows, const at::Tensor& errors, const at::Tensor& weight) {
   rows.push_back({hand.select(1, 3).sum(), weight * kFingers});
 }
 
+// Whether the kernels of row_kernels.hpp compute with these.
+bool has_row_kernels(const Scored& scored) {
+  const auto whole_rows = [](const at::Tensor& x) { return x.stride(2) == 1 && x.stride(1) == x.size(2); };
+  return scored.prediction.is_cpu() && scored.prediction.scalar_type() == at::kFloat &&
+         scored.target.scalar_type() == at::kFloat && whole_rows(scored.prediction) && whole_rows(scored.target) &&
+         scored.mask.stride(1) == 1;
+}
+
+Compared window(const Scored& scored, int64_t b) {
+  return {scored.prediction.size(1), scored.prediction.size(2),
+          scored.prediction.const_data_ptr<float>() + b * scored.prediction.stride(0),
+          scored.target.const_data_ptr<float>() + b * scored.target.stride(0),
+          scored.mask.const_data_ptr<bool>() + b * scored.mask.stride(0)};
+}
+
+// One pass over what would be a tensor for every step of the formula.
+struct MaskedLoss : torch::autograd::Function<MaskedLoss> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& prediction,
+                            const at::Tensor& target, const at::Tensor& mask, const LossWeights& weights) {
+    const Scored scored{prediction, target, mask};
+    std::vector<LossSums> sums(static_cast<std::size_t>(prediction.size(0)));
+    at::parallel_for(0, prediction.size(0), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) sums[static_cast<std::size_t>(b)] = compare_rows(window(scored, b));
+    });
+    double loss = 0.0;
+    for (const LossSums& one : sums) loss += weights.mae * one.absolute + weights.mse * one.square;
+    context->save_for_backward({prediction, target, mask});
+    context->saved_data["mae"] = weights.mae;
+    context->saved_data["mse"] = weights.mse;
+    return at::scalar_tensor(loss, prediction.options());
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const Scored scored{saved[0], saved[1], saved[2]};
+    const double above = gradients[0].item<double>();
+    const auto absolute = static_cast<float>(above * context->saved_data["mae"].toDouble()),
+               square = static_cast<float>(above * context->saved_data["mse"].toDouble());
+    const at::Tensor& prediction = scored.prediction;
+    at::Tensor to_prediction = at::empty(prediction.sizes(), prediction.options());
+    float* const to = to_prediction.mutable_data_ptr<float>();
+    at::parallel_for(0, prediction.size(0), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b)
+        loss_gradient(window(scored, b), absolute, square, to + b * to_prediction.stride(0));
+    });
+    return {to_prediction, {}, {}, {}};
+  }
+};
+
+MetricSums sums_of(const Scored& scored) {
+  MetricSums sums;
+  sums.by_joint.resize(static_cast<std::size_t>(scored.prediction.size(2)));
+  for (int64_t b = 0; b < scored.prediction.size(0); ++b) add_metrics(window(scored, b), sums);
+  return sums;
+}
+
+Rows rows_of(const MetricSums& sums, const Architecture& architecture) {
+  const auto number = [](double value) { return at::scalar_tensor(value, at::kDouble); };
+  const auto joints = static_cast<double>(architecture.joints), rate = architecture.sample_rate_hz;
+  const at::Tensor by_joint = at::tensor(sums.by_joint, at::kDouble), count = number(static_cast<double>(sums.rows)),
+                   all = count * joints, absolute = by_joint.sum();
+  Rows rows = {{absolute, all}};
+  if (in_radians(architecture)) rows.push_back({absolute * (180.0 / std::numbers::pi), all});
+  rows.push_back({number(sums.square), all});
+  for (const MotionSum& motion : sums.prediction)
+    rows.push_back({number(motion.sum * rate), number(static_cast<double>(motion.rows) * joints)});
+  rows.push_back({number(sums.error.sum * rate), number(static_cast<double>(sums.error.rows) * joints)});
+  if (is_hand(architecture)) add_hand(rows, by_joint, count);
+  return rows;
+}
+
 }  // namespace
 
 LossSum loss_of(const Scored& scored, const LossWeights& weights) {
+  if (has_row_kernels(scored)) {
+    return {MaskedLoss::apply(scored.prediction, scored.target, scored.mask, weights),
+            scored.mask.sum().to(torch::kFloat64) * scored.prediction.size(2)};
+  }
   const at::Tensor error = torch::where(scored.mask.unsqueeze(2), scored.prediction - scored.target, 0.0);
   at::Tensor sum;
   if (weights.mae > 0.0) sum = error.abs().sum() * weights.mae;
@@ -71,6 +150,7 @@ std::vector<sdk::Metric> metric_list(const Architecture& architecture) {
 
 std::vector<sdk::MetricSum> metrics_of(const Scored& scored, const Architecture& architecture) {
   const torch::NoGradGuard no_grad;
+  if (has_row_kernels(scored)) return rows_of(sums_of(scored), architecture);
   const at::Tensor prediction = scored.prediction.detach();
   const at::Tensor error = torch::where(scored.mask.unsqueeze(2), prediction - scored.target, 0.0);
   const at::Tensor by_joint = error.abs().sum({0, 1}, /*keepdim=*/false, torch::kFloat64);
