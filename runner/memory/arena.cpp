@@ -238,12 +238,25 @@ unsigned make_arena() {
   return index;
 }
 
-unsigned index() {
-  static const unsigned made = make_arena();
+// What is smaller than least_large has an arena of its own: it would cut its blocks out of what a large tensor gave
+// back, which could then not serve the next one of that size.
+struct Arenas {
+  unsigned small = make_arena(), large = make_arena();
+
+  unsigned of(size_t bytes) const { return bytes < least_large ? small : large; }
+};
+
+const Arenas& arenas() {
+  static const Arenas made;
   return made;
 }
 
-// A thread's own cache of small blocks of this arena; without it every small tensor takes the arena's lock, and with
+void set_dirty_decay_ms(ssize_t ms) {
+  set_decay_ms(arenas().small, "dirty", ms);
+  set_decay_ms(arenas().large, "dirty", ms);
+}
+
+// A thread's own cache of small blocks of these arenas; without it every small tensor takes an arena's lock, and with
 // the thread's default cache its blocks would come from, and go to, other arenas. Where there is no memory for one,
 // that lock is taken. jemalloc's own tcache.flush is of no use: it makes the cache anew at its next use, and aborts
 // where there is no memory for it then.
@@ -313,8 +326,8 @@ bool use_spare_pages(const void* data, size_t bytes, bool must_pass) {
 
 void* allocate(size_t bytes, bool must_pass) try {
   wanted_now = {bytes, must_pass};
-  void* data = mallocx(
-      bytes, static_cast<int>(MALLOCX_ALIGN(alignment)) | static_cast<int>(MALLOCX_ARENA(index())) | cache_flag());
+  void* data = mallocx(bytes, static_cast<int>(MALLOCX_ALIGN(alignment)) |
+                                  static_cast<int>(MALLOCX_ARENA(arenas().of(bytes))) | cache_flag());
   wanted_now = {};
   if (data == nullptr || spare_bytes() == 0 || use_spare_pages(data, bytes, must_pass)) return data;
   release(data);
@@ -341,16 +354,17 @@ int64_t take_refused_heap_bytes() { return std::exchange(refused_heap_bytes, 0);
 void release(void* data) { dallocx(data, cache_flag()); }
 
 WithoutFreeLists::WithoutFreeLists() {
-  set_decay_ms(index(), "dirty", at_once);
+  set_dirty_decay_ms(at_once);
   purge();
   used_peak = used_bytes();
 }
-WithoutFreeLists::~WithoutFreeLists() { set_decay_ms(index(), "dirty", never); }
+WithoutFreeLists::~WithoutFreeLists() { set_dirty_decay_ms(never); }
 
 int64_t purge() {
   const int64_t before = mapped_bytes();
   if (ThreadCache::existing != nullptr) ThreadCache::existing->drop();
-  purge_arena(index());
+  purge_arena(arenas().small);
+  purge_arena(arenas().large);
   return before - mapped_bytes();
 }
 

@@ -44,27 +44,25 @@ bool has_kernel(const PairTensors& tensors) {
 void add_by_kernel(const PairTensors& tensors, OutputMoments& all) {
   const at::NoGradGuard no_grad;
   const int64_t channels = tensors.channels(), length = std::max<int64_t>(1, kernel_elements / channels);
-  const at::Tensor predictions = tensors.prediction.reshape({-1, channels}).contiguous(),
-                   targets = tensors.target.reshape({-1, channels}).contiguous();
+  const at::Tensor predictions = tensors.prediction.reshape({-1, channels}),
+                   targets = tensors.target.reshape({-1, channels});
   at::Tensor valid = mask_rows(tensors.mask, tensors.prediction);
   if (valid.defined()) valid = valid.ne(0);
-  at::Tensor moments = at::empty({Moment::rows, channels}, at::kDouble),
-             scratch = at::empty({2, channels}, at::kDouble);
+  std::vector<double> sums(static_cast<size_t>(Moment::rows * channels)), scratch(static_cast<size_t>(2 * channels));
+  const at::Tensor moments = at::from_blob(sums.data(), {Moment::rows, channels}, at::kDouble);
   AT_DISPATCH_FLOATING_TYPES(predictions.scalar_type(), "sum_moments", [&] {
     for (int64_t first = 0; first < predictions.size(0); first += length) {
-      MomentRows<scalar_t> rows{std::min(length, predictions.size(0) - first),
-                                channels,
-                                predictions.const_data_ptr<scalar_t>() + first * channels,
-                                targets.const_data_ptr<scalar_t>() + first * channels,
-                                nullptr,
-                                0,
-                                0};
+      const int64_t count = std::min(length, predictions.size(0) - first);
+      const at::Tensor prediction = predictions.narrow(0, first, count).contiguous(),
+                       target = targets.narrow(0, first, count).contiguous();
+      MomentRows<scalar_t> rows{
+          count, channels, prediction.const_data_ptr<scalar_t>(), target.const_data_ptr<scalar_t>(), nullptr, 0, 0};
       if (valid.defined()) {
         rows.valid = valid.const_data_ptr<bool>() + first * valid.stride(0);
         rows.valid_row_stride = valid.stride(0);
         rows.valid_channel_stride = valid.size(1) == channels && channels > 1 ? valid.stride(1) : 0;
       }
-      sum_moments(rows, moments.mutable_data_ptr<double>(), scratch.mutable_data_ptr<double>());
+      sum_moments(rows, sums.data(), scratch.data());
       all.add(moments);
     }
   });
