@@ -225,23 +225,34 @@ TEST_F(TensorAllocator, WhatNewIsRefusedIsAskedForInOneGo) {
 }
 
 // A tensor of 128 MiB and a little is given 160 MiB of addresses, of which nobody asked for the last 32.
-TEST_F(TensorAllocator, WhatIsSpareOfALargeTensorIsAskedForBySmallOnesToo) {
+TEST_F(TensorAllocator, WhatIsSpareOfALargeTensorIsAskedForByOthersToo) {
   at::empty({128 * mib + 4096}, at::kByte).fill_(1);
   EXPECT_GE(spare_bytes(), 31 * mib);
-  const int64_t held = held_bytes(), limit = held + 8 * mib;  // jemalloc's own data on 16,000 of them included
+  const int64_t held = held_bytes(), limit = held + 8 * mib;  // jemalloc's own data on 6,000 of them included
   set_memory_limit(limit + cushion_bytes(limit));
-  std::vector<void*> small;  // no tensors: they take memory of malloc's too
-  small.reserve(25'000);
-  for (int i = 0; i < 25'000; ++i) {
-    void* data = arena::allocate(8000);
+  std::vector<void*> others;  // no tensors: they take memory of malloc's too
+  others.reserve(10'000);
+  for (int i = 0; i < 10'000; ++i) {
+    void* data = arena::allocate(20'000);
     if (data == nullptr) break;
-    std::memset(data, 1, 8000);
-    small.push_back(data);
+    std::memset(data, 1, 20'000);
+    others.push_back(data);
   }
-  EXPECT_GT(small.size(), 15'000u) << "128 MiB were held already";
-  EXPECT_LT(small.size(), 18'000u);
+  EXPECT_GT(others.size(), 5'400u) << "128 MiB were held already";
+  EXPECT_LT(others.size(), 6'200u);
   EXPECT_LE(held_bytes(), limit + mib);
-  for (void* data : small) arena::release(data);
+  for (void* data : others) arena::release(data);
+}
+
+// A block cut out of what a large tensor gave back would leave it too small for the next one.
+TEST_F(TensorAllocator, SmallOnesLeaveWhatALargeOneGaveBackInOnePiece) {
+  purge_tensor_memory();
+  at::empty({32 * mib}, at::kByte).fill_(1);
+  const int64_t mapped = arena::mapped_bytes();
+  std::vector<at::Tensor> small;
+  for (const int64_t bytes : {48, 200, 700, 3000, 7000, 14'000}) small.push_back(at::empty({bytes}, at::kByte));
+  const at::Tensor next = at::empty({32 * mib}, at::kByte);
+  EXPECT_LE(arena::mapped_bytes(), mapped + mib);
 }
 
 // The flags of the mapping that an address is in.
