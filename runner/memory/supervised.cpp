@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "memory/proc_file.hpp"
+
 namespace headroom {
 
 namespace {
@@ -39,9 +41,23 @@ int take_supervisor_file() {
   return file;
 }
 
+// RLIMIT_DATA counts what is mapped and never written to, which a library's bss and an allocator's blocks mostly are.
+// So the limit that we began under rises by that much: what may be written to is as before.
+void leave_untouched_out_of_start_limit() {
+  const auto users = users_data_limit();
+  rlimit bound{};
+  getrlimit(RLIMIT_DATA, &bound);
+  const std::string status = read_proc_file("/proc/self/status").value_or("");
+  const auto mapped = bytes_after(status, "VmData:"), written = bytes_after(status, "RssAnon:");
+  if (!users || bound.rlim_cur >= *users || !mapped || !written || *mapped <= *written) return;
+  bound.rlim_cur = std::min<rlim_t>(bound.rlim_cur + static_cast<rlim_t>(*mapped - *written), bound.rlim_max);
+  setrlimit(RLIMIT_DATA, &bound);
+}
+
 }  // namespace
 
 void become_supervised() {
+  leave_untouched_out_of_start_limit();
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   std::signal(SIGHUP, SIG_IGN);
   std::ofstream("/proc/self/oom_score_adj") << 500;

@@ -21,6 +21,20 @@ TEST_F(KernelStart, LittleIsASentenceWhereverTheLibrariesStumble) {
   }
 }
 
+// What libraries and allocators map and never write to takes address space and no memory.
+TEST_F(KernelStart, WhatIsOnlyMappedNeedsNoRoom) {
+  ASSERT_EQ(headroom_program(run_words({"train.epochs=1"}), here()).exit_code, 0);
+  const int64_t limit = measured_peak() * 5 / 4;
+  fs::remove_all(folder_ / "runs");
+  for (int time = 0; time < 6; ++time) {
+    const KernelCgroup cgroup(limit);
+    ASSERT_EQ(cgroup.why_not(), "");
+    const Finished finished = headroom_program(run_words({"train.epochs=1"}), inside(cgroup));
+    EXPECT_EQ(finished.exit_code, 0) << limit / mib << " MiB: " << finished.err;
+    fs::remove_all(folder_ / "runs");
+  }
+}
+
 using KernelRescue = InCgroup;
 
 // Without a limit of its own nothing but the kernel stops it: from step 20 on, more than two samples take all there is.
