@@ -73,10 +73,10 @@ void purge_heap() { malloc_trim(0); }
 #include <new>
 #include <string>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <utility>
 
 #include "error.hpp"
+#include "memory/data_limit.hpp"
 
 // Read by jemalloc at its start. Without `retain` an extent is mapped exactly as large as it must be and unmapped when
 // it is purged, so that what is mapped is what is held. A free extent serves a request however much smaller, where
@@ -195,26 +195,10 @@ void control(const char* name, void* old_value, size_t* old_size, void* value, s
   }
 }
 
-// RLIMIT_DATA counts what is mapped, also what is never written to. While this lives it is as high as it may be.
-class WithoutDataLimit {
- public:
-  WithoutDataLimit() {
-    getrlimit(RLIMIT_DATA, &before_);
-    const rlimit highest{.rlim_cur = before_.rlim_max, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_DATA, &highest);
-  }
-  ~WithoutDataLimit() { setrlimit(RLIMIT_DATA, &before_); }
-  WithoutDataLimit(const WithoutDataLimit&) = delete;
-  WithoutDataLimit& operator=(const WithoutDataLimit&) = delete;
-
- private:
-  rlimit before_{};
-};
-
 // The heap's own, and the one for what is larger than 8 MiB. jemalloc makes one when it is first needed, and crashes
 // where there is no memory for it by then. Hardly a page of what this maps is written to.
 void make_heap_arenas() {
-  const WithoutDataLimit mapped_only;
+  const ScopedDataLimit highest(RLIM_INFINITY);
   unsigned count = 0;
   size_t size = sizeof count;
   control("opt.narenas", &count, &size, nullptr, 0);

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <spawn.h>
 #include <string_view>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
 
 #include "error.hpp"
+#include "memory/data_limit.hpp"
 #include "memory/process_tree.hpp"
 
 extern char** environ;
@@ -39,23 +39,6 @@ std::vector<std::string> environment_with(std::vector<std::string> settings) {
   return settings;
 }
 
-// A child inherits what is in force when it is made.
-class DataLimit {
- public:
-  explicit DataLimit(int64_t bytes) {
-    getrlimit(RLIMIT_DATA, &ours_);
-    rlimit theirs = ours_;
-    if (bytes > 0) theirs.rlim_cur = std::min(ours_.rlim_cur, static_cast<rlim_t>(bytes));
-    setrlimit(RLIMIT_DATA, &theirs);
-  }
-  ~DataLimit() { setrlimit(RLIMIT_DATA, &ours_); }
-  DataLimit(const DataLimit&) = delete;
-  DataLimit& operator=(const DataLimit&) = delete;
-
- private:
-  rlimit ours_{};
-};
-
 }  // namespace
 
 pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
@@ -82,7 +65,8 @@ pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
   auto argument_list = pointers(words), environment_list = pointers(environment);
   int failed = 0;
   {
-    const DataLimit limit(options.data_limit_bytes);
+    const rlim_t ours = soft_data_limit(), told = static_cast<rlim_t>(options.data_limit_bytes);
+    const ScopedDataLimit inherited(told > 0 ? std::min(ours, told) : ours);
     failed = spawn(&child, words.front().c_str(), &actions, &attributes, argument_list.data(), environment_list.data());
   }
   posix_spawn_file_actions_destroy(&actions);

@@ -50,7 +50,7 @@ void leave_untouched_out_of_start_limit() {
   const std::string status = read_proc_file("/proc/self/status").value_or("");
   const auto mapped = bytes_after(status, "VmData:"), written = bytes_after(status, "RssAnon:");
   if (!users || bound.rlim_cur >= *users || !mapped || !written || *mapped <= *written) return;
-  bound.rlim_cur = std::min<rlim_t>(bound.rlim_cur + static_cast<rlim_t>(*mapped - *written), bound.rlim_max);
+  bound.rlim_cur = std::min<rlim_t>({bound.rlim_cur + static_cast<rlim_t>(*mapped - *written), *users, bound.rlim_max});
   setrlimit(RLIMIT_DATA, &bound);
 }
 
