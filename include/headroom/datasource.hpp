@@ -7,8 +7,9 @@
 //     Source(const Host& host, const Options& options);   // reads metadata only
 //     std::vector<Field> fields() const;
 //     std::vector<std::string> splits() const;            // left out: one split "all", and the host divides its groups
-//     uint64_t length(uint32_t split) const;
-//     std::vector<Group> groups(uint32_t split) const;    // tile [0, length); left out: each sample is its own group
+//     uint64_t length(uint32_t split) const;              // without the argument: of the one split
+//     std::vector<Group> groups(uint32_t split) const;    // tile [0, length); left out: each sample is its own group;
+//                                                         // without the argument: of the one split
 //     std::vector<std::filesystem::path> files() const;   // the files that samples depend on; left out: none
 //     double cost(uint32_t split, uint64_t index) const;  // memory of a sample, relative to others; left out: all 1
 //     void read(const ReadRequest& request) const;        // fills the slots; many threads call it at once
@@ -106,9 +107,39 @@ class ReadRequest {
 
 namespace detail {
 
+template <class Result>
+concept IsGroups = std::convertible_to<Result, std::vector<Group>>;
+
+template <class T>
+concept HasGroups = requires(const T& source) {
+  { source.groups(0u) } -> IsGroups;
+}
+|| requires(const T& source) {
+  { source.groups() } -> IsGroups;
+};
+
+// A member that was meant to be groups(): without it, each sample would be a group of its own, and neighbours would
+// fall into different splits.
+template <class T>
+concept MisspellsGroups = !HasGroups<T> && (
+                                               requires(const T& source) {
+                                                 { source.group() } -> IsGroups;
+                                               } ||
+                                               requires(const T& source) {
+                                                 { source.group(0u) } -> IsGroups;
+                                               } ||
+                                               requires(const T& source) {
+                                                 { source.get_groups() } -> IsGroups;
+                                               } ||
+                                               requires(const T& source) {
+                                                 { source.get_groups(0u) } -> IsGroups;
+                                               });
+
 // hr_source behind the C table: the author's object and its description.
 template <class T>
 struct SourceBox {
+  static_assert(!MisspellsGroups<T>, "the member's name is groups: std::vector<Group> groups(uint32_t split) const");
+
   T source;
   std::vector<Field> fields;
   std::vector<std::string> splits;
@@ -126,6 +157,9 @@ struct SourceBox {
     }
     if constexpr (requires { source.groups(0u); }) {
       for (uint32_t split = 0; split < splits.size(); ++split) groups.push_back(source.groups(split));
+    } else if constexpr (HasGroups<T>) {
+      if (splits.size() != 1) throw Error(HR_INTERNAL, "groups() of a source with several splits takes the split");
+      groups.push_back(source.groups());
     }
     if constexpr (requires { source.files(); }) {
       for (const auto& file : source.files()) files.push_back(std::filesystem::path(file).string());

@@ -18,17 +18,21 @@
 //   HEADROOM_PLUGIN(.id = "net", .version = "1.0", .summary = "...", .interfaces = {headroom::sdk::model<Net>()});
 //
 // The constructor runs on the CPU in float32. LibTorch's generator is seeded with `seed` for it and restored
-// afterwards. Parameters are the module's named_parameters(), then its named_buffers(), under their own names; a buffer
-// is updated in place, never replaced. One thread calls all members, one call at a time. Any of them may throw
-// sdk::Error; a c10::OutOfMemoryError reaches the host as one, which frees memory and calls again. TORCH_LIBRARY is
-// forbidden in plugins.
+// afterwards. Parameters are the module's named_parameters(), then its named_buffers(), under their own names; one that
+// is registered under several names (tied weights) goes by the first. Parameters and buffers are updated in place,
+// never replaced. Before a step the module is put into train() or eval() as the call says, submodules too; those that
+// the constructor left in eval() stay there. step() does not call backward(). One thread calls all members, one call at
+// a time. Any of them may throw sdk::Error; a c10::OutOfMemoryError reaches the host as one, which frees memory and
+// calls again. TORCH_LIBRARY is forbidden in plugins.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <torch/torch.h>
@@ -144,12 +148,39 @@ struct ModelBox {
     }
   }
   void collect_module(const torch::nn::Module& module) {
-    for (const auto& item : module.named_parameters())
-      parameters.push_back({.name = item.key(), .tensor = item.value()});
-    for (const auto& item : module.named_buffers()) {
-      parameters.push_back({.name = item.key(), .tensor = item.value(), .kind = HR_BUFFER});
-    }
+    for (const auto& item : module.named_parameters()) add(item.key(), item.value(), HR_PARAMETER);
+    for (const auto& item : module.named_buffers()) add(item.key(), item.value(), HR_BUFFER);
   }
+  void add(const std::string& name, const at::Tensor& tensor, hr_param_kind kind) {
+    const bool is_known = std::any_of(parameters.begin(), parameters.end(),
+                                      [&](const Parameter& known) { return known.tensor.is_same(tensor); });
+    if (!is_known) parameters.push_back({.name = name, .tensor = tensor, .kind = kind});
+  }
+
+  // Dropout and batch norm of torch::nn do as the call says. train() visits every submodule, so only a change asks it.
+  void set_training(bool on) {
+    if (training_ == on) return;
+    if constexpr (std::derived_from<T, torch::nn::Module>) {
+      set_training(static_cast<torch::nn::Module&>(*model), on);
+    } else if constexpr (requires { static_cast<torch::nn::Module&>(model->module()); }) {
+      set_training(model->module(), on);
+    }
+    training_ = on;
+  }
+
+ private:
+  void set_training(torch::nn::Module& root, bool on) {
+    if (!training_) {
+      for (const auto& module : root.modules(/*include_self=*/false)) {
+        if (!module->is_training()) stay_in_eval_.push_back(module);
+      }
+    }
+    root.train(on);
+    for (const auto& module : stay_in_eval_) module->eval();
+  }
+
+  std::optional<bool> training_;  // nullopt: as the constructor left it
+  std::vector<std::shared_ptr<torch::nn::Module>> stay_in_eval_;
 };
 
 template <class T>
@@ -213,6 +244,7 @@ struct ModelTable {
                         hr_tensor weight, const hr_tensor* outputs, hr_tensor metrics, hr_error* error) noexcept {
     return torch_guard(error, [&] {
       Box& box = *Box::from(model);
+      box.set_training(call->mode == HR_TRAIN);
       StepOutput result = box.model->step(Call(call, outputs != nullptr, metrics != nullptr, recompute_kinds_of<T>()),
                                           Batch(box.fields, batch));
       if (!result.loss_sum.defined()) throw Error(HR_INTERNAL, "step() returned no loss_sum");

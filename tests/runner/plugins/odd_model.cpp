@@ -19,6 +19,8 @@ class Odd : public torch::nn::Module {
     weight_ = register_parameter("weight", torch::randn({3}));
     count_ = register_buffer("count", torch::zeros({}, torch::kLong));
     table_ = register_buffer("table", torch::ones({3}));
+    if (how_ == "tied") register_parameter("tied_weight", weight_);
+    if (how_ == "drops") dropout_ = register_module("outer", torch::nn::Sequential(torch::nn::Dropout(0.5)));
   }
 
   void attributes(Parameter& parameter) {
@@ -26,6 +28,7 @@ class Odd : public torch::nn::Module {
     if (parameter.name == "table") parameter.kind = HR_DERIVED, parameter.inert = true;
     if (how_ == "twins") parameter.name = "same";
     if (how_ == "scale") parameter.lr_scale = -1.0;
+    if (how_ == "one_tensor" && parameter.name == "table") parameter.tensor = weight_;
     if (how_ == "own_lr" && parameter.name == "weight") parameter.lr = 1e-5;
   }
   std::vector<Output> outputs() const {
@@ -38,6 +41,7 @@ class Odd : public torch::nn::Module {
     if (how_ == "writes") x.add_(1.0);
     if (how_ == "oom") TORCH_CHECK_WITH(OutOfMemoryError, false, "not enough memory: you tried to allocate 7 bytes");
     if (how_ == "c10") x.reshape({1, 2, 3, 4, 5});
+    if (how_ == "drops") x = dropout_->forward(x);
     const at::Tensor y = x * weight_ * table_;
     at::Tensor loss = y.abs().sum();
     if (how_ == "mean") loss = y.abs().sum(1);
@@ -63,6 +67,7 @@ class Odd : public torch::nn::Module {
 
  private:
   std::string how_, state_ = "fresh";
+  torch::nn::Sequential dropout_{nullptr};
   at::Tensor weight_, count_, table_;
 };
 
