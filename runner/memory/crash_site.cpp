@@ -5,12 +5,16 @@
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <string_view>
 #include <ucontext.h>
 #include <unistd.h>
 #include <utility>
+
+#include "error.hpp"
 
 namespace headroom {
 
@@ -175,6 +179,27 @@ void on_crash(int signal, siginfo_t* info, void* context) {
 }
 
 }  // namespace
+
+namespace {
+
+// Runs inside exit(), on the thread that called it. Other threads may still work, so what was made before is not torn
+// down.
+void refuse_exit() {
+  if (PluginCall::current() == nullptr) return;
+  std::array<char, 120> call{};
+  std::array<char, 320> sentence{};
+  PluginCall::write(PluginCall::current(), call);
+  const int length = std::snprintf(sentence.data(), sentence.size(),
+                                   "[plugin] %s: the plugin called exit() there, which ends the whole run; a plugin "
+                                   "returns an error, in C++ it throws sdk::Error\n",
+                                   call.data());
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, sentence.data(), static_cast<size_t>(length));
+  _exit(static_cast<int>(Exit::plugin));
+}
+
+}  // namespace
+
+void refuse_exit_of_plugins() { std::atexit(refuse_exit); }
 
 void handle_crashes() {
   static bool handled = false;

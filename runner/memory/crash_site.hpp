@@ -29,6 +29,11 @@ class PluginCall {
   const PluginCall* outer_;
 };
 
+// From here on a plugin that calls exit() in one of its functions ends the process with exit code 3 (Exit::plugin) and
+// a sentence on stderr, whatever code it gave. Destructors of what is made after this call run before; it may be called
+// again. [control]
+void refuse_exit_of_plugins();
+
 // Installs the handler for SIGSEGV, SIGBUS, SIGFPE and SIGILL where no other is installed; later calls do nothing. It
 // notes nothing without CrashNotes. Call it before installing a handler that passes on signals that are not its own.
 // [control]

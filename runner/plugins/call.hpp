@@ -46,6 +46,9 @@ void call_quietly(std::string_view component, std::string_view what, Result (*en
   }
 }
 
+// What a plugin is given to write its error to.
+inline hr_error no_error() { return {sizeof(hr_error), HR_OK, {}}; }
+
 // Turns a failed call into an exception: Error(component) with the plugin's sentence. `what` says what the host was
 // doing. INVALID_ARGUMENT -> bad_input; IO -> `io`; DATA_CORRUPT, NOT_FOUND -> data; OUT_OF_MEMORY -> does_not_fit;
 // CANCELLED -> resumable; others -> plugin.

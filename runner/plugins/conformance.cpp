@@ -1,7 +1,6 @@
 #include "plugins/conformance.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -11,18 +10,11 @@
 #include "plugins/elf_file.hpp"
 #include "plugins/library.hpp"
 #include "plugins/option_checks.hpp"
-#include "plugins/source.hpp"
+#include "plugins/read_checks.hpp"
 
 namespace headroom {
 
 namespace {
-
-using Outcome = CheckResult::Outcome;
-
-// Thrown by a check that does not apply.
-struct Skip {
-  std::string reason;
-};
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(Exit::plugin, "plugin", sentence); }
 
@@ -37,13 +29,13 @@ class PluginChecks {
   explicit PluginChecks(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::vector<CheckResult> run() {
-    if (!check("is a shared library", [&] { facts_ = ElfFacts::of(path_); })) return results_;
+    if (!check("is a shared library", [&] { facts_ = ElfFacts::of(path_); })) return list_.take();
     check("carries an ELF note", [&] { require_note(); });
     check("exports headroom_plugin and nothing else", [&] { require_exports(); });
     check("is never unloaded (-z nodelete)", [&] { require_nodelete(); });
     check("links LibTorch only if it says so", [&] { require_declared_libraries(); });
     check("registers no operators (TORCH_LIBRARY)", [&] { require_no_registration(); });
-    if (!check("loads", [&] { library_ = Library::load(path_); })) return results_;
+    if (!check("loads", [&] { library_ = Library::load(path_); })) return list_.take();
     check("note and header say the same", [&] { require_equal_note(); });
     check("answers for interfaces", [&] { require_interfaces(); });
     check_options_of(HR_MODEL_TORCH, "model.options", [&] { return library_->model_torch(); });
@@ -53,24 +45,14 @@ class PluginChecks {
     check("model: refuses with a sentence, and without anywhere to put it", [&] { try_model(); });
     check("datasource: refuses with a sentence, and without anywhere to put it", [&] { try_source(); });
     check("datasource: describes itself consistently", [&] { require_source(); });
-    check("datasource: a sample is the same alone and among others", [&] { require_pure_reads(); });
-    check("datasource: keys change nothing where it says so", [&] { require_reads_without_keys(); });
-    return results_;
+    check("datasource: fills its slots and nothing beside them", [&] { require_filled_slots(open_source()); });
+    check("datasource: a sample is the same alone and among others", [&] { require_pure_reads(open_source()); });
+    check("datasource: keys change nothing where it says so", [&] { require_reads_without_keys(open_source()); });
+    return list_.take();
   }
 
  private:
-  bool check(const std::string& name, const std::function<void()>& body) {
-    CheckResult result{Outcome::ok, name, {}};
-    try {
-      body();
-    } catch (const Skip& skip) {
-      result = {Outcome::skip, name, skip.reason};
-    } catch (const std::exception& problem) {
-      result = {Outcome::fail, name, problem.what()};
-    }
-    results_.push_back(result);
-    return result.outcome != Outcome::fail;
-  }
+  bool check(const std::string& name, const std::function<void()>& body) { return list_.check(name, body); }
 
   void require_note() {
     note_ = read_note(path_);
@@ -81,7 +63,7 @@ class PluginChecks {
   }
 
   void require_exports() const {
-    if (!facts_.has_symbols) throw Skip{"the file carries no symbol table to look at"};
+    if (!facts_.has_symbols) throw DoesNotApply{"the file carries no symbol table to look at"};
     std::vector<std::string> others = facts_.exported;
     std::erase(others, HR_PLUGIN_SYMBOL);
     if (others.size() == facts_.exported.size())
@@ -121,7 +103,7 @@ class PluginChecks {
   }
 
   void require_equal_note() const {
-    if (!note_) throw Skip{"there is no note"};
+    if (!note_) throw DoesNotApply{"there is no note"};
     const hr_plugin& plugin = library_->plugin();
     const std::string tag = plugin.torch_tag != nullptr ? plugin.torch_tag : "";
     if (note_->id != plugin.id) refuse("the note says id '" + note_->id + "', the header '" + plugin.id + "'");
@@ -154,7 +136,7 @@ class PluginChecks {
   void check_options_of(const std::string& interface, const std::string& where, Find find) {
     check(interface + ": options are well-formed", [&] {
       const auto* table = find();
-      if (table == nullptr) throw Skip{"it has no " + interface};
+      if (table == nullptr) throw DoesNotApply{"it has no " + interface};
       require_good_options(to_option_table(table->options, library_->id()), where);
     });
   }
@@ -176,7 +158,7 @@ class PluginChecks {
 
   void try_model() {
     const hr_model_torch* api = library_->model_torch();
-    if (api == nullptr) throw Skip{"it is not a model"};
+    if (api == nullptr) throw DoesNotApply{"it is not a model"};
     const OptionTable table = to_option_table(api->options, library_->id());
     const NativeOptions values(table, trial_values(table));
     try_open("create", [&](hr_error* error) {
@@ -209,7 +191,7 @@ class PluginChecks {
 
   void try_source() {
     const hr_datasource* api = library_->datasource();
-    if (api == nullptr) throw Skip{"it is not a datasource"};
+    if (api == nullptr) throw DoesNotApply{"it is not a datasource"};
     const OptionTable table = to_option_table(api->options, library_->id());
     const NativeOptions values(table, trial_values(table));
     try_open("open", [&](hr_error* error) {
@@ -225,90 +207,19 @@ class PluginChecks {
   }
 
   void require_source() {
-    if (library_->datasource() == nullptr) throw Skip{"it is not a datasource"};
-    if (!opens_) throw Skip{"it does not open without data: check it with an experiment (headroom validate)"};
+    if (library_->datasource() == nullptr) throw DoesNotApply{"it is not a datasource"};
+    if (!opens_) throw DoesNotApply{"it does not open without data: check it with an experiment (headroom validate)"};
     source_ = Source::open(*library_, trial_values(to_option_table(library_->datasource()->options, library_->id())));
     source_->files();
   }
 
-  void require_pure_reads() const {
-    if (!source_) throw Skip{"no source is open"};
-    const uint64_t count = std::min<uint64_t>(4, source_->length(0));
-    if (count < 2) throw Skip{"the first split has fewer than two samples"};
-    std::vector<uint64_t> index(count), key(count);
-    for (uint64_t i = 0; i < count; ++i) {
-      // Spread over the split, in descending order: a reader that assumes ascending indices shows it.
-      index[i] = (count - 1 - i) * (source_->length(0) / count);
-      key[i] = 1000 + index[i];
-    }
-    for (const bool augment : {false, true}) {
-      const auto together = read(index, key, augment);
-      for (uint64_t i = 0; i < count; ++i) {
-        const auto alone = read(std::span(index).subspan(i, 1), std::span(key).subspan(i, 1), augment);
-        for (std::size_t f = 0; f < alone.size(); ++f) {
-          const auto bytes = static_cast<std::size_t>(source_->fields()[f].bytes());
-          if (std::memcmp(alone[f].data(), together[f].data() + i * bytes, bytes) != 0) {
-            refuse("field '" + source_->fields()[f].name + "' of sample " + std::to_string(index[i]) +
-                   " changes with its batch: a read must be a pure function of content, index and key");
-          }
-        }
-      }
-    }
-  }
-
-  void require_reads_without_keys() const {
-    if (!source_) throw Skip{"no source is open"};
-    if (source_->augments()) throw Skip{"it does not say that its reads do not depend on keys"};
-    for (uint64_t sample = 0; sample < std::min<uint64_t>(4, source_->length(0)); ++sample) {
-      const std::vector<uint64_t> index{sample}, key{1000 + sample}, other{77 + sample};
-      const auto first = read(index, key, true), second = read(index, other, true), plain = read(index, key, false);
-      for (std::size_t f = 0; f < first.size(); ++f) {
-        if (first[f] == second[f] && first[f] == plain[f]) continue;
-        refuse(
-            "field '" + source_->fields()[f].name + "' of sample " + std::to_string(sample) +
-            " changes with its key, and the source says HR_SOURCE_NO_AUGMENT: the host would keep one of its versions");
-      }
-    }
-  }
-
-  // Reads the samples into slots aligned like a loader's; the bytes of each field.
-  std::vector<std::vector<char>> read(std::span<const uint64_t> index, std::span<const uint64_t> key,
-                                      bool augment) const {
-    struct Free {
-      void operator()(void* data) const { std::free(data); }
-    };
-    std::vector<std::unique_ptr<void, Free>> memory;
-    std::vector<std::vector<int64_t>> shapes;
-    for (const Field& field : source_->fields()) {
-      const std::size_t bytes = index.size() * static_cast<std::size_t>(field.bytes());
-      memory.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
-      if (!memory.back()) throw Skip{"no memory for " + std::to_string(bytes) + " bytes of field '" + field.name + "'"};
-      // Zeros: what a plugin leaves unwritten is equal in both reads and not taken for a difference.
-      std::memset(memory.back().get(), 0, bytes);
-      shapes.push_back({static_cast<int64_t>(index.size())});
-      shapes.back().insert(shapes.back().end(), field.shape.begin(), field.shape.end());
-    }
-    std::vector<DLTensor> slots;
-    for (std::size_t f = 0; f < memory.size(); ++f) {
-      slots.push_back({memory[f].get(),
-                       {kDLCPU, 0},
-                       static_cast<int32_t>(shapes[f].size()),
-                       source_->fields()[f].dtype,
-                       shapes[f].data(),
-                       nullptr,
-                       0});
-    }
-    source_->reader().read(0, index, key, augment, slots);
-    std::vector<std::vector<char>> data;
-    for (std::size_t f = 0; f < memory.size(); ++f) {
-      const char* first = static_cast<const char*>(memory[f].get());
-      data.emplace_back(first, first + index.size() * static_cast<std::size_t>(source_->fields()[f].bytes()));
-    }
-    return data;
+  const Source& open_source() const {
+    if (!source_) throw DoesNotApply{"no source is open"};
+    return *source_;
   }
 
   std::filesystem::path path_;
-  std::vector<CheckResult> results_;
+  CheckList list_;
   ElfFacts facts_;
   std::optional<Note> note_;
   std::optional<Library> library_;

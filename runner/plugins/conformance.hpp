@@ -3,17 +3,11 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
-namespace headroom {
+#include "plugins/check_list.hpp"
 
-struct CheckResult {
-  enum class Outcome { ok, fail, skip };
-  Outcome outcome = Outcome::ok;
-  std::string name;      // what was checked
-  std::string sentence;  // what is wrong and what to do, or why it was skipped; "" when ok
-};
+namespace headroom {
 
 // [control] Runs the checks in order and skips those that an earlier failure makes impossible. It loads and runs the
 // plugin: one that crashes ends the process. Exceptions of the plugin become failed checks.

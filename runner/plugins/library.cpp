@@ -20,6 +20,7 @@ namespace {
 struct Opened {
   boost::dll::shared_library library;
   const hr_plugin* plugin = nullptr;
+  std::string build;
   std::optional<Error> init_failed;  // the first verdict stands: init is called once
 };
 
@@ -68,7 +69,9 @@ const hr_plugin* load_once(const std::filesystem::path& path, Opened& entry) {
   // say.
   const std::optional<Note> note = read_note(path);
   if (note) require_compatible(*note, path);
+  entry.build = read_build(path);
   const hr_plugin* plugin = open(path, note, entry.library);
+  refuse_exit_of_plugins();
   require_compatible(read_header(plugin, path), path);
   if (!note) spdlog::info("[plugin] {} carries no note: its header was checked after loading it", path.string());
   try {
@@ -119,6 +122,7 @@ Library Library::load(const std::filesystem::path& path) {
   Library library;
   library.plugin_ = entry.plugin;
   library.path_ = real;
+  library.build_ = entry.build;
   return library;
 }
 

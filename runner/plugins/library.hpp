@@ -38,6 +38,8 @@ class Library {
   const hr_plugin& plugin() const { return *plugin_; }
   const hr_host* host() const;  // for calls that belong to no run
   const std::filesystem::path& path() const { return path_; }
+  // Another one where its code was built anew (read_build), as the file was when it was loaded.
+  const std::string& build() const { return build_; }
 
   // The interface table; NULL if the plugin lacks it. Error(plugin) if it is shorter than in ABI 1.0, a required
   // function is NULL, or its option table is malformed. Valid for ever.
@@ -56,6 +58,7 @@ class Library {
  private:
   const hr_plugin* plugin_ = nullptr;
   std::filesystem::path path_;
+  std::string build_;
 };
 
 // The folders searched, in order: `plugin_dirs` (--plugin-dir), $HEADROOM_PLUGIN_PATH, <executable>/../lib/headroom.

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <elf.h>
+#include <fstream>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
+#include "config/digest.hpp"
 #include "error.hpp"
 #include "plugins/elf_file.hpp"
 #include "plugins/host.hpp"
@@ -64,36 +68,59 @@ Note decode(const ElfFile& file, const std::filesystem::path& path, const char* 
           text(note.torch_tag, sizeof note.torch_tag)};
 }
 
-// The descriptor of Headroom's note among the notes of one segment. A malformed note ends the search: what follows has
-// no known place.
-std::optional<std::string_view> find_descriptor(std::string_view notes, uint64_t alignment) {
+// The descriptor of a note among the notes of one segment; `name` with its final NUL. A malformed note ends the search:
+// what follows has no known place.
+std::optional<std::string_view> find_descriptor(std::string_view notes, uint64_t alignment, std::string_view name,
+                                                uint32_t type) {
   const auto padded = [&](uint64_t size) { return (size + alignment - 1) / alignment * alignment; };
-  constexpr std::string_view name(HR_NOTE_NAME, sizeof HR_NOTE_NAME);
   while (notes.size() >= sizeof(Elf64_Nhdr)) {
     Elf64_Nhdr head;
     std::memcpy(&head, notes.data(), sizeof head);
     notes.remove_prefix(sizeof head);
     const uint64_t name_room = padded(head.n_namesz);
     if (name_room > notes.size() || head.n_descsz > notes.size() - name_room) return std::nullopt;
-    if (notes.substr(0, head.n_namesz) == name && head.n_type == HR_NOTE_TYPE)
-      return notes.substr(name_room, head.n_descsz);
+    if (notes.substr(0, head.n_namesz) == name && head.n_type == type) return notes.substr(name_room, head.n_descsz);
     notes.remove_prefix(std::min<uint64_t>(notes.size(), name_room + padded(head.n_descsz)));
   }
   return std::nullopt;
+}
+
+// The same among all notes of a file.
+std::optional<std::string> find_note(ElfFile& file, std::string_view name, uint32_t type) {
+  for (const Elf64_Phdr& segment : file.segments()) {
+    if (segment.p_type != PT_NOTE || segment.p_filesz > kLargestNoteSegment) continue;
+    const std::vector<char> data = file.content(segment);
+    const auto found = find_descriptor({data.data(), data.size()}, segment.p_align == 8 ? 8 : 4, name, type);
+    if (found) return std::string(*found);
+  }
+  return std::nullopt;
+}
+
+std::string hex(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += {digits[value >> 4], digits[value & 15]};
+  }
+  return text;
 }
 
 }  // namespace
 
 std::optional<Note> read_note(const std::filesystem::path& path) {
   ElfFile file(path);
-  for (const Elf64_Phdr& segment : file.segments()) {
-    if (segment.p_type != PT_NOTE || segment.p_filesz > kLargestNoteSegment) continue;
-    const std::vector<char> data = file.content(segment);
-    if (const auto descriptor = find_descriptor({data.data(), data.size()}, segment.p_align == 8 ? 8 : 4)) {
-      return decode(file, path, descriptor->data(), descriptor->size());
-    }
-  }
-  return std::nullopt;
+  const auto descriptor = find_note(file, {HR_NOTE_NAME, sizeof HR_NOTE_NAME}, HR_NOTE_TYPE);
+  if (!descriptor) return std::nullopt;
+  return decode(file, path, descriptor->data(), descriptor->size());
+}
+
+std::string read_build(const std::filesystem::path& path) {
+  ElfFile file(path);
+  if (const auto id = find_note(file, {ELF_NOTE_GNU, sizeof ELF_NOTE_GNU}, NT_GNU_BUILD_ID)) return hex(*id);
+  std::ifstream stream(path, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(stream), {}};
+  return Digest().add(content).hex();
 }
 
 void require_compatible(const Note& facts, const std::filesystem::path& path) {

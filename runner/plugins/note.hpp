@@ -23,6 +23,10 @@ struct Note {
 // note is damaged.
 std::optional<Note> read_note(const std::filesystem::path& path);
 
+// [any] Which build of a library the file is: the linker's build id as hexadecimal digits, a digest of the file where
+// it left none. Error(plugin) as read_note().
+std::string read_build(const std::filesystem::path& path);
+
 // The same facts from a loaded header. Error(plugin) when its first 16 bytes, its size or its required members are
 // wrong.
 Note read_header(const hr_plugin* plugin, const std::filesystem::path& path);

@@ -2,150 +2,16 @@
 
 #include <algorithm>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <cmath>
 #include <cstring>
-#include <set>
 
 #include "error.hpp"
 #include "headroom/sdk/torch_tag.hpp"
 #include "plugins/call.hpp"
+#include "plugins/model_contract.hpp"
 
 namespace headroom {
 
 namespace {
-
-constexpr uint32_t kMost = 1u << 20;  // parameters, outputs or metrics; more is a bug of the plugin
-
-hr_error no_error() { return {sizeof(hr_error), HR_OK, {}}; }
-
-hr_tensor handle_of(const at::Tensor& tensor) { return reinterpret_cast<hr_tensor>(const_cast<at::Tensor*>(&tensor)); }
-
-std::string text(const char* value) { return value != nullptr ? value : ""; }
-
-// Reads the description of a new model and refuses what is inconsistent.
-class ModelDescription {
- public:
-  ModelDescription(const std::string& id, const hr_model_torch& api, hr_model* handle)
-      : id_(id), api_(api), handle_(handle) {}
-
-  std::vector<Parameter> parameters() const {
-    std::set<std::string> names;
-    std::vector<Parameter> result;
-    const uint32_t count = counted("parameters", call(id_, "param_count", api_.param_count, handle_));
-    for (uint32_t i = 0; i < count; ++i) {
-      hr_error error = no_error();
-      hr_param native{};
-      native.struct_size = sizeof native;
-      native.lr_scale = native.weight_decay_scale = 1.0;
-      check(call(id_, "param", api_.param, handle_, i, &native, &error), error, id_,
-            "describing parameter " + std::to_string(i));
-      Parameter parameter{text(native.name),
-                          text(native.group),
-                          native.kind,
-                          (native.flags & HR_PARAM_INERT) != 0,
-                          native.lr_scale,
-                          native.weight_decay_scale,
-                          native.frozen_until_step,
-                          native.lr,
-                          reinterpret_cast<at::Tensor*>(native.tensor)};
-      require_name("parameter", parameter.name, names);
-      require_sound(parameter);
-      result.push_back(std::move(parameter));
-    }
-    return result;
-  }
-
-  std::vector<OutputInfo> outputs() const {
-    std::set<std::string> names;
-    std::vector<OutputInfo> result;
-    const uint32_t count = counted("outputs", call(id_, "output_count", api_.output_count, handle_));
-    for (uint32_t i = 0; i < count; ++i) {
-      hr_error error = no_error();
-      hr_output native{sizeof(hr_output), HR_AUX, nullptr, nullptr};
-      check(call(id_, "output", api_.output, handle_, i, &native, &error), error, id_,
-            "describing output " + std::to_string(i));
-      result.push_back({text(native.name), text(native.unit), native.role});
-      require_name("output", result.back().name, names);
-    }
-    return result;
-  }
-
-  std::vector<MetricInfo> metrics() const {
-    std::set<std::string> names;
-    std::vector<MetricInfo> result;
-    const uint32_t count = counted("metrics", call(id_, "metric_count", api_.metric_count, handle_));
-    for (uint32_t i = 0; i < count; ++i) {
-      hr_error error = no_error();
-      hr_metric native{sizeof(hr_metric), HR_MEAN, nullptr, nullptr, HR_LOWER, 0};
-      check(call(id_, "metric", api_.metric, handle_, i, &native, &error), error, id_,
-            "describing metric " + std::to_string(i));
-      result.push_back({text(native.name), text(native.unit), native.reduction, native.better});
-      require_name("metric", result.back().name, names);
-      if (native.reduction != HR_MEAN && native.reduction != HR_ROOT_MEAN)
-        refuse("metric '" + result.back().name + "' has an unknown reduction");
-    }
-    return result;
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& sentence) const {
-    throw Error(Exit::plugin, id_, "the model describes itself inconsistently: " + sentence);
-  }
-  uint32_t counted(const std::string& what, uint32_t count) const {
-    if (count > kMost) refuse("it declares " + std::to_string(count) + " " + what);
-    return count;
-  }
-  void require_name(const std::string& what, const std::string& name, std::set<std::string>& seen) const {
-    if (name.empty()) refuse("its " + what + " " + std::to_string(seen.size()) + " has no name");
-    if (!seen.insert(name).second) refuse("it declares " + what + " '" + name + "' twice");
-  }
-  void require_sound(const Parameter& parameter) const {
-    const std::string name = "parameter '" + parameter.name + "'";
-    if (parameter.tensor == nullptr || !parameter.tensor->defined()) refuse(name + " has no tensor");
-    if (!parameter.tensor->device().is_cpu())
-      refuse(name + " was built on " + parameter.tensor->device().str() + " instead of the CPU");
-    if (parameter.kind < HR_PARAMETER || parameter.kind > HR_DERIVED)
-      refuse(name + " has the unknown kind " + std::to_string(parameter.kind));
-    for (const double scale : {parameter.lr_scale, parameter.weight_decay_scale, parameter.lr}) {
-      if (!std::isfinite(scale) || scale < 0.0) refuse(name + " has the scale " + std::to_string(scale));
-    }
-  }
-
-  std::string id_;
-  const hr_model_torch& api_;
-  hr_model* handle_;
-};
-
-// The inputs of a step and LibTorch's version counters of them: a plugin that writes to an input would spoil retries
-// and other micro-batches.
-class Inputs {
- public:
-  explicit Inputs(std::span<const at::Tensor> batch) : batch_(batch) {
-    for (const at::Tensor& tensor : batch) {
-      handles_.push_back(tensor.defined() ? handle_of(tensor) : nullptr);
-      versions_.push_back(version(tensor));
-    }
-  }
-  const hr_tensor* handles() const { return handles_.data(); }
-
-  // The first input that was written to; -1: none.
-  int64_t written() const {
-    for (std::size_t i = 0; i < batch_.size(); ++i) {
-      if (version(batch_[i]) != versions_[i]) return static_cast<int64_t>(i);
-    }
-    return -1;
-  }
-
- private:
-  static uint64_t version(const at::Tensor& tensor) {
-    // Inference tensors have no version counter.
-    return tensor.defined() && !tensor.is_inference() ? tensor._version() : 0;
-  }
-
-  std::span<const at::Tensor> batch_;
-  std::vector<hr_tensor> handles_;
-  std::vector<uint64_t> versions_;
-};
 
 // check(), but out of memory becomes LibTorch's own exception, which train/retry.hpp handles.
 void check_memory_or(hr_status status, const hr_error& error, const std::string& id, const std::string& doing) {
@@ -154,16 +20,10 @@ void check_memory_or(hr_status status, const hr_error& error, const std::string&
   check(status, error, id, doing);
 }
 
-[[noreturn]] void refuse_result(const std::string& id, const std::string& sentence) {
-  throw Error(Exit::plugin, id, "the model's step breaks the contract: " + sentence);
-}
-
-void require_zero_dim(const std::string& id, const char* name, const at::Tensor& tensor) {
-  if (!tensor.defined()) refuse_result(id, std::string(name) + " was not assigned");
-  if (tensor.dim() != 0) {
-    refuse_result(id, std::string(name) + " has " + std::to_string(tensor.dim()) +
-                          " axes instead of none: return a sum, not one value a sample");
-  }
+// The same for a call with a batch. What LibTorch says of a wrong shape needs the shapes that came.
+void check_call(hr_status status, const hr_error& error, const std::string& id, const std::string& doing,
+                const CallContract& contract) {
+  check_memory_or(status, error, id, status == HR_INTERNAL ? doing + " with " + contract.batch_text() : doing);
 }
 
 // Outputs that autocast left in bfloat16 or float16.
@@ -244,7 +104,7 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
                        std::span<const at::Tensor> batch, bool want_outputs) {
   if (batch.size() != fields_.size()) throw Error(Exit::bug, id_, "a step needs one tensor a field");
   const hr_call native = call_of(mode, step, sample_keys);
-  const Inputs inputs(batch);
+  const CallContract contract(id_, fields_, batch);
   StepResult result;
   if (want_outputs) result.outputs.resize(outputs_.size());
   std::vector<hr_tensor> outputs;
@@ -253,11 +113,11 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
   hr_error error = no_error();
   const sdk::AutocastScope scope(autocast_of_call());
   const hr_status status =
-      call(id_, "step", api_->step, handle_, &native, inputs.handles(), handle_of(result.loss_sum),
+      call(id_, "step", api_->step, handle_, &native, contract.handles(), handle_of(result.loss_sum),
            handle_of(result.weight), want_outputs ? outputs.data() : nullptr, handle_of(result.metrics), &error);
-  check_memory_or(status, error, id_, "a step");
-  require_read_only(inputs.written());
-  require_contract(result);
+  check_call(status, error, id_, "a step", contract);
+  contract.require_unchanged();
+  contract.require_result(result, outputs_, metrics_.size());
   widen(result.outputs);
   return result;
 }
@@ -266,54 +126,19 @@ std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> s
                                        std::span<const at::Tensor> batch) {
   if (batch.size() != fields_.size()) throw Error(Exit::bug, id_, "a prediction needs one tensor a field");
   const hr_call native = call_of(HR_EVAL, step, sample_keys);
-  const Inputs inputs(batch);
+  const CallContract contract(id_, fields_, batch);
   std::vector<at::Tensor> outputs(outputs_.size());
   std::vector<hr_tensor> handles;
   for (const at::Tensor& output : outputs) handles.push_back(handle_of(output));
   hr_error error = no_error();
   const sdk::AutocastScope scope(autocast_of_call());
   const hr_status status =
-      call(id_, "predict", predictor_->predict, handle_, &native, inputs.handles(), handles.data(), &error);
-  check_memory_or(status, error, id_, "a prediction");
-  require_read_only(inputs.written());
-  const auto found = std::ranges::find(outputs_, HR_PREDICTION, &OutputInfo::role);
-  if (found == outputs_.end())
-    refuse_result(id_, "it offers " HR_PREDICT " and has no output with the role prediction");
-  const at::Tensor& prediction = outputs[static_cast<std::size_t>(found - outputs_.begin())];
-  if (!prediction.defined() || (prediction.dim() != 3 && prediction.dim() != 5) || prediction.size(1) < 1 ||
-      prediction.size(0) != static_cast<int64_t>(sample_keys.size())) {
-    refuse_result(id_, "the output '" + found->name +
-                           "' of a prediction is not [samples, steps, channels], nor pictures [samples, steps, "
-                           "colours, height, width]");
-  }
+      call(id_, "predict", predictor_->predict, handle_, &native, contract.handles(), handles.data(), &error);
+  check_call(status, error, id_, "a prediction", contract);
+  contract.require_unchanged();
+  contract.require_prediction(outputs, outputs_, sample_keys.size());
   widen(outputs);
   return outputs;
-}
-
-void Model::require_read_only(int64_t written_input) const {
-  if (written_input < 0) return;
-  refuse_result(id_, "it wrote to its input '" + fields_[static_cast<std::size_t>(written_input)].name +
-                         "': inputs are read-only");
-}
-
-void Model::require_contract(const StepResult& result) const {
-  require_zero_dim(id_, "loss_sum", result.loss_sum);
-  require_zero_dim(id_, "weight", result.weight);
-  if (!result.loss_sum.is_floating_point()) refuse_result(id_, "loss_sum is not a floating-point number");
-  if (at::isReducedFloatingType(result.loss_sum.scalar_type())) {
-    refuse_result(id_, "loss_sum is a " + std::string(at::toString(result.loss_sum.scalar_type())) +
-                           ", too narrow for a sum: take what it is made of to float32 before adding it up");
-  }
-  for (std::size_t i = 0; i < result.outputs.size(); ++i) {
-    if (!result.outputs[i].defined()) refuse_result(id_, "output '" + outputs_[i].name + "' was not assigned");
-    if (result.outputs[i].requires_grad()) refuse_result(id_, "output '" + outputs_[i].name + "' is not detached");
-  }
-  const auto rows = static_cast<int64_t>(metrics_.size());
-  if (rows == 0) return;
-  if (!result.metrics.defined() || result.metrics.sizes() != at::IntArrayRef({rows, 2}) ||
-      result.metrics.scalar_type() != at::kDouble) {
-    refuse_result(id_, "metrics is not a float64 tensor of shape [" + std::to_string(rows) + ", 2]");
-  }
 }
 
 void Model::recompute(std::span<const std::string> kinds) {

@@ -71,9 +71,9 @@ class Model {
   // step() and predict() compute under autocast to `dtype` from here on; nullopt: in the parameters' own.
   void autocast(std::optional<at::ScalarType> dtype) { autocast_ = dtype; }
 
-  // `batch` in the order of fields(), undefined where a field is absent. Checks the contract: loss_sum and weight
-  // 0-dim, inputs unchanged (version counters). Error(plugin) otherwise; a c10::OutOfMemoryError of the plugin comes
-  // back as one. Outputs are never narrower than float32.
+  // `batch` in the order of fields(), undefined where a field is absent. Error(plugin) where the plugin breaks its
+  // contract (model_contract.hpp); a c10::OutOfMemoryError of the plugin comes back as one. Outputs are never narrower
+  // than float32.
   StepResult step(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys, std::span<const at::Tensor> batch,
                   bool want_outputs = false);
 
@@ -102,8 +102,6 @@ class Model {
   at::Device device() const;
   sdk::Autocast autocast_of_call() const;
   hr_call call_of(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys) const;
-  void require_read_only(int64_t written_input) const;
-  void require_contract(const StepResult& result) const;
 
   std::string id_;
   const hr_model_torch* api_ = nullptr;

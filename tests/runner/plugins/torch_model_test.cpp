@@ -128,6 +128,26 @@ TEST(TorchModel, AutocastIsOnInStepsAloneAndOutputsAreWide) {
   EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
 }
 
+TEST(TorchModel, ModulesTrainAndEvaluateAsTheCallSays) {
+  const auto model = odd_model("drops");
+  const std::vector<uint64_t> keys(64);
+  const std::vector<at::Tensor> batch = {at::ones({64, 3})};
+  const auto zeros_of = [&](hr_mode mode) {
+    // y = dropout(x) * weight * table, and no weight is 0.
+    return model->step(mode, 0, keys, batch, true).outputs[0].eq(0).sum().item<int64_t>();
+  };
+  EXPECT_GT(zeros_of(HR_TRAIN), 0);
+  EXPECT_EQ(zeros_of(HR_EVAL), 0);
+  EXPECT_GT(zeros_of(HR_TRAIN), 0);
+}
+
+TEST(TorchModel, ATensorWithTwoNamesIsOneParameter) {
+  const auto model = odd_model("tied");
+  ASSERT_EQ(model->parameters().size(), 3u);
+  EXPECT_EQ(model->parameters()[0].name, "weight");
+  EXPECT_EQ(model->parameters()[1].name, "count");
+}
+
 TEST(TorchModel, KeepsItsState) {
   const auto model = odd_model();
   EXPECT_EQ(model->save_state(), "fresh");
@@ -162,10 +182,10 @@ INSTANTIATE_TEST_SUITE_P(
                                   "loss_sum is a BFloat16, too narrow for a sum: take what it is made of to float32 "
                                   "before adding it up"},
         Broken{"no_output", kBreaks + "output 'prediction' was not assigned"},
-        Broken{"nothing", "a step failed: step() returned no loss_sum"},
-        Broken{"few_outputs", "a step failed: step() returned 1 outputs; the model declares 2"},
-        Broken{"few_metrics", "a step failed: step() returned 1 metrics; the model declares 2"},
-        Broken{"c10", "a step failed: shape '[1, 2, 3, 4, 5]' is invalid for input of size 6"}),
+        Broken{"nothing", "a step with x Float [2, 3] failed: step() returned no loss_sum"},
+        Broken{"few_outputs", "a step with x Float [2, 3] failed: step() returned 1 outputs; the model declares 2"},
+        Broken{"few_metrics", "a step with x Float [2, 3] failed: step() returned 1 metrics; the model declares 2"},
+        Broken{"c10", "a step with x Float [2, 3] failed: shape '[1, 2, 3, 4, 5]' is invalid for input of size 6"}),
     [](const auto& one) { return one.param.how; });
 
 TEST(TorchModel, OutOfMemoryStaysOne) {
@@ -185,6 +205,9 @@ TEST(TorchModel, RefusalsWhileBuilding) {
   EXPECT_THAT([] { odd_model("scale"); },
               testing::ThrowsMessage<Error>(
                   "[odd_model] the model describes itself inconsistently: parameter 'weight' has the scale -1.000000"));
+  EXPECT_THAT([] { odd_model("one_tensor"); },
+              testing::ThrowsMessage<Error>("[odd_model] the model describes itself inconsistently: 'weight' and "
+                                            "'table' are one tensor: declare it under one name"));
   EXPECT_THAT(
       [] { Model(toy(), {}, fields_x(), 1); },
       testing::ThrowsMessage<Error>("[toy_source] this plugin is not a model: it offers no headroom.model.torch/1"));

@@ -1,0 +1,208 @@
+#include "plugins/model_contract.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "error.hpp"
+#include "plugins/call.hpp"
+
+namespace headroom {
+
+namespace {
+
+constexpr uint32_t kMost = 1u << 20;  // parameters, outputs or metrics; more is a bug of the plugin
+
+std::string text(const char* value) { return value != nullptr ? value : ""; }
+
+// Inference tensors have no version counter.
+uint64_t version(const at::Tensor& tensor) {
+  return tensor.defined() && !tensor.is_inference() ? tensor._version() : 0;
+}
+
+}  // namespace
+
+hr_tensor handle_of(const at::Tensor& tensor) { return reinterpret_cast<hr_tensor>(const_cast<at::Tensor*>(&tensor)); }
+
+std::vector<Parameter> ModelDescription::parameters() const {
+  std::set<std::string> names;
+  std::vector<Parameter> result;
+  const uint32_t count = counted("parameters", call(id_, "param_count", api_.param_count, handle_));
+  for (uint32_t i = 0; i < count; ++i) {
+    hr_error error = no_error();
+    hr_param native{};
+    native.struct_size = sizeof native;
+    native.lr_scale = native.weight_decay_scale = 1.0;
+    check(call(id_, "param", api_.param, handle_, i, &native, &error), error, id_,
+          "describing parameter " + std::to_string(i));
+    Parameter parameter{text(native.name),
+                        text(native.group),
+                        native.kind,
+                        (native.flags & HR_PARAM_INERT) != 0,
+                        native.lr_scale,
+                        native.weight_decay_scale,
+                        native.frozen_until_step,
+                        native.lr,
+                        reinterpret_cast<at::Tensor*>(native.tensor)};
+    require_name("parameter", parameter.name, names);
+    require_sound(parameter);
+    result.push_back(std::move(parameter));
+  }
+  require_different_tensors(result);
+  return result;
+}
+
+std::vector<OutputInfo> ModelDescription::outputs() const {
+  std::set<std::string> names;
+  std::vector<OutputInfo> result;
+  const uint32_t count = counted("outputs", call(id_, "output_count", api_.output_count, handle_));
+  for (uint32_t i = 0; i < count; ++i) {
+    hr_error error = no_error();
+    hr_output native{sizeof(hr_output), HR_AUX, nullptr, nullptr};
+    check(call(id_, "output", api_.output, handle_, i, &native, &error), error, id_,
+          "describing output " + std::to_string(i));
+    result.push_back({text(native.name), text(native.unit), native.role});
+    require_name("output", result.back().name, names);
+  }
+  return result;
+}
+
+std::vector<MetricInfo> ModelDescription::metrics() const {
+  std::set<std::string> names;
+  std::vector<MetricInfo> result;
+  const uint32_t count = counted("metrics", call(id_, "metric_count", api_.metric_count, handle_));
+  for (uint32_t i = 0; i < count; ++i) {
+    hr_error error = no_error();
+    hr_metric native{sizeof(hr_metric), HR_MEAN, nullptr, nullptr, HR_LOWER, 0};
+    check(call(id_, "metric", api_.metric, handle_, i, &native, &error), error, id_,
+          "describing metric " + std::to_string(i));
+    result.push_back({text(native.name), text(native.unit), native.reduction, native.better});
+    require_name("metric", result.back().name, names);
+    if (native.reduction != HR_MEAN && native.reduction != HR_ROOT_MEAN)
+      refuse("metric '" + result.back().name + "' has an unknown reduction");
+  }
+  return result;
+}
+
+void ModelDescription::refuse(const std::string& sentence) const {
+  throw Error(Exit::plugin, id_, "the model describes itself inconsistently: " + sentence);
+}
+
+uint32_t ModelDescription::counted(const std::string& what, uint32_t count) const {
+  if (count > kMost) refuse("it declares " + std::to_string(count) + " " + what);
+  return count;
+}
+
+void ModelDescription::require_name(const std::string& what, const std::string& name,
+                                    std::set<std::string>& seen) const {
+  if (name.empty()) refuse("its " + what + " " + std::to_string(seen.size()) + " has no name");
+  if (!seen.insert(name).second) refuse("it declares " + what + " '" + name + "' twice");
+}
+
+void ModelDescription::require_sound(const Parameter& parameter) const {
+  const std::string name = "parameter '" + parameter.name + "'";
+  if (parameter.tensor == nullptr || !parameter.tensor->defined()) refuse(name + " has no tensor");
+  if (!parameter.tensor->device().is_cpu())
+    refuse(name + " was built on " + parameter.tensor->device().str() + " instead of the CPU");
+  if (parameter.kind < HR_PARAMETER || parameter.kind > HR_DERIVED)
+    refuse(name + " has the unknown kind " + std::to_string(parameter.kind));
+  for (const double scale : {parameter.lr_scale, parameter.weight_decay_scale, parameter.lr}) {
+    if (!std::isfinite(scale) || scale < 0.0) refuse(name + " has the scale " + std::to_string(scale));
+  }
+}
+
+// Under two names it would be stepped twice.
+void ModelDescription::require_different_tensors(const std::vector<Parameter>& parameters) const {
+  std::map<const void*, const Parameter*> seen;
+  for (const Parameter& parameter : parameters) {
+    const auto [found, is_new] = seen.emplace(parameter.tensor->unsafeGetTensorImpl(), &parameter);
+    if (!is_new && (parameter.kind == HR_PARAMETER || found->second->kind == HR_PARAMETER))
+      refuse("'" + found->second->name + "' and '" + parameter.name + "' are one tensor: declare it under one name");
+  }
+}
+
+CallContract::CallContract(const std::string& id, std::span<const Field> fields, std::span<const at::Tensor> batch)
+    : id_(id), fields_(fields), batch_(batch), records_(at::GradMode::is_enabled()) {
+  for (const at::Tensor& tensor : batch) {
+    handles_.push_back(tensor.defined() ? handle_of(tensor) : nullptr);
+    versions_.push_back(version(tensor));
+  }
+}
+
+std::string CallContract::batch_text() const {
+  std::ostringstream text;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    if (!batch_[i].defined()) continue;
+    text << (text.tellp() > 0 ? ", " : "") << fields_[i].name << ' ' << batch_[i].scalar_type() << ' '
+         << batch_[i].sizes();
+  }
+  return text.str();
+}
+
+void CallContract::refuse(const std::string& sentence) const {
+  throw Error(Exit::plugin, id_, "the model's step breaks the contract: " + sentence);
+}
+
+void CallContract::require_unchanged() const {
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    if (version(batch_[i]) != versions_[i])
+      refuse("it wrote to its input '" + fields_[i].name + "': inputs are read-only");
+  }
+  if (at::GradMode::is_enabled() != records_) {
+    refuse(std::string("it leaves autograd switched ") + (records_ ? "off" : "on") +
+           ": use torch::NoGradGuard or torch::AutoGradMode, which end with their scope");
+  }
+}
+
+void CallContract::require_zero_dim(const char* name, const at::Tensor& tensor) const {
+  if (!tensor.defined()) refuse(std::string(name) + " was not assigned");
+  if (tensor.dim() != 0) {
+    refuse(std::string(name) + " has " + std::to_string(tensor.dim()) +
+           " axes instead of none: return a sum, not one value a sample");
+  }
+}
+
+void CallContract::require_result(const StepResult& result, std::span<const OutputInfo> outputs,
+                                  size_t metric_count) const {
+  require_zero_dim("loss_sum", result.loss_sum);
+  require_zero_dim("weight", result.weight);
+  if (!result.loss_sum.is_floating_point()) refuse("loss_sum is not a floating-point number");
+  if (at::isReducedFloatingType(result.loss_sum.scalar_type())) {
+    refuse("loss_sum is a " + std::string(at::toString(result.loss_sum.scalar_type())) +
+           ", too narrow for a sum: take what it is made of to float32 before adding it up");
+  }
+  // On a device, looking at it would wait for all that was asked of the device.
+  if (result.weight.is_cpu()) {
+    const double weight = result.weight.item<double>();
+    if (weight < 0) {
+      refuse("weight is " + std::to_string(weight) +
+             ": it is the number of elements that loss_sum is summed over, 0 if none counts");
+    }
+  }
+  for (std::size_t i = 0; i < result.outputs.size(); ++i) {
+    if (!result.outputs[i].defined()) refuse("output '" + outputs[i].name + "' was not assigned");
+    if (result.outputs[i].requires_grad()) refuse("output '" + outputs[i].name + "' is not detached");
+  }
+  const auto rows = static_cast<int64_t>(metric_count);
+  if (rows == 0) return;
+  if (!result.metrics.defined() || result.metrics.sizes() != at::IntArrayRef({rows, 2}) ||
+      result.metrics.scalar_type() != at::kDouble) {
+    refuse("metrics is not a float64 tensor of shape [" + std::to_string(rows) + ", 2]");
+  }
+}
+
+void CallContract::require_prediction(std::span<const at::Tensor> outputs, std::span<const OutputInfo> infos,
+                                      size_t samples) const {
+  const auto found = std::ranges::find(infos, HR_PREDICTION, &OutputInfo::role);
+  if (found == infos.end()) refuse("it offers " HR_PREDICT " and has no output with the role prediction");
+  const at::Tensor& prediction = outputs[static_cast<std::size_t>(found - infos.begin())];
+  if (!prediction.defined() || (prediction.dim() != 3 && prediction.dim() != 5) || prediction.size(1) < 1 ||
+      prediction.size(0) != static_cast<int64_t>(samples)) {
+    refuse("the output '" + found->name +
+           "' of a prediction is not [samples, steps, channels], nor pictures [samples, steps, colours, height, "
+           "width]");
+  }
+}
+
+}  // namespace headroom

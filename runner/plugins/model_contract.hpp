@@ -1,0 +1,71 @@
+// What a plugin must say of its model and keep to in every call (abi.h, headroom.model.torch/1). Whatever breaks it is
+// Error(plugin) with the plugin's id. Used by torch_model.cpp alone.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plugins/torch_model.hpp"
+
+namespace headroom {
+
+// The handle of a tensor that outlives the call.
+hr_tensor handle_of(const at::Tensor& tensor);
+
+// Reads the description of a new model and refuses what is inconsistent. [control]
+class ModelDescription {
+ public:
+  // `api` and `handle` outlive it.
+  ModelDescription(std::string id, const hr_model_torch& api, hr_model* handle)
+      : id_(std::move(id)), api_(api), handle_(handle) {}
+
+  std::vector<Parameter> parameters() const;
+  std::vector<OutputInfo> outputs() const;
+  std::vector<MetricInfo> metrics() const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& sentence) const;
+  uint32_t counted(const std::string& what, uint32_t count) const;
+  void require_name(const std::string& what, const std::string& name, std::set<std::string>& seen) const;
+  void require_sound(const Parameter& parameter) const;
+  void require_different_tensors(const std::vector<Parameter>& parameters) const;
+
+  std::string id_;
+  const hr_model_torch& api_;
+  hr_model* handle_;
+};
+
+// One call of a plugin with a batch: what the call may not change, and what it must give back. [compute]
+class CallContract {
+ public:
+  // Remembers how things are before the call. All arguments outlive it.
+  CallContract(const std::string& id, std::span<const Field> fields, std::span<const at::Tensor> batch);
+
+  const hr_tensor* handles() const { return handles_.data(); }
+  // "x float32 [8, 3], y float32 [8, 1]": for the sentence of a call that failed.
+  std::string batch_text() const;
+
+  // Inputs are read-only: a plugin that writes to one would spoil retries and other micro-batches. And LibTorch records
+  // for backward as it did before.
+  void require_unchanged() const;
+  // loss_sum and weight are 0-dim, and the weight is not negative; outputs are there and detached; the metrics
+  // have their shape.
+  void require_result(const StepResult& result, std::span<const OutputInfo> outputs, size_t metric_count) const;
+  // The first output with the role prediction is [samples, steps, channels] or pictures.
+  void require_prediction(std::span<const at::Tensor> outputs, std::span<const OutputInfo> infos, size_t samples) const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& sentence) const;
+  void require_zero_dim(const char* name, const at::Tensor& tensor) const;
+
+  const std::string& id_;
+  std::span<const Field> fields_;
+  std::span<const at::Tensor> batch_;
+  std::vector<hr_tensor> handles_;
+  std::vector<uint64_t> versions_;  // LibTorch's counters of the inputs
+  bool records_;                    // for backward
+};
+
+}  // namespace headroom

@@ -1,0 +1,19 @@
+// What `headroom plugins check` asks of a source's reads. A violation is Error(plugin): what the plugin did, and what
+// it has to do instead.
+#pragma once
+
+#include "plugins/check_list.hpp"
+#include "plugins/source.hpp"
+
+namespace headroom {
+
+// A read writes every byte of its slots and none behind them. [control]
+void require_filled_slots(const Source& source);
+
+// A sample is the same whatever is read with it. [control]
+void require_pure_reads(const Source& source);
+
+// A source that says HR_SOURCE_NO_AUGMENT reads the same for every key. [control]
+void require_reads_without_keys(const Source& source);
+
+}  // namespace headroom
