@@ -4,6 +4,7 @@
 #include <chrono>
 #include <new>
 
+#include "data/bad_values.hpp"
 #include "data/cache_session.hpp"
 #include "headroom/random.h"
 #include "memory/budget.hpp"
@@ -77,12 +78,19 @@ void BatchReader::fill(const Batch& batch, Slot& slot) {
 
 void BatchReader::read_run(const Batch& batch, Slot& slot, size_t first, size_t count) {
   const auto tensors = slot.tensors(static_cast<int64_t>(first), static_cast<int64_t>(count));
-  reader_->read(plan_.split.source_split(), std::span(batch.index).subspan(first, count),
-                std::span(batch.key).subspan(first, count), plan_.options.augment, tensors);
+  read_from_source(std::span(batch.index).subspan(first, count), std::span(batch.key).subspan(first, count), tensors);
   normalize(tensors);
   if (!keeps_samples()) return;
   for (size_t i = first; i < first + count; ++i)
     plan_.kept->store(batch.index[i], slot.tensors(static_cast<int64_t>(i), 1));
+}
+
+void BatchReader::read_from_source(std::span<const uint64_t> index, std::span<const uint64_t> key,
+                                   std::span<const DLTensor> fields) {
+  reader_->read(plan_.split.source_split(), index, key, plan_.options.augment, fields);
+  if (!plan_.options.skip_not_finite) return;
+  if (const auto bad = find_bad_value(plan_.source->fields(), fields))
+    throw BadSample(Error(Exit::data, plan_.source->id(), bad->text));
 }
 
 void BatchReader::normalize(std::span<const DLTensor> fields) {
@@ -101,18 +109,17 @@ void BatchReader::read_one_by_one(Batch& batch, Slot& slot, const Error& problem
   for (size_t i = 0; i < batch.index.size(); ++i) {
     const std::span index(&batch.index[i], 1), key(&batch.key[i], 1);
     try {
-      reader_->read(plan_.split.source_split(), index, key, plan_.options.augment,
-                    slot.tensors(static_cast<int64_t>(kept), 1));
+      read_from_source(index, key, slot.tensors(static_cast<int64_t>(kept), 1));
       batch.index[kept] = batch.index[i];
       batch.key[kept] = batch.key[i];
       ++kept;
     } catch (const BadSample& bad) {
       if (heap_refusals() != refusals) throw std::bad_alloc();
-      const Error located = at_place(bad, place_of(batch.index[i]));
+      const Error located = at_place(bad, plan_.split.place_of(batch.index[i]));
       if (!skip) throw located;
       skipped.push_back({batch.first + i, located.what()});
     } catch (const Error& other) {
-      throw at_place(other, place_of(batch.index[i]));
+      throw at_place(other, plan_.split.place_of(batch.index[i]));
     }
   }
   // Nothing failed the second time, or something else did: only a bad sample may be passed over.
@@ -121,15 +128,6 @@ void BatchReader::read_one_by_one(Batch& batch, Slot& slot, const Error& problem
                    "among " + std::to_string(batch.index.size()) + " samples of split '" + plan_.split.name() + "'");
   batch.index.resize(kept);
   batch.key.resize(kept);
-}
-
-std::string BatchReader::place_of(uint64_t index) const {
-  const auto& groups = plan_.split.groups();
-  const auto after = std::upper_bound(groups.begin(), groups.end(), index,
-                                      [](uint64_t i, const Group& group) { return i < group.first; });
-  const std::string name = after == groups.begin() ? "" : std::prev(after)->name;
-  return "sample " + std::to_string(index) + " of split '" + plan_.split.name() + "'" +
-         (name.empty() ? "" : ", group '" + name + "'");
 }
 
 }  // namespace headroom

@@ -49,9 +49,11 @@ class BatchReader {
   bool keeps_samples() const;
   void fill(const Batch& batch, Slot& slot);
   void read_run(const Batch& batch, Slot& slot, size_t first, size_t count);
+  // BadSample also for NaN and infinity where options.skip_not_finite.
+  void read_from_source(std::span<const uint64_t> index, std::span<const uint64_t> key,
+                        std::span<const DLTensor> fields);
   void normalize(std::span<const DLTensor> fields);
   void read_one_by_one(Batch& batch, Slot& slot, const Error& problem, std::vector<SkippedSample>& skipped);
-  std::string place_of(uint64_t index) const;
 
   const BatchPlan& plan_;
   Times times_;

@@ -31,6 +31,7 @@ struct LoaderOptions {
   // on_bad_sample = "skip": a sample that cannot be read is left out, and its batch is shorter; a batch that lost all
   // of them comes with count() 0, so that positions stay arithmetic.
   bool skip_bad_samples = false;
+  bool skip_not_finite = false;  // and one that holds NaN or infinity; with skip_bad_samples
   // Samples go through the sample cache, under this policy. Only where a read does not depend on the sample's key.
   std::optional<CachePolicy> keep_samples = std::nullopt;
 };

@@ -120,6 +120,14 @@ uint64_t Split::source_index(uint64_t i) const {
   return group.first + group.count - (*end - i);
 }
 
+std::string Split::place_of(uint64_t source_index) const {
+  const auto after = std::upper_bound(groups_.begin(), groups_.end(), source_index,
+                                      [](uint64_t i, const Group& group) { return i < group.first; });
+  const std::string group = after == groups_.begin() ? "" : std::prev(after)->name;
+  return "sample " + std::to_string(source_index) + " of split '" + name_ + "'" +
+         (group.empty() ? "" : ", group '" + group + "'");
+}
+
 const Split* Splits::find(const std::string& name) const {
   for (const Split* split : {&train, &val, &test}) {
     if (split->name() == name) return split;

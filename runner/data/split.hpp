@@ -23,6 +23,8 @@ class Split {
   const std::vector<Group>& groups() const { return groups_; }
   // The source's index of this split's sample `i`. REQUIRES i < length().
   uint64_t source_index(uint64_t i) const;
+  // "sample 17 of split 'train', group 'rec_3'", by the source's index.
+  std::string place_of(uint64_t source_index) const;
 
  private:
   std::string name_;

@@ -135,7 +135,8 @@ LoaderOptions RunData::loader_options(bool training, int64_t built_bytes) const 
   options.prefetch_bytes = data.prefetch_size_bytes;
   options.disk_ahead_bytes = disk_ahead_bytes(built_bytes, training);
   options.persistent_workers = data.persistent_workers;
-  options.skip_bad_samples = data.on_bad_sample == "skip";
+  options.skip_bad_samples = data.on_bad_sample != "fail";
+  options.skip_not_finite = data.on_bad_sample == "skip_not_finite";
   if (data.cache_size_bytes > 0 && (!training || !source->augments())) options.keep_samples = cache_setting().samples;
   return options;
 }
@@ -148,7 +149,7 @@ StatisticsRequest RunData::statistics_request() const {
           .train = splits.train,
           .mode = data.normalize,
           .max_samples = data.max_samples_for_normalize,
-          .skip_bad_samples = data.on_bad_sample == "skip",
+          .skip_bad_samples = data.on_bad_sample != "fail",
           .content_id = content_id,
           .reads_as = reads_as.dump()};
 }

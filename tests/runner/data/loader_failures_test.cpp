@@ -64,6 +64,21 @@ TEST(Loader, ABadSampleFailsUnlessItMayBeSkipped) {
   }
 }
 
+TEST(Loader, ANumberThatIsNoneIsABadSampleWhereThatIsAskedFor) {
+  FakeData data;
+  data.not_a_number = {3, 45};
+  const auto source = open_fake(data);
+  LoaderOptions plain = options(0);
+  plain.shuffle = Shuffle::sequential;
+  plain.skip_bad_samples = true;
+  EXPECT_EQ(Loader(source, train(*source), {}, plain).next()->count(), 7u) << "a model may expect it";
+  plain.skip_not_finite = true;
+  Loader loader(source, train(*source), {}, plain);
+  EXPECT_EQ(loader.next()->index, (std::vector<uint64_t>{0, 1, 2, 4, 5, 6}));
+  while (loader.next()) continue;
+  EXPECT_EQ(loader.skipped_samples(), 2u);
+}
+
 TEST(Loader, ABadSampleThatIsReadAgainIsCountedOnce) {
   FakeData data;
   data.corrupt = {2, 3, 9};
