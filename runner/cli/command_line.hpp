@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "config/experiment.hpp"
+#include "plugins/check_list.hpp"
 
 namespace headroom {
 
@@ -70,9 +71,16 @@ CLI::App* define_parity(CLI::App& app, CommandLine& line, ParityWords& words);
 // Commands of the torch-free program.
 void add_validate(CLI::App& app, CommandLine& line);
 void add_plugins(CLI::App& app, CommandLine& line);
-void add_plugin_check(CLI::App& plugins, CommandLine& line,
-                      bool in_trainer);  // also in the trainer, for LibTorch plugins
+// Also in the trainer, for LibTorch plugins. `check_model`: the trainer's checks of an experiment's model; empty in the
+// torch-free program, which hands over what needs them.
+using ModelCheck = std::function<std::vector<CheckResult>(const ExperimentWords& experiment,
+                                                          const std::vector<std::filesystem::path>& plugin_dirs)>;
+void add_plugin_check(CLI::App& plugins, CommandLine& line, ModelCheck check_model);
+void add_new(CLI::App& app);
+void add_plugins_build(CLI::App& plugins);
 void add_schema(CLI::App& app, CommandLine& line);
+// The JSON Schema of experiment files, with the options of every plugin found.
+std::string schema_text(const std::vector<std::filesystem::path>& plugin_dirs);
 void add_data(CLI::App& app, CommandLine& line);
 void add_data_inspect(CLI::App& data, CommandLine& line);
 void add_data_convert(CLI::App& data, CommandLine& line);
@@ -94,6 +102,8 @@ int plan_action(const PlanWords& words, const CommandLine& line);
 int evaluate_action(const EvaluateWords& words, const CommandLine& line);
 int predict_action(const PredictWords& words, const CommandLine& line);
 int parity_action(const ParityWords& words, const CommandLine& line);
+std::vector<CheckResult> model_check_action(const ExperimentWords& experiment,
+                                            const std::vector<std::filesystem::path>& plugin_dirs);
 
 // `describe LIBRARY`, `check FILE` and `probe FILE`: what the torch-free program asks for.
 void add_trainer_only(CLI::App& app, CommandLine& line);

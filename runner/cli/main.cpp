@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   define_predict(app, line, predict)->callback(hand_over);
   add_validate(app, line);
   add_plugins(app, line);
+  add_new(app);
   add_data(app, line);
   add_checkpoint(app);
   add_limits(app);

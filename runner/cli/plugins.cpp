@@ -79,9 +79,9 @@ void show(const std::string& name, bool json, const CommandLine& line) {
 }
 
 // How many checks failed.
-int print_checks(const std::filesystem::path& path) {
+int print_checks(const std::vector<CheckResult>& checks) {
   int failed = 0;
-  for (const CheckResult& check : check_plugin(path)) {
+  for (const CheckResult& check : checks) {
     static constexpr const char* words[] = {"ok  ", "FAIL", "skip"};
     std::printf("%s  %s%s%s\n", words[static_cast<int>(check.outcome)], check.name.c_str(),
                 check.sentence.empty() ? "" : ": ", check.sentence.c_str());
@@ -95,21 +95,39 @@ bool needs_trainer(const std::filesystem::path& path) {
   return !note || (note->flags & HR_PLUGIN_TORCH) != 0;
 }
 
+std::vector<std::string> trainer_words(const std::filesystem::path& library, const ExperimentWords& with,
+                                       const std::vector<std::filesystem::path>& plugin_dirs) {
+  std::vector<std::string> words = {"plugins", "check", library.string()};
+  if (!with.file.empty()) words.insert(words.end(), {"--with", with.file});
+  for (const std::string& word : with.set) words.insert(words.end(), {"--set", word});
+  for (const auto& folder : plugin_dirs) words.insert(words.end(), {"--plugin-dir", folder.string()});
+  return words;
+}
+
 }  // namespace
 
-void add_plugin_check(CLI::App& plugins, CommandLine& line, bool in_trainer) {
+void add_plugin_check(CLI::App& plugins, CommandLine& line, ModelCheck check_model) {
   auto* command = plugins.add_subcommand("check", "Is this library a good plugin? Exit 3 when not");
-  command->footer("Example: headroom plugins check build/my_model.so");
+  command->footer("Example: headroom plugins check build/my_model.so --with my.toml");
   auto path = std::make_shared<std::string>();
   command->add_option("path", *path, "Shared library, or the id of an installed plugin")->required();
+  auto with = std::make_shared<ExperimentWords>();
+  auto* file = command->add_option("--with", with->file, "Experiment whose model steps through samples of its data");
+  command->add_option("--set", with->set, "Override a key of that file: key=value")
+      ->allow_extra_args(false)
+      ->needs(file);
   add_plugin_dirs(*command, line);
-  command->callback([path, &line, in_trainer] {
+  command->callback([path, with, &line, check_model = std::move(check_model)] {
     const auto library = find_plugin(*path, line.plugin_dirs);
-    if (!in_trainer && needs_trainer(library)) {
-      line.exit_code = run_trainer({"plugins", "check", library.string()});
-    } else if (print_checks(library) > 0) {
-      line.exit_code = static_cast<int>(Exit::plugin);
+    std::vector<std::filesystem::path> folders = line.plugin_dirs;
+    folders.push_back(library.parent_path());
+    if (!check_model && (needs_trainer(library) || !with->file.empty())) {
+      line.exit_code = run_trainer(trainer_words(library, *with, folders));
+      return;
     }
+    int failed = print_checks(check_plugin(library));
+    if (failed == 0 && !with->file.empty()) failed = print_checks(check_model(*with, folders));
+    if (failed > 0) line.exit_code = static_cast<int>(Exit::plugin);
   });
 }
 
@@ -129,7 +147,8 @@ void add_plugins(CLI::App& app, CommandLine& line) {
   show_command->add_flag("--json", *json, "Print JSON");
   add_plugin_dirs(*show_command, line);
   show_command->callback([name, json, &line] { show(*name, *json, line); });
-  add_plugin_check(*plugins, line, /*in_trainer=*/false);
+  add_plugin_check(*plugins, line, /*check_model=*/{});
+  add_plugins_build(*plugins);
 }
 
 }  // namespace headroom

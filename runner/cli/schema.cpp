@@ -9,11 +9,9 @@
 
 namespace headroom {
 
-namespace {
-
-void print_schema(const CommandLine& line) {
+std::string schema_text(const std::vector<std::filesystem::path>& plugin_dirs) {
   std::map<std::string, OptionTable> models, sources;
-  for (const auto& path : list_plugins(line.plugin_dirs)) {
+  for (const auto& path : list_plugins(plugin_dirs)) {
     nlohmann::json plugin;
     try {
       plugin = plugin_description(path);
@@ -27,16 +25,14 @@ void print_schema(const CommandLine& line) {
     if (interfaces.contains(HR_DATASOURCE))
       sources[id] = option_table_from_json(interfaces.at(HR_DATASOURCE).at("options"));
   }
-  std::printf("%s\n", experiment_schema(models, sources).dump(2).c_str());
+  return experiment_schema(models, sources).dump(2);
 }
-
-}  // namespace
 
 void add_schema(CLI::App& app, CommandLine& line) {
   auto* command = app.add_subcommand("schema", "JSON Schema of experiment files, for editors");
   command->footer("Example: headroom schema > experiment.schema.json");
   add_plugin_dirs(*command, line);
-  command->callback([&line] { print_schema(line); });
+  command->callback([&line] { std::printf("%s\n", schema_text(line.plugin_dirs).c_str()); });
 }
 
 }  // namespace headroom

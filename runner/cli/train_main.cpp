@@ -33,7 +33,7 @@ int run(int argc, char** argv) {
   define_predict(app, line, predict)->callback(within_memory([&] { line.exit_code = predict_action(predict, line); }));
   ParityWords parity;
   define_parity(app, line, parity)->callback(within_memory([&] { line.exit_code = parity_action(parity, line); }));
-  add_plugin_check(*app.add_subcommand("plugins")->require_subcommand(1), line, /*in_trainer=*/true);
+  add_plugin_check(*app.add_subcommand("plugins")->require_subcommand(1), line, model_check_action);
   add_trainer_only(app, line);
   return run_command_line(app, line, argc, argv);
 }

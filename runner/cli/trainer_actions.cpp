@@ -9,6 +9,7 @@
 #include "plugins/library.hpp"
 #include "train/check_experiment.hpp"
 #include "train/evaluate_run.hpp"
+#include "train/model_checks.hpp"
 #include "train/parity.hpp"
 #include "train/predict.hpp"
 #include "train/shortage.hpp"
@@ -112,6 +113,11 @@ int parity_action(const ParityWords& words, const CommandLine& line) {
   std::printf("loss %.9g over %.9g elements; %zu tensors in %s\n", result.loss_sum / result.weight, result.weight,
               result.tensors, words.out.c_str());
   return 0;
+}
+
+std::vector<CheckResult> model_check_action(const ExperimentWords& experiment,
+                                            const std::vector<std::filesystem::path>& plugin_dirs) {
+  return check_model(experiment.file, experiment.overrides(), plugin_dirs);
 }
 
 void add_trainer_only(CLI::App& app, CommandLine& line) {

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "config/digest.hpp"
-#include "config/rules.hpp"
 #include "config/rescue.hpp"
+#include "config/rules.hpp"
 #include "config/sweep.hpp"
 #include "config/user_cache.hpp"
 #include "plugins/describe.hpp"
@@ -57,6 +57,16 @@ OptionTable table_of(const nlohmann::json& description, const std::string& inter
 
 fs::path trainer_program() {
   return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "libexec" / "headroom-train";
+}
+
+fs::path sdk_folder() {
+  const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  for (const fs::path& folder : {beside / "sdk", beside}) {
+    if (fs::exists(folder / "share/headroom/templates")) return folder;
+  }
+  throw Error(Exit::bad_input, "plugins",
+              "this program has no SDK beside it: install it with cmake --install BUILD --component sdk --prefix " +
+                  beside.string());
 }
 
 int run_trainer(const std::vector<std::string>& words) {

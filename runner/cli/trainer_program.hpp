@@ -17,6 +17,10 @@ namespace headroom {
 // <executable>/../libexec/headroom-train.
 std::filesystem::path trainer_program();
 
+// What plugins outside this tree are built with: the root of an installed SDK, <executable>/../sdk in the build folder.
+// Error(bad_input) where there is none.
+std::filesystem::path sdk_folder();
+
 // Hands `words` over to the trainer and waits. Returns the exit code; a post-mortem has been made where there was need,
 // and the run's report.html. `ended`: how, and where it trained.
 int run_trainer(const std::vector<std::string>& words);

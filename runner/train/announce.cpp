@@ -40,11 +40,30 @@ int64_t room_bytes() {
   return limit > 0 && room > 0 ? std::min(limit, room) : std::max(limit, room);
 }
 
+// Where train.micro_batch is set and the model allows no other than the batch itself.
+std::string micro_batch_line(const Setup& setup) {
+  const int64_t wanted = setup.data.experiment.train.micro_batch, used = setup.micro_batch().size();
+  if (wanted == 0 || wanted == used) return "";
+  return "train.micro_batch = " + std::to_string(wanted) + " is not used: " + setup.indivisible_because();
+}
+
+// A source that names no recordings, clips or sessions cannot keep what belongs together in one split.
+std::string groups_line(const RunData& data) {
+  if (data.source->splits().size() != 1 || data.splits.val.length() + data.splits.test.length() == 0) return "";
+  const uint64_t samples = data.source->length(0);
+  if (samples < 2 || data.source->groups(0).size() != samples) return "";
+  return "data.split: each of the " + std::to_string(samples) + " samples is a group of its own, as source '" +
+         data.source->id() +
+         "' says: where neighbours overlap or share a recording, validation sees what was trained on";
+}
+
 }  // namespace
 
 void announce(const Setup& setup, RunLog& log) {
   for (const Inert& inert : setup.data.experiment.inert) log.say(inert.key + ": " + inert.why);
   if (const std::string line = metrics_line(setup); !line.empty()) log.say(line);
+  if (const std::string line = micro_batch_line(setup); !line.empty()) log.say(line);
+  if (const std::string line = groups_line(setup.data); !line.empty()) log.say(line);
   for (const std::string& line : rescue_lines(setup)) log.say(line);
   const DataSection& data = setup.data.experiment.data;
   if (const std::string line = order_line(data, setup.data.order, setup.data.stored); !line.empty()) log.say(line);

@@ -100,6 +100,9 @@ Json surroundings(const Setup& setup) {
           {"micro_batch", micro_batch_of(setup)},
           {"libtorch", TORCH_VERSION},
           {"content_id", setup.data.content_id},
+          {"plugins",
+           {{setup.data.model_library.id(), setup.data.model_library.build()},
+            {setup.data.source_library.id(), setup.data.source_library.build()}}},
           {"device", setup.device.str()},
           {"precision", setup.data.experiment.train.precision},
           {"identity", setup.identity()},
@@ -115,9 +118,13 @@ Differences differences_from(const LoadedCheckpoint& checkpoint, const Setup& se
     const bool draws = (setup.model->capabilities() & HR_RNG_GENERATOR) != 0;  // other numbers for other pieces
     for (const auto& [key, value] : then.items()) {
       const bool mathematical = key == "content_id" || key == "precision" || key == "identity" || key == "mathematics";
-      if (now.at(key) == value || (mathematical && by_key)) continue;
+      if (now.at(key) == value || key == "plugins" || (mathematical && by_key)) continue;
       (mathematical || (key == "micro_batch" && draws) ? found.mathematics : found.rounding)
           .push_back(key + " was " + value.dump() + ", is " + now.at(key).dump());
+    }
+    for (const auto& [id, build] : now.at("plugins").items()) {
+      if (then.value("plugins", Json::object()).value(id, build) != build)
+        found.code.push_back("plugin '" + id + "' was built anew since");
     }
     if (by_key) Comparison(found).compare(then.at("mathematics"), now.at("mathematics"));
   } catch (const Json::exception& problem) {

@@ -15,6 +15,7 @@ struct Differences {
   std::vector<std::string> mathematics;  // another training from here on
   std::vector<std::string> length;       // when it ends; the steps taken are those of either
   std::vector<std::string> rounding;     // threads, processor, micro-batch, LibTorch, device: equal up to rounding
+  std::vector<std::string> code;         // plugins built anew: nobody knows what of their code differs
 };
 
 // Part of every checkpoint, for differences_from().

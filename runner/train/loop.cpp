@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "data/bad_values.hpp"
 #include "train/signals.hpp"
 
 namespace headroom {
@@ -148,7 +150,9 @@ bool TrainingLoop::train_epoch() {
     if (memory_.is_short()) gc_points_.pressure();
     if (const auto leak = leaks_.after_window(read_ledger())) log_.say(*leak);
   }
-  if (position_.samples >= samples) train_loader_.next();  // the epoch's end; reading ahead goes on into the next
+  if (position_.samples < samples) return true;
+  require_a_step();
+  train_loader_.next();  // the epoch's end; reading ahead goes on into the next
   return true;
 }
 
@@ -164,6 +168,10 @@ bool TrainingLoop::train_window() try {
                                 setup_.data.samples_per_epoch());
   WindowBatches batches(train_loader_, static_cast<uint64_t>(position_.epoch), position_.samples, end);
   const TrainStep::Gradients gradients = step_.accumulate(batches, position_.step);
+  const bool counts = !(gradients.weight <= 0);  // NaN comes of data, or of the loss
+  had_weight_ = had_weight_ || counts;
+  const bool is_finite = std::isfinite(gradients.loss) && std::isfinite(gradients.norm);
+  const std::string bad_value = counts && !is_finite ? bad_value_in(batches) : "";
   const EssentialAllocations essential;  // from here on the step is taken as a whole
   position_.samples = end;
   interval_samples_ += gradients.samples;
@@ -171,8 +179,8 @@ bool TrainingLoop::train_window() try {
     ++position_.skipped_windows;
     return false;
   }
-  if (!std::isfinite(gradients.loss) || !std::isfinite(gradients.norm)) {
-    not_finite(gradients.loss, gradients.norm);
+  if (!is_finite) {
+    not_finite(gradients.loss, gradients.norm, bad_value);
     return false;
   }
   const double lr = schedule_.at(position_.step);
@@ -195,14 +203,44 @@ void TrainingLoop::stop_for(const TakenByOthers& taken) {
   must_stop_ = true;
 }
 
-void TrainingLoop::not_finite(double loss, double norm) {
+// Once: the window is read again for it. The loader stands at the window's end again afterwards.
+std::string TrainingLoop::bad_value_in(WindowBatches& batches) {
+  std::string found;
+  if (std::exchange(looked_for_bad_value_, true)) return found;
+  batches.rewind();
+  while (const auto batch = batches.next(step_.retry())) {
+    const auto bad = find_bad_value(setup_.data.source->fields(), batch->fields);
+    if (bad && found.empty())
+      found = bad->text + ", in " + setup_.data.splits.train.place_of(batch->index[bad->sample]);
+  }
+  return found;
+}
+
+void TrainingLoop::not_finite(double loss, double norm, const std::string& bad_value) {
   ++position_.skipped_windows;
-  log_.event("nonfinite", {{"step", position_.step}, {"loss", loss}, {"gradient_norm", norm}});
+  log_.event("nonfinite",
+             {{"step", position_.step}, {"loss", loss}, {"gradient_norm", norm}, {"bad_value", bad_value}});
   if (experiment_.train.on_nonfinite == "skip") return;
-  throw Error(Exit::diverged, "train",
-              "after step " + std::to_string(position_.step) + " the loss is " + std::to_string(loss) +
-                  " and the gradient norm " + std::to_string(norm) +
-                  ": lower train.optimizer.lr, set train.clip_norm, or train.on_nonfinite = \"skip\"");
+  throw Error(
+      Exit::diverged, "train",
+      "after step " + std::to_string(position_.step) + " the loss is " + std::to_string(loss) +
+          " and the gradient norm " + std::to_string(norm) + ": " +
+          (bad_value.empty() ? ""
+                             : bad_value + "; mend the data, or leave such samples out with data.on_bad_sample = "
+                                           "\"skip_not_finite\"; where the model expects such values, ") +
+          "lower train.optimizer.lr, set train.clip_norm, or train.on_nonfinite = \"skip\"");
+}
+
+// A run without steps would end as if all were well. One epoch alone may hold nothing that counts.
+void TrainingLoop::require_a_step() const {
+  if (position_.step > 0 || position_.epoch + 1 < std::min<int64_t>(2, experiment_.train.epochs)) return;
+  const std::string found =
+      "epoch " + std::to_string(position_.epoch + 1) + " ended and no optimizer step has been taken: ";
+  if (had_weight_) throw Error(Exit::diverged, "train", found + "no window had a finite loss and finite gradients");
+  throw Error(Exit::data, "train",
+              found +
+                  "the model's weight was 0 in every window, so no element counts: look at masks and padding, and "
+                  "at samples that were left out");
 }
 
 // The metrics of the epoch. Those of train are sums that the steps left; those of val are measured here, with the
@@ -247,6 +285,11 @@ bool TrainingLoop::compare_with_best() {
   const auto found =
       std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == metric_; });
   if (found == values.end()) return false;  // not evaluated this epoch, or nothing counted
+  if (!std::isfinite(found->second) && !told_not_finite_) {
+    told_not_finite_ = true;
+    log_.say(metric_ + " is " + std::to_string(found->second) + " after epoch " + std::to_string(position_.epoch + 1) +
+             ": such an epoch is never the best");
+  }
   const double margin = experiment_.train.early_stop ? experiment_.train.early_stop->min_delta : 0.0;
   const double gain = lower_is_better_ ? position_.best - found->second : found->second - position_.best;
   if (!std::isfinite(found->second) || (position_.has_best && !(gain > margin))) {
@@ -264,6 +307,7 @@ bool TrainingLoop::compare_with_best() {
 void TrainingLoop::finish_epoch() {
   memory_.note(Phase::epoch_end);
   report_epoch();
+  report_without_gradient();
   const bool is_best = compare_with_best();
   position_.finished_step = position_.step;
   if (position_.samples >=

@@ -51,7 +51,9 @@ class TrainingLoop {
  private:
   bool train_epoch();   // false: stopped by a signal between two windows
   bool train_window();  // one optimizer step; false: the window was skipped, or others took the memory
-  void not_finite(double loss, double norm);
+  std::string bad_value_in(WindowBatches& batches);  // of a window; "" where all are finite
+  void not_finite(double loss, double norm, const std::string& bad_value);
+  void require_a_step() const;  // at an epoch's end
   void stop_for(const TakenByOthers& taken);
   StepHooks step_hooks();
   void register_rungs();
@@ -72,6 +74,7 @@ class TrainingLoop {
   void report_memory();
   void report_shortage(const Shortage& shortage, const std::string& action);
   void report_loss_scale(double was, double is);
+  void report_without_gradient();
 
   const Setup& setup_;
   const Experiment& experiment_;
@@ -97,6 +100,8 @@ class TrainingLoop {
   uint64_t bad_before_ = 0;  // samples left out before the run was resumed
   std::string metric_;       // experiment.metric
   bool lower_is_better_ = true;
+  bool told_without_gradient_ = false, told_not_finite_ = false, looked_for_bad_value_ = false;
+  bool had_weight_ = false;  // some window had elements that count
   int64_t interval_samples_ = 0;
   std::chrono::steady_clock::time_point run_started_, started_, interval_started_, saved_;
 };

@@ -1,9 +1,11 @@
 // What the training loop reports: log lines, scalars, events, the memory part of the summary.
 
 #include <algorithm>
+#include <utility>
 
 #include "data/cache_session.hpp"
 #include "memory/process_memory.hpp"
+#include "memory/readable.hpp"
 #include "train/loop.hpp"
 
 namespace headroom {
@@ -21,15 +23,31 @@ Scalars headline(const Scalars& values, const std::vector<MetricInfo>& metrics, 
   return chosen;
 }
 
+// What the plugins say that they hold, by owner; the ledger knows it as "other".
+nlohmann::json plugin_bytes(const Session& session) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [owner, bytes] : session.plugin_memory()) {
+    if (bytes != 0) all[owner] = bytes;
+  }
+  return all;
+}
+
+std::string plugin_text(const nlohmann::json& bytes) {
+  std::string text;
+  for (const auto& [owner, held] : bytes.items())
+    text += (text.empty() ? "; of other, plugins say: " : ", ") + owner + " " + size_text(held.get<int64_t>());
+  return text;
+}
+
 }  // namespace
 
 void TrainingLoop::report_resume(const Differences& differences) {
-  const auto& [mathematics, length, rounding] = differences;
+  const auto& [mathematics, length, rounding, code] = differences;
   const std::string& schedule = experiment_.train.schedule.name;
   const bool spans_the_run = schedule == "cosine" || schedule == "linear";
-  const bool equal = mathematics.empty() && rounding.empty() && (length.empty() || !spans_the_run);
+  const bool equal = mathematics.empty() && rounding.empty() && code.empty() && (length.empty() || !spans_the_run);
   std::vector<std::string> all = mathematics;
-  for (const auto* more : {&length, &rounding}) all.insert(all.end(), more->begin(), more->end());
+  for (const auto* more : {&length, &rounding, &code}) all.insert(all.end(), more->begin(), more->end());
   log_.event("resume", {{"step", position_.step},
                         {"epoch", position_.epoch + 1},
                         {"differences", all},
@@ -41,6 +59,7 @@ void TrainingLoop::report_resume(const Differences& differences) {
              (spans_the_run ? "; train.schedule spans the new length from here on" : ""));
   }
   for (const std::string& difference : rounding) log_.say("equal up to rounding only: " + difference);
+  for (const std::string& difference : code) log_.say(difference + ": equal only if it computes the same");
 }
 
 void TrainingLoop::report_step(double loss, double lr, double norm) {
@@ -76,6 +95,22 @@ void TrainingLoop::report_loss_scale(double was, double is) {
   log_.say((std::ostringstream() << "gradients overflow float16 at a loss scale of " << was
                                  << ": the window is computed again at " << is)
                .str());
+}
+
+// Once, after the first epoch of this process.
+void TrainingLoop::report_without_gradient() {
+  if (std::exchange(told_without_gradient_, true)) return;
+  const std::vector<std::string> names = step_.without_gradient();
+  if (names.empty()) return;
+  constexpr size_t most_named = 5;
+  std::string list;
+  for (size_t i = 0; i < std::min(names.size(), most_named); ++i) list += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > most_named) list += " and " + std::to_string(names.size() - most_named) + " more";
+  log_.event("without_gradient", {{"step", position_.step}, {"parameters", names}});
+  log_.say(
+      "no gradient has reached " + list + " by step " + std::to_string(position_.step) +
+      ": the loss has not depended on them so far. A model says so of parameters that are meant to stay as they are "
+      "(frozen or inert); others were perhaps replaced after they were registered");
 }
 
 std::string TrainingLoop::memory_summary() const {
@@ -118,13 +153,14 @@ void TrainingLoop::report_memory() {
   for (size_t i = 0; i < owner_count; ++i) {
     fields[std::string(owner_name(static_cast<Owner>(i))) + "_bytes"] = ledger.live_bytes[i];
   }
+  fields["plugin_bytes"] = plugin_bytes(*setup_.data.session);
   if (usage.device) {
     fields["device_allocated_bytes"] = usage.device->allocated_bytes;
     fields["device_reserved_bytes"] = usage.device->reserved_bytes;
   }
   const std::string label = "Step " + std::to_string(position_.step);
   log_.memory(position_.step, fields, memory_line(label, usage));
-  log_.say("[" + label + "] Held - " + ledger_line(ledger));
+  log_.say("[" + label + "] Held - " + ledger_line(ledger) + plugin_text(fields["plugin_bytes"]));
   if (usage.system_used_bytes > usage.system_total_bytes / 10 * 9) log_.say(setup_.advice().warning(ledger));
 }
 

@@ -1,7 +1,9 @@
 #include "train/signals.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <string_view>
 #include <unistd.h>
 
 namespace headroom {
@@ -10,9 +12,18 @@ namespace {
 
 std::atomic<int> requested{0};
 
+// At once, because the step or read that is under way may take long.
+void answer_interrupt() {
+  constexpr std::string_view line = "\nstopping once this step is done; Ctrl-C again ends at once\n";
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  errno = error;
+}
+
 void on_signal(int signal) {
   if (signal == SIGINT && requested.load() == SIGINT) _exit(static_cast<int>(Exit::interrupted));
   requested.store(signal);
+  if (signal == SIGINT) answer_interrupt();
 }
 
 }  // namespace

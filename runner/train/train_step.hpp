@@ -53,6 +53,8 @@ class TrainStep {
   Recompute& recompute() { return recompute_; }
   const Recompute& recompute() const { return recompute_; }
   Optimizer& optimizer() { return optimizer_; }
+  // Parameters that were to be trained and that no gradient has reached so far.
+  std::vector<std::string> without_gradient() const { return window_.check().without_gradient(); }
   StepSums& epoch_sums() { return epoch_sums_; }        // of the current epoch so far
   StepSums& interval_sums() { return interval_sums_; }  // since the last row of metrics
 

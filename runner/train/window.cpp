@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "error.hpp"
+
 namespace headroom {
 
 namespace {
@@ -11,6 +13,26 @@ ForwardSnapshot make_snapshot(Model& model, at::Device device) {
   return {model, device};
 }
 
+// Gives them gradients, at one place from the start: what a step needs is held before the first one is taken.
+std::vector<Parameter*> make_trainable(Model& model) {
+  const OwnerScope scope(Owner::gradients);
+  std::vector<Parameter*> trainable;
+  for (Parameter& parameter : model.parameters()) {
+    if (parameter.kind != HR_PARAMETER) continue;
+    parameter.tensor->requires_grad_(parameter.trains());
+    if (!parameter.trains()) continue;
+    parameter.tensor->mutable_grad() = at::zeros_like(*parameter.tensor);
+    trainable.push_back(&parameter);
+  }
+  return trainable;
+}
+
+std::vector<at::Tensor> gradients_of(std::span<Parameter* const> trainable) {
+  std::vector<at::Tensor> gradients;
+  for (const Parameter* parameter : trainable) gradients.push_back(parameter->tensor->grad());
+  return gradients;
+}
+
 }  // namespace
 
 Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs)
@@ -18,19 +40,11 @@ Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& ret
       device_(device),
       dtype_(dtype),
       retry_(retry),
+      trainable_(make_trainable(model)),
+      gradients_(gradients_of(trainable_)),
+      check_(model.id(), trainable_),
       sums_(model.metrics().size(), device, std::move(outputs)),
-      snapshot_(make_snapshot(model, device)) {
-  const OwnerScope scope(Owner::gradients);
-  for (Parameter& parameter : model.parameters()) {
-    // Gradients exist from the start, at one place: what a step needs is held before the first one is taken.
-    if (parameter.kind != HR_PARAMETER) continue;
-    parameter.tensor->requires_grad_(parameter.trains());
-    if (!parameter.trains()) continue;
-    parameter.tensor->mutable_grad() = at::zeros_like(*parameter.tensor);
-    trainable_.push_back(&parameter);
-    gradients_.push_back(parameter.tensor->grad());
-  }
-}
+      snapshot_(make_snapshot(model, device)) {}
 
 void Window::thaw(int64_t step) {
   for (Parameter* parameter : trainable_) {
@@ -65,11 +79,11 @@ PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count
   Shortage shortage;
   const bool fits = attempt_within_memory(shortage, doing, count, [&] {
     const MicroBatchTensors tensors(batch, first, count, device_, dtype_);
+    check_.before_step();
     const StepResult result = model_.step(HR_TRAIN, step, tensors.keys, tensors.fields, want_outputs);
+    check_.after_step(result);
     doing = "backward";
-    if (result.loss_sum.requires_grad()) {
-      (loss_scale_ == 1.0 ? result.loss_sum : result.loss_sum * loss_scale_).backward();
-    }
+    run_backward(result);
     sums_.add(result);
   });
   if (fits) return PassEnd::done;
@@ -78,8 +92,28 @@ PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count
   return added || snapshot_.is_needed() ? PassEnd::lost : PassEnd::again;
 }
 
+// An error of the graph is one of whoever made it.
+void Window::run_backward(const StepResult& result) {
+  if (!result.loss_sum.requires_grad()) return;
+  try {
+    (loss_scale_ == 1.0 ? result.loss_sum : result.loss_sum * loss_scale_).backward();
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& problem) {
+    throw Error(Exit::plugin, model_.id(),
+                std::string("backward through the model's step failed: ") + problem.what_without_backtrace());
+  }
+  check_.after_backward();
+}
+
 double Window::divide() {
   const double weight = sums_.weight();
+  if (weight < 0) {
+    throw Error(Exit::plugin, model_.id(),
+                "the model's weights add up to " + std::to_string(weight) +
+                    ": a weight is the number of elements that loss_sum is summed over");
+  }
+  if (weight > 0) check_.end_window();
   if (weight > 0 && !gradients_.empty()) at::_foreach_div_(gradients_, weight * loss_scale_);
   return weight;
 }

@@ -8,6 +8,7 @@
 
 #include "plugins/torch_model.hpp"
 #include "train/forward_snapshot.hpp"
+#include "train/gradient_check.hpp"
 #include "train/metrics.hpp"
 #include "train/micro_batches.hpp"
 
@@ -25,18 +26,20 @@ class Window {
   // out where gradients were being added, and the window must begin again with its first batch (all else is restored).
   [[nodiscard]] bool add(const Batch& batch, int64_t step, bool want_outputs = false);
   // Divides the gradients by the weight and the loss scale. Returns the weight; 0 means nothing counted and no step
-  // must be taken.
+  // must be taken. Error(plugin) where it is below 0, and where the first windows that count give no gradient.
   double divide();
 
   // Buffers, generators and the plugin's state as they were at begin(), before the window begins again.
   void restore() { snapshot_.restore(); }
 
   const StepSums& sums() const { return sums_; }
+  const GradientCheck& check() const { return check_; }
   std::span<const at::Tensor> gradients() const { return gradients_; }
   // Of trainable parameters that `step` leaves unfrozen.
   void thaw(int64_t step);
 
  private:
+  void run_backward(const StepResult& result);
   PassEnd add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs);
 
   Model& model_;
@@ -45,6 +48,7 @@ class Window {
   Retry& retry_;
   std::vector<Parameter*> trainable_;
   std::vector<at::Tensor> gradients_;
+  GradientCheck check_;
   StepSums sums_;
   double loss_scale_ = 1.0;
   ForwardSnapshot snapshot_;  // of when the window began

@@ -1,6 +1,7 @@
 // The commands beside `run`, as words in and text out.
 #include <elf.h>
 #include <fcntl.h>
+#include <sstream>
 #include <sys/wait.h>
 
 #include "trial_run.hpp"
@@ -101,6 +102,49 @@ TEST_F(Commands, PluginsListShowAndCheck) {
   }
   write_text(folder_ / "broken.so", "not a library");
   EXPECT_EQ(headroom({"plugins", "check", (folder_ / "broken.so").string()}).exit_code, 3);
+}
+
+// The lines of `plugins check --with trial.toml` that do not begin with "ok".
+std::string complaints(const Finished& check) {
+  std::string found;
+  std::istringstream lines(check.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("ok")) found += line + '\n';
+  }
+  return found;
+}
+
+TEST_F(Commands, PluginsCheckStepsTheModelOfAnExperiment) {
+  const auto check = [&](const std::vector<std::string>& set) {
+    std::vector<std::string> words = {
+        "plugins", "check", "trial_model", "--with", "trial.toml", "--set", "model.options.remember=false"};
+    for (const std::string& word : set) words.insert(words.end(), {"--set", word});
+    return with_plugins(words);
+  };
+  const Finished sound = check({"model.options.dropout=0.2"});
+  EXPECT_EQ(sound.exit_code, 0) << sound.out << sound.err;
+  EXPECT_EQ(complaints(sound).find("model: "), std::string::npos) << sound.out;
+  EXPECT_NE(sound.out.find("ok    model: whole or in pieces, the gradient is the same\n"), std::string::npos)
+      << sound.out;
+  const Finished doubtful = check({"model.options.mistake=replace_one"});
+  EXPECT_EQ(doubtful.exit_code, 0) << doubtful.out;
+  EXPECT_NE(complaints(doubtful).find("the loss does not depend on head.weight"), std::string::npos) << doubtful.out;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+      {{"model.options.remember=true"}, "FAIL  model: whole or in pieces, the gradient is the same: [trial_model] "},
+      {{"model.options.loss=mean"}, "FAIL  model: whole or in pieces, the gradient is the same: [trial_model] "},
+      {{"model.options.randomness=sequential", "model.options.dropout=0.2"},
+       "FAIL  model: it draws from sample keys alone, or says so: [trial_model] a step draws from LibTorch's"},
+      {{"model.options.evaluation_leaves_traces=true"},
+       "FAIL  model: evaluation draws nothing and leaves nothing behind: [trial_model] evaluation changes a buffer"},
+      {{"model.options.mistake=detach"},
+       "FAIL  model: a gradient reaches every parameter: [trial_model] the loss depends on none of the parameters"},
+      {{"model.options.mistake=backward"},
+       "FAIL  model: a step gives loss, weight, outputs and metrics: [trial_model] "}};
+  for (const auto& [set, sentence] : mistakes) {
+    const Finished found = check(set);
+    EXPECT_EQ(found.exit_code, 3) << sentence;
+    EXPECT_NE(complaints(found).find(sentence), std::string::npos) << found.out << found.err;
+  }
 }
 
 TEST_F(Commands, SchemaIsJsonThatKnowsThePlugins) {

@@ -117,16 +117,30 @@ TEST_F(Loop, KeepsTheNewestCheckpointsAndTheBest) {
 }
 
 TEST_F(Loop, DivergedRunsStopWithTheCheckpointsTheyHave) {
-  // Every sample of the training split comes once an epoch: sample 0 is in it, or in validation.
-  const Finished finished =
-      run({"data.options.nan_at=[0,20,40,60,80,100]", "checkpoint.every_steps=1", "checkpoint.keep=100"});
+  const Finished finished = run({"train.optimizer={name=\"sgd\",lr=1e30}", "train.schedule={name=\"constant\"}",
+                                 "checkpoint.every_steps=1", "checkpoint.keep=100"});
   EXPECT_EQ(finished.exit_code, 7) << finished.err;
-  EXPECT_NE(finished.err.find("the loss is nan and the gradient norm"), std::string::npos) << finished.err;
+  EXPECT_NE(finished.err.find(" and the gradient norm "), std::string::npos) << finished.err;
+  EXPECT_NE(finished.err.find(": lower train.optimizer.lr"), std::string::npos) << finished.err;
   const auto summary = read_json(run_folder() / "summary.json");
   EXPECT_EQ(summary.at("state"), "failed");
   const auto end = read_json_lines(run_folder() / "events.jsonl").back();
   EXPECT_EQ(end.at("kind"), "end");
   EXPECT_EQ(end.at("exit_code"), 7);
+}
+
+TEST_F(Loop, ANumberThatIsNoneInASampleIsNamed) {
+  // Every sample of the training split comes once an epoch: sample 0 is in it, or in validation.
+  const std::string bad = "data.options.nan_at=[0,20,40,60,80,100]";
+  const Finished finished = run({bad}, "failed");
+  EXPECT_EQ(finished.exit_code, 7) << finished.err;
+  EXPECT_NE(finished.err.find("the loss is nan and the gradient norm "), std::string::npos) << finished.err;
+  EXPECT_NE(finished.err.find(": field 'y' holds nan at [0], in sample "), std::string::npos) << finished.err;
+  EXPECT_NE(finished.err.find("0 of split 'train', group 'group"), std::string::npos) << finished.err;
+  const auto summary = summary_of({bad, "data.on_bad_sample=skip_not_finite", "train.epochs=1"});
+  EXPECT_EQ(summary.at("steps"), 15) << "the windows are shorter by the bad samples";
+  EXPECT_GT(summary.at("bad_samples"), 0);
+  EXPECT_TRUE(std::isfinite(summary.at("metrics").at("val/loss").get<double>()));
 }
 
 TEST_F(Loop, SkippedWindowsNeverEnterTheOptimizer) {
@@ -139,23 +153,50 @@ TEST_F(Loop, SkippedWindowsNeverEnterTheOptimizer) {
   EXPECT_EQ(model_of("runs").find("nan"), std::string::npos);
 }
 
+// "NAME=[0,1,...]" of the first samples.
+std::string first_samples(const std::string& name, int count) {
+  std::string list = name + "=[";
+  for (int i = 0; i < count; ++i) list += std::to_string(i) + ",";
+  return list + "]";
+}
+
 TEST_F(Loop, ANumberThatIsNoneInValidationIsNeverTheBest) {
-  std::string every = "data.options.nan_at=[";
-  for (int i = 0; i < 160; ++i) every += std::to_string(i) + ",";
-  const auto summary = summary_of({every + "]", "train.on_nonfinite=skip", "train.epochs=1"});
-  EXPECT_EQ(summary.at("steps"), 0);
+  const Finished finished = run({first_samples("data.options.nan_at", 80), "train.batch_size=1",
+                                 "train.gradient_accumulation_steps=1", "train.on_nonfinite=skip", "train.epochs=1"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const auto summary = read_json(run_folder() / "summary.json");
+  EXPECT_GT(summary.at("steps"), 0);
   EXPECT_TRUE(summary.at("best").is_null());
+  EXPECT_NE(finished.err.find("val/loss is nan after epoch 1: such an epoch is never the best"), std::string::npos)
+      << finished.err;
   EXPECT_FALSE(fs::exists(run_folder() / "checkpoints/best"));
   EXPECT_TRUE(fs::exists(run_folder() / "checkpoints/last"));
 }
 
 TEST_F(Loop, WindowsWhereNothingCountsAreSkipped) {
-  std::string masked = "data.options.masked=[";
-  for (int i = 0; i < 160; ++i) masked += std::to_string(i) + ",";
-  const auto summary = summary_of({masked + "]", "train.epochs=2"});
-  EXPECT_EQ(summary.at("steps"), 0);
-  EXPECT_EQ(summary.at("skipped_windows"), 30);
-  EXPECT_TRUE(summary.at("metrics").empty());
+  const auto summary = summary_of({first_samples("data.options.masked", 80), "train.batch_size=1",
+                                   "train.gradient_accumulation_steps=1", "train.epochs=1"});
+  const int64_t skipped = summary.at("skipped_windows");
+  EXPECT_GT(skipped, 0);
+  EXPECT_GT(summary.at("steps"), 0);
+  EXPECT_EQ(summary.at("steps").get<int64_t>() + skipped, 120);
+}
+
+TEST_F(Loop, ARunThatTakesNoStepIsNoSuccess) {
+  const Finished masked = run({first_samples("data.options.masked", 160)}, "masked");
+  EXPECT_EQ(masked.exit_code, 4) << masked.err;
+  EXPECT_NE(masked.err.find("epoch 2 ended and no optimizer step has been taken: the model's weight was 0"),
+            std::string::npos)
+      << masked.err;
+  const Finished not_finite =
+      run({first_samples("data.options.nan_at", 160), "train.on_nonfinite=skip", "train.epochs=1"}, "nan");
+  EXPECT_EQ(not_finite.exit_code, 7) << not_finite.err;
+}
+
+TEST_F(Loop, ParametersThatNoGradientReachesAreNamed) {
+  const Finished finished = run({"model.options.mistake=replace_one", "train.epochs=1"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_NE(finished.err.find("no gradient has reached head.weight by step 15: "), std::string::npos) << finished.err;
 }
 
 TEST_F(Loop, BadSamplesEndTheRunOrAreSkippedAndCounted) {

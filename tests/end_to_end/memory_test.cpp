@@ -192,6 +192,15 @@ max_steps = 8
   EXPECT_NEAR(loss("tight"), loss("free"), 1e-4 * loss("free"));
 }
 
+TEST_F(MemoryRun, WhatPluginsSayThatTheyHoldIsOnTheLine) {
+  const Finished finished = run({"train.epochs=1", "data.options.masked=[1,2]"}, "told");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_NE(finished.err.find("; of other, plugins say: trial_source/lists "), std::string::npos) << finished.err;
+  const auto lines = read_json_lines(run_folder("told") / "memory.jsonl");
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.front().at("plugin_bytes"), (nlohmann::json{{"trial_source/lists", 16}}));
+}
+
 // Less than the libraries hold before the first tensor.
 TEST_F(MemoryRun, ALimitBelowItsOwnStartIsExitFiveToo) {
   for (const char* little : {"1 MiB", "24 MiB", "64 MiB"}) {

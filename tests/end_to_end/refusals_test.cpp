@@ -84,6 +84,11 @@ TEST_F(Refusals, AnInstructionSetThatIsNoneOfThem) {
          "\"avx512\"");
 }
 
+TEST_F(Refusals, APluginThatCallsExit) {
+  expect(run({"model.options.mistake=exit"}), 3, "[plugin] trial_model step: the plugin called exit() there");
+  EXPECT_EQ(read_json(run_folder() / "postmortem.json").at("ended").at("exit_code"), 3);
+}
+
 TEST_F(Refusals, PluginsThatAreNotThere) {
   expect(run({"model.plugin=nonsense"}), 3, "nonsense");
   expect(run({"data.source=./nonsense.so"}), 3, "nonsense.so");

@@ -236,6 +236,18 @@ TEST_F(Resume, WithAnotherSplitSaysWhatDiffers) {
       << resumed.err;
 }
 
+TEST_F(Resume, WithAPluginBuiltAnewDoesNotSayBitEqual) {
+  EXPECT_EQ(run({"train.max_steps=22", "checkpoint.every_steps=4", "train.schedule={name=\"constant\"}"}).exit_code, 0);
+  const fs::path checkpoint = fs::canonical(run_folder() / "checkpoints/last") / "checkpoint.json";
+  nlohmann::json json = read_json(checkpoint);
+  json.at("surroundings").at("plugins").at("trial_model") = "another build";
+  write_text(checkpoint, json.dump());
+  const Finished resumed = resume({"train.max_steps=30"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(resumed.err.find("bit-equal"), std::string::npos) << resumed.err;
+  EXPECT_NE(resumed.err.find("plugin 'trial_model' was built anew since"), std::string::npos) << resumed.err;
+}
+
 TEST_F(Resume, WithOtherMathematicsOnlyWhenTold) {
   EXPECT_EQ(run({"train.max_steps=22", "checkpoint.every_steps=4"}).exit_code, 0);
   const std::string file = read_text(run_folder() / "experiment.toml");
@@ -259,7 +271,8 @@ TEST_F(Resume, WithOtherMathematicsOnlyWhenTold) {
       headroom({"run", "--resume", run_folder().string(), "--changed", "--set", "train.optimizer.lr=0.02", "--set",
                 "train.max_steps=24", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
   EXPECT_EQ(told.exit_code, 0) << told.err;
-  EXPECT_NE(told.err.find("trained with other settings from here on: train.optimizer.lr was 0.01, is 0.02"), std::string::npos)
+  EXPECT_NE(told.err.find("trained with other settings from here on: train.optimizer.lr was 0.01, is 0.02"),
+            std::string::npos)
       << told.err;
   EXPECT_EQ(told.err.find("bit-equal"), std::string::npos) << told.err;
   EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), 24);
@@ -270,8 +283,7 @@ TEST_F(Resume, OnOtherDataOnlyWhenTold) {
   write_text(folder_ / "made/seed.txt", "8\n");
   const Finished refused = resume({"train.epochs=2"});
   EXPECT_EQ(refused.exit_code, 2) << refused.err;
-  EXPECT_NE(refused.err.find("other settings: the data's content (its id) was \""), std::string::npos)
-      << refused.err;
+  EXPECT_NE(refused.err.find("other settings: the data's content (its id) was \""), std::string::npos) << refused.err;
   write_text(folder_ / "made/seed.txt", "7\n");
   EXPECT_EQ(resume({"train.epochs=2"}).exit_code, 0) << "the same data again";
 }

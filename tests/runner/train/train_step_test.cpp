@@ -1,10 +1,14 @@
 #include "train/train_step.hpp"
 
+#include <gmock/gmock.h>
+
 #include "train/state.hpp"
 #include "trial_setup.hpp"
 
 namespace headroom {
 namespace {
+
+using testing::ElementsAre, testing::IsEmpty, testing::StartsWith;
 
 // Windows of 32 samples in batches of 8, of a model that keeps a state and drops at random.
 const std::vector<std::string> windows_of_four = {"train.gradient_accumulation_steps=4", "model.options.dropout=0.2",
@@ -79,6 +83,54 @@ TEST(TrainStep, AWindowThatOthersTookTheMemoryOfBeginsAgainLater) {
   EXPECT_THROW(disturbed.window(0), TakenByOthers);
   EXPECT_EQ(disturbed.step.retry().size(), 8);
   expect_equal(disturbed.window(0), undisturbed.window(0));
+}
+
+// What the first three windows say of it.
+std::string mistake(const std::string& name) {
+  const at::AutoGradMode as_before(true);
+  Steps steps({}, {"model.options.mistake=" + name});
+  try {
+    for (int64_t i = 0; i < 3; ++i) steps.window(i);
+    return "no error";
+  } catch (const Error& problem) {
+    return (problem.exit_code() == Exit::plugin ? "" : "not exit 3: ") + std::string(problem.what());
+  }
+}
+
+TEST(TrainStep, AStepThatWouldTrainNothingIsAMistakeOfThePlugin) {
+  EXPECT_THAT(mistake("detach"), StartsWith("[trial_model] the model's step returns a loss_sum without a graph"));
+  EXPECT_THAT(mistake("replace_all"), StartsWith("[trial_model] the loss depends on none of the model's parameters"));
+  EXPECT_THAT(mistake("backward"), StartsWith("[trial_model] the model's step changes the gradient of 'hidden.weight': "
+                                              "leave out backward()"));
+  EXPECT_THAT(mistake("negative_weight"),
+              StartsWith("[trial_model] the model's step breaks the contract: weight is -1.0"));
+  EXPECT_THAT(mistake("autograd_off"),
+              StartsWith("[trial_model] the model's step breaks the contract: it leaves autograd switched off"));
+  EXPECT_THAT(mistake("breaks_backward"),
+              StartsWith("[trial_model] backward through the model's step failed: a graph that cannot be walked"));
+  EXPECT_THAT(mistake("shapes"), StartsWith("[trial_model] a step with x Float [8, 6, 3], y Float [8, 6], valid Byte "
+                                            "[8, 6] failed: "));
+}
+
+TEST(TrainStep, AWindowWithoutAGraphMayHoldNothingToLearnFrom) {
+  Steps steps({}, {"model.options.mistake=detach"});
+  EXPECT_GT(steps.window(0).weight, 0.0);
+  EXPECT_GT(steps.window(1).weight, 0.0);
+  EXPECT_THROW(steps.window(2), Error);
+}
+
+TEST(TrainStep, ALossOfNothingNeedsNoGraph) {
+  Steps steps({}, {"model.options.mistake=no_weight"});
+  EXPECT_EQ(steps.window(0).weight, 0.0);
+}
+
+TEST(TrainStep, NamesParametersThatNoGradientReaches) {
+  Steps steps({}, {"model.options.mistake=replace_one"});
+  steps.window(0);
+  EXPECT_THAT(steps.step.without_gradient(), ElementsAre("head.weight"));
+  Steps sound({}, {"model.options.freeze_until=9"});
+  sound.window(0);
+  EXPECT_THAT(sound.step.without_gradient(), IsEmpty()) << "frozen ones are not asked for any";
 }
 
 // Memory runs out at each allocation of a window in turn.

@@ -24,6 +24,13 @@ using namespace headroom::sdk;
   *nowhere = 1;
 }
 
+struct FailsBackward : torch::autograd::Function<FailsBackward> {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x) { return x.clone(); }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*, torch::autograd::variable_list) {
+    TORCH_CHECK(false, "a graph that cannot be walked");
+  }
+};
+
 #ifdef TRIAL_GENERATOR_MODEL
 constexpr uint32_t randomness_capability = HR_RNG_GENERATOR;
 #else
@@ -44,6 +51,11 @@ class TrialModel : public torch::nn::Module {
                 .help("sequential is the mistake, unless it is declared"),
             opt_string("loss").def("sum").choices({"sum", "mean"}).help("mean is the mistake"),
             opt_f64("loss_factor").def(1.0).help("times the loss; its gradients alone tell"),
+            opt_string("mistake")
+                .def("none")
+                .choices({"none", "detach", "backward", "replace_one", "replace_all", "negative_weight", "no_weight",
+                          "autograd_off", "shapes", "breaks_backward", "exit"})
+                .help("what a step does wrong"),
             opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
             opt_bool("evaluation_leaves_traces").def(false).help("it counts calls and drops units as training does"),
             opt_i64("freeze_until").def(0).min(0).help("step from which the hidden layer is trained")};
@@ -54,6 +66,7 @@ class TrialModel : public torch::nn::Module {
         keyed_(options.string("randomness") == "keyed"),
         mean_(options.string("loss") == "mean"),
         loss_factor_(options.f64("loss_factor")),
+        mistake_(options.string("mistake")),
         remember_(options.boolean("remember")),
         evaluation_leaves_traces_(options.boolean("evaluation_leaves_traces")),
         freeze_until_(options.i64("freeze_until")) {
@@ -83,6 +96,7 @@ class TrialModel : public torch::nn::Module {
   StepOutput step(const Call& call, const Batch& batch) {
     pause_when_asked(call);
     fail_when_asked(call);
+    err_before_forward(batch);
     const at::Tensor x = checkpoint(
         call, "input",
         [this](const Call& same, TensorSpan inputs, TensorSpan) { return drop(same, "input"_site, inputs[0]); },
@@ -105,6 +119,7 @@ class TrialModel : public torch::nn::Module {
                       {prediction, batch.at("y"), valid},
                       {{absolute, count}, {error.square().sum(), count}, {-absolute, count}}};
     if (mean_) result.loss_sum = loss / count, result.weight = 1.0;
+    if (call.training()) err_after_forward(result);
     return result;
   }
 
@@ -112,6 +127,23 @@ class TrialModel : public torch::nn::Module {
   void load_state(std::string_view bytes) { calls_ = std::stoull(std::string(bytes)); }
 
  private:
+  static void replace(at::Tensor& parameter) { parameter = parameter.detach().clone().set_requires_grad(true); }
+  void err_before_forward(const Batch& batch) {
+    if (mistake_ == "exit") std::exit(0);
+    if (mistake_ == "shapes") batch.at("x").matmul(at::ones({5, 5}));
+    if (mistake_ == "replace_one") replace(head_->weight);
+    if (mistake_ != "replace_all") return;
+    for (at::Tensor* parameter : {&head_->weight, &head_->bias, &hidden_->weight, &hidden_->bias}) replace(*parameter);
+  }
+  void err_after_forward(StepOutput& result) const {
+    if (mistake_ == "detach") result.loss_sum = result.loss_sum.detach();
+    if (mistake_ == "backward") result.loss_sum.backward();
+    if (mistake_ == "negative_weight") result.weight = -1.0;
+    if (mistake_ == "no_weight") result.weight = 0.0;
+    if (mistake_ == "autograd_off") torch::GradMode::set_enabled(false);
+    if (mistake_ == "breaks_backward") result.loss_sum = FailsBackward::apply(result.loss_sum);
+  }
+
   at::Tensor drop(const Call& call, uint64_t site, const at::Tensor& x) const {
     if (keyed_) return dropout(call, site, x, dropout_);
     return torch::dropout(x, dropout_, leaves_traces(call));
@@ -152,6 +184,7 @@ class TrialModel : public torch::nn::Module {
   double dropout_;
   bool keyed_, mean_;
   double loss_factor_;
+  std::string mistake_;
   bool remember_, evaluation_leaves_traces_;
   int64_t freeze_until_;
   torch::nn::Linear hidden_{nullptr}, head_{nullptr};

@@ -34,12 +34,14 @@ class TrialSource {
     std::ofstream(folder / "seed.txt") << seed << '\n';
   }
 
-  explicit TrialSource(const Options& options)
+  TrialSource(const Host& host, const Options& options)
       : samples_(static_cast<uint64_t>(options.i64("samples"))),
         group_size_(static_cast<uint64_t>(options.i64("group_size"))),
         nan_at_(options.list_i64("nan_at")),
         masked_(options.list_i64("masked")),
         broken_at_(options.list_i64("broken_at")) {
+    host.account("lists",
+                 static_cast<int64_t>((nan_at_.size() + masked_.size() + broken_at_.size()) * sizeof(int64_t)));
     if (!options.has("path")) return;
     file_ = std::filesystem::path(options.path("path")) / "seed.txt";
     std::ifstream file(file_);

@@ -1,0 +1,119 @@
+// `headroom new model NAME` and `headroom new source NAME`: a folder outside this tree with a model and a datasource
+// that build and train as they are, for the author to change.
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "cli/command_line.hpp"
+#include "cli/trainer_program.hpp"
+#include "error.hpp"
+#include "record/run_folder.hpp"
+
+namespace headroom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void require_id(const std::string& name) {
+  const auto suits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  static const std::set<std::string> cmakes = {"all", "clean", "help", "install", "package", "test"};
+  if (cmakes.contains(name))
+    throw Error(Exit::bad_input, "new", "'" + name + "' is a target of CMake's own: give another name");
+  if (!name.empty() && name[0] >= 'a' && name[0] <= 'z' && std::ranges::all_of(name, suits)) return;
+  throw Error(Exit::bad_input, "new",
+              "'" + name + "' cannot be a plugin's id: use a lower-case letter, then lower-case letters, digits or _");
+}
+
+// "wrist_angles" -> "WristAngles"; what follows it keeps it apart from names of the SDK
+std::string class_name(const std::string& id) {
+  std::string name;
+  bool begins = true;
+  for (const char c : id) {
+    if (c != '_') name += begins ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    begins = c == '_';
+  }
+  return name;
+}
+
+// Words of the templates and what stands in their place.
+using Words = std::map<std::string, std::string>;
+
+Words words_for(const std::string& name, bool is_model) {
+  const std::string model = is_model ? name : name + "_model", source = is_model ? name + "_data" : name;
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  return {{"my_plugin", name},
+          {"my_model", model},
+          {"my_source", source},
+          {"MyModel", class_name(name) + "Model"},
+          {"MySource", class_name(name) + "Source"},
+          {"HEADROOM_PROGRAM", program.string()},
+          {"HEADROOM_TRAINER", trainer_program().string()},
+          {"HEADROOM_SDK", sdk_folder().string()}};
+}
+
+// In one pass: what stands in a word's place may contain another word.
+std::string replaced(std::string_view text, const Words& words) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const auto found =
+        std::ranges::find_if(words, [&](const auto& word) { return text.substr(at).starts_with(word.first); });
+    result += found == words.end() ? std::string(1, text[at]) : found->second;
+    at += found == words.end() ? 1 : found->first.size();
+  }
+  return result;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// Where a template goes in the new folder.
+fs::path place_of(const std::string& name, const Words& words) {
+  if (name == "gitignore") return ".gitignore";
+  if (name == "launch.json") return ".vscode/launch.json";
+  return replaced(name, words);
+}
+
+void write_plugin(const std::string& name, bool is_model, const fs::path& in) {
+  require_id(name);
+  const fs::path folder = in / name;
+  if (fs::exists(folder)) throw Error(Exit::bad_input, "new", folder.string() + " is there already: give another name");
+  const Words words = words_for(name, is_model);
+  for (const auto& entry : fs::directory_iterator(sdk_folder() / "share/headroom/templates/plugin")) {
+    const fs::path to = folder / place_of(entry.path().filename().string(), words);
+    fs::create_directories(to.parent_path());
+    write_file_atomically(to, replaced(read_file(entry.path()), words));
+  }
+  std::printf("%s: model %s.cpp, datasource %s.cpp, experiment %s.toml\n", folder.c_str(), words.at("my_model").c_str(),
+              words.at("my_source").c_str(), name.c_str());
+  std::printf("  headroom plugins build %s\n", folder.c_str());
+  std::printf("  headroom run %s --plugin-dir %s\n", (folder / (name + ".toml")).c_str(),
+              (folder / "build/release").c_str());
+}
+
+void add_kind(CLI::App& command, const char* kind, const char* what, bool is_model) {
+  auto* one = command.add_subcommand(kind, what);
+  one->footer(std::string("Example: headroom new ") + kind + " wrist");
+  auto name = std::make_shared<std::string>();
+  auto in = std::make_shared<std::string>(".");
+  one->add_option("name", *name, "The plugin's id; the folder is called so")->required();
+  one->add_option("--in", *in, "Folder to make it in")->capture_default_str();
+  one->callback([name, in, is_model] { write_plugin(*name, is_model, *in); });
+}
+
+}  // namespace
+
+void add_new(CLI::App& app) {
+  auto* command =
+      app.add_subcommand("new", "A plugin of your own: a folder that builds and trains")->require_subcommand(1);
+  add_kind(*command, "model", "A model, with a datasource to try it on", /*is_model=*/true);
+  add_kind(*command, "source", "A datasource, with a model to try it with", /*is_model=*/false);
+}
+
+}  // namespace headroom

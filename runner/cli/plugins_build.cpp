@@ -1,0 +1,131 @@
+// `headroom plugins build DIR` and `plugins watch DIR`: plugins outside this tree, built against this program's SDK.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include "cli/command_line.hpp"
+#include "cli/trainer_program.hpp"
+#include "error.hpp"
+#include "memory/child_process.hpp"
+#include "plugins/library.hpp"
+#include "record/run_folder.hpp"
+
+namespace headroom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Its exit code. What it prints goes where ours does.
+int run_program(const std::vector<std::string>& words) {
+  try {
+    return wait_for(start_child(words, {.search_path = true})).exit_code();
+  } catch (const std::system_error& problem) {
+    throw Error(Exit::bad_input, "plugins",
+                words.front() + " cannot be started (" + problem.code().message() +
+                    "): install cmake, ninja-build and g++ to build plugins");
+  }
+}
+
+fs::path build_folder(const fs::path& folder) { return folder / "build/release"; }
+
+bool build(const fs::path& folder) {
+  const fs::path into = build_folder(folder);
+  if (!fs::exists(into / "build.ninja")) {  // where the first time failed there is a cache, and nothing to build with
+    const int exit_code =
+        run_program({"cmake", "-G", "Ninja", "-S", folder.string(), "-B", into.string(), "-DCMAKE_BUILD_TYPE=Release",
+                     "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_PREFIX_PATH=" + sdk_folder().string()});
+    if (exit_code != 0) return false;
+  }
+  return run_program({"cmake", "--build", into.string()}) == 0;
+}
+
+fs::path checked_folder(const std::string& word) {
+  const fs::path folder = fs::absolute(word).lexically_normal();
+  if (fs::exists(folder / "CMakeLists.txt")) return folder.has_filename() ? folder : folder.parent_path();
+  throw Error(Exit::bad_input, "plugins",
+              word + " holds no CMakeLists.txt: give a plugin's own folder, as headroom new model NAME makes it");
+}
+
+void build_or_throw(const fs::path& folder) {
+  if (!build(folder)) throw Error(Exit::plugin, "plugins", folder.string() + " does not build, see above");
+  write_file_atomically(folder / "headroom.schema.json", schema_text({build_folder(folder)}) + "\n");
+  for (const auto& library : list_plugins(std::vector{build_folder(folder)})) {
+    if (library.parent_path() == build_folder(folder)) std::printf("built %s\n", library.c_str());
+  }
+}
+
+bool is_source(const fs::path& file) {
+  static const std::set<std::string> endings = {".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".toml"};
+  return file.filename() == "CMakeLists.txt" || endings.contains(file.extension().string());
+}
+
+// The newest change of what a plugin is made of. Files may come and go meanwhile.
+fs::file_time_type last_change(const fs::path& folder) {
+  fs::file_time_type newest = fs::file_time_type::min();
+  std::error_code gone;
+  for (auto entry = fs::recursive_directory_iterator(folder, gone); entry != fs::recursive_directory_iterator();
+       entry.increment(gone)) {
+    const std::string name = entry->path().filename().string();
+    if (entry->is_directory(gone) && (name == "build" || name == "runs" || name.starts_with('.')))
+      entry.disable_recursion_pending();
+    if (!is_source(entry->path())) continue;
+    const auto changed = fs::last_write_time(entry->path(), gone);
+    if (!gone) newest = std::max(newest, changed);
+  }
+  return newest;
+}
+
+// Build, check, ten steps. What fails has said why.
+void try_out(const fs::path& folder, const fs::path& experiment) {
+  const std::string program = fs::read_symlink("/proc/self/exe").string(), libraries = build_folder(folder).string();
+  if (!build(folder)) return;
+  for (const auto& library : list_plugins(std::vector{build_folder(folder)})) {
+    if (library.parent_path() != build_folder(folder)) continue;
+    if (run_program({program, "plugins", "check", library.string(), "--with", experiment.string()}) != 0) return;
+  }
+  run_program({program, "run", experiment.string(), "--no-plan", "--plugin-dir", libraries, "--out",
+               (folder / "runs").string(), "--set", "train.max_steps=10"});
+}
+
+void watch_folder(const fs::path& folder, const fs::path& experiment) {
+  for (fs::file_time_type seen = fs::file_time_type::min();;) {
+    const fs::file_time_type changed = last_change(folder);
+    if (changed != seen) {
+      seen = changed;
+      try_out(folder, experiment);
+      std::printf("-- waiting for a change in %s; Ctrl-C ends\n", folder.c_str());
+      std::fflush(stdout);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+}
+
+}  // namespace
+
+void add_plugins_build(CLI::App& plugins) {
+  auto folder = std::make_shared<std::string>();
+  auto* build_command = plugins.add_subcommand("build", "Build a plugin's folder against this program");
+  build_command->footer("Example: headroom plugins build wrist");
+  build_command->add_option("folder", *folder, "Folder with its CMakeLists.txt")->required();
+  build_command->callback([folder] { build_or_throw(checked_folder(*folder)); });
+
+  auto experiment = std::make_shared<std::string>();
+  auto* watch_command = plugins.add_subcommand("watch", "Build, check and run ten steps at each save");
+  watch_command->footer("Example: headroom plugins watch wrist");
+  watch_command->add_option("folder", *folder, "Folder with its CMakeLists.txt")->required();
+  watch_command->add_option("--with", *experiment,
+                            "Experiment to try it with; NAME.toml of the folder NAME unless told");
+  watch_command->callback([folder, experiment] {
+    const fs::path where = checked_folder(*folder);
+    const fs::path with = experiment->empty() ? where / (where.filename().string() + ".toml") : fs::path(*experiment);
+    if (!fs::exists(with))
+      throw Error(Exit::bad_input, "plugins", with.string() + " is not there: give an experiment with --with");
+    watch_folder(where, with);
+  });
+}
+
+}  // namespace headroom
