@@ -20,6 +20,28 @@ install(
   DESTINATION "${HEADROOM_CMAKE_INSTALL_DIR}"
   COMPONENT sdk)
 
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/templates" DESTINATION "${CMAKE_INSTALL_DATADIR}/headroom" COMPONENT sdk)
+if(HEADROOM_TORCH)
+  # Plugins need the host's own LibTorch, so the SDK says where that is.
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/HeadroomLibTorch.cmake" CONTENT "set(HEADROOM_LIBTORCH_DIR \"@LIBTORCH_DIR@\")\n" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/HeadroomLibTorch.cmake" DESTINATION "${HEADROOM_CMAKE_INSTALL_DIR}" COMPONENT sdk)
+endif()
+
+# In the build folder the SDK lies beside the program: headroom new, headroom plugins build.
+file(GLOB_RECURSE sdk_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/headroom/*" "${PROJECT_SOURCE_DIR}/templates/*"
+     "${PROJECT_SOURCE_DIR}/cmake/*.cmake" "${PROJECT_SOURCE_DIR}/cmake/plugin.map" "${PROJECT_BINARY_DIR}/Headroom*.cmake")
+add_custom_command(
+  OUTPUT "${PROJECT_BINARY_DIR}/sdk.installed"
+  COMMAND "${CMAKE_COMMAND}" -E rm -rf sdk
+  COMMAND sh -c "'${CMAKE_COMMAND}' --install . --component sdk --prefix sdk > sdk.log"
+  COMMAND "${CMAKE_COMMAND}" -E touch "${PROJECT_BINARY_DIR}/sdk.installed"
+  DEPENDS ${sdk_files}
+  WORKING_DIRECTORY "${PROJECT_BINARY_DIR}"
+  COMMENT "Installing the SDK into ${PROJECT_BINARY_DIR}/sdk"
+  VERBATIM)
+add_custom_target(headroom_sdk_folder ALL DEPENDS "${PROJECT_BINARY_DIR}/sdk.installed")
+add_dependencies(headroom_app headroom_sdk_folder)
+
 foreach(target IN ITEMS headroom headroom-train headroom-hdf5 LISTS HEADROOM_PLUGINS)
   if(TARGET ${target})
     set(folder lib/headroom)
