@@ -53,6 +53,7 @@ class ArrayPlans {
   void add(const std::string& dataset, const std::shared_ptr<const ArrayPlan>& plan) {
     const MutexLock lock(mutex_);
     plans_.entries[{{plan->file.device, plan->file.inode}, dataset}] = plan;
+    // Not kept: a plan that an unseen change may have made wrong, and one that would push out many others.
     if (std::time(nullptr) - plan->file.modified_s <= settled_s || bytes_of(*plan) > most_kept_bytes / 16) return;
     kept_.push_front(plan);
     kept_bytes_ += bytes_of(*plan);
@@ -113,10 +114,12 @@ ArrayPlans& plans() {
 }  // namespace
 
 PlannedArray planned_array(const std::string& path, const std::string& dataset) {
+  // Decoded chunks are cached by this number. It is never given twice, so no plan finds chunks of an earlier state.
   static std::atomic<uint64_t> next_id{0};
   const FileIdentity found = identify(path);
   auto plan = plans().find(path, found, dataset);
   if (plan == nullptr) {
+    // Without the mutex: the child may take long. Two threads may plan the same dataset, and both plans are right.
     auto made =
         std::make_shared<ArrayPlan>(ask_hdf5({.kind = Hdf5Question::Kind::plan, .path = path, .object = dataset}).plan);
     if (made->file != found) throw_changed(path);

@@ -30,6 +30,7 @@ void ArraySession::map_files(bool wanted) {
 }
 
 void ArraySession::substitute(std::vector<Substitute> substitutes) {
+  // The earlier ones end in `files`, which outlives the lock.
   std::map<std::pair<std::string, std::string>, std::string> files;
   for (Substitute& substitute : substitutes) {
     files[{std::move(substitute.path), absolute_name(substitute.dataset)}] = std::move(substitute.file);
@@ -56,11 +57,13 @@ void ArraySession::note_opened(const ArrayPlan& plan, const std::string& name) {
         size_text(static_cast<int64_t>(limit)), size_text(static_cast<int64_t>(4 * chunk_bytes)));
   }
   const MutexLock lock(mutex_);
+  // By device and inode, so that a file with several paths counts once.
   if (census_ != nullptr) census_->seen_[{plan.file.device, plan.file.inode, name}] = stored;
 }
 
 StoredLayout layout_of(const ArrayPlan& plan) {
   StoredLayout stored{.datasets = 1, .bytes = product(plan.layout.shape) * plan.layout.element_bytes};
+  // Any filter counts, even a checksum: a read then takes the whole chunk.
   if (!plan.layout.filtered || plan.layout.chunk.empty()) return stored;
   stored.compressed_bytes = stored.bytes;
   stored.largest_chunk_bytes = plan.layout.chunk_bytes();

@@ -16,6 +16,7 @@ namespace {
 
 // --- headroom.arrays/1 ---
 
+// An hr_array is an Hdf5Array, of which plugins know the name only.
 const Hdf5Array& array_of(const hr_array* array) {
   if (array == nullptr) throw sdk::Error(HR_INVALID_ARGUMENT, "the array handle is NULL");
   return *reinterpret_cast<const Hdf5Array*>(array);
@@ -24,6 +25,7 @@ const Hdf5Array& array_of(const hr_array* array) {
 hr_status open_array(const hr_host* host, const char* path, const char* dataset, hr_array** out,
                      hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
+    // Before anything is opened: a NULL here would lose the array.
     hr_array*& array = out_of(out);
     const std::string name = text(dataset, "dataset's name");
     const std::shared_ptr<ArraySession> session = arrays_of(*session_of(host));
@@ -43,7 +45,9 @@ hr_status info(const hr_array* array, hr_array_info* out, hr_error* error) HR_NO
     result.struct_size = sizeof result;
     result.ndim = static_cast<int32_t>(layout.shape.size());
     std::copy(layout.shape.begin(), layout.shape.end(), result.shape);
+    // Without chunks all extents stay 0, which abi.h reads as contiguous.
     std::copy(layout.chunk.begin(), layout.chunk.end(), result.chunk);
+    // abi.h: bits 0 for a compound.
     result.dtype = layout.compound ? DLDataType{0, 0, 1} : layout.element.dtype;
     result.member_count = static_cast<uint32_t>(layout.members.size());
     result.filtered = layout.filtered ? 1 : 0;
@@ -63,6 +67,7 @@ hr_status member(const hr_array* array, uint32_t i, hr_array_member* out, hr_err
     result.struct_size = sizeof result;
     result.ndim = static_cast<int32_t>(members[i].shape.size());
     std::copy(members[i].shape.begin(), members[i].shape.end(), result.shape);
+    // Lives as long as the array, as abi.h promises.
     result.name = members[i].name.c_str();
     result.dtype = members[i].dtype;
     result.offset = members[i].file_offset;
@@ -73,6 +78,7 @@ bool read(hr_array* array, const uint64_t* start, const uint64_t* count, std::sp
           bool check_finite) {
   const Hdf5Array& source = array_of(array);
   const size_t axes = source.layout().shape.size();
+  // A scalar has no axes, so its start and count may be NULL.
   if ((axes > 0 && (start == nullptr || count == nullptr)) || (!targets.empty() && targets.data() == nullptr)) {
     throw sdk::Error(HR_INVALID_ARGUMENT,
                      "a box of " + source.what() + " was asked for without start, count or targets");
@@ -90,6 +96,7 @@ hr_status read_box_check_finite(hr_array* array, const uint64_t* start, const ui
                                 hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
     int32_t& result = out_of(finite);
+    // Not finite until the read says otherwise, also where it throws.
     result = 0;
     result = read(array, start, count, {targets, target_count}, true) ? 1 : 0;
   });
@@ -177,6 +184,7 @@ hr_status write_attribute(hr_writer* writer, const char* object, const char* nam
 
 hr_status close_file(hr_writer* writer, int32_t commit, hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
+    // Freed also where commit() throws, as abi.h promises.
     const std::unique_ptr<Hdf5Writer> owned(&writer_of(writer));
     if (commit != 0) owned->commit();
   });

@@ -48,6 +48,7 @@ bool copy_parts(std::byte* to, const std::byte* from, uint64_t bytes, FiniteChec
 constexpr uint64_t register_bytes = 32, step_bytes = 4 * register_bytes;
 constexpr uint64_t shortest_stream_bytes = 4 << 10;  // of shorter rows the head, the tail and the fence cost more
 
+// FiniteWatch::see() on a wider register.
 template <FiniteCheck check>
 [[gnu::target("avx2"), gnu::always_inline]] inline __m256i overflow(__m256i values) {
   using Watch = FiniteWatch<check>;
@@ -74,6 +75,7 @@ template <FiniteCheck check, bool stream>
         _mm256_storeu_si256(place, values);
     }
   }
+  // Non-temporal stores are weakly ordered: a later store, such as that of a flag, could overtake them.
   if constexpr (stream) _mm_sfence();
   return carried;
 }
@@ -82,6 +84,7 @@ template <FiniteCheck check>
 [[gnu::target("avx2")]] bool copy_wide(std::byte* to, const std::byte* from, uint64_t bytes, bool past_caches) {
   constexpr uint64_t value_bytes = check == FiniteCheck::none ? 1 : static_cast<uint64_t>(check);
   uint64_t head = (register_bytes - reinterpret_cast<uintptr_t>(to) % register_bytes) % register_bytes;
+  // The head ends between two values, or the check would see halves.
   const bool stream = past_caches && head % value_bytes == 0 && bytes >= shortest_stream_bytes;
   if (!stream) head = 0;
   const uint64_t wide = (bytes - head) / step_bytes * step_bytes, tail = bytes - head - wide;

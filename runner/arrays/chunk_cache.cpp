@@ -51,6 +51,7 @@ ChunkCache::ChunkCache() {
                     .tighten =
                         [this] {
                           const MutexLock lock(mutex_);
+                          // A shift by 64 would be undefined, and after 32 halvings no chunk fits anyway.
                           tightened_ = std::min(tightened_ + 1, 32);
                           make_room(room(), 0);
                         },
@@ -115,6 +116,7 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
   const uint64_t counted = bytes <= room() ? bytes : 0;  // a chunk that cannot fit is not kept, and evicts nothing
   std::unique_ptr<std::byte[]> memory;
   if (counted > 0) memory = make_room(room() - counted, bytes);
+  // Listed before it is decoded, so that others who want the chunk wait for this entry.
   entries_.push_front({.key = key, .size = counted, .chunk = nullptr});
   const auto entry = entries_.begin();
   by_key_.emplace(key, entry);
@@ -153,6 +155,7 @@ uint64_t ChunkCache::limit() const {
 
 void ChunkCache::set_aside(int64_t bytes) {
   const MutexLock lock(mutex_);
+  // Unsigned arithmetic wraps, so a negative value subtracts.
   aside_ += static_cast<uint64_t>(bytes);
   make_room(room(), 0);
 }
@@ -167,6 +170,7 @@ ChunkCache::Statistics ChunkCache::statistics() const {
   return {hits_, misses_, kept_};
 }
 
+// Called in the middle of an allocation, perhaps of a thread that holds the mutex: so it never waits for it.
 int64_t ChunkCache::give_back(int64_t wanted_bytes) {
   if (wanted_bytes <= 0 || !mutex_.try_lock()) return 0;
   const MutexLock lock(mutex_, std::adopt_lock);

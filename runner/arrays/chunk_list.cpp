@@ -33,6 +33,7 @@ class Table {
       if (at >= grid_[axis]) return false;
       cell = cell * grid_[axis] + at;
     }
+    // Two chunks in one cell: the index is damaged.
     if (chunks_[cell].bytes != 0) return false;
     chunks_[cell] = chunk;
     ++count_;

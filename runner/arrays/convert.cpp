@@ -23,10 +23,12 @@ struct Truth {
   uint8_t byte;
 };
 
+// IEEE 754 binary16: a sign, 5 bits of exponent with bias 15, 10 bits of fraction.
 float widen(Half half) {
   const int exponent = (half.bits >> 10) & 0x1F;
   const int fraction = half.bits & 0x3FF;
   const float sign = (half.bits & 0x8000) != 0 ? -1.0f : 1.0f;
+  // A subnormal number has no implied leading 1.
   if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
   if (exponent < 31) return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
   return fraction == 0 ? sign * std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
@@ -40,6 +42,7 @@ T load(const std::byte* from, bool swap) {
   return std::bit_cast<T>(bytes);
 }
 
+// One value: any bool but 0 counts as 1, and a float rounds to nearest.
 template <class To, class From>
 To cast(From value) {
   if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, Half>) {
@@ -66,6 +69,7 @@ bool check_rows(const Conversion& c, uint64_t bytes) {
   return finite;
 }
 
+// Copies and checks rows in registers, in one pass: `bytes` is a multiple of a register.
 template <size_t bytes, FiniteCheck check>
 bool copy_checked_rows(const Conversion& c) {
   using Watch = FiniteWatch<check>;
@@ -88,6 +92,7 @@ bool copy_checked_rows(const Conversion& c) {
 // Rows whose size the compiler knows: a call of memcpy() would cost more than a short row.
 template <size_t bytes>
 bool copy_rows(const Conversion& c) {
+  // FiniteWatch works on registers of 16 bytes.
   if constexpr (bytes % 16 == 0) {
     if (c.check == FiniteCheck::float32) return copy_checked_rows<bytes, FiniteCheck::float32>(c);
     if (c.check == FiniteCheck::float64) return copy_checked_rows<bytes, FiniteCheck::float64>(c);
@@ -156,7 +161,9 @@ void convert_rows(const Conversion& c) {
 template <class From, class To>
 bool run(const Conversion& c) {
   const uint64_t bytes = c.values * sizeof(To);
+  // Bool is converted even to bool: a stored byte may be neither 0 nor 1.
   if (std::is_same_v<From, To> && !c.swap && !std::is_same_v<From, Truth>) return copy_rows(c, bytes);
+  // Only the check needs parts.
   const uint64_t most = c.check == FiniteCheck::none ? c.elements : std::max<uint64_t>(1, part_bytes / bytes);
   bool finite = true;
   for (uint64_t done = 0; done < c.elements; done += most) {
@@ -164,6 +171,7 @@ bool run(const Conversion& c) {
     part.from += done * c.from_stride;
     part.to += done * c.to_stride;
     part.elements = std::min(most, c.elements - done);
+    // As a template argument, so that the inner loop has no branch. A single byte has no order.
     c.swap && sizeof(From) > 1 ? convert_rows<From, To, true>(part) : convert_rows<From, To, false>(part);
     finite = check_rows(part, bytes) && finite;
   }
@@ -216,6 +224,7 @@ bool with_type(DLDataType dtype, Visit&& visit) {
   }
 }
 
+// What convertible() promises. Only rounding to a float and the two values of bool lose anything.
 template <class From, class To>
 constexpr bool fits() {
   if constexpr (std::is_same_v<From, To> || std::is_same_v<To, Truth>) return true;
@@ -223,6 +232,7 @@ constexpr bool fits() {
   if constexpr (std::is_floating_point_v<To>) return true;
   if constexpr (std::is_same_v<From, Truth>) return std::is_integral_v<To>;
   if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
+    // `digits` leaves out the sign bit: uint8 has 8 and int16 has 15, so the one fits into the other.
     return (std::is_signed_v<To> || std::is_unsigned_v<From>)&&std::numeric_limits<From>::digits <=
            std::numeric_limits<To>::digits;
   }
@@ -247,6 +257,7 @@ bool convertible(DLDataType from, DLDataType to) {
 
 bool convert(const Conversion& conversion) {
   bool finite = true;
+  // Every pair of types that converts has code of its own; this picks the one to run.
   with_type(conversion.from_dtype, [&](auto source) {
     with_type(conversion.to_dtype, [&](auto target) {
       using From = decltype(source);

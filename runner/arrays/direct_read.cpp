@@ -23,6 +23,7 @@ void read_or_throw(const FileBytes& file, uint64_t offset, void* to, uint64_t by
   }
 }
 
+// Of a row at most one page, in steps of a cache line (64 bytes).
 void prefetch(const std::byte* row, uint64_t bytes) {
   for (uint64_t at = 0; at < std::min<uint64_t>(bytes, 4096); at += 64) __builtin_prefetch(row + at);
 }
@@ -38,6 +39,7 @@ class FileBlock {
  private:
   void read(size_t axis, uint64_t from, uint64_t to) const {
     if (axis + 1 == region_.axes) return read_run(from, to, region_.count[axis]);
+    // Of these axes: runs of neighbours, wanted records, and records from the first wanted one to the last.
     uint64_t runs = 1, wanted = 1, span = 1;
     for (size_t a = axis; a < region_.axes; ++a) {
       if (a + 1 < region_.axes) runs *= region_.count[a];
@@ -72,6 +74,7 @@ class FileBlock {
   void read_run(uint64_t from, uint64_t to, uint64_t count) const {
     if (read_from_map(from, to, count)) return;
     std::byte* const place = sink_.place_of(to);
+    // The kernel copies straight to where the records are wanted.
     if (place != nullptr && !sink_.prefers_put())
       return read_or_throw(file_, offset_ + from * record_, place, count * record_);
     const uint64_t step = std::max<uint64_t>(1, scratch_piece_bytes / record_);
@@ -88,6 +91,8 @@ class FileBlock {
     size_t axis;
     uint64_t to;
     void put(const std::byte* records) const {
+      // read() comes here with two axes or more, so rows have a distance. The last row has none behind it, which does
+      // no harm: a prefetch never faults.
       const uint64_t step = rows.from_stride[rows.axes - 2] * block.record_;
       each_run(rows, axis, 0, to, [&](uint64_t at, uint64_t index, uint64_t count) {
         const std::byte* row = records + at * block.record_;
@@ -104,6 +109,7 @@ class FileBlock {
     return records != nullptr;
   }
 
+  // `put` may be left by siglongjmp(): RecordSink::put() has no destructors to run, and takes no lock.
   template <class Put>
   static void put_mapped(const Put& put) {
     if (!read_mapped([](const void* context) { (*static_cast<const Put*>(context))(); }, &put))
@@ -131,12 +137,14 @@ class ChunkReader {
       : plan_(plan), file_(file), sink_(sink), fetch_(fetch) {}
 
   void read(const Coordinates& origin, uint64_t cell, const Region& region) const {
+    // Of a chunk that no filter changed only the region is read. Others are decoded whole, and kept.
     if (plan_.lane == Lane::chunk_table) {
       const StoredChunk& stored = plan_.chunks[cell];
       if (stored.bytes == 0) return fill(region);
       if (is_raw(stored)) return FileBlock(file_, stored.offset, region, sink_).read();
     }
     const auto decode_it = [&](std::span<std::byte> bytes) { decode(origin, cell, bytes); };
+    // std::function holds a std::ref() without an allocation.
     const auto chunk = file_.chunks.get({plan_.id, cell}, plan_.layout.chunk_bytes(), std::ref(decode_it));
     const std::byte* records = chunk->bytes().data();
     const uint64_t record = sink_.record_bytes();
@@ -146,6 +154,7 @@ class ChunkReader {
 
  private:
   bool is_raw(const StoredChunk& stored) const {
+    // A bit of the mask says that its filter was skipped for this chunk.
     const uint64_t used = ~uint64_t{stored.filter_mask} & ((uint64_t{1} << plan_.filters.size()) - 1);
     return used == 0 && stored.bytes == plan_.layout.chunk_bytes();
   }
@@ -169,6 +178,7 @@ class ChunkReader {
     } catch (const DamagedChunk& damage) {
       throw BadPlace{.damage = damage.what()};
     }
+    // The chunk was never written.
     for (uint64_t at = 0; at < chunk.size(); at += plan_.fill.size())
       std::copy(plan_.fill.begin(), plan_.fill.end(), chunk.begin() + static_cast<std::ptrdiff_t>(at));
   }

@@ -36,9 +36,11 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
 void handle_bus_errors() {
   static std::once_flag once;
   std::call_once(once, [] {
+    // First, so that signals which are not ours reach it as the earlier handler.
     handle_crashes();
     struct sigaction ours {};
     ours.sa_sigaction = on_bus_error;
+    // SA_NODEFER: siglongjmp() leaves the handler without restoring the signal mask, and SIGBUS would stay blocked.
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigaction(SIGBUS, &ours, &other_handler);
   });
@@ -57,6 +59,7 @@ FileMap::~FileMap() {
 const std::byte* FileMap::at(uint64_t offset, uint64_t bytes) const {
   if (memory_ == nullptr || offset > bytes_ || bytes > bytes_ - offset) return nullptr;
   std::array<unsigned char, most_pages> resident;
+  // mincore() takes whole pages, from the start of one.
   for (uint64_t first = offset / page * page; first < offset + bytes; first += most_pages * page) {
     const uint64_t pages = std::min(most_pages, (offset + bytes - first + page - 1) / page);
     if (mincore(memory_ + first, pages * page, resident.data()) != 0) return nullptr;
@@ -69,6 +72,7 @@ const std::byte* FileMap::at(uint64_t offset, uint64_t bytes) const {
 
 bool read_mapped(void (*use)(const void* context), const void* context) {
   sigjmp_buf here;
+  // 0: to save the signal mask would be a system call for each read.
   if (sigsetjmp(here, 0) != 0) {
     jump_target = nullptr;
     return false;

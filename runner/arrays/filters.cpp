@@ -49,6 +49,7 @@ std::array<uint64_t, most_filters + 1> sizes_before(std::span<const ChunkFilter>
 
 }  // namespace
 
+// H5Z_FILTER_DEFLATE, H5Z_FILTER_SHUFFLE and H5Z_FILTER_FLETCHER32 of H5Zpublic.h, which this file does not include.
 std::optional<FilterKind> filter_kind(int id) {
   switch (id) {
     case 1:
@@ -110,6 +111,7 @@ void inflate_zlib(std::span<const std::byte> from, std::span<std::byte> to) {
   thread_local const std::unique_ptr<libdeflate_decompressor, Free> inflater(libdeflate_alloc_decompressor());
   if (inflater == nullptr) throw std::bad_alloc();
   size_t read = 0;
+  // Without a place for the size that comes out, libdeflate fails unless the output fills `to` exactly.
   const libdeflate_result result =
       libdeflate_zlib_decompress_ex(inflater.get(), from.data(), from.size(), to.data(), to.size(), &read, nullptr);
   if (result == LIBDEFLATE_SUCCESS) return;
@@ -117,6 +119,9 @@ void inflate_zlib(std::span<const std::byte> from, std::span<std::byte> to) {
   throw WrongChunkSize("it inflates to another size");
 }
 
+// LibLZF's format. A control byte below 32 begins a run of literals. Any other begins a reference to earlier output: 3
+// bits of length, more in a further byte where they are all set, and 13 bits of distance. Damaged bytes may claim
+// anything, so each length is checked.
 void inflate_lzf(std::span<const std::byte> from, std::span<std::byte> to) {
   const auto broken = [] { return DamagedChunk("its LZF data are broken"); };
   size_t in = 0, out = 0;
@@ -146,6 +151,7 @@ void inflate_lzf(std::span<const std::byte> from, std::span<std::byte> to) {
 
 uint32_t fletcher32(std::span<const std::byte> bytes) {
   constexpr size_t words_at_once = 1 << 20;  // before a 64-bit sum could overflow
+  // Adds the carries back in: the sum modulo 65535, as one's complement arithmetic has it.
   const auto fold = [](uint64_t sum) {
     while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
     return sum;
@@ -162,6 +168,7 @@ uint32_t fletcher32(std::span<const std::byte> bytes) {
     sum1 = fold(sum1);
     sum2 = fold(sum2);
   }
+  // An odd last byte is the high half of a word.
   if (bytes.size() % 2 != 0) {
     sum1 = fold(sum1 + (std::to_integer<uint64_t>(bytes.back()) << 8));
     sum2 = fold(sum2 + sum1);
@@ -176,6 +183,7 @@ using Bytes = unsigned char __attribute__((vector_size(16)));
 constexpr size_t lanes = sizeof(Bytes);
 constexpr size_t elements_at_once = 256;  // of one row of planes, so that what is written stays in the nearest cache
 
+// a0 b0 a1 b1 ... of the lower (0) or the upper (1) half of both.
 template <size_t half>
 Bytes interleave(Bytes a, Bytes b) {
   constexpr int h = half * lanes / 2;
@@ -220,12 +228,14 @@ void part(const std::byte* from, size_t elements, std::byte* to, size_t element_
 void unshuffle(std::span<const std::byte> from, uint32_t element_bytes, std::byte* to) {
   const size_t width = element_bytes;
   const size_t elements = width > 1 ? from.size() / width : 0;
+  // HDF5 does not shuffle elements of one byte, nor a single element.
   if (elements <= 1) {
     std::memcpy(to, from.data(), from.size());
     return;
   }
   for (size_t first = 0; first < elements; first += elements_at_once) {
     const size_t last = first + elements_at_once < elements ? first + elements_at_once : elements;
+    // As many planes at a time as a register has bytes, then smaller powers of two for the rest of the element.
     for (size_t byte = 0; byte < width;) {
       const std::byte* planes = from.data() + byte * elements;
       const size_t left = width - byte;
@@ -247,6 +257,7 @@ void unshuffle(std::span<const std::byte> from, uint32_t element_bytes, std::byt
       }
     }
   }
+  // HDF5 leaves what follows the last whole element as it is.
   const size_t whole = elements * width;
   std::memcpy(to + whole, from.data() + whole, from.size() - whole);
 }

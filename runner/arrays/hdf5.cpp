@@ -13,16 +13,19 @@ namespace {
 
 // h5py's LZF filter, read only. Its values: revisions of filter and library, bytes of a chunk.
 size_t undo_lzf(unsigned flags, size_t value_count, const unsigned* values, size_t bytes, size_t* room, void** data) {
+  // By H5Z_func_t a result of 0 is a failure; `data` then stays as it is. Writing is one too: there is no encoder.
   if ((flags & H5Z_FLAG_REVERSE) == 0 || value_count < 3 || values[2] == 0) return 0;
   const size_t size = values[2];
   void* chunk = H5allocate_memory(size, false);
   if (chunk == nullptr) return 0;
+  // No exception may pass through libhdf5's C code.
   try {
     inflate_lzf({static_cast<const std::byte*>(*data), bytes}, {static_cast<std::byte*>(chunk), size});
   } catch (const DamagedChunk&) {
     H5free_memory(chunk);
     return 0;
   }
+  // By H5Z_func_t the filter replaces the buffer, with memory of libhdf5's.
   H5free_memory(*data);
   *data = chunk;
   *room = size;
@@ -30,11 +33,13 @@ size_t undo_lzf(unsigned flags, size_t value_count, const unsigned* values, size
 }
 
 void register_lzf() {
+  // 0 and 1: without an encoder, with a decoder.
   const H5Z_class2_t lzf{H5Z_CLASS_T_VERS, lzf_filter_id, 0, 1, "lzf", nullptr, nullptr, undo_lzf};
   H5Zregister(&lzf);
 }
 
 std::recursive_mutex* make_lock() {
+  // Before any other call of libhdf5, as its manual demands.
   H5dont_atexit();  // libhdf5's exit handler crashes after a failed write; Handles close what is open
   register_lzf();
   return new std::recursive_mutex;
@@ -45,6 +50,7 @@ std::recursive_mutex& process_lock() {
   return *lock;
 }
 
+// H5E_WALK_DOWNWARD goes from the API function to the innermost one, so the last message stays.
 herr_t keep_innermost(unsigned /*depth*/, const H5E_error2_t* error, void* reason) {
   if (error->desc != nullptr && *error->desc != '\0') *static_cast<std::string*>(reason) = error->desc;
   return 0;
@@ -67,6 +73,7 @@ std::string hdf5_reason() {
 }
 
 int errno_of(std::string_view hdf5_reason) {
+  // As libhdf5's file drivers write it: "errno = 28, error message = ...".
   constexpr std::string_view label = "errno = ";
   const size_t at = hdf5_reason.find(label);
   int code = 0;

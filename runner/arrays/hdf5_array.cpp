@@ -12,6 +12,7 @@ namespace headroom {
 
 namespace {
 
+// Of each thread's buffer for records that are converted after H5Dread().
 constexpr uint64_t sink_block_bytes = 4 << 20;
 
 // Extents of blocks of at most `most` elements (at least one) that are dense in the box: whole trailing axes, a part of
@@ -42,6 +43,7 @@ Hdf5Array::Hdf5Array(const std::string& path, const std::string& dataset, std::s
 void Hdf5Array::check_box(std::span<const uint64_t> start, std::span<const uint64_t> count) const {
   for (size_t axis = 0; axis < layout().shape.size(); ++axis) {
     const uint64_t extent = layout().shape[axis];
+    // start + count may overflow, so the count is compared with what is left.
     if (start[axis] <= extent && count[axis] <= extent - start[axis]) continue;
     throw sdk::Error(HR_INVALID_ARGUMENT, what() + " has shape " + sdk::shape_text(layout().shape) + "; " +
                                               sdk::shape_text(count) + " from " + sdk::shape_text(start) +
@@ -82,10 +84,12 @@ const ArrayMember& Hdf5Array::checked_target(const hr_array_target& target) cons
 Hdf5File::Dataset& Hdf5Array::library_dataset(uint64_t cache_bytes) const {
   if (library_ == nullptr) {
     auto file = Hdf5File::share(path_);
+    // Another state of the file would be read with the plan's shape and types.
     if (file->identity() != plan().file) throw_changed(path_);
     library_ = std::move(file);
   }
   Hdf5File::Dataset& dataset = library_->dataset(name_, cache_bytes, session_->chunks());
+  // The plan came without identifiers of libhdf5: they are of the process that made them.
   if (!memory_type_) memory_type_ = std::move(read_layout(dataset.id.get(), what()).memory_type);
   return dataset;
 }
@@ -97,7 +101,9 @@ void Hdf5Array::read_block(std::span<const uint64_t> start, std::span<const uint
   std::array<hsize_t, HR_MAX_DIMS> from{}, extent{};
   std::copy(start.begin(), start.end(), from.begin());
   std::copy(count.begin(), count.end(), extent.begin());
+  // In memory the box is one dense row of records.
   const Handle memory(H5Screate_simple(1, &elements, nullptr));
+  // A scalar dataspace has no hyperslabs.
   herr_t status = count.empty() ? H5Sselect_all(dataset.space.get())
                                 : H5Sselect_hyperslab(dataset.space.get(), H5S_SELECT_SET, from.data(), nullptr,
                                                       extent.data(), nullptr);
@@ -113,6 +119,7 @@ void Hdf5Array::read_block(std::span<const uint64_t> start, std::span<const uint
 std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const {
   thread_local ThreadBuffer buffer;
   const Hdf5Lock lock;
+  // Without a cache of libhdf5's: ChunkCache keeps the decoded chunk.
   const Hdf5File::Dataset& dataset = library_dataset(0);
   std::array<hsize_t, HR_MAX_DIMS> at{};
   std::copy(origin.begin(), origin.end(), at.begin());
@@ -123,6 +130,7 @@ std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uin
     return {};
   }
   if (bytes == 0) return {};
+  // A damaged index may give any size.
   if (bytes > plan().file.size_bytes) throw BadPlace{.ends_early = true};
   std::byte* stored = buffer.take(bytes);
   // libhdf5 may fill less than the size it gave for a damaged chunk, without an error. Then the last byte keeps its
@@ -158,6 +166,7 @@ void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const
   }
   const uint64_t most = std::max<uint64_t>(1, sink_block_bytes / sink.record_bytes());
   const Coordinates extents = neighbours(count, most);
+  // Blocks are dense in the box and come in row-major order, so their records follow one another.
   uint64_t done = 0;
   each_block(start, count, {extents.data(), count.size()}, [&](auto block_start, auto block_count) {
     const uint64_t elements = product(block_count);
@@ -171,6 +180,7 @@ void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const
 bool Hdf5Array::read_box(std::span<const uint64_t> start, std::span<const uint64_t> count,
                          std::span<const hr_array_target> targets, bool check_finite) const {
   check_box(start, count);
+  // All of them before the first byte is read, so that a refused target leaves none half filled.
   for (const hr_array_target& target : targets) checked_target(target);
   if (targets.empty() || product(count) == 0) return true;
   RecordSink sink(layout(), targets, product(count), check_finite);

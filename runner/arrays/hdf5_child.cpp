@@ -25,10 +25,12 @@ namespace fs = std::filesystem;
 constexpr int most_idle_ms = 5000;
 constexpr rlim_t most_cpu_seconds = 60;         // for one question
 constexpr rlim_t most_cpu_seconds_copy = 7200;  // for one that copies a file
+// A length from the socket is not trusted: a child that a file made crash may have written anything.
 constexpr uint64_t largest_message = 1 << 30;
 
 bool send_bytes(int socket, const char* from, uint64_t bytes) {
   while (bytes > 0) {
+    // MSG_NOSIGNAL: a child that died is an error here and no SIGPIPE.
     const ssize_t sent = ::send(socket, from, bytes, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return false;
@@ -72,6 +74,7 @@ void limit_cpu_time(rlim_t most) {
   rlimit limit{};
   if (getrusage(RUSAGE_SELF, &used) != 0 || getrlimit(RLIMIT_CPU, &limit) != 0) return;
   const rlim_t end = static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + most;
+  // Only the soft limit, which the next question may raise again.
   limit.rlim_cur = std::min(end, limit.rlim_max);
   setrlimit(RLIMIT_CPU, &limit);
 }
@@ -90,6 +93,7 @@ fs::path installed_program() {
                                           " keeps libhdf5 busy without end; the file is damaged: copy it again or "
                                           "leave it out");
   }
+  // Sent from outside, for instance by the kernel's OOM killer: the file is not to blame.
   if (end.signal() == SIGKILL || end.signal() == SIGTERM) {
     throw sdk::Error(HR_IO, "the process that looks into " + file + " was ended by " + signal_name(end.signal()) +
                                 "; see whether memory ran out, and try again");
@@ -133,9 +137,11 @@ class Hdf5Child {
     }
     if (socket_) return true;
     const fs::path program = program_.empty() ? installed_program() : program_;
+    // SOCK_CLOEXEC: no other child inherits an end and keeps it open. `kept_file` passes theirs on.
     int ends[2];
     if (::access(program.c_str(), X_OK) != 0 || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       return false;
+    // Closed here at the end of the scope: the child alone holds that end, so its death ends the stream.
     const Descriptor theirs(ends[1]);
     socket_.emplace(ends[0]);
     try {
@@ -168,8 +174,10 @@ Hdf5Child& child() {
 
 Hdf5Answer ask_hdf5(Hdf5Question question) {
   std::error_code ignored;
+  // The child's working folder is that of its start, or of an earlier question.
   if (!fs::path(question.path).is_absolute()) question.folder = fs::current_path(ignored).string();
   auto answer = child().ask(question);
+  // Standard output is this process's own here, so that nothing may be printed there.
   if (!answer) answer = answer_here(question, /*may_print=*/false);
   if (answer->cannot_write) throw CannotWrite(answer->sentence);
   if (answer->status != HR_OK) throw sdk::Error(answer->status, answer->sentence);

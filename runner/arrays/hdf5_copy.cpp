@@ -12,6 +12,7 @@ namespace headroom {
 namespace {
 
 constexpr uint64_t largest_attribute = 64u << 20;  // bytes
+// For H5Pset_alignment(): what takes 64 KiB or more starts at a multiple of a page.
 constexpr hsize_t aligned_from = 64u << 10, alignment = 4096;
 
 struct Link {
@@ -41,6 +42,7 @@ class Copy {
   void root() {
     H5O_info_t info;
     if (H5Oget_info_by_name2(from_, "/", &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) bad("/");
+    // A group may hold a link back to the root. It becomes a link to the copy's root, and the walk ends.
     seen_[info.addr] = "/";
     attributes("/");
     members("");
@@ -77,6 +79,7 @@ class Copy {
     }
   }
 
+  // Copied as a link, whether or not it leads anywhere.
   void soft_link(const std::string& name, H5L_type_t type) {
     H5L_info_t info;
     if (H5Lget_info(from_, name.c_str(), &info, H5P_DEFAULT) < 0) bad(name);
@@ -86,6 +89,7 @@ class Copy {
     if (type == H5L_TYPE_SOFT) {
       status = H5Lcreate_soft(value.data(), to_, name.c_str(), links_.get(), H5P_DEFAULT);
     } else if (type == H5L_TYPE_EXTERNAL) {
+      // Both will point into `value`.
       const char *file = nullptr, *there = nullptr;
       unsigned flags = 0;
       if (H5Lunpack_elink_val(value.data(), info.u.val_size, &flags, &file, &there) < 0) bad(name);
@@ -100,6 +104,7 @@ class Copy {
     H5O_info_t info;
     if (H5Oget_info_by_name2(from_, name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) bad(name);
     const auto [known, is_new] = seen_.emplace(info.addr, name);
+    // A further name of an object that the copy has already.
     if (!is_new) {
       if (H5Lcreate_hard(to_, known->second.c_str(), to_, name.c_str(), links_.get(), H5P_DEFAULT) < 0)
         cannot_write(name);
@@ -109,6 +114,7 @@ class Copy {
       declare(name, *layout->second);
     } else {
       if (info.type == H5O_TYPE_DATASET) require_copyable(name);
+      // Takes attributes along, and the values of a dataset.
       if (H5Ocopy(from_, name.c_str(), to_, name.c_str(), H5P_DEFAULT, links_.get()) < 0) cannot_write(name);
     }
   }
@@ -122,6 +128,7 @@ class Copy {
 
   void group(const std::string& name) {
     const Handle from(H5Gopen2(from_, name.c_str(), H5P_DEFAULT));
+    // Its creation properties say, for instance, whether it keeps the order of its links.
     const Handle creation(from ? H5Gget_create_plist(from.get()) : H5I_INVALID_HID);
     if (!creation) bad(name);
     const Handle to(H5Gcreate2(to_, name.c_str(), links_.get(), creation.get(), H5P_DEFAULT));
@@ -142,18 +149,21 @@ class Copy {
     const std::string what = "attribute " + in_quotes(name) + " of " + dataset_of(object, path_);
     const Handle source(H5Aopen(from, name.c_str(), H5P_DEFAULT));
     const Handle stored(source ? H5Aget_type(source.get()) : H5I_INVALID_HID);
+    // A copy of the type is not tied to the old file.
     const Handle type(stored ? H5Tcopy(stored.get()) : H5I_INVALID_HID), space(H5Aget_space(source.get()));
     if (!type || !space) bad(object);
     require_no_references(type.get(), what);
     const Handle target(H5Acreate2(to, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
     if (!target) cannot_write(what);
     const auto points = static_cast<uint64_t>(std::max<hssize_t>(0, H5Sget_simple_extent_npoints(space.get())));
+    // A null or empty dataspace has no values.
     if (points == 0 || H5Sget_simple_extent_type(space.get()) == H5S_NULL) return;
     if (points > largest_attribute / H5Tget_size(type.get()))
       throw sdk::Error(HR_UNSUPPORTED, what + " is larger than 64 MiB");
     std::vector<std::byte> values(points * H5Tget_size(type.get()));
     if (H5Aread(source.get(), type.get(), values.data()) < 0) bad(object);
     const bool written = H5Awrite(target.get(), type.get(), values.data()) >= 0;
+    // Frees the strings and lists that H5Aread() allocated; other values have none.
     H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, values.data());
     if (!written) cannot_write(what);
   }
@@ -172,6 +182,7 @@ class Copy {
       if (layout.shuffle) H5Pset_shuffle(creation.get());
       if (layout.deflate >= 0) H5Pset_deflate(creation.get(), static_cast<unsigned>(layout.deflate));
     }
+    // Kept as well: rows that somebody adds later read as this value until they are written.
     H5D_fill_value_t defined = H5D_FILL_VALUE_ERROR;
     if (H5Pfill_value_defined(old.get(), &defined) >= 0 && defined == H5D_FILL_VALUE_USER_DEFINED) {
       std::vector<std::byte> fill(H5Tget_size(type));
@@ -189,6 +200,7 @@ class Copy {
     require_no_references(type.get(), dataset_of(name, path_));
     hsize_t extent[H5S_MAX_RANK] = {}, most[H5S_MAX_RANK] = {};
     const int axes = H5Sget_simple_extent_dims(space.get(), extent, most);
+    // HDF5 extends chunked datasets only.
     const Handle shape(H5Screate_simple(axes, extent, layout.chunk.empty() ? nullptr : most));
     const Handle creation = storage(source.get(), type.get(), layout);
     const Handle target(
@@ -217,6 +229,7 @@ void copy_without_values(hid_t file, const std::string& path, const CopyRequest&
   Handle to(H5Fcreate(request.to.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
   if (!to) throw_cannot_write(request.to, "create");
   Copy(file, to.get(), path, request).root();
+  // A Handle reports no failure to close, so a full disk has to show here.
   if (H5Fflush(to.get(), H5F_SCOPE_LOCAL) < 0) throw_cannot_write(request.to, "flush");
 }
 

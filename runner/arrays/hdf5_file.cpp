@@ -36,6 +36,7 @@ bool has_signature(int file, off_t size) {
   return false;
 }
 
+// libhdf5's own environment variable, with the values that switch locks off.
 bool locking_switched_off() {
   const char* setting = std::getenv("HDF5_USE_FILE_LOCKING");
   return setting != nullptr && (std::strcmp(setting, "FALSE") == 0 || std::strcmp(setting, "0") == 0);
@@ -45,6 +46,7 @@ bool locking_switched_off() {
 // writer holds it; libhdf5's own message would not say so.
 bool lockable(int file, const std::string& path) {
   if (locking_switched_off()) return false;
+  // Only a trial: libhdf5 takes its own lock when it opens the file.
   if (flock(file, LOCK_SH | LOCK_NB) == 0) return flock(file, LOCK_UN) == 0;
   if (errno != EWOULDBLOCK) return false;
   throw sdk::Error(HR_IO,
@@ -53,6 +55,7 @@ bool lockable(int file, const std::string& path) {
                        "HDF5_USE_FILE_LOCKING=FALSE to read it all the same");
 }
 
+// The number behind `label` in a message of libhdf5; 0 where there is none.
 uint64_t number_after(const std::string& text, std::string_view label) {
   uint64_t number = 0;
   const size_t at = text.find(label);
@@ -105,6 +108,7 @@ Opened open_file(const std::string& path) {
     cannot_read(path, failure.code);
   }
   const Handle access(H5Pcreate(H5P_FILE_ACCESS));
+  // The last argument: a file system whose locks are disabled is no error.
   H5Pset_file_locking(access.get(), locks, true);
   Opened opened{Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get())), FileIdentity::of(found)};
   if (!opened.id) cannot_parse(path, size);
@@ -136,6 +140,7 @@ std::shared_ptr<Hdf5File> Hdf5File::share(const std::string& path) {
     return file;
   }
   std::shared_ptr<Hdf5File> file(new Hdf5File(path, found));
+  // Opened before it is known. Where that throws, the destructor takes the empty entry out again.
   file->id();
   known = file;
   return file;
@@ -144,11 +149,13 @@ std::shared_ptr<Hdf5File> Hdf5File::share(const std::string& path) {
 Hdf5File::~Hdf5File() {
   const Hdf5Lock lock;
   close();
+  // Another thread may have shared the file anew while this one waited for the lock: that entry stays.
   const auto known = pool().files.find({identity_.device, identity_.inode});
   if (known != pool().files.end() && known->second.expired()) pool().files.erase(known);
 }
 
 void Hdf5File::close() {
+  // Datasets first: an open one would keep the file open.
   while (!datasets_.empty()) {
     const Dataset closed = std::move(datasets_.back());
     datasets_.pop_back();
@@ -188,6 +195,7 @@ Hdf5File::Dataset& Hdf5File::dataset(const std::string& name, uint64_t cache_byt
     throw_hdf5(in_quotes(name) + " of " + in_quotes(path_) + " cannot be opened", hdf5_reason());
   }
   if (cache_bytes > 0) chunks->set_aside(static_cast<int64_t>(cache_bytes));
+  // This file was used last, so it stays open whatever is closed here.
   close_overdrawn(*chunks);
   return datasets_.emplace_back(std::move(dataset));
 }

@@ -7,6 +7,7 @@ namespace headroom {
 
 namespace {
 
+// Bytes. A damaged header may declare any size, and buffers hold at least one record.
 constexpr uint64_t largest_record = 64 << 20;
 
 struct Number {
@@ -21,6 +22,7 @@ bool is_bool(hid_t type) {
          value == 0 && H5Tenum_valueof(type, "TRUE", &value) >= 0 && value == 1;
 }
 
+// IEEE 754 binary16, for which libhdf5 1.10 has no predefined type.
 bool is_half(hid_t type) {
   size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
   return H5Tget_size(type) == 2 && H5Tget_ebias(type) == 15 && H5Tget_norm(type) == H5T_NORM_IMPLIED &&
@@ -34,6 +36,7 @@ std::optional<Number> number(hid_t type) {
   const auto bits = static_cast<uint8_t>(8 * bytes);
   switch (H5Tget_class(type)) {
     case H5T_INTEGER: {
+      // A precision below the size leaves bits of padding, which convert() does not know.
       const bool whole = (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) && H5Tget_precision(type) == 8 * bytes;
       if (!whole || (!big && H5Tget_order(type) != H5T_ORDER_LE)) return std::nullopt;
       const uint8_t code = H5Tget_sign(type) == H5T_SGN_NONE ? kDLUInt : kDLInt;
@@ -47,6 +50,7 @@ std::optional<Number> number(hid_t type) {
     }
     case H5T_ENUM: {
       if (is_bool(type)) return Number{{kDLBool, 8, 1}, false};
+      // Any other enumeration reads as its integers.
       const Handle base(H5Tget_super(type));
       return base ? number(base.get()) : std::nullopt;
     }
@@ -68,6 +72,7 @@ bool take_shape(hid_t array, ArrayMember& member) {
   hsize_t extent[H5S_MAX_RANK];
   if (axes < 1 || axes > HR_MAX_DIMS || H5Tget_array_dims2(array, extent) < 0) return false;
   for (int axis = 0; axis < axes; ++axis) {
+    // Checked before each product, so that it cannot overflow.
     if (extent[axis] == 0 || member.values > largest_record / extent[axis]) return false;
     member.shape.push_back(extent[axis]);
     member.values *= extent[axis];
@@ -88,6 +93,7 @@ ArrayMember describe(hid_t type, std::string name) {
   } else {
     found = number(type);
   }
+  // A damaged type may contradict itself: it stays unreadable.
   if (found && member.values * (found->dtype.bits / 8u) == H5Tget_size(type)) {
     member.dtype = found->dtype;
     member.big_endian = found->big_endian;
@@ -105,6 +111,7 @@ void take_members(hid_t type, ArrayLayout& layout) {
     ArrayMember member = describe(types.back().get(), name != nullptr ? name : "");
     H5free_memory(name);
     member.offset = member.file_offset = H5Tget_member_offset(type, static_cast<unsigned>(i));
+    // A member that reaches beyond its record is damaged, and not readable.
     if (member.file_offset + H5Tget_size(types.back().get()) > layout.element_bytes) member.dtype.bits = 0;
     whole &= member.readable() || plain_bytes(types.back().get());
     layout.members.push_back(std::move(member));
@@ -122,6 +129,7 @@ void take_members(hid_t type, ArrayLayout& layout) {
     layout.record_bytes += H5Tget_size(types[i].get());
   }
   layout.memory_type = Handle();
+  // No member is readable, so every target is refused before a type in memory is needed.
   if (layout.record_bytes == 0) return;
   layout.memory_type = Handle(H5Tcreate(H5T_COMPOUND, layout.record_bytes));
   for (size_t i = 0; i < types.size(); ++i) {
@@ -188,8 +196,10 @@ void take_storage(hid_t dataset, const std::string& what, ArrayLayout& layout) {
     const int axes = H5Pget_chunk(plist.get(), H5S_MAX_RANK, extent);
     for (int axis = 0; axis < axes; ++axis) layout.chunk.push_back(extent[axis]);
   }
+  // Only a contiguous dataset inside of the file stores all bytes of its shape: chunks may be missing or compressed.
   if (H5Pget_layout(plist.get()) == H5D_CONTIGUOUS && H5Pget_external_count(plist.get()) == 0)
     require_whole(dataset, what, layout);
+  // Without a filter libhdf5 would fail at the first read, in the middle of a run.
   const int filters = H5Pget_nfilters(plist.get());
   layout.filtered = filters > 0;
   for (int i = 0; i < filters; ++i) {

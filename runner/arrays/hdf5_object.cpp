@@ -11,6 +11,7 @@ namespace {
 constexpr size_t most_named = 8;             // of the things a sentence lists
 constexpr size_t longest_string = 1u << 20;  // bytes of an attribute
 
+// "groups 'a', 'b' and 'c'"; "" for no names.
 std::string named(const std::vector<std::string>& names, const std::string& one) {
   if (names.empty()) return "";
   std::vector<std::string> shown(names.begin(), names.begin() + static_cast<long>(std::min(names.size(), most_named)));
@@ -19,10 +20,12 @@ std::string named(const std::vector<std::string>& names, const std::string& one)
   return one + (names.size() == 1 ? " " : "s ") + sdk::listing(shown);
 }
 
+// Called by H5Literate_by_name() for every link. It returns 0 always: a negative value would end the listing.
 herr_t take_name(hid_t group, const char* name, const H5L_info_t* /*info*/, void* names) {
   H5O_info_t object;
   if (H5Oget_info_by_name2(group, name, &object, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
     return 0;  // a link that leads nowhere
+  // A named type holds no values and no names, so it is left out.
   if (object.type == H5O_TYPE_GROUP || object.type == H5O_TYPE_DATASET) {
     static_cast<std::vector<Hdf5Name>*>(names)->push_back({name, object.type == H5O_TYPE_GROUP});
   }
@@ -43,6 +46,7 @@ Hdf5Kind kind_of(hid_t file, const std::string& object, const std::string& path)
   return info.type == H5O_TYPE_DATASET ? Hdf5Kind::dataset : Hdf5Kind::other;
 }
 
+// Cuts at the start of a character: a cut in the middle would leave invalid UTF-8.
 void copy_text(hr_attribute& out, std::string_view text) {
   size_t length = std::min(text.size(), sizeof out.string - 1);
   while (length > 0 && length < text.size() && (static_cast<unsigned char>(text[length]) & 0xC0u) == 0x80u) --length;
@@ -54,25 +58,30 @@ void read_text(hid_t attribute, hid_t type, hr_attribute& out, const std::string
   out.type = HR_STRING;
   if (H5Tis_variable_str(type) > 0) {
     char* text = nullptr;
+    // libhdf5 does not convert strings between ASCII and UTF-8, so memory takes the file's character set.
     const Handle memory(H5Tcopy(H5T_C_S1));
     H5Tset_size(memory.get(), H5T_VARIABLE);
     H5Tset_cset(memory.get(), H5Tget_cset(type));
     if (H5Aread(attribute, memory.get(), &text) < 0) throw_hdf5(what + " cannot be read", hdf5_reason());
+    // A string of variable length that was never written reads as NULL.
     copy_text(out, text != nullptr ? text : "");
     H5free_memory(text);
     return;
   }
+  // A header may declare any length, and the buffer is made before a byte is read.
   const size_t bytes = H5Tget_size(type);
   if (bytes > longest_string)
     throw sdk::Error(HR_UNSUPPORTED,
                      what + " is a string of " + std::to_string(bytes) + " bytes; at most 1 MiB is read");
   std::string text(bytes, '\0');
   if (H5Aread(attribute, type, text.data()) < 0) throw_hdf5(what + " cannot be read", hdf5_reason());
+  // H5T_STR_NULLTERM and H5T_STR_NULLPAD end at the first NUL; H5T_STR_SPACEPAD (Fortran) pads with spaces.
   text.resize(strnlen(text.data(), bytes));
   if (H5Tget_strpad(type) == H5T_STR_SPACEPAD) text.erase(text.find_last_not_of(' ') + 1);
   copy_text(out, text);
 }
 
+// Also an enumeration over integers, as h5py writes numpy's bool.
 bool is_integer(hid_t type) {
   if (H5Tget_class(type) == H5T_INTEGER) return true;
   if (H5Tget_class(type) != H5T_ENUM) return false;
@@ -88,12 +97,15 @@ void read_number(hid_t attribute, hid_t type, hr_attribute& out, const std::stri
     if (enumeration) {  // libhdf5 converts no enumeration to its integers: the bytes are taken as they are
       const Handle base(H5Tget_super(type));
       int64_t raw = 0;
+      // H5Aread() writes a value of the file's size here, so a larger one would overrun `raw`.
       status = H5Tget_size(type) <= sizeof raw ? H5Aread(attribute, type, &raw) : -1;
+      // H5Tconvert() works in place, in a buffer that must hold the larger of both types.
       if (status >= 0) status = H5Tconvert(base.get(), H5T_NATIVE_INT64, 1, &raw, nullptr, H5P_DEFAULT);
       out.i64 = raw;
     } else {
       status = H5Aread(attribute, H5T_NATIVE_INT64, &out.i64);
     }
+    // abi.h promises f64 for integers too.
     out.f64 = static_cast<double>(out.i64);
   } else {
     out.type = HR_F64;
@@ -103,6 +115,7 @@ void read_number(hid_t attribute, hid_t type, hr_attribute& out, const std::stri
 }
 
 std::string file_name(hid_t file) {
+  // The length comes without the NUL, which the second call writes too.
   const ssize_t length = H5Fget_name(file, nullptr, 0);
   std::string name(length > 0 ? static_cast<size_t>(length) + 1 : 1, '\0');
   H5Fget_name(file, name.data(), name.size());
@@ -123,6 +136,7 @@ std::string absolute_name(const std::string& object) {
 
 std::vector<Hdf5Name> list_group(hid_t file, const std::string& group) {
   std::vector<Hdf5Name> names;
+  // In whatever order is fastest for libhdf5: the names are sorted below.
   hsize_t at = 0;
   if (H5Literate_by_name(file, group.c_str(), H5_INDEX_NAME, H5_ITER_NATIVE, &at, take_name, &names, H5P_DEFAULT) < 0) {
     const std::string reason = hdf5_reason();
@@ -140,6 +154,7 @@ std::string contents(hid_t file, const std::string& group) {
   return text.empty() ? "nothing" : text;
 }
 
+// H5Lexists() fails where a group on the way is missing, so the path is checked link by link.
 Hdf5Kind find_object(hid_t file, const std::string& object, const std::string& path) {
   std::string group = "/";
   for (size_t at = 1; at < object.size();) {
@@ -167,6 +182,7 @@ struct OpenAttribute {
 };
 
 OpenAttribute open_attribute(hid_t file, const std::string& object, const std::string& name, const std::string& path) {
+  // First, so that a missing object is not reported as a missing attribute.
   find_object(file, object, path);
   const std::string place = in_quotes(object) + " of " + in_quotes(path);
   if (H5Aexists_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0) {
@@ -192,6 +208,7 @@ OpenAttribute open_attribute(hid_t file, const std::string& object, const std::s
 
 hr_attribute read_attribute(hid_t file, const std::string& object, const std::string& name, const std::string& path) {
   const auto [what, attribute, type, space] = open_attribute(file, object, name, path);
+  // One element is a scalar, or an array of length 1, as some programs write single values.
   if (H5Sget_simple_extent_npoints(space.get()) != 1) {
     throw sdk::Error(HR_UNSUPPORTED, what + " is not a single value; one number or one string can be read");
   }
@@ -211,6 +228,7 @@ hr_attribute read_attribute(hid_t file, const std::string& object, const std::st
 
 namespace {
 
+// headroom.strings/1 promises the first limit (abi.h). The second bounds the buffer of strings of fixed length.
 constexpr uint64_t most_strings = 1u << 20;
 constexpr uint64_t most_bytes = 64u << 20;
 
@@ -228,6 +246,7 @@ struct Strings {
 
 std::vector<std::string> read_fixed(const Strings& from, uint64_t count) {
   const size_t bytes = H5Tget_size(from.type);
+  // This cannot overflow: the format keeps a type's size in 4 bytes.
   if (count * bytes > most_bytes)
     throw sdk::Error(HR_UNSUPPORTED, from.what + " holds " + std::to_string(count * bytes) +
                                          " bytes of strings; at most " + std::to_string(most_bytes >> 20) +
@@ -252,6 +271,7 @@ std::vector<std::string> read_variable(const Strings& from, uint64_t count) {
   if (from.read(memory.get(), texts.data()) < 0) throw_unreadable(from.what);
   std::vector<std::string> strings;
   for (const char* one : texts) strings.emplace_back(one != nullptr ? one : "");
+  // libhdf5 allocated each string, and frees them by walking over the same dataspace.
   H5Dvlen_reclaim(memory.get(), from.space, H5P_DEFAULT, texts.data());
   return strings;
 }
@@ -267,6 +287,7 @@ std::vector<std::string> read_all(const Strings& from) {
   if (strings > most_strings)
     throw sdk::Error(HR_UNSUPPORTED, from.what + " holds " + std::to_string(strings) + " strings; at most " +
                                          std::to_string(most_strings) + " are read");
+  // The dataspace is empty or null (H5S_NULL).
   if (strings == 0) return {};
   return H5Tis_variable_str(from.type) > 0 ? read_variable(from, strings) : read_fixed(from, strings);
 }

@@ -53,7 +53,10 @@ void take_fill(hid_t dataset, hid_t creation, ArrayPlan& plan) {
   H5D_fill_value_t defined = H5D_FILL_VALUE_ERROR;
   H5D_fill_time_t time = H5D_FILL_TIME_ERROR;
   if (H5Pfill_value_defined(creation, &defined) < 0 || defined != H5D_FILL_VALUE_USER_DEFINED) return;
+  // With H5D_FILL_TIME_NEVER libhdf5 skips missing chunks and leaves the reader's memory as it is. Zeros are what
+  // Hdf5Array::read_block() has there.
   if (H5Pget_fill_time(creation, &time) < 0 || time == H5D_FILL_TIME_NEVER) return;
+  // In the file's own type, as chunks hold it: whoever copies records out of chunks converts this one the same way.
   const Handle type(H5Dget_type(dataset));
   if (H5Pget_fill_value(creation, type.get(), plan.fill.data()) < 0)
     plan.fill.assign(plan.layout.record_bytes, std::byte{0});
@@ -62,6 +65,7 @@ void take_fill(hid_t dataset, hid_t creation, ArrayPlan& plan) {
 std::string plan_chunked(hid_t dataset, hid_t creation, bool may_print, ArrayPlan& plan) {
   unsigned options = 0;
   if (!take_filters(creation, plan)) return "it has filters that only libhdf5 undoes";
+  // The one option, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS, leaves chunks at the edge unfiltered.
   if (H5Pget_chunk_opts(creation, &options) < 0 || options != 0) return "its chunks at the edge are not filtered";
   if (plan.layout.chunk.size() != plan.layout.shape.size()) return "its chunks have other axes than itself";
   uint64_t cells = 1;
@@ -71,6 +75,7 @@ std::string plan_chunked(hid_t dataset, hid_t creation, bool may_print, ArrayPla
     if (__builtin_mul_overflow(cells, plan.grid.back(), &cells)) return "its chunks cannot be counted";
   }
   take_fill(dataset, creation, plan);
+  // What is left where no table can be made.
   plan.lane = Lane::chunk_calls;
   if (cells > most_planned_chunks) return "";
   if (auto chunks = list_chunks(dataset, plan.layout, plan.grid, may_print)) {
@@ -168,6 +173,7 @@ std::optional<Bytes> by_chunk(int file, const ArrayPlan& plan, const StoredChunk
   return chunk;
 }
 
+// A wrong offset shows in the first record, a wrong record size in the last one.
 bool contiguous_agrees(hid_t dataset, int file, const ArrayPlan& plan) {
   std::vector<hsize_t> last;
   uint64_t elements = 1;
@@ -233,6 +239,7 @@ bool chunks_agree(hid_t dataset, int file, uint64_t user_block_bytes, ArrayPlan&
 bool agrees_with_library(hid_t dataset, int file, uint64_t user_block_bytes, ArrayPlan& plan) {
   if (plan.lane == Lane::contiguous) return contiguous_agrees(dataset, file, plan);
   if (plan.lane == Lane::chunk_table) return chunks_agree(dataset, file, user_block_bytes, plan);
+  // In the other lanes libhdf5 itself finds the bytes, so there is no place to compare.
   return true;
 }
 

@@ -52,6 +52,7 @@ class WireWriter {
 
  private:
   void append(const void* data, size_t bytes) {
+    // data() of an empty list may be NULL.
     if (bytes > 0) bytes_.append(static_cast<const char*>(data), bytes);
   }
   std::string bytes_;
@@ -80,10 +81,12 @@ class WireReader {
     uint64_t count = 0;
     take(count);
     if constexpr (WirePlain<Value>) {
+      // Before resize(): a count that the message cannot hold must not allocate.
       if (count > left_.size() / sizeof(Value)) throw std::runtime_error("a message is cut off");
       list.resize(count);
       take_bytes(list.data(), count * sizeof(Value));
     } else {
+      // Each value takes bytes of the message, so a wrong count ends where the message does.
       for (uint64_t i = 0; i < count; ++i) take(list.emplace_back());
     }
   }
@@ -184,6 +187,7 @@ Hdf5Answer answer_here(const Hdf5Question& question, bool may_print) {
   } catch (const CannotWrite& problem) {
     result.status = problem.status();
     result.sentence = problem.what();
+    // A flag of its own, since a status does not tell it from other errors: ask_hdf5() throws CannotWrite again.
     result.cannot_write = true;
   } catch (const sdk::Error& problem) {
     result.status = problem.status();

@@ -17,10 +17,12 @@ namespace headroom {
 namespace {
 
 constexpr uint64_t smallest_rewritten = 64u << 10;  // bytes; what is smaller is copied as it is
+// Of a block in memory. It is at least one chunk, which may be larger.
 constexpr uint64_t rewrite_block_bytes = 8u << 20;
 constexpr uint64_t largest_chunk = 64u << 20;
 constexpr uint64_t usual_chunk = 1u << 20;
 
+// The extents of a chunk, none larger than the dataset. `wanted` is RewriteOptions::chunk.
 std::vector<uint64_t> chunk_of(const SurveyedObject& object, const std::vector<uint64_t>& wanted) {
   std::vector<uint64_t> chunk = object.shape;
   if (wanted.size() == chunk.size()) chunk = wanted;
@@ -88,12 +90,14 @@ class Rewrite {
     const Handle file = open_copy();
     for (const NewLayout& layout : request_.layouts) carry_over(file.get(), layout);
     const Hdf5Lock lock;
+    // A Handle reports no failure to close, so a full disk has to show here.
     if (H5Fflush(file.get(), H5F_SCOPE_LOCAL) < 0) throw_cannot_write(to_, "flush");
   }
 
   // Bytes before the HDF5 part, such as MATLAB's.
   void copy_user_block(uint64_t bytes) const {
     if (bytes == 0) return;
+    // libhdf5 writes nothing there: the HDF5 part begins behind it.
     std::vector<char> block(bytes);
     const Descriptor from(::open(from_.c_str(), O_RDONLY | O_CLOEXEC)), to(::open(to_.c_str(), O_WRONLY | O_CLOEXEC));
     if (::pread(from.get(), block.data(), bytes, 0) != static_cast<ssize_t>(bytes))
@@ -112,6 +116,8 @@ class Rewrite {
     const ArrayLayout& old = source.layout();
     const std::vector<uint64_t> origin(old.shape.size(), 0);
     const Target target = target_of(file, layout.dataset);
+    // In chunks of the copy, so that each is encoded once; a contiguous copy takes those of the source, which are
+    // decoded once.
     each_block(origin, old.shape, block_of(old, layout.chunk.empty() ? old.chunk : layout.chunk),
                [&](const auto& start, const auto& count) {
                  const std::span<std::byte> block = read(source, start, count, first_);
@@ -154,6 +160,7 @@ class Rewrite {
                [&](const auto& start, const auto& count) {
                  const auto was = read(source, start, count, first_);
                  const auto is = read(copy, start, count, second_);
+                 // Bytes and not values, so that NaN equals itself.
                  if (std::memcmp(was.data(), is.data(), was.size()) != 0) throw_differs(check.dataset);
                  advance(was.size());
                });
@@ -167,6 +174,7 @@ class Rewrite {
   static std::span<std::byte> read(const Hdf5Array& array, std::span<const uint64_t> start,
                                    std::span<const uint64_t> count, std::vector<std::byte>& block) {
     const uint64_t bytes = product(count) * array.layout().record_bytes;
+    // It only grows, so that one buffer serves all datasets.
     if (block.size() < bytes) block.resize(bytes);
     array.read_records(start, count, block.data());
     return {block.data(), bytes};
@@ -207,6 +215,7 @@ std::optional<NewLayout> new_layout(const SurveyedObject& object, const RewriteO
   if (options.contiguous || (!packed && object.filters.empty())) return layout;
   if (!packed) return std::nullopt;
   layout.chunk = chunk_of(object, options.chunk);
+  // What was deflated stays so, at h5py's default level.
   layout.deflate = options.deflate.value_or(has_filter(object, H5Z_FILTER_DEFLATE) ? 4 : -1);
   layout.shuffle = options.shuffle || has_filter(object, H5Z_FILTER_SHUFFLE);
   return layout;

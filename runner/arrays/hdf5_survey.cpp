@@ -9,10 +9,12 @@ namespace headroom {
 
 namespace {
 
+// A damaged file may claim any number of these.
 constexpr size_t most_objects = 100'000;
 constexpr int most_members = 64;        // that a type's text lists
 constexpr size_t most_attributes = 64;  // whose names are taken
 
+// External first: H5Pget_layout() calls it contiguous too.
 std::string layout_name(hid_t creation) {
   if (H5Pget_external_count(creation) > 0) return "external";
   switch (H5Pget_layout(creation)) {
@@ -38,6 +40,7 @@ void take_filters(hid_t creation, SurveyedObject& object) {
     const H5Z_filter_t id =
         H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr, sizeof name, name, &config);
     if (id < 0) continue;
+    // libhdf5 may cut a long name without a NUL.
     name[sizeof name - 1] = '\0';
     object.filters.push_back({id, name, H5Zfilter_avail(id) > 0});
   }
@@ -67,19 +70,23 @@ void take_dataset(hid_t file, SurveyedObject& object) {
   object.stored_bytes = H5Dget_storage_size(dataset.get());
   object.raw_bytes = object.element_bytes;
   for (const uint64_t length : object.shape) {
+    // A shape whose bytes do not fit into 64 bits is damaged; the largest number stands for it.
     if (__builtin_mul_overflow(object.raw_bytes, length, &object.raw_bytes)) object.raw_bytes = UINT64_MAX;
   }
+  // A null dataspace has no axes, as a scalar has none, but no element either.
   if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) object.raw_bytes = 0;
 }
 
 herr_t take_attribute(hid_t /*object*/, const char* name, const H5A_info_t* /*info*/, void* context) {
   auto& names = *static_cast<std::vector<std::string>*>(context);
   names.emplace_back(name);
+  // A positive value ends the iteration without an error.
   return names.size() < most_attributes ? 0 : 1;
 }
 
 void take_attributes(hid_t file, SurveyedObject& object) {
   hsize_t at = 0;
+  // A failure is not looked at: the survey does without the names that cannot be read.
   H5Aiterate_by_name(file, object.name.c_str(), H5_INDEX_NAME, H5_ITER_INC, &at, take_attribute, &object.attributes,
                      H5P_DEFAULT);
 }
@@ -97,6 +104,7 @@ herr_t take_object(hid_t /*root*/, const char* name, const H5O_info_t* info, voi
     return 1;
   }
   SurveyedObject& object = survey->objects.emplace_back();
+  // H5Ovisit2() calls the root ".", and all others by their path without the first "/".
   object.name = name[0] == '.' && name[1] == '\0' ? "/" : "/" + std::string(name);
   object.is_group = info->type == H5O_TYPE_GROUP;
   if (info->num_attrs > 0) take_attributes(file, object);
@@ -140,6 +148,7 @@ std::string type_text(hid_t type) {
 Survey survey_file(hid_t file, const std::string& path) {
   Survey survey;
   Walk walk{file, &survey};
+  // Visits each object once, whatever hard links lead to it.
   if (H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, take_object, &walk, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS) < 0) {
     throw sdk::Error(HR_DATA_CORRUPT, in_quotes(path) + " cannot be looked through: " + hdf5_reason() +
                                           "; the file is damaged: copy it again or leave it out");

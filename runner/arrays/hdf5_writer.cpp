@@ -17,6 +17,7 @@ namespace {
 std::string cause(const std::string& reason) {
   const int code = errno_of(reason);
   if (code == ENOSPC) return "the disk is full; check the space of its folder";
+  // A write beyond RLIMIT_FSIZE gives EFBIG, since Headroom's programs ignore SIGXFSZ.
   if (code == EFBIG) return "the limit on file sizes is too low (see `ulimit -f`)";
   return reason + "; check the space and the permissions of its folder";
 }
@@ -35,6 +36,8 @@ void throw_cannot_write(const std::filesystem::path& path, const std::string& ac
   throw CannotWrite("cannot write " + in_quotes(path.string()) + " (" + action + "): " + cause(hdf5_reason()));
 }
 
+// The bytes go to the disk before the name does: otherwise a crash could leave the name on an unfinished file. The
+// folder is last, since it holds the name.
 void put_in_place(const std::filesystem::path& partial, const std::filesystem::path& path) {
   sync_path(partial, O_RDONLY);
   std::error_code failed;
@@ -51,6 +54,7 @@ Handle bool_type() {
   return type;
 }
 
+// Little-endian in files whatever the machine is, and in memory too: convert.cpp asserts such a host.
 hid_t standard_type(DLDataType dtype) {
   switch (dtype.lanes == 1 ? dtype.code << 8 | dtype.bits : 0) {
     case kDLInt << 8 | 8:
@@ -95,6 +99,8 @@ Handle record_type(const hr_array_spec& spec, const std::string& what) {
   if (spec.members == nullptr || spec.record_bytes == 0)
     throw sdk::Error(HR_INVALID_ARGUMENT, what + " is a compound without members or record size");
   Handle record(H5Tcreate(H5T_COMPOUND, spec.record_bytes));
+  // A plugin that was built with a later abi.h may have larger members, so their own struct_size is the distance
+  // between them.
   const auto* bytes = reinterpret_cast<const char*>(spec.members);
   for (uint32_t i = 0; i < spec.member_count; ++i) {
     const auto& member = *reinterpret_cast<const hr_array_member*>(bytes + size_t{i} * spec.members->struct_size);
@@ -111,6 +117,7 @@ Handle record_type(const hr_array_spec& spec, const std::string& what) {
 }
 
 void check_spec(const hr_array_spec& spec, const std::string& what) {
+  // ndim comes from a plugin and is not checked yet: it must not lead beyond spec.chunk here.
   const bool chunked = spec.ndim > 0 && spec.ndim <= HR_MAX_DIMS &&
                        std::any_of(spec.chunk, spec.chunk + spec.ndim, [](uint64_t c) { return c != 0; });
   const auto refuse = [&](const std::string& why) { throw sdk::Error(HR_INVALID_ARGUMENT, what + " " + why); };
@@ -118,6 +125,7 @@ void check_spec(const hr_array_spec& spec, const std::string& what) {
     refuse("has " + std::to_string(spec.ndim) + " axes; 1 to 8 can be written");
   if (chunked && std::any_of(spec.chunk, spec.chunk + spec.ndim, [](uint64_t c) { return c == 0; }))
     refuse("has a chunk without extent");
+  // HDF5 extends and filters chunked datasets only.
   if (!chunked && spec.shape[0] == 0) refuse("has an unknown length and no chunk shape; give one of them");
   if (!chunked && spec.deflate != 0) refuse("is to be compressed without a chunk shape; give one");
   if (spec.deflate < 0 || spec.deflate > 9)
@@ -127,6 +135,8 @@ void check_spec(const hr_array_spec& spec, const std::string& what) {
 }  // namespace
 
 Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : path_(path) {
+  // In the same folder, so that rename() is atomic. The dot hides it from headroom.files/1; the process id keeps other
+  // processes out of it.
   partial_ = path.parent_path() / ("." + path.filename().string() + ".partial-" + std::to_string(getpid()));
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   std::error_code unknown;
@@ -140,7 +150,9 @@ Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : path_(path) {
 }
 
 Hdf5Writer::~Hdf5Writer() {
+  // An open dataset would keep the file open beyond its own handle (H5F_CLOSE_WEAK).
   datasets_.clear();
+  // commit() has closed the file already, and removes what it could not put in place.
   const bool open = static_cast<bool>(file_);
   file_ = Handle();
   if (open) unlink(partial_.c_str());
@@ -152,6 +164,7 @@ void Hdf5Writer::create(Dataset& dataset, const hr_array_spec& spec, hid_t file_
   if (dataset.grows) most[0] = H5S_UNLIMITED;
   const Handle space(H5Screate_simple(spec.ndim, dataset.shape.data(), most.data()));
   const Handle storage(H5Pcreate(H5P_DATASET_CREATE)), links(H5Pcreate(H5P_LINK_CREATE));
+  // Time stamps would make the same calls give different bytes.
   H5Pset_obj_track_times(storage.get(), false);
   H5Pset_create_intermediate_group(links.get(), 1);
   if (chunk[0] != 0) H5Pset_chunk(storage.get(), spec.ndim, chunk.data());
@@ -170,8 +183,10 @@ uint32_t Hdf5Writer::dataset(const hr_array_spec& spec) {
   const std::string what = in_quotes(dataset.name) + " of " + in_quotes(path_.string());
   check_spec(spec, what);
   dataset.shape.assign(spec.shape, spec.shape + spec.ndim);
+  // abi.h: 0 rows are a length that is not known yet.
   dataset.grows = spec.shape[0] == 0;
   dataset.memory_type = spec.member_count > 0 ? record_type(spec, what) : element_type(spec.dtype, {}, what);
+  // A record in memory may have gaps between its members; in the file it has none.
   const Handle file_type(H5Tcopy(dataset.memory_type.get()));
   if (spec.member_count > 0) H5Tpack(file_type.get());
   create(dataset, spec, file_type.get());
@@ -198,6 +213,7 @@ void Hdf5Writer::append(uint32_t id, const void* data, uint64_t rows) {
   std::vector<hsize_t> start(dataset.shape.size(), 0), count = dataset.shape;
   start[0] = dataset.rows_done;
   count[0] = rows;
+  // Asked for after H5Dset_extent(), so that it includes the new rows.
   const Handle space(H5Dget_space(dataset.id.get())),
       memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr));
   H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
@@ -212,6 +228,7 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
   const std::string place = absolute_name(object);
   find_object(file_.get(), place, path_.string());
   Handle type, space(H5Screate(H5S_SCALAR));
+  // H5Awrite() takes a string of variable length by the address of a pointer to it.
   const char* string = value.string;
   const void* data = nullptr;
   switch (value.type) {
@@ -230,6 +247,7 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
       throw sdk::Error(HR_INVALID_ARGUMENT, "attribute " + in_quotes(name) + " of " + in_quotes(place) +
                                                 " is neither an integer, a float nor a string");
   }
+  // H5Acreate_by_name() fails where the name is taken.
   if (H5Aexists_by_name(file_.get(), place.c_str(), name.c_str(), H5P_DEFAULT) > 0) {
     H5Adelete_by_name(file_.get(), place.c_str(), name.c_str(), H5P_DEFAULT);
   }
@@ -246,9 +264,12 @@ void Hdf5Writer::commit() {
                                               " was declared with " + std::to_string(dataset.shape[0]) +
                                               " rows and got " + std::to_string(dataset.rows_done));
   }
+  // A Handle reports no failure to close, so a full disk has to show here.
   if (H5Fflush(file_.get(), H5F_SCOPE_LOCAL) < 0) throw_cannot_write(path_, "flush");
+  // All identifiers, or the file would stay open and get its name before its last bytes.
   datasets_.clear();
   file_ = Handle();
+  // The destructor removes only a file that is still open.
   try {
     put_in_place(partial_, path_);
   } catch (...) {

@@ -20,6 +20,7 @@ void check_chunks(InspectedDataset& dataset, const InspectOptions& options) {
   const SurveyedObject& object = dataset.object;
   dataset.chunks = 1;
   dataset.chunk_bytes = object.element_bytes;
+  // `across`: how many chunks a row of the first axis lies in.
   uint64_t row_bytes = object.element_bytes, across = 1;
   for (size_t axis = 0; axis < object.chunk.size() && axis < object.shape.size(); ++axis) {
     const uint64_t extent = std::max<uint64_t>(1, object.chunk[axis]);
@@ -35,12 +36,14 @@ void check_chunks(InspectedDataset& dataset, const InspectOptions& options) {
                                text(options.chunk_cache_bytes) +
                                "): every read decodes it anew; raise the size, or convert to smaller chunks");
   }
+  // Each chunk costs a read of its own.
   if (!filtered && dataset.chunk_bytes < tiny_chunk && dataset.chunks > many_chunks) {
     dataset.warnings.push_back(std::to_string(dataset.chunks) + " chunks of " + text(dataset.chunk_bytes) +
                                " without compression: `headroom data convert` makes them one contiguous run");
   }
   const uint64_t rows = object.shape.empty() ? 0 : object.shape[0];
   if (rows < options.window_rows || row_bytes > largest_series_row || object.chunk.empty()) return;
+  // At worst a window begins in the last row of a chunk.
   const uint64_t touched = ((options.window_rows - 1) / object.chunk[0] + 2) * across;
   if (touched > chunks_of_window) {
     dataset.warnings.push_back("a window of " + std::to_string(options.window_rows) + " rows touches up to " +
@@ -83,6 +86,7 @@ InspectedFile inspect_file(const std::filesystem::path& path, const InspectOptio
   InspectedFile file;
   file.path = path;
   std::error_code unknown;
+  // Without an exception: the survey below says what is wrong with the file.
   file.size_bytes = std::filesystem::file_size(path, unknown);
   if (unknown) file.size_bytes = 0;
   Survey survey;
@@ -95,7 +99,9 @@ InspectedFile inspect_file(const std::filesystem::path& path, const InspectOptio
   file.user_block_bytes = survey.user_block_bytes;
   file.cut_off = survey.cut_off;
   for (SurveyedObject& object : survey.objects) {
+    // Counted before the names are moved away.
     file.attributes += object.attributes.size();
+    // Every file has a root group, so it does not count.
     file.groups += object.is_group && object.name != "/" ? 1 : 0;
     if (object.is_group && !object.attributes.empty())
       file.group_attributes.emplace_back(object.name, std::move(object.attributes));

@@ -103,11 +103,13 @@ void PlannedFile::require_unchanged(const Descriptor& opened) {
   struct stat found {};
   if (fstat(opened.get(), &found) != 0) throw_cannot_open(path_, errno);
   if (FileIdentity::of(found) == identity_) return;
+  // So that the next open() looks at the path again, and not at this descriptor.
   open_files().forget(*this);
   throw_changed(path_);
 }
 
 const FileMap& PlannedFile::map(const Descriptor& descriptor) {
+  // The mapping stays valid when the descriptor is closed.
   std::call_once(mapped_, [&] { map_.emplace(descriptor.get(), identity_.size_bytes); });
   return *map_;
 }
@@ -127,6 +129,7 @@ struct Wanted {
     bytes -= static_cast<uint64_t>(read);
   }
   iovec piece() const {
+    // Below what Linux transfers in one call (0x7FFFF000 bytes, read(2)).
     constexpr uint64_t most_at_once = 1 << 30;
     return {to, std::min(bytes, most_at_once)};
   }
@@ -138,6 +141,7 @@ bool read_what_is_cached(Wanted& wanted) {
     const iovec piece = wanted.piece();
     const ssize_t read = ::preadv2(wanted.file, &piece, 1, static_cast<off_t>(wanted.offset), RWF_NOWAIT);
     if (read < 0 && errno == EINTR) continue;
+    // EAGAIN: the next byte is not in the page cache.
     if (read < 0 && errno != EAGAIN) return false;
     if (read <= 0) return true;
     wanted.advance(read);
@@ -159,6 +163,7 @@ void read_all(Wanted& wanted) {
 
 void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes) {
   Wanted wanted{file, offset, static_cast<char*>(to), bytes};
+  // Without a listener nobody gains from knowing what the page cache has.
   if (!Pause::is_listened_to() || !read_what_is_cached(wanted)) return read_all(wanted);
   if (wanted.bytes == 0) return;
   const Pause pause(PauseFor::disk);

@@ -19,7 +19,9 @@ RecordSink::RecordSink(const ArrayLayout& layout, std::span<const hr_array_targe
       checks_(check_finite),
       past_caches_(records * layout.record_bytes >= past_caches_bytes) {
   const ArrayMember& element = layout.element;
+  // There is at least one: read_box() returns before where there is none.
   const hr_array_target& first = targets.front();
+  // Bool is not plain, since any byte but 0 has to become 1.
   const bool plain = targets.size() == 1 && first.member == HR_WHOLE && same_dtype(first.dtype, element.dtype) &&
                      !element.big_endian && element.dtype.code != kDLBool &&
                      (first.stride_bytes == 0 || first.stride_bytes == record_bytes_);

@@ -23,6 +23,7 @@ struct ImportWords {
 void write_in_place(const fs::path& to, const TorchStateFile& state) {
   const fs::path partial = to.parent_path() / ("." + to.filename().string() + ".importing");
   try {
+    // Hugging Face's transformers refuses a safetensors file that does not name its format.
     write_safetensors(partial, state.tensors(), {{"format", "pt"}});
     if (::rename(partial.c_str(), to.c_str()) != 0) throw cannot_write(to, errno);
   } catch (...) {

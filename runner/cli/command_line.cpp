@@ -32,6 +32,7 @@ int report_bug(const std::exception& problem) {
   return static_cast<int>(Exit::bug);
 }
 
+// The kernels of the SDK pass over a word that they do not know.
 void require_known_cpu_isa() {
   const char* told = std::getenv(sdk::max_cpu_isa_variable);
   if (told == nullptr || *told == '\0' || sdk::cpu_isa_named(told)) return;
@@ -45,6 +46,7 @@ void require_known_cpu_isa() {
 std::vector<Override> ExperimentWords::overrides() const {
   std::vector<Override> list;
   for (const std::string& word : set) {
+    // The first one ends the key: a value may hold more.
     const size_t equals = word.find('=');
     if (equals == std::string::npos || equals == 0) {
       throw Error(Exit::bad_input, "cli",
@@ -58,6 +60,7 @@ std::vector<Override> ExperimentWords::overrides() const {
 void add_experiment_words(CLI::App& command, ExperimentWords& words, bool file_required) {
   auto* file = command.add_option("file", words.file, "Experiment file (TOML)");
   if (file_required) file->required();
+  // One value an option: otherwise CLI11 takes the words behind it as further values.
   command.add_option("--set", words.set, "Override a key, e.g. --set train.batch_size=8; repeats")
       ->allow_extra_args(false);
 }
@@ -70,6 +73,7 @@ void add_plugin_dirs(CLI::App& command, CommandLine& line) {
 CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
   auto* command = app.add_subcommand("run", "Train, validate, leave a run folder");
   command->footer("Example: headroom run experiments/quick_demo.toml --set train.epochs=2");
+  // --resume takes its file from the run; run_action() sees that one of the two is given.
   add_experiment_words(*command, words.experiment, /*file_required=*/false);
   auto* resume = command->add_option("--resume", words.resume, "Run folder to go on in (runs/<name>/<time>-<id>)");
   command->add_flag("--changed", words.changed, "Go on though --set or the data change the mathematics of the run")
@@ -151,13 +155,16 @@ int report_no_memory() {
   constexpr const char* sentence =
       "[memory] no memory left, not even for a sentence that says who holds it; `headroom limits` shows what there "
       "is\n";
+  // stderr has no buffer, so this allocates nothing.
   std::fputs(sentence, stderr);
   return static_cast<int>(Exit::does_not_fit);
 }
 
 int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
+  // stdout is for results. Lines of the log are bare sentences.
   spdlog::set_default_logger(spdlog::stderr_color_mt("headroom"));
   spdlog::set_pattern("%v");
+  // The trainer gets the same words and parses them again.
   line.arguments.assign(argv + 1, argv + argc);
   if (argc > 1 && std::string_view(argv[1]) == "watch") {  // the parser keeps its hands off another program's words
     char** dashes = std::find(argv, argv + argc, std::string_view("--"));
@@ -172,6 +179,7 @@ int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
     if (line.exit_code == 0) require_output_written();
     return line.exit_code;
   } catch (const CLI::ParseError& problem) {
+    // --help and --version end here, too.
     return app.exit(problem) == 0 ? 0 : static_cast<int>(Exit::bad_input);
   } catch (const Error& problem) {
     std::fprintf(stderr, "%s\n", problem.what());
@@ -179,6 +187,7 @@ int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report_no_memory();
   } catch (const std::system_error& problem) {
+    // std::thread throws these where the system refuses one.
     if (problem.code() != std::errc::not_enough_memory && problem.code() != std::errc::resource_unavailable_try_again)
       return report_bug(problem);
     std::fprintf(stderr,

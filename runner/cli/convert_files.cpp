@@ -22,6 +22,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(Exit::bad_input, "data convert", sentence); }
 
+// Name by name: data/emg_fast does not lie below data/emg.
 bool lies_below(const fs::path& inner, const fs::path& outer) {
   const auto [at, end] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
   return at == outer.end();
@@ -30,6 +31,7 @@ bool lies_below(const fs::path& inner, const fs::path& outer) {
 }  // namespace
 
 bool is_hdf5_name(const fs::path& file) {
+  // MATLAB 7.3 writes HDF5 as .mat, HDF-EOS5 as .he5.
   static constexpr std::array names = {".hdf5", ".h5", ".mat", ".hdf", ".he5"};
   return std::ranges::find(names, file.extension()) != names.end();
 }
@@ -59,6 +61,7 @@ std::string ConvertRecord::line_of(const ConvertItem& item, const fs::path& writ
   }, target{};
   if (::stat(item.from.c_str(), &source) != 0 || ::stat(written.c_str(), &target) != 0) return "";
   std::error_code failed;
+  // Members are sorted by name, so equal facts make equal text.
   const nlohmann::json line = {{"format", 1},
                                {"file", item.to.lexically_relative(folder_).string()},
                                {"size_bytes", target.st_size},
@@ -70,6 +73,7 @@ std::string ConvertRecord::line_of(const ConvertItem& item, const fs::path& writ
 }
 
 bool ConvertRecord::has(const ConvertItem& item) const {
+  // The whole line has to be equal: another size, time or option is another conversion.
   const std::string line = line_of(item, item.to);
   return !line.empty() && std::ranges::find(lines_, line) != lines_.end();
 }
@@ -80,12 +84,14 @@ void ConvertRecord::add(const ConvertItem& item, const fs::path& partial) {
   if (file.get() < 0) throw cannot_write(file_, errno);
   const std::string line = lines_.back() + "\n";
   write_all(file.get(), std::as_bytes(std::span(line)), file_);
+  // EINVAL: this kind of file cannot be synced.
   if (::fsync(file.get()) != 0 && errno != EINVAL) throw cannot_write(file_, errno);
 }
 
 void require_apart(const fs::path& from, const fs::path& to) {
   std::error_code failed;
   if (!fs::exists(from, failed)) refuse(from.string() + " does not exist");
+  // "weakly": what is to be written is not there yet.
   const fs::path source = fs::weakly_canonical(from, failed), target = fs::weakly_canonical(to, failed);
   if (source == target) refuse("--out " + to.string() + " is the file itself; the original is never overwritten");
   if (!fs::is_directory(from, failed)) {
@@ -152,6 +158,7 @@ struct Listing {
   std::vector<ConvertItem> items = {};
   std::exception_ptr problem = {};
 
+  // Called by the plugin, through which nothing may throw: the problem waits until its call has returned.
   static int32_t visit(void* context, const char* piece, const char* file) {
     auto& self = *static_cast<Listing*>(context);
     try {
@@ -175,6 +182,7 @@ PieceConversion::PieceConversion(const Library& source, const std::vector<Overri
 
 std::string PieceConversion::text() const {
   std::ostringstream text;
+  // Another version of the plugin may write another form.
   text << source_.id() << " " << source_.plugin().version << " " << options_to_toml(table_, values_);
   return text.str();
 }
@@ -183,10 +191,12 @@ std::vector<ConvertItem> PieceConversion::list(const fs::path& from, const fs::p
                                                const ConvertRecord& record) const {
   require_apart(from, to);
   std::error_code failed;
+  // A file becomes the file that was named, whatever name the plugin has for it.
   Listing listing{to, !fs::is_directory(from, failed)};
   hr_error error{sizeof(hr_error), HR_OK, {}};
   const hr_status status = call(source_.id(), "convert.list", api_->list, source_.host(), native_.values(),
                                 from.c_str(), &Listing::visit, static_cast<void*>(&listing), &error);
+  // First: the status only repeats that the visit ended the listing.
   if (listing.problem) std::rethrow_exception(listing.problem);
   check(status, error, source_.id(), "looking for what to convert");
   look_for_done(listing.items, record);

@@ -13,6 +13,7 @@ void synthesise(const ExperimentWords& words, const CommandLine& line) {
   const Experiment experiment = load_experiment(words.file, words.overrides());
   if (!experiment.data_synth)
     throw Error(Exit::bad_input, "data.synth", words.file + " has no [data.synth] table: nothing to write");
+  // Before a plugin is loaded (register_service).
   register_data_services();
   const Library source = Library::load(find_plugin(experiment.data.source, line.plugin_dirs));
   if (source.datasource() == nullptr) {

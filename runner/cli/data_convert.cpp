@@ -29,6 +29,7 @@ using WriteItem =
 // Item by item: progress, a name once an item is whole, a line in the record.
 class Conversion {
  public:
+  // A pipe gets a line every tenth of an item.
   Conversion(WriteItem write, ConvertRecord& record, size_t count)
       : write_(std::move(write)), record_(record), count_(count), progress_(terminal_, steps / 10) {}
 
@@ -42,6 +43,7 @@ class Conversion {
     try {
       make_folder(item.to);
       summary = write_(item, partial, [&](uint64_t done, uint64_t all) { advance(done, all, began); });
+      // The line before the name: a file that has its name has its line (ConvertRecord).
       record_.add(item, partial);
       put_in_place(partial, item.to);
     } catch (...) {
@@ -93,6 +95,7 @@ void convert_all(const std::vector<ConvertItem>& items, WriteItem write, Convert
       conversion.convert(items[i], i + 1);
       ++done;
     } catch (const CannotWrite& problem) {
+      // Ahead of sdk::Error, which it is, too: a full disk stops the next item as well.
       throw Error(Exit::cannot_write, "data convert", problem.what());
     } catch (const sdk::Error& problem) {
       const bool asked_wrongly = problem.status() == HR_INVALID_ARGUMENT;
@@ -119,6 +122,7 @@ RewriteOptions options_of(const ConvertWords& words) {
   RewriteOptions options;
   options.contiguous = words.contiguous;
   options.chunk = words.chunk;
+  // -1: not given; 0 is a level.
   if (words.deflate >= 0) options.deflate = words.deflate;
   options.shuffle = words.shuffle;
   options.verify = words.verify;
@@ -132,6 +136,7 @@ RewriteOptions options_of(const ConvertWords& words) {
   return options;
 }
 
+// What decides how the file looks, for the record; --verify does not.
 std::string text_of(const RewriteOptions& options) {
   std::string text = options.contiguous ? "contiguous" : "";
   for (const uint64_t extent : options.chunk) text += (text.empty() ? "chunk " : ",") + std::to_string(extent);
@@ -143,6 +148,7 @@ std::string size_of(const fs::path& file) { return size_text(static_cast<int64_t
 
 void copy_as_it_is(const fs::path& from, const fs::path& partial) {
   std::error_code failed;
+  // A conversion that was killed may have left a part of it.
   fs::copy_file(from, partial, fs::copy_options::overwrite_existing, failed);
   if (failed) throw CannotWrite("cannot copy " + from.string() + " to " + partial.string() + ": " + failed.message());
 }
@@ -183,6 +189,7 @@ PieceConversion piece_conversion(const ConvertWords& words, const CommandLine& l
                 "--source writes the form that this datasource reads best; leave --chunk, --deflate, --shuffle and "
                 "--contiguous out");
   }
+  // Before a plugin is loaded (register_service).
   register_data_services();
   return {Library::load(find_plugin(words.source, line.plugin_dirs)), words.set.overrides()};
 }
@@ -191,6 +198,7 @@ void convert(const ConvertWords& words, CommandLine& line) {
   ArraySession::of_process()->set_chunk_cache_limit(chunk_cache_bytes);
   const fs::path to = words.out;
   std::error_code failed;
+  // The record lies in the folder that gets the files.
   const fs::path folder = fs::is_directory(words.path, failed) ? to
                           : to.has_parent_path()               ? to.parent_path()
                                                                : fs::path(".");

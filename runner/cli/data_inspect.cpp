@@ -48,6 +48,7 @@ std::string storage_text(const InspectedDataset& dataset) {
   }
   if (!object.filters.empty()) text += ", " + filters_text(object);
   text += ", " + size(object.stored_bytes);
+  // UINT64_MAX: the extents multiply to more than can be counted.
   if (object.stored_bytes != object.raw_bytes && object.raw_bytes != UINT64_MAX) {
     text += " stored of " + size(object.raw_bytes);
     if (object.stored_bytes > 0) {
@@ -74,6 +75,7 @@ class Warnings {
  public:
   void print(const std::string& dataset, const std::vector<std::string>& warnings) {
     for (const std::string& warning : warnings) {
+      // Figures differ from file to file, and the warning is the same.
       std::string kind = dataset + " " + warning;
       std::erase_if(kind, [](unsigned char c) { return std::isdigit(c) != 0; });
       if (printed_.insert(kind).second) {
@@ -146,6 +148,7 @@ Json as_json(const InspectedDataset& dataset) {
 }
 
 Json as_json(const InspectedFile& file) {
+  // An empty list is [], not null.
   Json datasets = Json::array();
   for (const InspectedDataset& dataset : file.datasets) datasets.push_back(as_json(dataset));
   Json json = {
@@ -185,6 +188,7 @@ void inspect(const InspectWords& words, CommandLine& line) {
                        });
     unreadable += whole ? 0 : 1;
     if (words.json) {
+      // One document, printed at the end; text comes file by file.
       files.push_back(as_json(file));
     } else {
       if (count > 0) std::printf("\n");
@@ -192,9 +196,11 @@ void inspect(const InspectWords& words, CommandLine& line) {
     }
     ++count;
   }
+  // Names in a file need not be UTF-8, and dump() would throw at them.
   if (words.json)
     std::printf("%s\n", Json{{"files", files}}.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   if (!words.json) warnings.print_repeated();
+  // Printed all the same: one bad file hides none of the others.
   if (unreadable > 0) line.exit_code = static_cast<int>(Exit::data);
 }
 

@@ -18,6 +18,7 @@ using Json = nlohmann::json;
 void print_rooms(const Rooms& rooms) {
   TextTable table({"limit", "used", "room", "reserved", "bound"});
   for (const Room& room : rooms.rooms) {
+    // Nobody else can reserve under a bound of this process alone, as RLIMIT_DATA is.
     table.add({size_text(room.bound_bytes), size_text(room.used_bytes), size_text(room.room_bytes),
                room.scope.empty() ? "-" : size_text(room.reserved_bytes), room.name});
   }
@@ -72,6 +73,7 @@ Json as_json(const Rooms& rooms, const std::vector<OtherRun>& runs, const std::s
           {"other_runs", others},
           {"limit",
            {{"wanted", format_limit(wanted)},
+            // Null where there is no limit.
             {"bytes", limit.bytes ? Json(*limit.bytes) : Json(nullptr)},
             {"rule", limit.rule}}}};
 }
@@ -84,6 +86,7 @@ void show_limits(const std::string& text, bool json) {
   }
   Rooms rooms = read_rooms();
   const auto runs = other_runs();
+  // "auto" leaves what other runs have reserved.
   set_aside(rooms, runs);
   const MemoryLimit limit = decide_limit(*wanted, rooms);
   if (json) {

@@ -6,6 +6,7 @@
 
 int main(int argc, char** argv) {
   using namespace headroom;
+  // First: a sweep's cgroup counts what is touched from then on.
   become_trial();
   CLI::App app("Headroom: model experiments inside the memory you have", "headroom");
   app.require_subcommand(1);

@@ -75,6 +75,7 @@ std::string read_file(const fs::path& path) {
 
 // Where a template goes in the new folder.
 fs::path place_of(const std::string& name, const Words& words) {
+  // Under its own name it would act on the folder of templates.
   if (name == "gitignore") return ".gitignore";
   if (name == "launch.json") return ".vscode/launch.json";
   return replaced(name, words);

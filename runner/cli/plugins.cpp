@@ -23,6 +23,7 @@ void list(bool json, const CommandLine& line) {
     try {
       all.push_back(plugin_description(path));
     } catch (const Error& problem) {
+      // Listed with its reason: it hides none of the others.
       all.push_back({{"path", path.string()}, {"problem", problem.what()}});
     }
   }
@@ -43,10 +44,12 @@ void list(bool json, const CommandLine& line) {
 }
 
 void print_options(const OptionTable& table, const std::string& indent) {
+  // By the number of OptionType, which begins at 1.
   static constexpr const char* names[] = {"", "bool", "integer", "number", "string", "bytes", "path", "table"};
   for (const OptionSpec& option : table) {
     std::string type = names[static_cast<int>(option.type)];
     if (option.is_list) type = "list of " + type + "s";
+    // " [1 .. 8]" or " fp32 | bf16": a range or choices.
     std::string allowed;
     if (option.min || option.max) allowed = " [" + option.min.value_or("") + " .. " + option.max.value_or("") + "]";
     for (size_t i = 0; i < option.choices.size(); ++i) allowed += (i ? " | " : " ") + option.choices[i];
@@ -82,6 +85,7 @@ void show(const std::string& name, bool json, const CommandLine& line) {
 int print_checks(const std::vector<CheckResult>& checks) {
   int failed = 0;
   for (const CheckResult& check : checks) {
+    // By CheckResult::Outcome.
     static constexpr const char* words[] = {"ok  ", "FAIL", "skip"};
     std::printf("%s  %s%s%s\n", words[static_cast<int>(check.outcome)], check.name.c_str(),
                 check.sentence.empty() ? "" : ": ", check.sentence.c_str());
@@ -90,6 +94,7 @@ int print_checks(const std::vector<CheckResult>& checks) {
   return failed;
 }
 
+// Without a note nobody knows before it is loaded whether it needs LibTorch.
 bool needs_trainer(const std::filesystem::path& path) {
   const auto note = read_note(path);
   return !note || (note->flags & HR_PLUGIN_TORCH) != 0;
@@ -120,12 +125,14 @@ void add_plugin_check(CLI::App& plugins, CommandLine& line, ModelCheck check_mod
   command->callback([path, with, &line, check_model = std::move(check_model)] {
     const auto library = find_plugin(*path, line.plugin_dirs);
     std::vector<std::filesystem::path> folders = line.plugin_dirs;
+    // The experiment of --with may name the plugins that were built beside this one.
     folders.push_back(library.parent_path());
     if (!check_model && (needs_trainer(library) || !with->file.empty())) {
       line.exit_code = run_trainer(trainer_words(library, *with, folders));
       return;
     }
     int failed = print_checks(check_plugin(library));
+    // A plugin that breaks the contract does not get to compute.
     if (failed == 0 && !with->file.empty()) failed = print_checks(check_model(*with, folders));
     if (failed > 0) line.exit_code = static_cast<int>(Exit::plugin);
   });

@@ -45,6 +45,7 @@ bool build(const fs::path& folder) {
 
 fs::path checked_folder(const std::string& word) {
   const fs::path folder = fs::absolute(word).lexically_normal();
+  // A slash at the end leaves a path without a last name.
   if (fs::exists(folder / "CMakeLists.txt")) return folder.has_filename() ? folder : folder.parent_path();
   throw Error(Exit::bad_input, "plugins",
               word + " holds no CMakeLists.txt: give a plugin's own folder, as headroom new model NAME makes it");
@@ -54,6 +55,7 @@ void build_or_throw(const fs::path& folder) {
   if (!build(folder)) throw Error(Exit::plugin, "plugins", folder.string() + " does not build, see above");
   write_file_atomically(folder / "headroom.schema.json", schema_text({build_folder(folder)}) + "\n");
   for (const auto& library : list_plugins(std::vector{build_folder(folder)})) {
+    // list_plugins() has those of all other folders, too.
     if (library.parent_path() == build_folder(folder)) std::printf("built %s\n", library.c_str());
   }
 }
@@ -70,6 +72,7 @@ fs::file_time_type last_change(const fs::path& folder) {
   for (auto entry = fs::recursive_directory_iterator(folder, gone); entry != fs::recursive_directory_iterator();
        entry.increment(gone)) {
     const std::string name = entry->path().filename().string();
+    // try_out() writes into build and runs: that would look like a change.
     if (entry->is_directory(gone) && (name == "build" || name == "runs" || name.starts_with('.')))
       entry.disable_recursion_pending();
     if (!is_source(entry->path())) continue;
@@ -94,6 +97,7 @@ void try_out(const fs::path& folder, const fs::path& experiment) {
 void watch_folder(const fs::path& folder, const fs::path& experiment) {
   for (fs::file_time_type seen = fs::file_time_type::min();;) {
     const fs::file_time_type changed = last_change(folder);
+    // Not only newer: a file that was removed or put back is a change, too.
     if (changed != seen) {
       seen = changed;
       try_out(folder, experiment);

@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A run's folder has the experiment as it ran, with the rungs taken so far.
 Experiment experiment_of(const RunWords& run) {
   const fs::path file = run.resume.empty() ? fs::path(run.experiment.file) : fs::path(run.resume) / "experiment.toml";
   return load_experiment(file, run.experiment.overrides());
@@ -49,6 +50,7 @@ bool couples_samples(const Experiment& experiment, const CommandLine& line) {
 std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const CommandLine& line) {
   if (!ended.run_folder.empty()) {
     run.resume = ended.run_folder.string();
+    // --set is in the experiment of that folder already.
     run.experiment.set.clear();
   }
   const Experiment experiment = experiment_of(run);
@@ -71,6 +73,7 @@ std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const C
   if (in_new_folder) {
     const fs::path folder = fs::absolute(run.resume).lexically_normal();
     run.experiment.file = (folder / "experiment.toml").string();
+    // The folder was <out>/<name>/<time>-<id>.
     run.out = folder.parent_path().parent_path().string();
     run.resume.clear();
   }

@@ -23,6 +23,7 @@ fs::path find_run(const std::string& word, const fs::path& root) {
   std::vector<fs::path> found;
   for (const fs::path& run : find_runs(root)) {
     const std::string path = run.string();
+    // The word begins where a name or an id does: "2cd" is no end of "ab12cd".
     const bool fits = path.ends_with(word) && !word.empty();
     if (fits && (path.size() == word.size() ||
                  std::string_view("/-").find(path[path.size() - word.size() - 1]) != std::string_view::npos))
@@ -58,6 +59,7 @@ struct ShowWords {
 void show(const ShowWords& words) {
   const fs::path folder = find_run(words.run, words.root);
   RunFacts run = read_run_facts(folder);
+  // A lock leaves nothing in the files that were read.
   if (is_being_written(folder)) run.words["state"] = "running";
   if (words.json) {
     std::printf("%s\n", run.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
@@ -65,6 +67,7 @@ void show(const ShowWords& words) {
   }
   std::printf("%s\n", folder.c_str());
   for (const auto& [key, value] : run.words) std::printf("  %-24s %s\n", key.c_str(), value.c_str());
+  // Facts first: metrics are those with a split in their names.
   for (const bool metrics : {false, true}) {
     for (const auto& [key, value] : run.numbers) {
       if ((key.find('/') != std::string::npos) == metrics)
@@ -98,6 +101,7 @@ void add_runs_export(CLI::App& runs) {
   auto* formats = command->add_option_group("format");
   formats->add_flag("--csv", words->csv, "Comma-separated values, with a heading");
   formats->add_flag("--jsonl", words->jsonl, "A JSON object a line");
+  // Exactly one of them.
   formats->require_option(1);
   command->callback([words] {
     const fs::path run = find_run(words->run, words->root);

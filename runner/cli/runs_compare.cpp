@@ -22,6 +22,7 @@ void print(const char* title, const std::vector<ComparedValue>& list, const std:
   TextTable table(heading, 1);
   for (const ComparedValue& compared : list) {
     std::vector<std::string> row = {compared.key};
+    // Rounded for people; --json has the exact values.
     for (const RunFacts& run : runs) row.push_back(shown_fact(run, compared.key));
     table.add(std::move(row));
   }
@@ -34,6 +35,7 @@ void print_identities(const Comparison& comparison, const std::vector<RunFacts>&
     std::string names;
     for (const size_t number : group.runs)
       names += (names.empty() ? "" : ", ") + runs[number].folder.filename().string();
+    // Without a name of a metric all of them are equal (Agreement).
     const Agreement& found = group.agreement;
     std::string verdict = "all " + std::to_string(found.compared) + " metrics are equal";
     if (!found.metric.empty()) {
@@ -47,6 +49,7 @@ void print_identities(const Comparison& comparison, const std::vector<RunFacts>&
     }
     std::printf("same mathematics (identity %s): %s: %s\n", group.identity.c_str(), names.c_str(), verdict.c_str());
   }
+  // Said, because silence would look like agreement.
   if (comparison.identities.empty())
     std::printf("no two of them are the same mathematics, finished at the same step\n");
 }

@@ -36,10 +36,12 @@ std::vector<RunFacts> chosen_runs(const ListWords& words) {
         std::all_of(filters.begin(), filters.end(), [&](const RunFilter& filter) { return filter.holds(run); }))
       chosen.push_back(std::move(run));
   }
+  // The newest last, where a terminal shows it.
   sort_runs(chosen, words.sort.empty() ? "started" : words.sort, words.descending);
   return chosen;
 }
 
+// print_table() counts on the places of `started` and `best`.
 std::vector<std::string> columns_of(const ListWords& words) {
   std::vector<std::string> columns = {"state", "started", "steps", "best", "peak_bytes", "samples_per_second"};
   columns.insert(columns.end(), words.show.begin(), words.show.end());
@@ -52,6 +54,7 @@ void print_csv(const std::vector<RunFacts>& runs, const std::vector<std::string>
   std::printf("%s\n", line.c_str());
   for (const RunFacts& run : runs) {
     line = csv_field(run.folder.string()) + "," + csv_field(run.word("name"));
+    // Exact values: a program reads them.
     for (const std::string& column : columns) line += "," + csv_field(run.text(column));
     std::printf("%s\n", line.c_str());
   }
@@ -66,10 +69,12 @@ void print_json(const std::vector<RunFacts>& runs) {
 void print_table(const std::vector<RunFacts>& runs, const std::vector<std::string>& columns) {
   std::vector<std::string> heading = columns;
   heading.emplace_back("run");
+  // State and start begin at the left; the path at the end may be of any length.
   TextTable table(heading, 2);
   for (const RunFacts& run : runs) {
     std::vector<std::string> row;
     for (const std::string& column : columns) row.push_back(shown_fact(run, column));
+    // "2026-11-21T06:30:11.123Z" becomes "2026-11-21 06:30".
     if (row[1].size() > 19) row[1] = row[1].substr(0, 10) + " " + row[1].substr(11, 5);
     if (!run.word("metric").empty()) row[3] = run.word("metric") + " " + row[3];
     row.push_back(run.folder.string());

@@ -31,6 +31,7 @@ SweepSection section_of(Experiment& experiment, const std::vector<Override>& ove
   }
   SweepSection sweep = read_sweep(*experiment.sweep);
   for (const Override& given : overrides) {
+    // Every trial would lay its own value over it.
     if (std::ranges::find(sweep.keys, given.key, &SweptKey::path) != sweep.keys.end()) {
       throw Error(Exit::bad_input, "sweep",
                   "--set " + given.key + "=" + given.value + ": [sweep] tries values of " + given.key +
@@ -69,6 +70,7 @@ RunFolder begin_sweep(const SweepWords& words, const CommandLine& line) {
   plan.limit = experiment.memory.limit;
   plan.halving = halving_of(sweep, experiment);
   plan.trials = list_trials(sweep, experiment);
+  // Absolute, because the sweep may be resumed from another working folder.
   for (const fs::path& dir : line.plugin_dirs) plan.plugin_dirs.push_back(fs::absolute(dir).lexically_normal());
   divide_cores(plan, experiment, words.jobs);
   check_plugins(experiment, line.plugin_dirs);  // before there is a folder
@@ -84,10 +86,13 @@ Exit sweep(const SweepWords& words, const CommandLine& line) {
                 "sweep needs an experiment file, or --resume with a sweep's folder, and not both: see headroom sweep "
                 "--help");
   }
+  // Trials run this very program.
   const fs::path program = fs::read_symlink("/proc/self/exe");
+  // The folder of begin_sweep() lives until run_sweep() has returned, and with it its lock.
   if (words.resume.empty()) return run_sweep(begin_sweep(words, line).path(), program, 0);
   if (!words.experiment.set.empty())
     throw Error(Exit::bad_input, "cli", "sweep --resume goes on as the sweep began: --set has no place there");
+  // Refuses the folder of a run, which RunFolder::open() would take.
   read_sweep_plan(words.resume);
   const RunFolder folder = RunFolder::open(fs::absolute(words.resume));
   return run_sweep(folder.path(), program, words.jobs);

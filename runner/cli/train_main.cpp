@@ -14,6 +14,7 @@ namespace {
 
 int run(int argc, char** argv) {
   using namespace headroom;
+  // In this order: the allocator before the first tensor, the services before the first plugin.
   install_tensor_allocator();
   become_supervised();
   set_host_torch_tag(host_torch_tag());

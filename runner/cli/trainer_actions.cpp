@@ -19,6 +19,7 @@ namespace headroom {
 
 namespace {
 
+// The probe is a child: it loads the experiment by the same words.
 ProbeWords probe_words(const ExperimentWords& experiment, const CommandLine& line) {
   ProbeWords words = {"probe", experiment.file};
   for (const std::string& word : experiment.set) words.insert(words.end(), {"--set", word});
@@ -39,6 +40,7 @@ int run_action(const RunWords& words, const CommandLine& line) {
   } else {
     request.resume = words.resume;
     const auto file = std::filesystem::path(words.resume) / "experiment.toml";
+    // Said here, where it is known that --resume is meant.
     if (!std::filesystem::exists(file)) {
       throw Error(
           Exit::bad_input, "cli",
@@ -70,6 +72,7 @@ int plan_action(const PlanWords& words, const CommandLine& line) {
   } else {
     std::printf("%s", plan.text(experiment).c_str());
   }
+  // Exit 5 comes behind the answer: a sweep reads the table all the same.
   return static_cast<int>(plan.something_fits() ? Exit::ok : Exit::does_not_fit);
 }
 
@@ -110,6 +113,7 @@ int parity_action(const ParityWords& words, const CommandLine& line) {
   for (const std::string& word : words.fields) request.add_field(word);
   for (const std::string& word : words.transposes) request.add_transposition(word);
   const ParityResult result = run_parity(request);
+  // Nine digits tell every float32 from the next.
   std::printf("loss %.9g over %.9g elements; %zu tensors in %s\n", result.loss_sum / result.weight, result.weight,
               result.tensors, words.out.c_str());
   return 0;
@@ -121,6 +125,7 @@ std::vector<CheckResult> model_check_action(const ExperimentWords& experiment,
 }
 
 void add_trainer_only(CLI::App& app, CommandLine& line) {
+  // What these three print on stdout is JSON for whoever started them, and nothing else.
   auto* describe = app.add_subcommand("describe", "Tables of one plugin as JSON");
   auto library = std::make_shared<std::string>();
   describe->add_option("library", *library)->required();

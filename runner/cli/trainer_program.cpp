@@ -25,6 +25,7 @@ fs::path cached_description(const fs::path& library) {
   const fs::path folder = user_cache("plugins");
   if (folder.empty() || stat(library.c_str(), &info) != 0) return {};
   Digest digest;
+  // A library that is built again has another time, if not another size.
   digest.add(fs::canonical(library).string()).add(std::to_string(info.st_size));
   digest.add(std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec));
   return folder / (digest.hex() + ".json");
@@ -33,6 +34,7 @@ fs::path cached_description(const fs::path& library) {
 nlohmann::json description_by_trainer(const fs::path& library) {
   const fs::path kept = cached_description(library);
   if (std::ifstream file(kept); !kept.empty() && file) {
+    // A damaged answer is asked for again.
     const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
     if (!json.is_discarded()) return json;
   }
@@ -61,6 +63,7 @@ fs::path trainer_program() {
 
 fs::path sdk_folder() {
   const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  // The build folder has the SDK in sdk/; an installed one is the root itself.
   for (const fs::path& folder : {beside / "sdk", beside}) {
     if (fs::exists(folder / "share/headroom/templates")) return folder;
   }
@@ -77,6 +80,7 @@ int run_trainer(const std::vector<std::string>& words) {
 int run_trainer(const std::vector<std::string>& words, Ended& ended) {
   ended = supervise(trainer_program(), words);
   const int exit_code = conclude(ended);
+  // Behind the post-mortem, which the report repeats.
   if (!ended.run_folder.empty()) try_to_write_run_report(ended.run_folder);
   return exit_code;
 }
@@ -90,6 +94,7 @@ std::string ask_trainer(const std::vector<std::string>& words, int& exit_code) {
 
 nlohmann::json plugin_description(const fs::path& path) {
   const auto note = read_note(path);
+  // Without a note it may need LibTorch, so the trainer opens it.
   const bool torch_free = note && (note->flags & HR_PLUGIN_TORCH) == 0;
   return torch_free ? describe_plugin(Library::load(path)) : description_by_trainer(path);
 }
@@ -114,6 +119,7 @@ CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<fs:
     OptionValues values = check_options(table, &*experiment.data_synth, "data.synth", source_owner);
     checked.synth.emplace(std::move(table), std::move(values));
   }
+  // Their keys among the plugins' options are checked here: config/ does not know the tables of plugins.
   if (experiment.rescue) {
     check_rung_options(checked.model_table, *experiment.rescue, "model.options", model_owner);
     check_rung_options(checked.data_table, *experiment.rescue, "data.options", source_owner);

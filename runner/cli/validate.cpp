@@ -43,6 +43,7 @@ void validate(const ExperimentWords& words, bool json, const CommandLine& line) 
   if (data_missing(experiment, plugins)) {
     found["data"] = "not there yet: [data.synth] writes it when the run starts";
   } else {
+    // The trainer builds model and data as a run would, and answers in JSON.
     std::vector<std::string> arguments{"check", words.file};
     for (const std::string& word : words.set) arguments.insert(arguments.end(), {"--set", word});
     for (const auto& folder : line.plugin_dirs) arguments.insert(arguments.end(), {"--plugin-dir", folder.string()});

@@ -34,11 +34,13 @@ void try_to_write_files(const WatchWords& words, const WatchReport& report) {
 int watch_command(const WatchWords& words) {
   write_files(words, {.command = words.command});  // what cannot be written is said before the program runs
   WatchOptions options{.interval_seconds = words.interval_seconds};
+  // So that the files are there, too, where this process is killed.
   options.tell = [&](const WatchReport& report) { try_to_write_files(words, report); };
   try {
     const WatchReport report = watch(words.command, options);
     for (const std::string& line : watch_lines(report)) std::fprintf(stderr, "[watch] %s\n", line.c_str());
     try_to_write_files(words, report);
+    // watch() returns when the command has ended, so there is an end.
     return report.end->exit_code();
   } catch (const std::system_error& problem) {
     std::fprintf(stderr, "[watch] cannot start %s: %s\n", words.command.front().c_str(),

@@ -15,6 +15,7 @@ namespace {
 // what was killed.
 constexpr std::array<const char*, 6> colours = {"c0", "c5", "c2", "c3", "c4", "c6"};
 
+// Of the samples in a column, the one in which most was held.
 struct HighestSample {
   const TimelineSample* sample;
   void absorb(const HighestSample& later) {
@@ -35,10 +36,12 @@ class WatchChart {
       samples_.push_back(cell.sample);
     }
     end_ = std::max({report.seconds, 0.001, seconds_.empty() ? 0.0 : seconds_.back()});
+    // At least 1 MiB, so that next to nothing has an axis, too.
     highest_ = std::max(static_cast<double>(report.timeline.peak_bytes()), 1048576.0);
     for (const TimelineSample* sample : samples_) {
       if (in_cgroup()) highest_ = std::max(highest_, static_cast<double>(sample->around.used_bytes));
     }
+    // A limit far above would press the areas flat: the legend alone names it then.
     shows_limit_ = limit() > 0 && limit() <= 3 * highest_;
   }
 
@@ -57,6 +60,7 @@ class WatchChart {
     const char* classes = report_.main_death() != nullptr ? "bad" : "soft";
     for (int row = 0; row < 2 && !verdict.empty(); ++row) {
       size_t cut = verdict.size();
+      // Without a blank to cut at the line stays whole.
       if (cut > line_length) cut = std::min(verdict.rfind(' ', line_length), verdict.size());
       const bool rest_is_lost = row == 1 && cut < verdict.size();
       lines.push_back({classes, rest_is_lost ? printable(verdict, line_length) : verdict.substr(0, cut)});
@@ -88,6 +92,7 @@ class WatchChart {
       for (size_t i = 0; i < samples_.size(); ++i) {
         roof[i] = rest ? static_cast<double>(samples_[i]->total_bytes)
                        : floor[i] + static_cast<double>(samples_[i]->bytes_of(shown_[rank]));
+        // An area never turns upside down.
         roof[i] = std::max(roof[i], floor[i]);
       }
       if (!(rest && roof == floor)) frame.area(rest ? "other" : colours[rank], "", seconds_, floor, roof);
@@ -133,6 +138,7 @@ class WatchChart {
                    printable(process.name, 16) + " (" + std::to_string(process.pid) + ")",
                    "at most " + size_text(process.peak_bytes) + (killed ? ", killed" : who), killed);
     }
+    // Number 0 of the series is "others".
     const size_t others = series.size() - 1 - shown_.size();
     if (others > 0) frame.legend("box other", "others", std::to_string(others) + " small or short-lived");
     if (in_cgroup()) frame.legend("line other", "use of the cgroup", "without file pages");
@@ -141,6 +147,7 @@ class WatchChart {
   }
 
   PlotFrame pressure() const {
+    // Up to 10 % at least, so that a calm run looks calm.
     double most = 10;
     std::vector<double> floor(samples_.size(), 0.0), roof;
     for (const TimelineSample* sample : samples_) roof.push_back(sample->around.some_percent);

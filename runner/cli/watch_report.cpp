@@ -15,6 +15,7 @@ using Json = nlohmann::json;
 
 std::string how_killed(const WatchedDeath& death) {
   ChildEnd end;
+  // As waitpid() has it: the signal, and 0x80 where a core was dumped.
   end.status = death.signal | (death.core_dumped ? 0x80 : 0);
   return how_it_ended(end, death.oom_kill);
 }
@@ -40,6 +41,7 @@ std::string killed_line(const WatchReport& report, const WatchedDeath& death) {
 std::string end_line(const WatchReport& report) {
   const ChildEnd& end = *report.end;
   std::string line = "the command " + how_it_ended(end, std::nullopt);
+  // The line before has said how.
   if (const WatchedDeath* death = report.main_death(); death != nullptr && death->is_command)
     line = "the command ended";
   line += " after " + time_text(report.seconds);
@@ -52,6 +54,7 @@ std::string end_line(const WatchReport& report) {
 
 std::string peak_line(const WatchReport& report) {
   const Timeline& timeline = report.timeline;
+  // So few looks may have missed the peak by far.
   constexpr size_t too_few = 3;
   if (timeline.samples().size() < too_few) return "too short to be watched";
   return "at most " + size_text(timeline.peak_bytes()) + " together, at " + time_text(seconds_of(timeline.peak_ms())) +
@@ -72,6 +75,7 @@ std::string beside_text(const WatchReport& report, const MemoryAround& around) {
 }
 
 std::string held_line(const WatchReport& report, const WatchedDeath& death) {
+  // The kernel's log tells of the moment of the kill; the last look was some time before.
   const int64_t logged = death.oom_kill ? death.oom_kill->held_bytes : 0;
   std::string line = "it held " + size_text(logged > 0 ? logged : death.process.bytes);
   line += logged > 0 ? " when it was killed" : " at the last look";
@@ -79,6 +83,7 @@ std::string held_line(const WatchReport& report, const WatchedDeath& death) {
          beside_text(report, death.around.last) + "; the limit is " + bound_text(report.bound);
 }
 
+// Whoever may have taken the room: a process, files in memory, other processes.
 struct Grower {
   std::string name;
   int64_t before_bytes = 0, after_bytes = 0;
@@ -93,6 +98,7 @@ std::string growth_line(const WatchReport& report, const WatchedDeath& death) {
             growth->seconds};
   }
   if (death.oom_kill) {
+    // Memory of others is to blame only where memory ran out.
     const auto& [first, last, seconds] = death.around;
     for (const Grower& other : {Grower{files_text, first.files_bytes, last.files_bytes, seconds},
                                 Grower{"other processes", first.others_bytes, last.others_bytes, seconds}}) {
@@ -120,6 +126,7 @@ std::string advice_line(const WatchReport& report, const WatchedDeath& death) {
     if (is_told(report, around.files_bytes)) ways += std::string("fewer or smaller ") + files_text + ", ";
     if (is_told(report, around.others_bytes)) ways += "fewer other processes beside it, ";
     if (processes_before(report.timeline, death.time_ms) > 1) ways += "fewer or lighter worker processes, ";
+    // Under a limit above this it would have gone on for a while.
     const int64_t together = death.together_bytes + around.files_bytes + around.others_bytes;
     return "make room: " + ways + "smaller batches, or a limit above " +
            size_text(std::max(report.timeline.peak_bytes(), together));
@@ -163,6 +170,7 @@ Json death_json(const WatchedDeath& death) {
 Json series_json(const Timeline& timeline, uint32_t number) {
   const ProcessSeries& series = timeline.series()[number];
   Json bytes = Json::array();
+  // One figure a sample, as in samples_json(): 0 where the process was not there.
   for (const TimelineSample& sample : timeline.samples()) bytes.push_back(sample.bytes_of(number));
   return {{"pid", series.pid},
           {"parent", series.parent},
@@ -175,6 +183,7 @@ Json series_json(const Timeline& timeline, uint32_t number) {
           {"bytes", bytes}};
 }
 
+// A list a figure, all of one length: the names stand there once, not at every sample.
 Json samples_json(const Timeline& timeline) {
   Json json = {{"seconds", Json::array()},    {"total_bytes", Json::array()},   {"processes", Json::array()},
                {"used_bytes", Json::array()}, {"pressure_some", Json::array()}, {"pressure_full", Json::array()}};
@@ -207,6 +216,7 @@ std::vector<std::string> watch_lines(const WatchReport& report) {
     lines.push_back(growth_line(report, *death));
     lines.push_back(advice_line(report, *death));
   }
+  // PSS of a process of another user may not be read.
   bool by_rss = false;
   for (const ProcessSeries& series : report.timeline.series()) by_rss |= series.by_rss;
   if (by_rss)
@@ -217,6 +227,7 @@ std::vector<std::string> watch_lines(const WatchReport& report) {
 Json watch_json(const WatchReport& report) {
   constexpr size_t shown = 24;
   Json deaths = Json::array(), processes = Json::array(), words = Json::array();
+  // Another program's words need not be UTF-8, and dump() would throw at them.
   for (const std::string& word : report.command) words.push_back(printable(word, 1000));
   for (const WatchedDeath& death : report.deaths) deaths.push_back(death_json(death));
   for (const uint32_t number : report.timeline.largest(shown))
@@ -235,6 +246,7 @@ Json watch_json(const WatchReport& report) {
                {"limit", {{"bytes", report.bound.limit_bytes}, {"cgroup", report.bound.cgroup.string()}}},
                {"samples", samples_json(report.timeline)},
                {"processes", processes}};
+  // It runs: the file is renewed until it has an end.
   if (!report.end) return json;
   json["exit_code"] = report.end->exit_code();
   json["peak_resident_bytes"] = report.end->peak_resident_bytes;

@@ -35,11 +35,14 @@ std::string bracketed(std::string_view section) {
 }
 
 std::string meant_by_place(std::string_view section, const std::string& name) {
+  // A slip within the section is likelier than a key of another one.
   const std::string sibling = nearest(normalised(name), names_under(section));
   if (!sibling.empty()) return "; did you mean " + introduced(joined(section, sibling)) + "?";
+  // An unknown key here is most likely an option that stands one level too high.
   if (section == "model" || section == "data") {
     return "; options of the plugin are set under [" + std::string(section) + ".options]";
   }
+  // Sections inside sections count by their last part, as "optimizer" of [train.optimizer].
   std::vector<std::string> all;
   for (const Key& key : known_keys()) {
     all.emplace_back(key.name());
@@ -60,6 +63,7 @@ std::string meant_by_place(std::string_view section, const std::string& name) {
 void check_entry(const std::string& section, const toml::key& key, const toml::node& value) {
   const std::string path = joined(section, key.str());
   const bool dotted = key.str().find('.') != std::string_view::npos;  // "a.b" in quotes is not a.b
+  // A key that is a table, as model.options, is looked into by who knows its keys.
   if (!dotted && find_key(path)) return;
   if (dotted || !is_section(path)) refuse_unknown(section, key);
   if (!value.is_table()) {
@@ -77,6 +81,7 @@ std::string joined(std::string_view section, std::string_view name) {
 }
 
 std::string meant_by_name(std::string_view name) {
+  // A key of ours in a wrong place comes before another program's name for it.
   const std::string path = same_name(normalised(name));
   if (!path.empty()) return "; did you mean " + introduced(path) + "?";
   const OldKey* old = find_old_key(name);

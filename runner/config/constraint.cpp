@@ -23,6 +23,7 @@ toml::source_region inside(const toml::source_region& string, std::string_view t
   const auto breaks = static_cast<uint32_t>(std::ranges::count(before, '\n'));
   const size_t last = before.rfind('\n');
   at.begin.line += breaks;
+  // On the first line the text begins behind the quote; columns count from 1.
   at.begin.column =
       breaks == 0 ? at.begin.column + 1 + static_cast<uint32_t>(offset) : static_cast<uint32_t>(offset - last);
   return at;
@@ -33,9 +34,11 @@ struct Level {
 };
 
 // From the one that binds loosest.
+// Longer signs stand before those that they begin with: <= must not be read as <.
 constexpr std::array levels{Level{{"or", "||"}}, Level{{"and", "&&"}}, Level{{"==", "!=", "<=", ">=", "<", ">"}},
                             Level{{"+", "-"}}, Level{{"*", "/", "%"}}};
 
+// One spelling for each operator of the tree.
 std::string plain(std::string_view sign) { return sign == "||" ? "or" : sign == "&&" ? "and" : std::string(sign); }
 
 class Parser {
@@ -49,6 +52,7 @@ class Parser {
   }
 
  private:
+  // The parser calls itself: a hostile text must not exhaust the stack.
   static constexpr int deepest = 100;
 
   [[noreturn]] void fail(const std::string& expected) const {
@@ -60,17 +64,20 @@ class Parser {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
   }
 
+  // Without -, which is the sign.
   static bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
   bool take(std::string_view word) {
     skip_blanks();
     const std::string_view rest = std::string_view(text_).substr(at_);
     if (word.empty() || !rest.starts_with(word)) return false;
+    // A word is no part of a longer name: `order` does not begin with `or`.
     if (is_name(word.back()) && rest.size() > word.size() && is_name(rest[word.size()])) return false;
     at_ += word.size();
     return true;
   }
 
+  // Operators of one level are taken from left to right: 8 / 4 / 2 is 1.
   Term binary(size_t level) {
     if (level == levels.size()) return unary();
     Term left = binary(level + 1);
@@ -116,6 +123,7 @@ class Parser {
     return {.what = "key", .at = at, .value = text_.substr(at, at_ - at)};
   }
 
+  // Without escapes: a word that holds one kind of quote is put into the other.
   std::string word(char quote_mark) {
     const size_t end = text_.find(quote_mark, at_ + 1);
     if (end == std::string::npos) fail("a word in quotes does not end");
@@ -144,6 +152,7 @@ std::string noun(const ConstraintValue& value) {
   return std::get<bool>(value) ? "true" : "false";
 }
 
+// nullopt: `sign` compares.
 std::optional<double> computed(const std::string& sign, double a, double b) {
   if (sign == "+") return a + b;
   if (sign == "-") return a - b;
@@ -191,6 +200,7 @@ bool Constraint::holds(const ValueOf& value_of) const {
 ConstraintValue Constraint::evaluate(const Term& term, const ValueOf& value_of) const {
   if (term.what == "value") return term.value;
   if (term.what == "key") return value_of(std::get<std::string>(term.value));
+  // The second argument only names the type.
   const auto as = [&]<class T>(const ConstraintValue& value, T, const char* wanted) -> T {
     if (const T* found = std::get_if<T>(&value)) return *found;
     refuse(place_of(term.at), "sweep.constraint: " + quote(term.what == "negative" ? "-" : term.what) + " needs " +
@@ -201,11 +211,14 @@ ConstraintValue Constraint::evaluate(const Term& term, const ValueOf& value_of) 
   if (term.what == "negative") return -as(left, double(), "a number");
   if (term.what == "and" || term.what == "or") {
     const bool first = as(left, bool(), "true or false");
+    // The right side is not looked at where the left one decides.
     if (first == (term.what == "or")) return first;
     return as(evaluate(term.parts[1], value_of), bool(), "true or false");
   }
   const ConstraintValue right = evaluate(term.parts[1], value_of);
+  // Values of different types are unequal, which is no error.
   if (term.what == "==" || term.what == "!=") return (left == right) == (term.what == "==");
+  // Words have an order too, but nothing can be computed with them.
   if (std::holds_alternative<std::string>(left) && std::holds_alternative<std::string>(right) &&
       !computed(term.what, 1, 1))
     return compared(term.what, std::get<std::string>(left), std::get<std::string>(right));

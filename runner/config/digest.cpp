@@ -8,6 +8,7 @@ namespace headroom {
 namespace {
 
 __extension__ using Wide = unsigned __int128;
+// 2^88 + 2^8 + 0x3B.
 constexpr Wide prime = (static_cast<Wide>(0x1000000) << 64) | 0x13Bu;
 
 }  // namespace
@@ -15,6 +16,7 @@ constexpr Wide prime = (static_cast<Wide>(0x1000000) << 64) | 0x13Bu;
 Digest& Digest::add(std::string_view bytes) {
   Wide state = (static_cast<Wide>(high_) << 64) | low_;
   const auto mix = [&](unsigned char byte) { state = (state ^ byte) * prime; };
+  // The length comes first: "ab" and "c" must differ from "a" and "bc".
   for (uint64_t length = bytes.size(), i = 0; i < 8; ++i) mix(static_cast<unsigned char>(length >> (8 * i)));
   for (const char byte : bytes) mix(static_cast<unsigned char>(byte));
   high_ = static_cast<uint64_t>(state >> 64);

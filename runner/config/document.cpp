@@ -31,6 +31,7 @@ std::string read_text(const fs::path& file, const toml::source_region& asked_at,
   if (fs::is_directory(status)) refuse(asked_at, name + " is a folder; give the path of an experiment file (TOML)");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(asked_at, name + " cannot be opened for reading; check its permissions");
+  // One byte more than allowed tells a larger file, whatever its size is said to be.
   std::string text(longest_file + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (stream.bad()) refuse(asked_at, name + " cannot be read; check the disk");
@@ -42,6 +43,7 @@ std::string read_text(const fs::path& file, const toml::source_region& asked_at,
 
 // toml++ builds and destroys a.b.c. ... recursively; a hostile file must not exhaust the stack.
 void refuse_deep_keys(std::string_view text, const fs::path& file) {
+  // Dots since a character that ends a key, or a / as in paths: strings are not told from keys.
   int dots = 0;
   bool comment = false;
   for (const char c : text) {
@@ -54,6 +56,7 @@ void refuse_deep_keys(std::string_view text, const fs::path& file) {
   }
 }
 
+// A sentence is one line.
 std::string without_line_breaks(std::string_view text) {
   std::string result(text);
   std::replace(result.begin(), result.end(), '\n', ' ');
@@ -70,6 +73,7 @@ toml::table parse_file(const fs::path& file, const toml::source_region& asked_at
   }
 }
 
+// What the file sets stays; `base` gives the rest and is used up.
 void fill_in(toml::table& table, toml::table&& base) {
   for (auto&& [key, value] : base) {
     toml::node* mine = table.get(key);
@@ -110,6 +114,7 @@ std::string chain_text(const std::vector<fs::path>& chain) {
 toml::table read_with_bases(const fs::path& file, std::vector<fs::path>& chain, const toml::source_region& asked_at,
                             std::string_view asked_by) {
   std::error_code ignored;  // a path that cannot be resolved fails below, when it is read
+  // Resolved, so that a circle through links is found.
   const fs::path resolved = fs::weakly_canonical(file, ignored);
   const bool met = std::find(chain.begin(), chain.end(), resolved) != chain.end();
   chain.push_back(resolved);
@@ -130,6 +135,7 @@ toml::table read_with_bases(const fs::path& file, std::vector<fs::path>& chain, 
   const fs::path base_file = (file.parent_path() / base->get()).lexically_normal();
   toml::table base_table =
       read_with_bases(base_file, chain, extends->source(), "extends names a file that cannot be used: ");
+  // Before the merge: what this file sets itself stays.
   if (const toml::node* remove = table.get("remove")) remove_keys(base_table, *remove, base_file);
   table.erase("extends");
   table.erase("remove");
@@ -141,6 +147,7 @@ toml::table parse_override(const Override& given) {
   const std::string text = given.key + "=" + given.value;
   const std::string source = std::string(override_mark) + without_line_breaks(text);
   refuse_deep_keys(given.key, source);
+  // As TOML first; what is none is a string, because shells take quotes away.
   try {
     return toml::parse(given.key + " = " + given.value, source);
   } catch (const toml::parse_error&) {  // not TOML: a string
@@ -148,6 +155,7 @@ toml::table parse_override(const Override& given) {
   try {
     return toml::parse(given.key + " = " + quote(given.value), source);
   } catch (const toml::parse_error&) {
+    // Not as a string either, so the key is at fault.
     refuse(in_file(source), quote(given.key) + " is not a key; write --set section.key=value");
   }
 }
@@ -155,6 +163,7 @@ toml::table parse_override(const Override& given) {
 }  // namespace
 
 void put(toml::table& table, const toml::key& key, toml::node&& value) {
+  // insert_or_assign() alone would keep an earlier key, and with it the place where that was written.
   table.erase(key);
   std::move(value).visit([&](auto&& concrete) { table.insert_or_assign(key, std::move(concrete)); });
 }
@@ -167,6 +176,7 @@ bool put_at(toml::table& table, std::string_view path, const toml::key& key, tom
     put(table, first, std::move(value));
     return true;
   }
+  // A table on the way that nobody wrote stands where the key does.
   if (table.get(first) == nullptr) put(table, first, empty_table_at(key.source()));
   toml::table* inner = table.get(first)->as_table();
   return inner != nullptr && put_at(*inner, path.substr(dot + 1), key, std::move(value));
@@ -186,6 +196,7 @@ void lay_over(toml::table& table, toml::table&& top) {
 bool is_override(std::string_view source_path) { return source_path.starts_with(override_mark); }
 
 toml::table empty_table_at(const toml::source_region& at) {
+  // toml++ gives places only to what it parses, so a text is parsed that has a table at this place.
   const uint32_t lines = at.begin ? at.begin.line - 1 : 0, columns = at.begin ? at.begin.column - 1 : 0;
   const std::string text = std::string(lines, '\n') + std::string(columns, ' ') + "[t]";
   toml::table holder = toml::parse(text, at.path ? *at.path : std::string());
@@ -207,6 +218,7 @@ toml::table read_overrides(const std::vector<Override>& overrides) {
 
 toml::table read_document(const fs::path& file, const std::vector<Override>& overrides) {
   std::vector<fs::path> chain;
+  // Absolute from here on: places in sentences and relative paths follow from it.
   toml::table table = read_with_bases(fs::absolute(file).lexically_normal(), chain, {}, "");
   lay_over(table, read_overrides(overrides));
   return table;

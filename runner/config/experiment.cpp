@@ -34,6 +34,7 @@ toml::node* find(toml::table& document, std::string_view path) {
   toml::source_region at{};
   at.path = std::make_shared<const std::string>(file.string());
   const toml::node* section = find(document, key.section());
+  // Only a section of a file: one that --set opened is no place to add a key.
   if (section && section->source().path && !is_override(*section->source().path)) at = section->source();
   refuse(at, key.path + " is missing; add " + std::string(key.name()) + " = \"...\" under [" +
                  std::string(key.section()) + "]");
@@ -41,11 +42,13 @@ toml::node* find(toml::table& document, std::string_view path) {
 
 // Sections that exist only when they are written.
 void open_sections(Experiment& experiment, toml::table& document) {
+  // Parts that a written split leaves out are 0, and not the defaults.
   if (find(document, "data.split")) experiment.data.split = SplitFractions{0, 0, 0, 0};
   if (find(document, "train.early_stop")) experiment.train.early_stop.emplace();
   if (find(document, "rescue")) experiment.rescue.emplace();
 }
 
+// Returns the keys that are set. Tables are moved out of `document`.
 std::vector<std::string> read_fields(Experiment& experiment, toml::table& document) {
   std::vector<std::string> set;
   each_field(experiment, [&](std::string_view path, auto&& field) {
@@ -63,6 +66,7 @@ std::vector<std::string> read_fields(Experiment& experiment, toml::table& docume
 
 // So that what is missing in [model.options] can be said of the place of [model].
 void place_absent_options(Experiment& experiment, toml::table& document) {
+  // [model] and [data] are there: each has a required key.
   if (!find(document, "model.options")) experiment.model_options = empty_table_at(find(document, "model")->source());
   if (!find(document, "data.options")) experiment.data_options = empty_table_at(find(document, "data")->source());
 }
@@ -92,6 +96,7 @@ Experiment load_with_rungs(const fs::path& file, const ReadDocument& read, Optio
   toml::table document = read();
   check_keys(document);
   if (find(document, "rescue")) lay_rungs(document, read(), taken);
+  // Checked here, while [sweep] is still in the document: read_fields() moves it into the experiment.
   if (toml::table* sweep = document.get_as<toml::table>("sweep")) read_sweep(*sweep);
   Experiment experiment;
   experiment.file = fs::absolute(file).lexically_normal();
@@ -99,6 +104,7 @@ Experiment load_with_rungs(const fs::path& file, const ReadDocument& read, Optio
   const std::vector<std::string> set = read_fields(experiment, document);
   place_absent_options(experiment, document);
   check_rules(experiment, document);
+  // Last, because what is idle depends on the values of other keys.
   for (const std::string& key : set) {
     if (const std::string_view why = why_idle(experiment, key); !why.empty())
       experiment.inert.push_back({key, std::string(why)});
@@ -109,6 +115,7 @@ Experiment load_with_rungs(const fs::path& file, const ReadDocument& read, Optio
 // Every rung is tried on, so that what is wrong with one is said now and not when it is needed.
 void judge_rungs(RescueSection& rescue, const std::function<Experiment(int64_t taken)>& load) {
   if (rescue.rungs.empty()) return;
+  // Each is read anew: a copy of TOML nodes would lose their places.
   Experiment without = load(0);
   for (size_t i = 0; i < rescue.rungs.size(); ++i) {
     RescueRung& rung = rescue.rungs[i];

@@ -21,6 +21,7 @@ std::string name_of_made(std::string_view entry) {
   return "";
 }
 
+// By the number of the element: a list comes out in the order that the table of keys gives.
 using Elements = std::map<int, Json>;
 
 template <class T>
@@ -30,6 +31,7 @@ void put(Elements& elements, int at, const T& value) {
     elements[at] = std::get<0>(value);
     elements[at + 1] = std::get<1>(value);
   } else if constexpr (std::is_same_v<T, std::optional<int64_t>>) {
+    // -1 stands for one that is not set, in all identities on disk too.
     elements[at] = value.value_or(-1);
   } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
     elements[at] = value;
@@ -64,12 +66,14 @@ Json identity_entries(const Experiment& experiment, const Json& made) {
   });
   const TrainSection& train = experiment.train;
   entries["length"][2] = static_cast<int64_t>(train.drop_last);  // a number among numbers
+  // Which samples make a step follows from the product alone.
   entries["window"] = {{0, train.batch_size * train.gradient_accumulation_steps}};
 
   Json json = Json::object();
   for (const auto& [entry, elements] : entries) {
     // experiment.metric is there without train.early_stop, whose entry it is in; it then decides nothing.
     if (!elements.contains(0)) continue;
+    // An entry of one key is a value, one of several keys a list.
     if (keys_of_entry(entry).size() == 1) {
       json[entry] = elements.at(0);
     } else {
@@ -77,6 +81,7 @@ Json identity_entries(const Experiment& experiment, const Json& made) {
     }
   }
   for (const auto& [entry, value] : made.items()) {
+    // null takes an entry out that decides nothing in this run.
     json.erase(entry);
     if (!value.is_null()) json[entry] = value;
   }

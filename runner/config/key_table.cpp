@@ -5,12 +5,14 @@ namespace headroom {
 
 namespace {
 
+// `million` and `many` are no limits that anybody meets: they keep arithmetic from overflowing.
 constexpr double million = many_to_write, many = 1e12, infinity = std::numeric_limits<double>::infinity();
 constexpr Range positive{1, many}, any_count{0, many}, above_zero{0, infinity, true}, not_negative{0, infinity};
 constexpr Range fraction{0, 1}, below_one{0, 1, false, true};
 
 using enum KeyType;
 
+// Entry and element say where identities on disk hold the value of a key: they never change.
 constexpr Effect cost{Changes::cost};
 constexpr Effect subject(std::string_view entry = "") { return {Changes::subject, entry}; }
 constexpr Effect mathematics(std::string_view entry, int element = 0) { return {Changes::mathematics, entry, element}; }
@@ -35,9 +37,11 @@ bool limits_the_device(const Experiment& e) { return e.memory.device_limit != "o
 bool has_sweep(const Experiment& e) { return e.sweep.has_value(); }
 
 // Path, type, effect, meaning; then, where there is something to say: range, choices, when it is idle, required.
+// Trials that differ in unprobed() keys alone share one plan.
 std::vector<Key> make_keys() {
   return {
       {"experiment.name", run_name, subject(), "names the run folder", {}, {}, {}, true},
+      // TOML's integers are signed, which leaves 63 bits for a seed.
       {"experiment.seed",
        integer,
        mathematics("seed").unprobed(),
@@ -49,6 +53,7 @@ std::vector<Key> make_keys() {
        cost,
        "threads of one tensor operation; auto: the physical cores allowed",
        {1, 4096}},
+      // In the entry of train.early_stop, which it drives; without that section the entry is left out.
       {"experiment.metric", metric, length("early_stop", 2).unprobed(), "drives best, early stopping and sweeps"},
       {"experiment.better",
        choice,
@@ -61,6 +66,7 @@ std::vector<Key> make_keys() {
       {"model.options", options, mathematics("model_options"),
        "the model plugin's own options (`headroom plugins show NAME`)"},
 
+      // The identity holds the data's content, and not who reads it.
       {"data.source", plugin, subject("content"), "the datasource", {}, {}, {}, true},
       {"data.num_workers", integer, cost, "reader threads; 0 reads between steps", {0, 1024}},
       {"data.prefetch_factor",
@@ -144,6 +150,7 @@ std::vector<Key> make_keys() {
       {"data.split.test", number, mathematics("split", 2), "part held back", fraction},
       {"data.split.seed", integer, mathematics("split", 3), "which groups go where", {0, 0x1p63}},
       {"data.max_groups", integer, mathematics("max_groups"), "use only so many groups", positive},
+      // With train.on_nonfinite: what a run passes over.
       {"data.on_bad_sample",
        choice,
        mathematics("passes_over", 1),
@@ -157,6 +164,7 @@ std::vector<Key> make_keys() {
       {"train.epochs", integer, length("length", 0).unprobed(), "passes over the training data", {1, million}},
       {"train.max_steps", integer, length("length", 1).unprobed(),
        "end after so many optimizer steps; 0: no bound beside epochs", any_count},
+      // The entry holds the product of both; the batch size counts for itself where the model couples samples.
       {"train.batch_size", integer, mathematics("window"), "samples of one loader batch", {1, million}},
       {"train.gradient_accumulation_steps",
        integer,
@@ -190,6 +198,7 @@ std::vector<Key> make_keys() {
       {"train.optimizer.lr", number, mathematics("optimizer", 1).unprobed(), "learning rate", above_zero},
       {"train.optimizer.weight_decay", number, mathematics("optimizer", 2).unprobed(),
        "decoupled with adamw, else added to the gradient", not_negative},
+      // Two elements, 3 and 4.
       {"train.optimizer.betas",
        betas,
        mathematics("optimizer", 3).unprobed(),
@@ -204,6 +213,7 @@ std::vector<Key> make_keys() {
        above_zero,
        {},
        {is_sgd, "sgd does not use it"}},
+      // Probed: with momentum, sgd holds one more tensor for each parameter.
       {"train.optimizer.momentum",
        number,
        mathematics("optimizer", 6),
@@ -254,6 +264,7 @@ std::vector<Key> make_keys() {
       {"train.early_stop.min_delta", number, length("early_stop", 1).unprobed(),
        "smallest change that counts as improvement", not_negative},
 
+      // Without an entry: evaluations choose which weights are the best, and change none.
       {"eval.every_epochs", integer, length().unprobed(), "epochs between evaluations", {1, million}},
 
       {"checkpoint.every_steps", integer, cost.unprobed(), "steps between checkpoints; 0: at the ends of epochs only",
@@ -319,6 +330,7 @@ std::vector<Key> make_keys() {
        {},
        {starts_fresh, "init.from is not set"}},
 
+      // Without an entry: rungs that are taken show in the values of the keys that they set.
       {"rescue.rungs", rungs, subject(), "what to change, rung after rung, where the run does not fit (exit 5)"},
       {"rescue.taken", integer, subject(), "rungs that are taken from the start", any_count},
 

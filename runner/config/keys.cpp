@@ -28,6 +28,7 @@ const Key* find_key(std::string_view path) {
   return found == keys.end() ? nullptr : &*found;
 }
 
+// Sections have no rows of their own: they are there because of their keys.
 bool is_section(std::string_view path) {
   const std::string prefix = std::string(path) + ".";
   return std::ranges::any_of(known_keys(), [&](const Key& key) { return key.path.starts_with(prefix); });
@@ -39,12 +40,14 @@ std::vector<std::string> names_under(std::string_view section) {
   for (const Key& key : known_keys()) {
     if (!key.path.starts_with(prefix)) continue;
     const std::string name = key.path.substr(prefix.size(), key.path.find('.', prefix.size()) - prefix.size());
+    // A section inside has several keys, and is named once.
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return names;
 }
 
 std::vector<const Key*> keys_at(std::string_view path) {
+  // Below `path`, or a table of options that `path` leads into.
   std::vector<const Key*> found;
   for (const Key& key : known_keys()) {
     if (is_below(key.path, path) || is_below(path, key.path)) found.push_back(&key);
@@ -54,6 +57,7 @@ std::vector<const Key*> keys_at(std::string_view path) {
 
 bool is_subject(std::string_view path) {
   const std::vector<const Key*> keys = keys_at(path);
+  // all_of() is true of an empty list, but an unknown path is no subject.
   return !keys.empty() &&
          std::ranges::all_of(keys, [](const Key* key) { return key->effect.changes == Changes::subject; });
 }
@@ -65,6 +69,7 @@ bool is_cost(std::string_view path) {
 }
 
 bool is_probed(std::string_view path) {
+  // What is not known is taken for probed: the safe side.
   const std::vector<const Key*> keys = keys_at(path);
   return keys.empty() || std::ranges::any_of(keys, [](const Key* key) { return key->effect.probed; });
 }
@@ -91,6 +96,7 @@ std::string effect_text(const Key& key) {
 std::string allowed(const Key& key) {
   using enum KeyType;
   Range range = key.range;
+  // A bound that only guards arithmetic is not worth a word.
   if (range.high >= many_to_write) range.high = std::numeric_limits<double>::infinity();
   switch (key.type) {
     case boolean:

@@ -10,6 +10,7 @@ namespace headroom {
 
 namespace {
 
+// As TOML's basic strings want control characters, quotes and backslashes.
 std::string escaped(unsigned char c) {
   switch (c) {
     case '"':
@@ -39,6 +40,7 @@ std::string list_literal(const toml::array& list) {
   return text + "]";
 }
 
+// TOML 1.0 allows no comma behind the last key of an inline table.
 std::string table_literal(const toml::table& table) {
   std::string text = "{";
   for (const auto& [key, value] : table) {
@@ -64,6 +66,7 @@ std::string quote(std::string_view text) {
 }
 
 std::string number_text(double value) {
+  // TOML's words for them.
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   std::array<char, 40> buffer{};
@@ -75,10 +78,12 @@ std::string number_text(double value) {
 
 std::string number_literal(double value) {
   std::string text = number_text(value);
+  // A float has a point or an exponent in TOML; nan and inf have neither, but letters.
   return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
 }
 
 std::string key_literal(std::string_view name) {
+  // What TOML calls a bare key.
   const bool bare =
       !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
                            std::string_view::npos;
@@ -92,6 +97,7 @@ std::string literal(const toml::node& node) {
   if (const auto* value = node.as_boolean()) return value->get() ? "true" : "false";
   if (const auto* value = node.as_array()) return list_literal(*value);
   if (const auto* value = node.as_table()) return table_literal(*value);
+  // What is left are dates and times, which toml++ writes as TOML has them.
   std::ostringstream text;
   if (const auto* value = node.as_date()) text << value->get();
   if (const auto* value = node.as_time()) text << value->get();
@@ -100,6 +106,7 @@ std::string literal(const toml::node& node) {
 }
 
 toml::table parse_literal(std::string_view text, std::string_view origin) {
+  // A literal alone is no TOML document.
   return toml::parse("value = " + std::string(text), std::string(origin));
 }
 

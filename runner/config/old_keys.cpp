@@ -7,6 +7,7 @@ namespace headroom {
 
 namespace {
 
+// Notes that several names share.
 constexpr std::string_view size_note = "write a size with its unit, as \"50 GiB\"";
 constexpr std::string_view wanted_device = "write \"cpu\", \"cuda\" or \"cuda:1\"";
 constexpr std::string_view wanted_precision = "write \"bf16\" or \"fp16\" for mixed precision";
@@ -211,6 +212,7 @@ constexpr std::array old_keys{
 
 std::string normalised(std::string_view name) {
   std::string result(name);
+  // Not std::tolower(), which asks the locale.
   for (char& c : result) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     if (c == '-') c = '_';
@@ -220,6 +222,7 @@ std::string normalised(std::string_view name) {
 
 std::span<const OldKey> all_old_keys() { return old_keys; }
 
+// A linear search will do: it is made once, for the sentence of an error.
 const OldKey* find_old_key(std::string_view name) {
   const auto* found = std::ranges::find(old_keys, normalised(name), &OldKey::old);
   return found == old_keys.end() ? nullptr : found;

@@ -6,6 +6,7 @@ namespace headroom {
 
 namespace {
 
+// For one value, and for the elements of a list.
 struct Noun {
   std::string one, many;
 };
@@ -69,6 +70,7 @@ Wanted wanted_by(const OptionSpec& option) {
     case OptionType::string:
     case OptionType::path:
       return Wanted::string;
+    // Sizes are numbers or strings, so neither can be advised.
     default:
       return Wanted::other;
   }

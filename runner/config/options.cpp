@@ -15,6 +15,7 @@ namespace headroom {
 
 namespace {
 
+// Declared ahead: an option may be a table with options of its own.
 OptionValues check_table(const OptionTable& spec, const toml::table& table, const std::string& where,
                          std::string_view owner);
 
@@ -37,6 +38,7 @@ std::optional<int64_t> scalar(const OptionSpec& option, const toml::node& node) 
 
 template <>
 std::optional<double> scalar(const OptionSpec&, const toml::node& node) {
+  // An integer is a number too, NaN is none.
   if (!node.is_number()) return std::nullopt;
   const double value = *node.value<double>();
   return std::isnan(value) ? std::nullopt : std::optional(value);
@@ -47,17 +49,20 @@ std::optional<std::string> scalar(const OptionSpec& option, const toml::node& no
   if (!node.is_string()) return std::nullopt;
   const std::string& text = node.as_string()->get();
   if (text.find('\0') != std::string::npos) return std::nullopt;  // plugins see C strings
+  // An empty path stays empty, and does not become a folder.
   if (option.type != OptionType::path || text.empty()) return text;
   return (folder_of(node.source()) / text).lexically_normal().string();
 }
 
 // Bounds and choices, on the TOML value as it was written.
 bool within(const OptionSpec& option, const toml::node& node) {
+  // `sign` is 1 for a lower bound, -1 for an upper one.
   const auto bound_holds = [&](const std::optional<std::string>& bound, int sign) {
     if (!bound) return true;
     const toml::table holder = parse_literal(*bound);
     const toml::node& limit = *holder.get("value");
     if (option.type == OptionType::f64) return sign * *node.value<double>() >= sign * *limit.value<double>();
+    // As integers: doubles round above 2^53.
     const int64_t value = *scalar<int64_t>(option, node), edge = scalar<int64_t>(option, limit).value_or(0);
     return sign > 0 ? value >= edge : value <= edge;
   };
@@ -65,10 +70,12 @@ bool within(const OptionSpec& option, const toml::node& node) {
       option.type == OptionType::i64 || option.type == OptionType::f64 || option.type == OptionType::bytes;
   if (numeric && (!bound_holds(option.min, 1) || !bound_holds(option.max, -1))) return false;
   if (option.choices.empty()) return true;
+  // Choices are text, whatever the option's type.
   const std::string written = node.is_string() ? node.as_string()->get() : literal(node);
   return std::ranges::find(option.choices, written) != option.choices.end();
 }
 
+// `element`: `node` is one of a list's, so the sentence says what an element may be.
 [[noreturn]] void refuse_option(const OptionSpec& option, const toml::node& node, const std::string& key,
                                 bool element) {
   const auto* word = node.as_string();
@@ -92,6 +99,7 @@ OptionValues checked_subtable(const OptionSpec& option, const toml::node& node, 
   return check_table(option.table, *node.as_table(), key, owner);
 }
 
+// `check` gets each element with its name, "key[0]".
 template <class Check>
 auto checked_list(const OptionSpec& option, const toml::node& node, const std::string& key, Check check) {
   if (!node.is_array()) refuse_option(option, node, key, false);
@@ -111,6 +119,7 @@ OptionValue checked_as(const OptionSpec& option, const toml::node& node, const s
 
 OptionValue default_of(const OptionSpec& option, const std::string& key, std::string_view owner) {
   if (!option.default_value) return {};
+  // Checked as a user's value is: what a plugin's own table forbids is the plugin's mistake.
   try {
     const toml::table holder = parse_literal(*option.default_value);
     return check_option(option, *holder.get("value"), key, owner);
@@ -123,6 +132,7 @@ OptionValue default_of(const OptionSpec& option, const std::string& key, std::st
 
 OptionValues check_table(const OptionTable& spec, const toml::table& table, const std::string& where,
                          std::string_view owner) {
+  // Unknown keys first: a name that is spelt wrong would otherwise be reported as missing.
   for (const auto& [key, value] : table) find_option(spec, std::string(key.str()), key, where, owner);
   OptionValues values;
   for (const OptionSpec& option : spec) {
@@ -148,6 +158,7 @@ const OptionSpec& find_option(const OptionTable& spec, const std::string& name, 
   for (const OptionSpec& option : spec) names.push_back(option.name);
   const std::string near = nearest(name, names);
   std::string meant = meant_by_name(name);
+  // A near option of this table is likelier than a key of the runner's with that name.
   if (!near.empty())
     meant = "; did you mean " + near + " (" + allowed(*std::ranges::find(spec, near, &OptionSpec::name)) + ")?";
   if (meant.empty()) meant = names.empty() ? "; it has no options" : "; its options are " + any_of(names, false);
@@ -183,6 +194,7 @@ OptionValues check_options(const OptionTable& spec, const toml::table* table, st
   return check_table(spec, table ? *table : empty, std::string(where), owner);
 }
 
+// Flags that are false and bounds that are not set are left out.
 nlohmann::json option_table_to_json(const OptionTable& spec) {
   nlohmann::json list = nlohmann::json::array();
   for (const OptionSpec& option : spec) {
@@ -237,6 +249,7 @@ std::string scalar_literal(const OptionSpec& option, const T& value) {
 }
 
 void insert(toml::table& table, const OptionSpec& option, const OptionValue& value) {
+  // Through its TOML text: sizes get their unit, and the parser makes every kind of node.
   const auto put_literal = [&](const std::string& text) {
     toml::table holder = parse_literal(text);
     std::move(*holder.get("value")).visit([&](auto&& node) { table.insert(option.name, std::move(node)); });
@@ -256,6 +269,7 @@ void insert(toml::table& table, const OptionSpec& option, const OptionValue& val
           put_literal(scalar_literal(option, held));
         } else {
           std::string text = "[";
+          // TOML allows the comma behind the last element of a list.
           for (auto&& element : held) text += scalar_literal<typename T::value_type>(option, element) + ", ";
           put_literal(text + "]");
         }
@@ -267,6 +281,7 @@ void insert(toml::table& table, const OptionSpec& option, const OptionValue& val
 
 toml::table options_to_toml(const OptionTable& spec, const OptionValues& values) {
   toml::table table;
+  // Values are in the order of the table.
   for (size_t i = 0; i < spec.size() && i < values.size(); ++i) insert(table, spec[i], values[i]);
   return table;
 }

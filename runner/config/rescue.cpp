@@ -20,9 +20,11 @@ void refuse_subject(const std::string& path, const toml::key& key) {
                            ": rungs change how a run is done, not which run it is; write it outside of [rescue]");
 }
 
+// From both spellings, "train.batch_size" in quotes and nested tables, to nested tables.
 void put_all(toml::table& set, toml::table& written, const std::string& prefix) {
   for (auto&& [key, value] : written) {
     const std::string path = joined(prefix, key.str());
+    // It says something of the rung, and is no key of an experiment.
     if (path == declaration) continue;
     if (value.is_table()) {
       put_all(set, *value.as_table(), path);
@@ -37,6 +39,7 @@ void put_all(toml::table& set, toml::table& written, const std::string& prefix) 
 void list_settings(const toml::table& table, const std::string& prefix,
                    std::vector<std::pair<std::string, std::string>>& settings) {
   for (const auto& [key, value] : table) {
+    // In quotes where TOML needs them: the text is written into files again.
     const std::string path = joined(prefix, key_literal(key.str()));
     if (value.is_table()) {
       list_settings(*value.as_table(), path, settings);
@@ -46,6 +49,7 @@ void list_settings(const toml::table& table, const std::string& prefix,
   }
 }
 
+// Samples of one optimizer step. Unless a model couples them, their division into batches changes no gradient.
 int64_t window_of(const Experiment& experiment) {
   return experiment.train.batch_size * experiment.train.gradient_accumulation_steps;
 }
@@ -65,6 +69,7 @@ RescueRung read_rung(toml::table& written) {
   put_all(rung.set, written, "");
   if (rung.set.empty())
     refuse(written.source(), "a rung of [rescue] sets nothing; write a key, as \"train.batch_size\" = 8");
+  // After the move, which keeps the places that the sentences name.
   check_keys(rung.set);
   return rung;
 }
@@ -84,12 +89,14 @@ std::string rung_text(const RescueRung& rung) {
 bool keeps_mathematics(const RescueSection& rescue, size_t number, bool couples_samples) {
   const RescueRung& rung = rescue.rungs.at(number);
   const bool sets_batch_size = rung.set.at_path(batch_size).node() != nullptr;
+  // Coupled samples see their whole batch, so an equal window does not make up for it.
   return rung.keeps_mathematics && !(couples_samples && sets_batch_size);
 }
 
 bool keeps_mathematics(const RescueRung& rung, const Experiment& without, const Experiment& with) {
   return std::ranges::all_of(settings_of(rung), [&](const auto& setting) {
     const std::string& key = setting.first;
+    // Whichever of the two it sets, only their product counts.
     if (key == batch_size || key == accumulation) return window_of(without) == window_of(with);
     return is_cost(key);
   });

@@ -11,6 +11,7 @@ namespace headroom {
 
 namespace {
 
+// No place where the value is a default: the sentence comes without one.
 toml::source_region source_of(const toml::table& document, std::string_view path) {
   const auto found = document.at_path(path);
   return found ? found.node()->source() : toml::source_region{};
@@ -24,6 +25,7 @@ void check_warm_up(const Experiment& experiment, const toml::table& document) {
                " while train.schedule.warmup_epochs is " + number_text(schedule.warmup_epochs) +
                "; only one of the two may be set: make the other 0");
   }
+  // In epochs only: how many steps an epoch has is known with the data.
   if (schedule.warmup_epochs > 0 && schedule.warmup_epochs >= static_cast<double>(experiment.train.epochs)) {
     refuse(source_of(document, "train.schedule.warmup_epochs"),
            "train.schedule.warmup_epochs is " + number_text(schedule.warmup_epochs) + " but train.epochs is " +
@@ -42,6 +44,7 @@ void check_schedule_end(const Experiment& experiment, const toml::table& documen
 
 void check_micro_batch(const Experiment& experiment, const toml::table& document) {
   const TrainSection& train = experiment.train;
+  // 0, which stands for auto, is below every batch size.
   if (train.micro_batch <= train.batch_size) return;
   refuse(source_of(document, "train.micro_batch"),
          "train.micro_batch is " + std::to_string(train.micro_batch) + " but train.batch_size is " +
@@ -60,7 +63,9 @@ void check_split(const Experiment& experiment, const toml::table& document) {
   if (!experiment.data.split) return;
   const SplitFractions& split = *experiment.data.split;
   const double sum = split.train + split.val + split.test;
+  // In binary, 0.7 + 0.2 + 0.1 is not quite 1.
   if (std::fabs(sum - 1) <= 1e-9) return;
+  // Rounded, so that the sentence does not show what binary fractions leave behind.
   refuse(source_of(document, "data.split"), "data.split adds up to " + number_text(std::round(sum * 1e9) / 1e9) +
                                                 " (train " + number_text(split.train) + ", val " +
                                                 number_text(split.val) + ", test " + number_text(split.test) +
@@ -77,6 +82,7 @@ void check_rules(const Experiment& experiment, const toml::table& document) {
   check_split(experiment, document);
 }
 
+// `offered` has other capabilities too: only precisions get into the sentence.
 void check_precision(const std::string& precision, std::span<const std::string> offered, const std::string& model) {
   if (precision == "fp32" || std::ranges::count(offered, precision) > 0) return;
   std::string usable = "\"fp32\"";

@@ -15,13 +15,16 @@ using nlohmann::json;
 
 namespace {
 
+// For parse_bytes(), parse_duration() and parse_limit(). A pattern matches anywhere in a string: hence ^ and $.
 constexpr const char* size_pattern = R"(^\s*[0-9]+(\.[0-9]*)?\s*([kKmMgGtT]?[iI]?[bB])?\s*$)";
 constexpr const char* duration_pattern = R"(^\s*[0-9]+(\.[0-9]*)?\s*(ms|s|min|h|d)?\s*$)";
 constexpr const char* limit_pattern = R"(^\s*(auto|off|[0-9]+(\.[0-9]*)?\s*(%|([kKmMgGtT]?[iI]?[bB])?))\s*$)";
 
+// `whole`: bounds are written as integers, 1 and not 1.0.
 json with_range(json schema, const Range& range, bool whole) {
   const auto bound = [&](double value) -> json { return whole ? json(static_cast<int64_t>(value)) : json(value); };
   if (std::isfinite(range.low)) schema[range.open_low ? "exclusiveMinimum" : "minimum"] = bound(range.low);
+  // 2^63, the bound of seeds, does not fit an int64 and tells an editor nothing.
   if (std::isfinite(range.high) && range.high < 0x1p53)
     schema[range.open_high ? "exclusiveMaximum" : "maximum"] = bound(range.high);
   return schema;
@@ -81,6 +84,7 @@ json value_schema(const Key& key) {
     case KeyType::rungs:
       return {{"type", "array"}, {"items", {{"type", "object"}}}};
     case KeyType::sweep:
+      // The keys that are swept are not described: any key of an experiment may be one.
       return {{"type", "object"},
               {"properties",
                {{"constraint", strings},
@@ -108,6 +112,7 @@ json literal_json(const toml::node& node) {
   if (const auto* value = node.as_integer()) return value->get();
   if (const auto* value = node.as_floating_point()) return value->get();
   if (const auto* value = node.as_boolean()) return value->get();
+  // JSON has no dates: they are text.
   return node.is_string() ? json(node.as_string()->get()) : json(literal(node));
 }
 
@@ -144,16 +149,19 @@ json element_schema(const OptionSpec& option) {
       schema = {{"type", "number"}};
       break;
     case OptionType::bytes:
+      // A string may hold a size too, to which bounds of numbers do not apply.
       return size_schema();
     case OptionType::string:
     case OptionType::path:
       schema = {{"type", "string"}};
       break;
     case OptionType::table:
+      // The elements of a list are written in one place: lists are replaced whole, never merged.
       return options_schema(option.table, option.is_list);
   }
   if (option.min) schema["minimum"] = literal_json(*option.min);
   if (option.max) schema["maximum"] = literal_json(*option.max);
+  // As text, choices match strings alone.
   if (!option.choices.empty() && option.type == OptionType::string) schema["enum"] = option.choices;
   return schema;
 }
@@ -173,6 +181,7 @@ json options_schema(const OptionTable& table, bool whole) {
 }
 
 // [model] whose `plugin` is this id has these options.
+// `if` requires the name: without that it would also hold for a file that does not give it.
 json conditional(const char* name_key, const std::map<std::string, OptionTable>& tables) {
   json list = json::array();
   for (const auto& [id, table] : tables) {
@@ -187,6 +196,7 @@ json defaults() {
   const Experiment defaults;
   each_field(defaults, [&](std::string_view path, const auto& field) {
     const Key& key = *find_key(path);
+    // As a file would write it: "auto" and "32 MiB", not 0 and 33554432.
     const std::string text = value_literal(key, field);
     if (!text.empty() && !key.required && key.type != KeyType::options) values[key.path] = literal_json(text);
   });
@@ -216,6 +226,7 @@ json experiment_schema(const std::map<std::string, OptionTable>& models,
   }
   if (!models.empty()) root["properties"]["model"]["allOf"] = conditional("plugin", models);
   if (!sources.empty()) root["properties"]["data"]["allOf"] = conditional("source", sources);
+  // A file that extends another may leave to that one what is required.
   root["anyOf"] = {{{"required", {"extends"}}}, {{"required", {"experiment", "model", "data"}}}};
   return root;
 }

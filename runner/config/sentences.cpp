@@ -15,6 +15,7 @@ namespace {
 
 // Edits, a swap of neighbours counting as one.
 size_t edit_distance(std::string_view a, std::string_view b) {
+  // cost[i][j]: from the first i characters of `a` to the first j of `b`.
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
   for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
@@ -40,6 +41,7 @@ std::string describe_list(const toml::array& list) {
   if (list.empty()) return "an empty list";
   const bool plain =
       std::none_of(list.begin(), list.end(), [](const toml::node& e) { return e.is_table() || e.is_array(); });
+  // A list that would fill the sentence is only called a list.
   const std::string text = plain && list.size() <= 8 ? literal(list) : "";
   return text.empty() || text.size() > 60 ? "a list" : "the list " + text;
 }
@@ -48,6 +50,7 @@ bool reads_as_number(const std::string& text, bool& whole) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
+  // As TOML writes an integer: without a point or an exponent.
   whole = std::isfinite(value) && value == std::floor(value) && text.find_first_of(".eE") == std::string::npos;
   return !text.empty() && error == std::errc() && stop == end && std::isfinite(value);
 }
@@ -64,7 +67,9 @@ std::string place(const toml::source_region& at) {
   const fs::path file = *at.path;
   std::error_code ignored;
   const fs::path near = file.lexically_proximate(fs::current_path(ignored));
+  // Files elsewhere are shown whole: a chain of ../ helps nobody.
   std::string text = near.empty() || *near.begin() == ".." ? file.string() : near.string();
+  // Without a line only the file is known.
   if (at.begin) text += ":" + std::to_string(at.begin.line) + ":" + std::to_string(at.begin.column);
   return text;
 }
@@ -111,6 +116,7 @@ std::string any_of(const std::vector<std::string>& words, bool in_quotes) {
 std::string range_text(std::string_view noun, const Range& range) {
   const bool low = std::isfinite(range.low), high = std::isfinite(range.high);
   std::string text(noun);
+  // An open lower bound has no "from ... to": it is "above 0 and below 1".
   if (low && high && !range.open_low) {
     text += " from " + number_text(range.low) + (range.open_high ? " to below " : " to ") + number_text(range.high);
     return text;
@@ -122,12 +128,15 @@ std::string range_text(std::string_view noun, const Range& range) {
 }
 
 std::string nearest(std::string_view wrong, const std::vector<std::string>& known) {
+  // The distance costs the product of both lengths, and no key is that long.
   if (wrong.size() > 200) return "";
   std::string best;
   size_t best_distance = std::max<size_t>(2, wrong.size() / 3) + 1;  // farther is no likeness
   for (const std::string& candidate : known) {
     const size_t distance = edit_distance(wrong, candidate);
+    // With as many edits as it has letters any word becomes any other.
     const bool mostly_other = distance >= std::min(wrong.size(), candidate.size());
+    // Of equally near ones the first of the same length wins.
     const bool alike = distance == best_distance && candidate.size() == wrong.size() && best.size() != wrong.size();
     if ((distance < best_distance || alike) && !mostly_other) {
       best = candidate;
@@ -149,6 +158,7 @@ std::string advice(const toml::node& found, Wanted wanted) {
   }
   if (const auto* value = found.as_floating_point(); value && wanted == Wanted::integer) {
     const double number = value->get();
+    // Below 2^53 a double holds every integer exactly.
     if (number == std::floor(number) && std::fabs(number) < 0x1p53) {
       return ": write " + std::to_string(static_cast<int64_t>(number));
     }

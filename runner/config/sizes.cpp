@@ -38,6 +38,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// Not std::tolower(), which asks the locale.
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -52,6 +53,7 @@ std::pair<std::string_view, std::string_view> number_and_unit(std::string_view t
   return {text.substr(0, end), trimmed(text.substr(end))};
 }
 
+// Only digits and points come here, so there is no sign, exponent, inf or nan.
 std::optional<double> parse_digits(std::string_view digits) {
   double value = 0;
   const char* end = digits.data() + digits.size();
@@ -62,6 +64,7 @@ std::optional<double> parse_digits(std::string_view digits) {
 
 template <class Units>
 std::optional<double> factor_of(const Units& units, std::string_view name) {
+  // Plain bytes or seconds.
   if (name.empty()) return 1.0;
   for (const Unit& unit : units) {
     if (unit.name == lower(name)) return unit.factor;
@@ -84,6 +87,7 @@ std::optional<int64_t> parse_bytes(std::string_view text) {
     return bytes;
   }
   const double bytes = *value * *factor;
+  // The cast of a larger one would be undefined.
   if (bytes >= 0x1p63) return std::nullopt;
   return static_cast<int64_t>(bytes);
 }
@@ -91,6 +95,7 @@ std::optional<int64_t> parse_bytes(std::string_view text) {
 std::string format_bytes(int64_t bytes) {
   constexpr std::array<std::string_view, 5> names{"B", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;
+  // 0 stays in bytes, though every unit divides it.
   while (bytes != 0 && unit + 1 < names.size() && bytes % 1024 == 0) {
     bytes /= 1024;
     ++unit;
@@ -108,11 +113,13 @@ std::optional<double> parse_duration(std::string_view text) {
 
 std::string format_duration(double seconds) {
   for (const auto& [name, factor] : {Unit{"d", 86400}, Unit{"h", 3600}, Unit{"min", 60}}) {
+    // Quotients round: a unit is taken only where it gives the seconds back exactly.
     const double count = seconds / factor;
     if (count >= 1 && count < 1e6 && count == std::floor(count) && count * factor == seconds) {
       return std::to_string(static_cast<int64_t>(count)) + " " + std::string(name);
     }
   }
+  // The smallest double has 326 characters in this form.
   std::array<char, 400> digits{};  // without an exponent, which parse_duration() does not read
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), seconds, std::chars_format::fixed).ptr;
   return std::string(digits.data(), end) + " s";
@@ -130,10 +137,12 @@ std::optional<std::string> parse_limit(std::string_view text) {
   if (text == "auto" || text == "off") return std::string(text);
   if (parse_share(text)) return std::string(number_and_unit(text).first) + "%";
   const auto bytes = parse_bytes(text);
+  // A limit of nothing would refuse everything.
   return bytes && *bytes > 0 ? std::optional(std::to_string(*bytes)) : std::nullopt;
 }
 
 std::string format_limit(const std::string& limit) {
+  // Digits alone are bytes; words and shares stay as they are.
   const bool is_size = limit.find_first_not_of("0123456789") == std::string::npos;
   const auto bytes = is_size ? parse_bytes(limit) : std::nullopt;
   return bytes ? format_bytes(*bytes) : limit;

@@ -15,6 +15,7 @@ namespace headroom {
 
 namespace {
 
+// Members of [sweep] that are no keys to sweep.
 constexpr std::array settings =
     std::to_array<std::string_view>({"constraint", "method", "trials", "seed", "strategy", "min_epochs", "reduction"});
 
@@ -48,6 +49,7 @@ std::string swept(const std::string& path) { return "sweep." + quote(path); }
 bool holds(const Key& key, toml::node& node) {
   if (key.type == KeyType::options) return node.is_table();  // read_value() would move it out of the list
   Experiment scratch;
+  // each_field() passes over sections that are absent, so those of swept keys must be there.
   scratch.data.split.emplace();
   scratch.train.early_stop.emplace();
   bool good = false;
@@ -89,12 +91,14 @@ double range_number(const std::string& path, toml::table& range, const char* nam
   toml::node* node = range.get(name);
   if (node == nullptr) refuse_range(range.source(), path, std::string("has no ") + name);
   if (!node->is_number()) refuse_range(node->source(), path, std::string("has ") + describe(*node) + " for " + name);
+  // Plugins' tables are not known here: check_swept_options() does this for them.
   if (!is_plugin_option(path)) check_value(path, swept(path) + "." + name, *node);
   return *node->value<double>();
 }
 
 bool are_integers(const std::string& path, const toml::table& range) {
   const Key* key = find_key(path);
+  // A number takes fractions, also where both ends are written as integers.
   if (key && key->type == KeyType::number) return false;
   return std::ranges::all_of(std::array{"from", "to", "step"}, [&](const char* name) {
     const toml::node* node = range.get(name);
@@ -117,11 +121,13 @@ SweptRange read_range(const std::string& path, toml::table& table) {
   }
   if (const toml::node* step = table.get("step")) {
     range.step = step->is_number() ? *step->value<double>() : 0;
+    // Under log a step is a factor.
     if (!(range.step > (range.log ? 1.0 : 0.0)))
       refuse_range(step->source(), path, "has " + describe(*step) + " for step");
   }
   if (const toml::node* count = table.get("count")) {
     range.count = count->is_integer() ? count->as_integer()->get() : 0;
+    // A typing mistake must not list millions of values.
     if (range.count < 1 || range.count > 10'000 || range.step > 0)
       refuse_range(count->source(), path, "has " + describe(*count) + " for count");
   }
@@ -238,6 +244,7 @@ SweepSection read_sweep(toml::table& sweep) {
     if (read.values.empty() && section.method == "grid")
       refuse_range(value.source(), path, "has neither step nor count, which a grid needs");
   });
+  // toml++ keeps keys by the alphabet; a grid varies them in the order of the file.
   std::ranges::stable_sort(found, {}, [](const auto& entry) { return entry.first; });
   for (auto& [position, key] : found) section.keys.push_back(std::move(key));
   read_constraint(section, sweep);
@@ -254,6 +261,7 @@ void lay_trial(toml::table& document, const std::vector<SweptChoice>& choices) {
     if (choice->element) {
       put_at(top, path, key, std::move(*value.as_array()->get(*choice->element)));
     } else {
+      // From the range's file, as if the number had been written there.
       toml::table holder = parse_literal(choice->literal, value.source().path ? *value.source().path : "");
       put_at(top, path, key, std::move(*holder.get("value")));
     }
@@ -268,6 +276,7 @@ void check_swept_options(const OptionTable& spec, const toml::table& sweep, std:
     if (path.starts_with(prefix)) {
       const OptionSpec& option = find_option(spec, path.substr(prefix.size()), key, where, owner);
       if (const toml::table* range = list.as_table()) {
+        // Bounds are an interval: with both ends inside, all between them is.
         for (const char* end : {"from", "to"}) check_option(option, *range->get(end), swept(path) + "." + end, owner);
         return;
       }

@@ -35,6 +35,7 @@ std::vector<std::string> SweptRange::values() const {
   if (count > 0) return list;
   for (int64_t i = 0;; ++i) {
     const auto steps = static_cast<double>(i);
+    // Multiplied and not added up: rounding does not accumulate.
     const double value = log ? from * std::pow(step, steps) : from + step * steps;
     if (value > to + slack * std::abs(to)) return list;
     add(integers ? std::to_string(std::llround(value)) : number_literal(trimmed(value)));

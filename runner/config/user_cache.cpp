@@ -9,6 +9,7 @@ namespace headroom {
 namespace fs = std::filesystem;
 
 fs::path user_cache(std::string_view name) {
+  // The XDG base directory specification: a path that is not absolute is ignored.
   if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder == '/')
     return fs::path(folder) / "headroom" / name;
   if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
@@ -19,6 +20,7 @@ fs::path user_cache(std::string_view name) {
 void keep_in_cache(const fs::path& file, std::string_view text) {
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
+  // A name of this process's own, so that two that keep the same never write into one file.
   const fs::path partial = file.string() + "." + std::to_string(getpid());
   if (std::ofstream(partial) << text << std::flush) {
     fs::rename(partial, file, ignored);

@@ -16,21 +16,25 @@ namespace {
 
 bool is(const toml::node& node, std::string_view word) { return node.is_string() && node.as_string()->get() == word; }
 
+// An integer is a number too. TOML's inf and nan are none.
 bool read_number(const toml::node& node, double& out) {
   if (!node.is_number()) return false;
   out = *node.value<double>();
   return std::isfinite(out);
 }
 
+// At most nine digits, which an int holds.
 bool all_digits(std::string_view text) {
   return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+// What names a folder: nothing hidden, no separator, nothing that looks like an option.
 bool is_run_name(const std::string& text) {
   const bool plain = std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7F || c == '/'; });
   return plain && !text.empty() && text.size() <= 100 && text.front() != '.' && text.front() != '-';
 }
 
+// Paths and commands are C strings in the end, and stop at a zero.
 bool is_text(const std::string& text) { return !text.empty() && text.find('\0') == std::string::npos; }
 
 bool is_device(const std::string& text) {
@@ -38,11 +42,13 @@ bool is_device(const std::string& text) {
   return text.starts_with("cuda:") && all_digits(std::string_view(text).substr(5));
 }
 
+// "val/loss". Whether it is measured is known only with the model.
 bool is_metric(const std::string& text) {
   const size_t slash = text.find('/');
   return slash != std::string::npos && slash > 0 && slash + 1 < text.size();
 }
 
+// Stores the form that memory/limits.hpp takes.
 bool read_limit(std::string& text) {
   auto limit = parse_limit(text);
   if (limit) text = *std::move(limit);
@@ -86,6 +92,7 @@ bool read_value(const Key&, toml::node& node, bool& out) {
 }
 
 bool read_value(const Key& key, toml::node& node, int64_t& out) {
+  // 0 stands for auto: the ranges of such keys begin at 1.
   if (key.type == KeyType::auto_integer && is(node, "auto")) {
     out = 0;
     return true;
@@ -97,6 +104,7 @@ bool read_value(const Key& key, toml::node& node, int64_t& out) {
   }
   if (!node.is_integer()) return false;
   out = node.as_integer()->get();
+  // Sizes have no range in the table: all from 0 on are allowed.
   return key.type == KeyType::bytes ? out >= 0 : key.range.contains(static_cast<double>(out));
 }
 
@@ -124,6 +132,7 @@ bool read_value(const Key& key, toml::node& node, double& out) {
 }
 
 bool read_value(const Key& key, toml::node& node, std::string& out) {
+  // Kept as text, because these keys hold words too.
   const auto* integer = node.as_integer();
   if (integer && (key.type == KeyType::gc_points || key.type == KeyType::limit)) {
     out = std::to_string(integer->get());
@@ -163,6 +172,7 @@ bool read_value(const Key&, toml::node& node, fs::path& out) {
 
 bool read_value(const Key& key, toml::node& node, std::vector<std::string>& out) {
   out.clear();
+  // Empty stands for "none", {"auto"} for "auto": in a list neither is a name.
   if (key.type == KeyType::recompute && (is(node, "none") || is(node, "auto"))) {
     if (is(node, "auto")) out = {"auto"};
     return true;
@@ -194,6 +204,7 @@ bool read_value(const Key& key, toml::node& node, std::optional<int64_t>& out) {
 
 bool read_value(const Key&, toml::node& node, toml::table& out) {
   if (!node.is_table()) return false;
+  // Moved, because a copy would lose the places of its nodes.
   out = std::move(*node.as_table());
   return true;
 }
@@ -245,8 +256,10 @@ std::string value_literal(const Key& key, double value) {
 }
 
 std::string value_literal(const Key& key, const std::string& value) {
+  // Empty is what nobody set: the key is left out.
   if (value.empty()) return "";
   if (key.type == KeyType::limit) return quote(format_limit(value));
+  // A number of steps, and no word.
   const bool number = key.type == KeyType::gc_points && all_digits(value.substr(0, 1));
   return number ? value : quote(value);
 }
@@ -263,6 +276,7 @@ std::string value_literal(const Key& key, const std::vector<std::string>& value)
 
 std::string value_literal(const Key&, const StringsByName& value) {
   std::string text;
+  // In quotes: the prefixes of names hold dots, at which TOML would divide them.
   for (const auto& [name, to] : value) text += (text.empty() ? "{ " : ", ") + quote(name) + " = " + quote(to);
   return text.empty() ? "" : text + " }";
 }
@@ -279,6 +293,7 @@ std::string value_literal(const Key&, const std::vector<RescueRung>& value) {
   std::string text;
   for (const RescueRung& rung : value) {
     text += text.empty() ? "[\n" : "";
+    // Said of every rung: one that is taken shows no difference, because the file's values have it already.
     text += std::string("  { keeps_mathematics = ") + (rung.keeps_mathematics ? "true" : "false");
     for (const auto& [key, literal] : settings_of(rung)) text += ", " + key + " = " + literal;
     text += " },\n";

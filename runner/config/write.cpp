@@ -37,6 +37,7 @@ class Section {
       lines_.push_back({"", entry});
       return;
     }
+    // An inline table is written as a whole: TOML lets nothing be added to it later.
     const std::string inner = section.substr(dot + 1);
     const auto line = std::ranges::find(lines_, inner, &Line::inner);
     if (line == lines_.end()) {
@@ -45,6 +46,7 @@ class Section {
       line->text += ", " + entry;
     }
   }
+  // Behind the keys in text(): a [section.options] header ends [section].
   void add_table(const Key& key, const toml::table& table) { tables_ += table_text(key.path, table); }
 
   std::string text(std::string_view name) const {
@@ -77,12 +79,14 @@ std::string experiment_to_toml(const Experiment& experiment, const toml::table& 
   std::vector<std::pair<std::string, Section>> sections;
   const auto section_of = [&](const Key& key) -> Section& {
     const std::string name = key.path.substr(0, key.path.find('.'));
+    // The table of keys has those of a section together.
     if (sections.empty() || sections.back().first != name) sections.emplace_back(name, Section());
     return sections.back().second;
   };
   const auto add = [&](const Key& key, const auto& field) {
     using Field = std::remove_cvref_t<decltype(field)>;
     if constexpr (std::is_same_v<Field, toml::table>) {
+      // The checked ones, with the plugin's defaults.
       section_of(key).add_table(key, key.path == "model.options" ? model_options : data_options);
     } else if constexpr (std::is_same_v<Field, std::optional<toml::table>>) {
       const Field& table = key.path == "data.synth" ? data_synth : field;

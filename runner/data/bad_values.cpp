@@ -10,6 +10,7 @@ namespace headroom {
 
 namespace {
 
+// "[0, 2]": where an element stands in its sample, row-major.
 std::string index_text(const Field& field, int64_t element) {
   std::vector<int64_t> index(field.shape.size());
   for (size_t axis = field.shape.size(); axis-- > 0;) {

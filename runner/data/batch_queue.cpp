@@ -34,6 +34,7 @@ bool BatchQueue::has_more(bool consumer_waits) const {
 std::shared_ptr<Job> BatchQueue::plan_next(bool queued) {
   auto job = std::make_shared<Job>();
   job->position = ended(planned_) ? Position{planned_.epoch + 1, 0} : planned_;
+  // This may throw, so it comes before any change.
   if (queued) jobs_.push_back(job);
   planned_ = {job->position.epoch, job->position.first + static_cast<uint64_t>(plan_.options.batch_size)};
   return job;

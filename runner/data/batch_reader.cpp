@@ -40,6 +40,7 @@ Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> sl
   }
   const auto began = Clock::now();
   if (!reader_) reader_ = plan_.source->reader();
+  // A library whose allocation was refused may report a damaged file instead, see heap_refusals().
   const int64_t refusals = heap_refusals();
   try {
     fill(batch, *slot);
@@ -49,6 +50,7 @@ Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> sl
     read_one_by_one(batch, *slot, problem, skipped);
     normalize(slot->tensors(0, static_cast<int64_t>(batch.count())));
   }
+  // fill() standardises too, which is not the source's time.
   times_.source = std::chrono::duration<double>(Clock::now() - began).count() - times_.normalize;
   const auto tensors = slot->tensors(0, static_cast<int64_t>(batch.count()));
   batch.fields.assign(tensors.begin(), tensors.end());
@@ -81,6 +83,7 @@ void BatchReader::read_run(const Batch& batch, Slot& slot, size_t first, size_t 
   read_from_source(std::span(batch.index).subspan(first, count), std::span(batch.key).subspan(first, count), tensors);
   normalize(tensors);
   if (!keeps_samples()) return;
+  // Standardised, so that a hit needs no arithmetic.
   for (size_t i = first; i < first + count; ++i)
     plan_.kept->store(batch.index[i], slot.tensors(static_cast<int64_t>(i), 1));
 }

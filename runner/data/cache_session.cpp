@@ -17,6 +17,7 @@ std::shared_ptr<CacheSession> cache_used_by(const hr_host* host) {
   return cache;
 }
 
+// The reference is the block itself: a node of a list, which does not move.
 void hand_out(Block& block, hr_cache_block& out) {
   out = {sizeof(hr_cache_block), 0, block.memory.data(), block.bytes, &block};
 }
@@ -28,11 +29,13 @@ void hand_out(Block& block, hr_cache_block& out) {
 hr_status lookup(const hr_host* host, const char* key, hr_cache_block* out, hr_error* error) HR_NOEXCEPT {
   bool hit = false;
   const hr_status status = sdk::guard(error, [&] {
+    // Before a block is referenced: where this throws, nobody would release it.
     hr_cache_block& result = out_of(out);
     Block* block = cache_used_by(host)->blocks.lookup(text(key, "key"));
     hit = block != nullptr;
     if (hit) hand_out(*block, result);
   });
+  // A miss is common, and to throw would be slow.
   return status == HR_OK && !hit ? sdk::fail(error, HR_NOT_FOUND, "not in the cache") : status;
 }
 
@@ -71,6 +74,7 @@ void release(const hr_host* host, hr_cache_block* block) HR_NOEXCEPT {
   if (block == nullptr || block->reference == nullptr) return;
   if (const auto session = live_session_of(host))
     cache_of(*session)->blocks.release(static_cast<Block*>(block->reference));
+  // So that a second release does nothing.
   *block = {sizeof(hr_cache_block), 0, nullptr, 0, nullptr};
 }
 
@@ -133,6 +137,7 @@ void KeptSamples::store(uint64_t index, std::span<const DLTensor> at) const {
   for (size_t i = 0; i < field_bytes_.size(); to += field_bytes_[i++]) {
     std::memcpy(to, data_of(at[i]), field_bytes_[i]);
   }
+  // Where another thread has stored the sample meanwhile, release() frees this block.
   cache_.publish(block);
   cache_.release(block);
 }

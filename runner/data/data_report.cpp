@@ -62,6 +62,7 @@ std::string loader_line(const LoaderTimes& times, const ChunkCache::Statistics& 
   const double waited = std::min(1.0, times.stall / seconds);
   const std::string share = "the model waited " + percent(waited) + " of the time";
   if (waited <= kept_up) return "the loader kept up: " + share;
+  // Above 0, since it divides.
   const double busy = std::max(times.disk + times.decode + times.normalize, 1e-9);
   return "the loader is the bottleneck: " + share + "; its readers spent " + percent(times.decode / busy) +
          " decoding, " + percent(times.disk / busy) + " waiting for the disk, " + percent(times.normalize / busy) +
@@ -70,6 +71,7 @@ std::string loader_line(const LoaderTimes& times, const ChunkCache::Statistics& 
 
 namespace {
 
+// cache_line() calls it MB, as the guides do.
 constexpr uint64_t mib = 1 << 20;
 
 const char* name_of(CachePolicy policy) { return policy == CachePolicy::lru ? "lru" : "planned"; }
@@ -112,6 +114,7 @@ nlohmann::json cache_json(const SampleCache::Statistics& statistics) {
       {"evictions", statistics.evictions}, {"refused", statistics.refused}};
 }
 
+// The formulas of docs/sample_cache.md: log1p(-kept) is ln(1 - kept).
 double expected_hit_rate(CachePolicy policy, bool shuffled, double kept) {
   if (kept >= 1.0) return 1.0;
   if (policy == CachePolicy::planned) return kept;

@@ -25,12 +25,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+// In the file's name and in its contents: statistics of another format are measured again.
 constexpr int format = 1;
 
 // The file that keeps the statistics of such a request. Identities of data files are in its contents and not in its
 // name, so that new statistics replace those of an earlier state.
 fs::path sidecar_of(const StatisticsRequest& request) {
   Json what = {format, request.source.id(), request.content_id, request.reads_as, request.mode};
+  // Only for the mode that uses it, so that another limit finds the same "exact" statistics.
   if (request.mode == "sampled") what.push_back(request.max_samples);
   what.push_back(request.skip_bad_samples);
   what.push_back(request.train.source_split());
@@ -58,6 +60,7 @@ std::string identity_of(const Source& source) {
 
 Json contents(const std::string& identity, const Normalizer& normalizer, const MeasurementNotes& notes) {
   Json json = {{"format", format}, {"files", identity}, {"statistics", normalizer.to_json()}, {"notes", notes}};
+  // Of all that is before it, so that a damaged file does not match.
   json["check"] = Digest().add(json.dump()).hex();
   return json;
 }
@@ -92,6 +95,7 @@ std::optional<Kept> read_sidecar(const fs::path& sidecar, const std::string& ide
   Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   try {
     Kept kept{Normalizer::from_json(json.at("statistics")), json.at("notes").get<MeasurementNotes>()};
+    // Built anew from what was read and compared as a whole: format, files and check at once.
     if (json != contents(identity, kept.normalizer, kept.notes) || !is_usable(kept.normalizer, source))
       return std::nullopt;
     return kept;
@@ -155,6 +159,7 @@ class Hash {
     add(text.data(), text.size());
   }
   std::string hex() {
+    // Spreads the last words over all bits of both lanes.
     for (int i = 0; i < 4; ++i) word(0);
     std::string digits;
     for (const uint64_t lane : lanes_) {
@@ -175,6 +180,7 @@ class Hash {
   }
   static uint64_t fold(uint64_t value) { return value ^ value >> 29; }
 
+  // "headroom" and "content1" in ASCII.
   std::array<uint64_t, 2> lanes_{0x68656164726F6F6Du, 0x636F6E74656E7431u};
 };
 
@@ -203,6 +209,7 @@ void add_file(Hash& hash, const std::filesystem::path& path) {
   const auto size = static_cast<uint64_t>(found.st_size);
   hash.add(size);
   add_part(hash, file.get(), path.string(), 0, std::min(size, edge_bytes));
+  // The last 64 KiB, less what the first part has already.
   if (size > edge_bytes)
     add_part(hash, file.get(), path.string(), size - std::min(size - edge_bytes, edge_bytes),
              std::min(size - edge_bytes, edge_bytes));
@@ -234,6 +241,7 @@ std::string content_id(const Source& source) {
   for (const Field& field : source.fields()) add_field(hash, field);
   auto files = source.files();
   for (auto& file : files) file = std::filesystem::absolute(file).lexically_normal();
+  // The order in which the source names its files does not count.
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   if (files.empty()) return hash.hex();

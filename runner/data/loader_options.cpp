@@ -35,6 +35,7 @@ int64_t batches_in_all(const LoaderOptions& options, int64_t batches_per_epoch) 
 }
 
 size_t slot_count(const LoaderOptions& options, int64_t batch_bytes, int64_t batches) {
+  // One more, for the batch that next() gave last.
   const size_t wanted = batches_ahead_of_disk(options, batch_bytes) + 1;
   return std::min(wanted, static_cast<size_t>(std::max<int64_t>(1, batches))) +
          static_cast<size_t>(std::max(0, options.extra_slots));

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Say = std::function<void(const std::string&)>;
 
+// Of progress in the log.
 constexpr std::chrono::seconds between_lines{5};
 constexpr int64_t bytes_compared = 64 << 20, most_compared = 8;  // samples of each split, and together
 
@@ -51,6 +52,7 @@ class Needed {
       NormalizedCopy& copy = by_original_[origin.path];
       copy.original = origin.path;
       const std::string dataset = absolute_name(origin.dataset);
+      // One stored member can hold the values of one field only.
       for (const StandardisedMember& other : copy.members) {
         if (other.dataset == dataset && other.member == origin.member) {
           throw sdk::Error(HR_UNSUPPORTED, "datasource '" + source.id() + "' makes more than one field of '" +
@@ -83,6 +85,7 @@ class Copies {
     const fs::path cached = in_cache(mark);
     if (!cached.empty() && mark_in(cached) == mark) return cached;
     ++made_;
+    // A copy of this state with other statistics may be in use by another run. Anything else there is replaced.
     if (found.original != mark.original) {
       try {
         return write(copy, beside(copy));
@@ -112,6 +115,7 @@ class Copies {
       write_copy(copy, file, [&](uint64_t bytes) {
         written += static_cast<int64_t>(bytes);
         note_written(file, static_cast<int64_t>(bytes));
+        // The old permit ends first: its bytes are counted as written.
         room = Permit();
         room = room_for_a_piece(file);
         say_written(bytes);
@@ -146,6 +150,7 @@ class Copies {
 uint64_t samples_compared(std::span<const Field> fields) {
   int64_t sample_bytes = 0;
   for (const Field& field : fields) sample_bytes += field.bytes();
+  // At least two, since every other one is read augmented.
   return static_cast<uint64_t>(
       std::clamp<int64_t>(bytes_compared / std::max<int64_t>(sample_bytes, 1), 2, most_compared));
 }
@@ -165,6 +170,7 @@ std::string samples_of(const Source& source, const Normalizer& left_to_apply) {
       try {
         reader.read(split, {&index, 1}, {&key, 1}, /*augment=*/i % 2 == 1, tensors);
       } catch (const BadSample&) {
+        // It has to be as unreadable with the copies.
         digest.add("bad");
         continue;
       }
@@ -196,10 +202,12 @@ NormalizedCopies try_copies(const std::shared_ptr<const Source>& source, const N
   }
   const std::vector<NormalizedCopy> wanted = needed.copies();
   if (wanted.empty()) return result;
+  // Before any substitute is set: from the originals.
   const std::string expected = samples_of(*source, normalizer);
   Copies copies(wanted.size(), say);
   arrays_of(source->session())->substitute(make(wanted, copies));
   const Normalizer left = normalizer.without(needed.fields);
+  // A source that opened its arrays early still reads the originals, so it is opened again.
   if (samples_of(*source, left) != expected && samples_of(*(result.source = reopen()), left) != expected) {
     throw sdk::Error(HR_INTERNAL, "datasource '" + source->id() +
                                       "' makes other values of them: a bug of the plugin, which says that it "

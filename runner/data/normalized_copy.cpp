@@ -17,6 +17,7 @@ namespace headroom {
 
 namespace {
 
+// Part of the mark, so that a copy of another format is made again.
 constexpr int copy_format = 1;
 constexpr const char* mark_name = "headroom_normalized";  // attribute of the file: "<original> <statistics>"
 
@@ -42,6 +43,7 @@ class Dataset {
   }
 
   void declare(Hdf5Writer& writer) {
+    // No chunk shape: the copy is contiguous.
     hr_array_spec spec{};
     spec.struct_size = sizeof spec;
     spec.ndim = static_cast<int32_t>(layout_.shape.size());
@@ -58,6 +60,7 @@ class Dataset {
 
   void copy(Hdf5Writer& writer, const std::function<void(uint64_t)>& progress) {
     const uint64_t row_bytes = elements_of_row_ * record_bytes_;
+    // declare() has refused a dataset without rows, so that shape[0] is at least 1.
     const uint64_t step =
         std::clamp<uint64_t>(copied_at_once_bytes / std::max<uint64_t>(row_bytes, 1), 1, layout_.shape[0]);
     std::vector<std::byte> block(step * row_bytes);
@@ -83,8 +86,10 @@ class Dataset {
     made.struct_size = sizeof made;
     made.ndim = static_cast<int32_t>(member.shape.size());
     std::copy(member.shape.begin(), member.shape.end(), made.shape);
+    // The text is the layout's, which lives as long as this.
     made.name = member.name.c_str();
     made.dtype = member.dtype;
+    // Members lie densely in the copy, whatever gaps the original has.
     made.offset = record_bytes_;
     members_.push_back(made);
     record_bytes_ += member.values * (member.dtype.bits / 8);
@@ -98,8 +103,10 @@ class Dataset {
       refuse(array_.what(), "has no member '" + wanted.member + "'");
     const ArrayMember& member = whole ? layout_.element : *at;
     const bool is_f64 = member.dtype.bits == 64;
+    // The copy has to hold what the normaliser would give: a float64 field needs a float64 member.
     if (member.dtype.code != kDLFloat || member.dtype.bits < 32 || (!is_f64 && !wanted.field_is_f32))
       refuse(array_.what(), "holds " + member.type_name + ", which cannot hold standardised values to the bit");
+    // A plain dataset has the channels along its rows, a compound inside of the member.
     const uint64_t values = whole ? elements_of_row_ : member.values, channels = wanted.statistics.mean.size();
     if (channels != 1 && values != channels) {
       refuse(array_.what(), "has " + std::to_string(values) + " values in a record for " + std::to_string(channels) +
@@ -133,12 +140,14 @@ class Dataset {
   void standardise(const Change& change, std::byte* block, uint64_t records) const {
     const std::vector<double>& mean = change.statistics->mean;
     const std::vector<double> inverse_std = inverse(change.statistics->std);
+    // Begins again with every row or record: it has one value for each channel, or there is one channel (plan()).
     size_t channel = 0;
     for (uint64_t record = 0; record < records; ++record) {
       std::byte* at = block + record * record_bytes_ + change.offset;
       for (uint64_t i = 0; i < change.values; ++i, at += sizeof(Stored)) {
         Stored value{};
         std::memcpy(&value, at, sizeof value);
+        // A float64 value of a float32 field is rounded by the source before it is standardised.
         auto delivered = static_cast<double>(static_cast<Delivered>(value));
         standardise_values(delivered, mean[channel], inverse_std[channel]);
         value = static_cast<Stored>(static_cast<Delivered>(delivered));
@@ -161,6 +170,7 @@ hr_attribute text_attribute(const std::string& text) {
   hr_attribute attribute{};
   attribute.struct_size = sizeof attribute;
   attribute.type = HR_STRING;
+  // The struct is zeroed, so the text ends with a NUL.
   std::strncpy(attribute.string, text.c_str(), sizeof attribute.string - 1);
   return attribute;
 }
@@ -205,6 +215,7 @@ void write_copy(const NormalizedCopy& copy, const std::filesystem::path& file,
     dataset.declare(writer);
     dataset.copy(writer, progress);
   }
+  // A file that changed while it was read may have given values of two states.
   if (mark_of(copy) != mark) throw_changed(copy.original);
   writer.attribute("/", mark_name, text_attribute(mark.original + " " + mark.statistics));
   writer.commit();

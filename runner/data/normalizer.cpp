@@ -16,6 +16,7 @@ namespace headroom {
 
 namespace {
 
+// A fixed size: other blocks would round the merged sums differently, and statistics would depend on memory.
 constexpr int64_t block_bytes = 8 << 20;
 
 // Running mean and squared deviations of one channel: Welford within a block, Chan, Golub and LeVeque between blocks.
@@ -41,6 +42,7 @@ struct Moments {
     largest = std::max(largest, other.largest);
   }
   bool constant() const { return smallest == largest; }
+  // Of the population (divided by the count), as numpy's std(). A constant channel would otherwise be divided by 0.
   double deviation() const { return constant() ? 1.0 : std::sqrt(squares / count); }
 };
 
@@ -91,8 +93,10 @@ class Measurement {
   bool empty() const { return sample_bytes_ == 0; }
 
   void read(std::span<const uint64_t> positions, bool skip_bad_samples) {
+    // measure() has returned before where the split has no samples, so there is at least one position.
     const auto step = static_cast<size_t>(
         std::clamp<int64_t>(block_bytes / sample_bytes_, 1, static_cast<int64_t>(positions.size())));
+    // Other fields get no memory, which tells the source that they are not wanted.
     Slot slot(source_.fields(), static_cast<int64_t>(step), wanted_);
     Reader reader = source_.reader();
     for (size_t done = 0; done < positions.size(); done += step) {
@@ -103,6 +107,7 @@ class Measurement {
         add(reader, slot, index);
       } catch (const BadSample&) {
         if (!skip_bad_samples) throw;
+        // The read failed before any value of the block was added, so none counts twice.
         add_one_by_one(reader, slot, index);
       }
     }
@@ -144,6 +149,7 @@ class Measurement {
  private:
   void add(Reader& reader, Slot& slot, std::span<const uint64_t> index) {
     std::vector<uint64_t> key;
+    // A fixed seed and epoch: the statistics depend on the data alone, not on the run's seed.
     for (const uint64_t sample : index) key.push_back(hr_sample_key(0, split_.source_split(), 0, sample));
     const auto tensors = slot.tensors(0, static_cast<int64_t>(index.size()));
     reader.read(split_.source_split(), index, key, false, tensors);
@@ -168,6 +174,7 @@ class Measurement {
   void add_field(size_t i, const T* values, std::span<const uint64_t> index) {
     const Field& field = source_.fields()[i];
     const FieldView view = view_of(field, 1);
+    // Of this block alone; merged below (Chan, Golub and LeVeque).
     std::vector<Moments> block(moments_[i].size());
     for (const uint64_t sample : index) {
       const auto bad = sdk::first_not_finite(std::span(values, static_cast<size_t>(field.elements())));
@@ -195,6 +202,7 @@ class Measurement {
   std::vector<std::vector<Moments>> moments_;  // [field][channel]
   std::vector<uint64_t> samples_;              // [field]
   int64_t sample_bytes_ = 0;
+  // A set: a sample with bad values in two fields counts once.
   std::set<uint64_t> left_out_;
   std::string first_left_out_;
 };
@@ -233,6 +241,7 @@ void Normalizer::apply(std::span<const Field> fields, std::span<const DLTensor> 
     const DLTensor& tensor = batch[static_cast<size_t>(at - fields.begin())];
     if (tensor.data == nullptr || tensor.shape[0] == 0) continue;
     const FieldView view = view_of(*at, tensor.shape[0]);
+    // The statistics may come from a checkpoint, and the fields from another source.
     if (static_cast<size_t>(view.channels) != statistics.mean.size()) {
       throw Error(Exit::bad_input, "data",
                   "field '" + at->name + "' has " + std::to_string(view.channels) +
@@ -253,6 +262,7 @@ Normalizer Normalizer::without(const std::vector<std::string>& fields) const {
 }
 
 nlohmann::json Normalizer::to_json() const {
+  // nlohmann::json writes as many digits as a double needs to be read back to the bit.
   nlohmann::json all = nlohmann::json::array();
   for (const FieldStatistics& field : statistics_) {
     all.push_back({{"field", field.field}, {"mean", field.mean}, {"std", field.std}, {"samples", field.samples}});

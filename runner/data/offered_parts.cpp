@@ -67,6 +67,7 @@ void OfferedParts::finish(Work& work) {
     lock.unlock();
   }
   lock.lock();
+  // No thread is in one of its parts, and none can begin one.
   withdraw(work);
   lock.unlock();
   if (work.error != nullptr) std::rethrow_exception(work.error);

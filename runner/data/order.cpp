@@ -21,6 +21,7 @@ class Feistel {
  public:
   Feistel(const uint64_t (&keys)[4], uint64_t tweak, uint64_t length)
       : keys_(keys), site_(tweak * rounds), length_(length) {
+    // Both halves have as many bits: the domain is the next even power of two.
     half_bits_ = length < 2 ? 0 : std::max(fewest_half_bits, static_cast<int>(std::bit_width(length - 1) + 1) / 2);
     mask_ = (uint64_t{1} << half_bits_) - 1;
   }

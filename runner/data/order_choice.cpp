@@ -8,6 +8,7 @@ namespace headroom {
 
 namespace {
 
+// Fixed, since the order must not depend on a setting of memory.
 constexpr uint64_t mixed_bytes = 16 << 20, longest_run = 2048;
 constexpr uint64_t shortest_useful_run = 8;  // of so few neighbours none is read for another's sake
 
@@ -44,6 +45,7 @@ OrderChoice choose_order(const DataSection& data, const StoredLayout& stored, ui
                                    : automatic_run_length(choice.grouping.runs, stored, samples, groups);
   choice.runs_there = (samples + choice.grouping.run_length - 1) / choice.grouping.run_length;
   if (stored.compressed_bytes > 0) {
+    // A run rarely begins and ends at the borders of chunks, so that it needs about one more.
     const uint64_t run = choice.grouping.run_length * sample_bytes(stored, samples) + stored.largest_chunk_bytes;
     choice.mixed_bytes = std::min(choice.grouping.runs * run, stored.compressed_bytes);
   }

@@ -134,6 +134,7 @@ void ReaderPool::run(Kind kind, const ReadOne& read_one) {
   Sharer sharer(parts_);
   const ListenToPauses listening(pauses);
   const ShareWork sharing(sharer);
+  // No count of calls is 0, so the thread looks for work once before it sleeps.
   uint64_t seen = 0;
   while (wait_for_work(kind, seen)) {
     if (parts_.help()) {

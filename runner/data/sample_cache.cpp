@@ -14,6 +14,7 @@ SampleCache::SampleCache(std::chrono::milliseconds calm) : calm_(calm) {
 }
 
 void SampleCache::set_limit(uint64_t bytes) {
+  // Here and below, before the lock: blocks are freed once the mutex is free, since that takes long.
   Blocks ended;
   const MutexLock lock(mutex_);
   limit_ = bytes;
@@ -24,6 +25,7 @@ SampleCache::Block* SampleCache::find(const std::string& key) {
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return nullptr;
   ++hits_;
+  // splice() keeps iterators valid, and by_key_ with them.
   blocks_.splice(blocks_.begin(), blocks_, found->second);
   ++found->second->references;
   return &*found->second;
@@ -68,6 +70,7 @@ SampleCache::Reserved SampleCache::list_new(const std::string& key, uint64_t byt
   Block block{key, {}, bytes, policy, std::this_thread::get_id()};
   Reserved reserved;
   try {
+    // The cost of a block of almost 2^64 bytes would overflow, so its bytes are looked at first.
     if (bytes <= limit_ && make_room(block.cost(), bytes, reserved.memory, reserved.ended))
       reserved.block = &writing_.emplace_back(std::move(block));
   } catch (const std::bad_alloc&) {  // no room either
@@ -83,6 +86,7 @@ SampleCache::Reserved SampleCache::list_new(const std::string& key, uint64_t byt
 // Without the mutex: mapping and unmapping memory takes long, and asking the limit for it may call give_back() here.
 SampleCache::Block* SampleCache::with_memory(Reserved reserved) {
   if (reserved.block == nullptr) return nullptr;
+  // First, so that the memory of evicted blocks is free for this one.
   reserved.ended.clear();
   if (!reserved.memory) reserved.memory = BlockMemory(reserved.block->bytes);
   const MutexLock lock(mutex_);
@@ -94,6 +98,7 @@ SampleCache::Block* SampleCache::with_memory(Reserved reserved) {
   writing_.erase(place_of(reserved.block));
   ++refused_;
   stop_growing();
+  // Whoever waits for this key tries to write it.
   written_.notify_all();
   return nullptr;
 }
@@ -120,6 +125,7 @@ void SampleCache::release(Block* block) {
     const MutexLock lock(mutex_);
     if (--block->references > 0) return;
     if (block->published) {
+      // It may have kept the cache above a limit that was lowered meanwhile.
       shrink_to(room(), ended);
       return;
     }
@@ -178,6 +184,7 @@ bool SampleCache::make_room(uint64_t bytes, uint64_t reusable_bytes, BlockMemory
   return used_ + bytes <= most;
 }
 
+// Under a lower limit the policies do not count: any block without references may go.
 void SampleCache::shrink_to(uint64_t bytes, Blocks& ended) {
   for (auto at = blocks_.end(); used_ > bytes && at != blocks_.begin();) {
     --at;

@@ -91,6 +91,7 @@ hr_status list(const hr_host*, const char* folder, int32_t (*visit)(void*, const
       at.increment(problem);
     }
     if (problem) fail("list", path, problem.value());
+    // In byte order, as abi.h promises: a folder has no order of its own.
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
     hide_copies(entries);
     for (const Entry& entry : entries) {

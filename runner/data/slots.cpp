@@ -21,6 +21,7 @@ uint64_t rounded_up(uint64_t value, uint64_t to) { return (value + to - 1) / to 
 
 // A large slot is aligned to a huge page and asks for huge pages as far as it fills them (MADV_HUGEPAGE).
 std::byte* map_pages(uint64_t bytes) {
+  // mmap() aligns to a page, so at most this much lies before the first huge page.
   const uint64_t spare = bytes >= huge_page ? huge_page - page : 0;
   void* memory = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -40,6 +41,7 @@ std::byte* map_pages(uint64_t bytes) {
 Permit room_for(uint64_t bytes) {
   Permit permit = make_room(static_cast<int64_t>(bytes));
   if (permit) return permit;
+  // For the message of whoever catches the exception.
   note_refusal(static_cast<int64_t>(bytes));
   throw std::bad_alloc();
 }
@@ -76,6 +78,7 @@ Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<boo
     shapes_.back().insert(shapes_.back().end(), fields[i].shape.begin(), fields[i].shape.end());
     sample_bytes_.push_back(fields[i].bytes());
     offset.push_back(needed ? total : -1);
+    // batch_size and a plugin's shape may be too large together.
     int64_t bytes = 0;
     if (__builtin_mul_overflow(fields[i].bytes(), samples, &bytes)) throw std::bad_alloc();
     if (needed && __builtin_add_overflow(total, rounded(bytes), &total)) throw std::bad_alloc();
@@ -83,7 +86,9 @@ Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<boo
         {nullptr, {kDLCPU, 0}, static_cast<int32_t>(fields[i].shape.size()) + 1, fields[i].dtype, nullptr, nullptr, 0});
   }
   base_.reserve(fields.size());  // nothing below may throw: the memory has no owner yet
+  // Never 0, which mmap() refuses: a source may have no fields that are wanted.
   bytes_ = rounded_up(static_cast<uint64_t>(std::max(total, cache_line)), page);
+  // The permit ends after map_pages() has reported the pages, or the same bytes could be granted twice.
   {
     const Permit until_mapped = permit ? std::move(permit) : room_for(bytes_);
     memory_ = map_pages(bytes_);
@@ -107,6 +112,7 @@ int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples) {
 
 Slot::~Slot() {
   if (unlock_ != nullptr) unlock_(memory_);
+  // Before munmap(): afterwards another thread may map the same addresses and report them.
   pages_unmapped(memory_, bytes_);
   munmap(memory_, bytes_);
   account(Owner::batches, -static_cast<int64_t>(bytes_));
@@ -130,6 +136,7 @@ SlotPool::SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size
       usual_(usual),
       returned_(std::move(returned)) {}
 
+// The stacks are linked through the slots, so that a slot that comes back allocates nothing.
 void SlotPool::push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot) {
   slot->below_ = std::move(stack);
   stack = std::move(slot);
@@ -183,6 +190,7 @@ void SlotPool::grow() {
   }
   std::unique_ptr<Slot> slot;
   try {
+    // Without the mutex: this may wait for half a second.
     look_before_growing(slot_bytes_);
     Permit permit = try_to_grow(slot_bytes_);
     if (permit) slot = std::make_unique<Slot>(fields_, samples_, std::move(permit));
@@ -193,6 +201,7 @@ void SlotPool::grow() {
     growing_ = false;
     if (slot != nullptr) {
       push(unused_, std::move(slot));
+      // Memory is there again, so the next wait is shorter.
       backoff_ = std::max(backoff_ / 2, least_backoff);
     } else {
       --made_;
@@ -209,6 +218,7 @@ std::unique_ptr<Slot> SlotPool::take() {
 
 std::unique_ptr<Slot> SlotPool::reserve() {
   const MutexLock lock(mutex_);
+  // One call is one batch, which is what the wait is counted in.
   if (backoff_left_ > 0) --backoff_left_;
   if (lend_waits_ == 0) {
     if (auto slot = take()) return slot;
@@ -242,6 +252,7 @@ std::shared_ptr<Slot> SlotPool::lend(std::unique_ptr<Slot> reserved) {
       reserved = std::make_unique<Slot>(fields_, samples_);
     } catch (...) {
       const MutexLock lock(mutex_);
+      // The slot was counted by reserve().
       --made_;
       throw;
     }

@@ -19,6 +19,7 @@ std::vector<uint64_t> shuffled(uint64_t count, uint64_t seed, uint64_t stream) {
   std::vector<uint64_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   const uint64_t key = hr_philox64(seed, split_site, stream);
+  // `left` is the site too: each draw has random bits of its own.
   for (uint64_t left = count; left > 1; --left) std::swap(order[left - 1], order[hr_uniform_below(key, left, left)]);
   return order;
 }
@@ -57,6 +58,7 @@ std::array<std::vector<uint64_t>, 3> deal(const std::vector<Group>& groups, cons
   }
   for (size_t i = 0; i < 3; ++i) {
     if (fractions[i] <= 0 || !dealt[i].empty()) continue;
+    // There are as many groups as splits (divide_groups()), so the richest has two at least.
     auto& rich =
         *std::max_element(dealt.begin(), dealt.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
     dealt[i].push_back(rich.back());
@@ -101,6 +103,7 @@ Splits take_own_splits(const Source& source, const DataSection& data) {
     }
     const auto split = static_cast<uint32_t>(at - source.splits().begin());
     const std::vector<Group>& groups = source.groups(split);
+    // A fixed seed: data.split, which has one, is refused here.
     found.push_back(cut(name, split, groups, shuffled(groups.size(), 0, split), data.max_groups));
   }
   return {std::move(found[0]), std::move(found[1]), std::move(found[2])};
@@ -117,6 +120,7 @@ Split::Split(std::string name, uint32_t source_split, std::vector<Group> groups)
 uint64_t Split::source_index(uint64_t i) const {
   const auto end = std::upper_bound(ends_.begin(), ends_.end(), i);
   const Group& group = groups_[static_cast<size_t>(end - ends_.begin())];
+  // From this sample on, `*end - i` samples of the group are left.
   return group.first + group.count - (*end - i);
 }
 

@@ -21,6 +21,7 @@ template <int64_t lanes, class T>
   using Values = typename Vector<T, lanes>::Type;
   using Doubles = typename Vector<double, lanes>::Type;
   Doubles means{}, factors{};
+  // These stay where step is 0; otherwise each round loads its own.
   for (int64_t i = 0; i < lanes; ++i) means[i] = mean[0], factors[i] = inverse_std[0];
   int64_t done = 0;
   for (; done + lanes <= count; done += lanes) {
@@ -33,6 +34,7 @@ template <int64_t lanes, class T>
     values = __builtin_convertvector(wide, Values);
     std::memcpy(at + done, &values, sizeof values);
   }
+  // The same arithmetic, so that a value does not depend on its place.
   for (; done < count; ++done) {
     auto value = static_cast<double>(at[done]);
     standardise_values(value, mean[done * step], inverse_std[done * step]);
@@ -44,6 +46,7 @@ template <int64_t lanes, class T>
 [[gnu::always_inline]] inline void standardise_rows(T* at, const FieldView& view, const double* mean,
                                                     const double* inverse_std) {
   for (int64_t outer = 0; outer < view.outer; ++outer) {
+    // Channels are the last axis: neighbours have statistics of their own.
     if (view.inner == 1) {
       standardise_row<lanes>(at, mean, inverse_std, view.channels, 1);
       at += view.channels;

@@ -13,7 +13,9 @@ namespace {
 void write_and_rename(const Library& source, const hr_synth& synth, const NativeOptions& options,
                       const fs::path& path) {
   std::error_code failed;
+  // Beside `path`, so that rename() stays inside of one file system. The process id keeps other runs out.
   const fs::path partial = path.string() + ".partial-" + std::to_string(getpid());
+  // A killed process of the same number may have left it.
   fs::remove_all(partial, failed);
   fs::create_directories(partial, failed);
   if (failed)
@@ -27,6 +29,7 @@ void write_and_rename(const Library& source, const hr_synth& synth, const Native
       throw Error(Exit::cannot_write, "data.synth",
                   "cannot rename " + partial.string() + " to " + path.string() + ": " + failed.message());
   } catch (...) {
+    // Half a data set would be taken for a whole one.
     fs::remove_all(partial, failed);
     throw;
   }

@@ -11,6 +11,7 @@ constexpr size_t first_slots = 1024;
 // Fibonacci hashing; addresses are multiples of 64.
 uint64_t mixed(uintptr_t address) { return (address >> 6) * 0x9E3779B97F4A7C15ull; }
 
+// Locks one shard by spinning: but for grow(), a shard is busy for a few memory accesses only.
 class Hold {
  public:
   explicit Hold(std::atomic_flag& busy) : busy_(busy) {
@@ -30,11 +31,13 @@ AllocationTable::AllocationTable() {
   for (Shard& shard : shards_) shard.slots.resize(first_slots);
 }
 
+// The top four bits choose one of the 16 shards. home() takes other bits, so that a shard's entries spread over it.
 AllocationTable::Shard& AllocationTable::shard_of(uintptr_t address) { return shards_[mixed(address) >> 60]; }
 
 size_t AllocationTable::Shard::home(uintptr_t address) const { return (mixed(address) >> 16) & (slots.size() - 1); }
 
 void AllocationTable::Shard::grow() {
+  // Allocates before it changes anything: after a std::bad_alloc the table is as it was.
   std::vector<Entry> larger(2 * slots.size());
   slots.swap(larger);
   for (const Entry& entry : larger) {
@@ -49,6 +52,7 @@ void AllocationTable::insert(const void* data, uint64_t bytes, Owner owner) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   Shard& shard = shard_of(address);
   const Hold hold(shard.busy);
+  // At most half full: probing stays short, and the walks in take() always meet a free slot.
   if (2 * (shard.used + 1) > shard.slots.size()) shard.grow();
   size_t i = shard.home(address);
   while (shard.slots[i].address != 0) i = (i + 1) & (shard.slots.size() - 1);

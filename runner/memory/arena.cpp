@@ -40,6 +40,7 @@ void* allocate(size_t bytes, bool must_pass) {
   void* data = nullptr;
   const Permit permit = must_pass ? Permit(0) : try_to_grow(static_cast<int64_t>(bytes));
   if (!permit || posix_memalign(&data, alignment, bytes) != 0) return nullptr;
+  // Written while the permit lives, as Permit requires: this allocator does not report its pages as untouched.
   touch_pages(data, bytes);
   note_mapped(static_cast<int64_t>(malloc_usable_size(data)));
   return data;
@@ -163,6 +164,7 @@ void* heap_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool*
 
 // True: too many mappings, and jemalloc keeps it.
 bool unmap(void* data, size_t bytes) {
+  // First: once the addresses are free, another thread may map them again and report them.
   pages_unmapped(data, bytes);
   return munmap(data, bytes) != 0;
 }

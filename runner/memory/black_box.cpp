@@ -36,6 +36,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 512);
 
+// A record is copied in atomic words, because a reader may copy it while it is written.
 using Words = std::array<uint64_t, sizeof(BlackBoxRecord) / 8>;
 
 struct Slot {
@@ -76,6 +77,7 @@ BlackBox::BlackBox(const std::filesystem::path& file) {
   unlink(file.c_str());  // somebody may still map an older one: it is replaced, not cut short under them
   const int descriptor = open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) throw cannot_make(file, errno);
+  // Writing to a hole of a mapped file on a full disk would be a SIGBUS.
   int failed = posix_fallocate(descriptor, 0, off_t{sizeof(Box)});
   void* address = MAP_FAILED;
   if (failed == 0) {
@@ -121,6 +123,7 @@ void BlackBox::push(BlackBoxRecord record) {
   record.epoch = load(header.epoch);
   record.micro_batch = load(header.micro_batch);
   const auto words = std::bit_cast<Words>(record);
+  // Several threads may push: each gets a number, and with it a slot, of its own.
   const uint64_t number = std::atomic_ref(header.pushed).fetch_add(1);
   Slot& slot = mapping_->slots[number % capacity];
   store(slot.sequence, 2 * number + 1);
@@ -137,6 +140,7 @@ class ReadOnly {
     const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return;
     struct stat info {};
+    // Reading a mapping beyond the end of its file would be a SIGBUS.
     if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == off_t{sizeof(Box)}) {
       void* address = mmap(nullptr, sizeof(Box), PROT_READ, MAP_SHARED, descriptor, 0);
       if (address != MAP_FAILED) address_ = address;
@@ -154,11 +158,13 @@ class ReadOnly {
   void* address_ = nullptr;
 };
 
+// A damaged file may lack the final zero.
 template <size_t size>
 std::string text_of(const std::array<char, size>& note) {
   return {note.data(), strnlen(note.data(), size)};
 }
 
+// A number that is no phase, from a damaged file, becomes the last one: phase_name() indexes with it.
 Phase phase_of(uint64_t number) {
   return static_cast<Phase>(std::min<uint64_t>(number, static_cast<uint64_t>(Phase::finished)));
 }
@@ -167,6 +173,7 @@ std::optional<BlackBoxRecord> whole_record(const Slot& slot, uint64_t number) {
   const uint64_t whole = 2 * number + 2;
   if (load(slot.sequence, std::memory_order_acquire) != whole) return std::nullopt;
   Words words;
+  // Every load acquires, so that the second look at the sequence stays behind all of them.
   for (size_t i = 0; i < words.size(); ++i) words[i] = load(slot.words[i], std::memory_order_acquire);
   if (load(slot.sequence) != whole) return std::nullopt;
   auto record = std::bit_cast<BlackBoxRecord>(words);
@@ -179,6 +186,7 @@ std::optional<BlackBoxRecord> whole_record(const Slot& slot, uint64_t number) {
 std::optional<BlackBoxReading> read_black_box(const std::filesystem::path& file) {
   const ReadOnly mapping(file);
   const Box* box = mapping.box();
+  // The magic number was stored last: who sees it sees the rest of the header.
   if (box == nullptr || load(box->header.magic, std::memory_order_acquire) != magic || box->header.format != format ||
       box->header.record_bytes != sizeof(BlackBoxRecord) || box->header.capacity != capacity ||
       box->header.owners != owner_count) {
@@ -195,6 +203,7 @@ std::optional<BlackBoxReading> read_black_box(const std::filesystem::path& file)
                           .plugin_call = text_of(header.plugin_call),
                           .records = {}};
   const uint64_t end = load(header.pushed, std::memory_order_acquire);
+  // Older ones have been overwritten.
   for (uint64_t number = end - std::min<uint64_t>(end, capacity); number != end; ++number) {
     if (auto record = whole_record(box->slots[number % capacity], number)) reading.records.push_back(*record);
   }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t mib = int64_t{1} << 20;
 constexpr int64_t near_bytes = 512 * mib;  // what others may take between two looks that nobody asked for
+// Half a second of waiting in all, as far ahead as Surroundings::soon_bytes looks.
 constexpr int most_looks = 10;
 constexpr std::chrono::milliseconds between_looks(50);
 constexpr int64_t little_bytes = mib;  // of the heap: such a request is refused last of all
@@ -37,7 +38,9 @@ bool fits(int64_t bytes, int64_t bound) REQUIRES(grants_mutex) {
   const int64_t promised = promised_bytes();
   const int64_t held = held_bytes();
   note_held(held);
+  // The figure at hand is at least the truth, and costs no question to the kernel.
   if (bytes <= bound - under_way - held - promised) return true;
+  // It would not fit even if nothing were promised: the kernel need not be asked.
   if (bytes > bound - under_way - held) return false;
   const int64_t still_untouched = read_untouched().promised();
   return bytes <= bound - under_way - held_bytes() - still_untouched;
@@ -45,6 +48,7 @@ bool fits(int64_t bytes, int64_t bound) REQUIRES(grants_mutex) {
 
 Permit grow(int64_t bytes, int64_t bound) {
   const MutexLock lock(grants_mutex);
+  // The question and the sum are one step under the lock: two callers must not be granted the same bytes.
   if (!fits(bytes, bound)) return {};
   under_way += bytes;
   granted_since_look.fetch_add(bytes, std::memory_order_relaxed);
@@ -58,10 +62,12 @@ int64_t memory_limit() { return limit; }
 
 void set_memory_ceiling(int64_t ceiling_bytes) {
   ceiling = ceiling_bytes;
+  // The ceiling is up to date from here on.
   granted_since_look.store(0, std::memory_order_relaxed);
 }
 
 void set_ceiling_look(std::function<int64_t()> look) {
+  // Waits for threads inside the function that was set before: what it refers to may end after this call.
   const ExclusiveLock lock(look_mutex);
   ceiling_look = std::move(look);
 }
@@ -70,11 +76,13 @@ void look_before_growing(int64_t bytes) {
   const int64_t bound = memory_bound();
   if (bound <= 0 || bytes <= 0) return;
   const int64_t unseen = granted_since_look.load(std::memory_order_relaxed) + bytes;
+  // A look takes time: little growth goes without, and so does any while the bound is far off.
   if (unseen <= cushion_bytes(bound) / 2) return;
   if (bound - held_bytes() - unseen > std::max(near_bytes, bound / 4)) return;
   const SharedLock lock(look_mutex);
   for (int looks = 0; ceiling_look && looks < most_looks; ++looks) {
     const int64_t soon = ceiling_look(), left = memory_bound() - held_bytes() - promised_bytes() - bytes;
+    // It fits beside what others will take, or is refused anyway: waiting changes neither.
     if (soon == 0 || left < 0 || left >= soon) return;
     std::this_thread::sleep_for(between_looks);
   }
@@ -82,6 +90,7 @@ void look_before_growing(int64_t bytes) {
 
 int64_t memory_bound() {
   const int64_t told = limit.load(std::memory_order_relaxed);
+  // At least 1, because 0 means that there is no limit.
   return told <= 0 ? 0 : std::max<int64_t>(std::min(told, ceiling.load(std::memory_order_relaxed)), 1);
 }
 
@@ -117,6 +126,8 @@ Permit try_to_grow_heap(int64_t bytes) {
   const int64_t bound = memory_bound();
   if (bound <= 0) return Permit(0);
   const int64_t told = limit.load(std::memory_order_relaxed), kill = kill_line.load(std::memory_order_relaxed);
+  // Beyond the bound at most a cushion, or half of one where others have lowered the ceiling, and never more than half
+  // the way from the limit to the kill line.
   const int64_t most = cushion_bytes(bound), free = kill > 0 ? std::max<int64_t>(kill - told, 0) / 2 : most;
   return grow(bytes, bound + std::min(free, bound < told ? most / 2 : most));
 }

@@ -13,12 +13,14 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+// Rooms are read several times a second: a search is bounded, and one in vain is not repeated at each reading.
 constexpr int most_folders = 20'000;
 constexpr size_t most_kept = 32;
 constexpr std::chrono::seconds in_vain{30};
 
 bool lists(const fs::path& folder, int64_t pid) {
   std::string text = read_proc_file(folder / "cgroup.procs").value_or("");
+  // cgroup.procs has one process id a line. The line ends on both sides keep 12 from being found in 123.
   text.insert(0, 1, '\n');
   return text.find("\n" + std::to_string(pid) + "\n") != std::string::npos;
 }
@@ -51,6 +53,7 @@ class Search {
     const MutexLock lock(mutex_);
     const auto kept = std::ranges::find_if(kept_, [&](const Kept& one) { return is_same(one.sought, sought); });
     if (kept != kept_.end()) {
+      // The process may have been moved since.
       const bool holds = kept->folder ? suits(*kept->folder, sought) : Clock::now() < kept->until;
       if (holds) return kept->folder;
       kept_.erase(kept);

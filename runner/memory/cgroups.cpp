@@ -26,6 +26,7 @@ struct Version {
   const char* shared;
 };
 
+// In v1 the total_ figures count the cgroups below too, as those of v2 always do.
 constexpr Version v1{.type = "cgroup",
                      .name = "v1",
                      .limit = "memory.limit_in_bytes",
@@ -78,6 +79,7 @@ std::vector<Mount> find_mounts(const std::string& mountinfo, const Version& vers
   std::vector<Mount> mounts;
   std::istringstream lines(mountinfo);
   for (std::string line; std::getline(lines, line);) {
+    // Optional fields, as many as there are, end at the dash: proc_pid_mountinfo(5).
     const size_t dash = line.find(" - cgroup");
     if (dash == std::string::npos) continue;  // most lines, and the streams below are slow
     std::string id, parent, device, root, point, type, source, options;
@@ -116,12 +118,14 @@ std::string id_of(const fs::path& folder) {
 
 std::optional<MemoryCgroup> read_cgroup(const fs::path& point, const fs::path& folder, const Version& version) {
   const auto usage = number_after(read_proc_file(folder / version.usage).value_or(""), "");
+  // The root of v2, and a folder without the memory controller, have no such files.
   if (!usage || !read_proc_file(folder / version.limit)) return std::nullopt;
   const auto found_stat = read_proc_file(folder / "memory.stat");
   std::error_code error;
   // There, but not readable just now: without it all pages of files would count as used.
   if (!found_stat && fs::exists(folder / "memory.stat", error)) return std::nullopt;
   const std::string stat = found_stat.value_or("");
+  // Pages of tmpfs files are on the lists of anonymous memory, so they stay counted as used.
   const int64_t file_pages =
       number_after(stat, version.inactive_file).value_or(0) + number_after(stat, version.active_file).value_or(0);
   MemoryCgroup cgroup;
@@ -199,6 +203,7 @@ class Finder {
     if (chain.empty()) return outside();
     Hierarchy found{chain.front(), {}};
     std::reverse(chain.begin(), chain.end());
+    // The process's own cgroup bounds it in any case, those above as far as each counts the ones below.
     const auto end =
         std::find_if(chain.begin() + 1, chain.end(), [](const fs::path& folder) { return !counts_children(folder); });
     chain.erase(end, chain.end());
@@ -225,6 +230,8 @@ class Finder {
 
   // In a mount that begins above this process's cgroup namespace.
   std::vector<fs::path> searched(const Mount& mount) const {
+    // The mount begins `up` levels above the namespace's root, the path some levels above it: the names of the `down`
+    // folders between the two are not known.
     const int up = levels_up(mount.root), down = up - levels_up(*path_);
     if (up == 0 || down < 0 || !without_levels_up(mount.root).empty()) return {};
     const fs::path end = without_levels_up(*path_);
@@ -275,6 +282,7 @@ std::vector<fs::path> memory_cgroup_folders(const std::string& root, int64_t pid
 std::vector<MemoryCgroup> read_memory_cgroups(const std::vector<fs::path>& folders) {
   std::vector<MemoryCgroup> cgroups;
   for (const fs::path& folder : folders) {
+    // Which version a folder belongs to shows in the files that it has.
     for (const Version* version : {&v1, &v2}) {
       if (auto cgroup = read_cgroup(folder.parent_path(), folder, *version)) cgroups.push_back(*std::move(cgroup));
     }

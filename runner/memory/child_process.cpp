@@ -29,6 +29,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 
 // `settings`, and of ours what they leave.
 std::vector<std::string> environment_with(std::vector<std::string> settings) {
+  // Only the given settings replace ours; what is appended behind them is ours.
   const size_t own = settings.size();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view ours(*entry), name = ours.substr(0, ours.find('=') + 1);
@@ -49,6 +50,7 @@ pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
   for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&ignored_by_us, signal);  // which a child would inherit
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
+  // Blocked and ignored signals would stay so in the new program.
   posix_spawnattr_setsigmask(&attributes, options.signal_mask != nullptr ? options.signal_mask : &none);
   posix_spawnattr_setsigdefault(&attributes, &ignored_by_us);
   const int group = options.apart ? POSIX_SPAWN_SETPGROUP : 0;
@@ -58,6 +60,7 @@ pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
   if (options.stdin_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.stdin_file, STDIN_FILENO);
   if (options.stdout_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.stdout_file, STDOUT_FILENO);
   if (options.stderr_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.stderr_file, STDERR_FILENO);
+  // Onto its own number: POSIX.1-2024 then clears FD_CLOEXEC.
   if (options.kept_file >= 0) posix_spawn_file_actions_adddup2(&actions, options.kept_file, options.kept_file);
   if (options.apart) posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   pid_t child = -1;
@@ -65,12 +68,14 @@ pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
   auto argument_list = pointers(words), environment_list = pointers(environment);
   int failed = 0;
   {
+    // A child inherits the limits that its parent has at the moment of the spawn.
     const rlim_t ours = soft_data_limit(), told = static_cast<rlim_t>(options.data_limit_bytes);
     const ScopedDataLimit inherited(told > 0 ? std::min(ours, told) : ours);
     failed = spawn(&child, words.front().c_str(), &actions, &attributes, argument_list.data(), environment_list.data());
   }
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
+  // posix_spawn() returns its error, also that of the exec, instead of setting errno.
   if (failed != 0) throw std::system_error(failed, std::generic_category(), words.front());
   return child;
 }
@@ -85,12 +90,14 @@ ChildEnd wait_for(pid_t child) {
   rusage usage{};
   while (wait4(child, &end.status, 0, &usage) < 0 && errno == EINTR) {
   }
+  // In KiB: getrusage(2).
   end.peak_resident_bytes = static_cast<int64_t>(usage.ru_maxrss) * 1024;
   return end;
 }
 
 std::optional<int> ended_by(pid_t child) {
   siginfo_t info{};
+  // WNOWAIT leaves the zombie for wait_for(). While the child runs, si_pid stays 0.
   if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != child)
     return std::nullopt;
   return info.si_code == CLD_EXITED ? 0 : info.si_status;
@@ -104,6 +111,7 @@ std::string signal_name(int signal) {
 
 namespace {
 
+// The terminal's driver sends these three in the kernel's name.
 bool is_from_terminal(const signalfd_siginfo& info) {
   return info.ssi_code == SI_KERNEL &&
          (info.ssi_signo == SIGINT || info.ssi_signo == SIGQUIT || info.ssi_signo == SIGHUP);
@@ -154,6 +162,7 @@ void SignalRelay::forward(pid_t child, int hangup_as) {
   bool from_terminal = false;
   while (const auto received = take(from_terminal)) {
     const int passed_on = received->signal == SIGHUP ? hangup_as : received->signal;
+    // The terminal has sent its signal to the child too, but not what a hangup is passed on as.
     if (!from_terminal || passed_on != received->signal) kill(child, passed_on);
   }
 }

@@ -67,6 +67,7 @@ void PluginCall::write(const PluginCall* call, std::span<char> text) {
     append(call->entry_);
   }
   if (length < text.size()) text[length] = '\0';
+  // For the compiler alone: a signal may come between any two instructions, and what is written by then counts.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   text[0] = first;
 }
@@ -103,6 +104,7 @@ Site site_of(const ucontext_t& context) {
   }
   return {static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RIP]), caller};
 #elif defined(__aarch64__)
+  // x30 is the link register.
   return {context.uc_mcontext.pc, context.uc_mcontext.regs[30]};
 #else
   static_cast<void>(context);
@@ -150,6 +152,7 @@ size_t append_file_of(uintptr_t address, std::span<char> text, size_t length) {
         if (filled < line.size()) line[filled++] = c;
         continue;
       }
+      // A view into `line`, which is not written to once the path is found. A longer line is cut, and its path too.
       const std::string_view whole(line.data(), std::exchange(filled, 0));
       if (!covers(whole, address)) continue;
       path = whole.substr(std::min(whole.find('/'), whole.size()));
@@ -165,6 +168,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   const bool was_sent = info->si_code <= 0;  // by kill(): the code that ran has nothing to do with it
   if (!was_sent && !note.empty()) {
     size_t length = append_file_of(site.instruction, note, 0);
+    // The C library mostly crashes for its caller, in memcpy() with a wrong pointer, say.
     const bool is_libc = std::string_view(note.data(), length).find("/libc.so") != std::string_view::npos;
     if (is_libc && site.caller != 0) {
       const size_t before = append(", called from ", note, length);
@@ -189,6 +193,7 @@ void refuse_exit() {
   std::array<char, 120> call{};
   std::array<char, 320> sentence{};
   PluginCall::write(PluginCall::current(), call);
+  // The call is cut to 119 letters, so that the sentence always fits.
   const int length = std::snprintf(sentence.data(), sentence.size(),
                                    "[plugin] %s: the plugin called exit() there, which ends the whole run; a plugin "
                                    "returns an error, in C++ it throws sdk::Error\n",
@@ -204,6 +209,7 @@ void refuse_exit_of_plugins() { std::atexit(refuse_exit); }
 void handle_crashes() {
   static bool handled = false;
   if (std::exchange(handled, true)) return;
+  // It serves this thread alone: sigaltstack(2) is per thread.
   static std::array<char, 16384> stack;  // a stack that overflowed cannot run a handler
   stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
   sigaltstack(&own, nullptr);

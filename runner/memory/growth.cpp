@@ -9,6 +9,7 @@ namespace headroom {
 
 namespace {
 
+// The index behind the owners is what is on nobody's account.
 int64_t held_by(const LedgerReading& reading, size_t i) {
   return i < owner_count ? reading.live_bytes[i] : reading.other_bytes;
 }
@@ -25,12 +26,14 @@ std::optional<std::string> LeakWatch::after_window(const LedgerReading& reading)
     held_[i].rises += now > held_[i].last ? 1 : 0;
     held_[i].last = now;
   }
+  // The first reading is only compared with: 50 windows are 51 readings.
   if (seen_ <= windows) return std::nullopt;
   std::optional<std::string> sentence;
   for (size_t i = 0; i < held_.size(); ++i) {
     if (i == static_cast<size_t>(Owner::cache)) continue;  // fills up to a limit of its own
     Held& held = held_[i];
     const int64_t grown = held.last - held.first;
+    // One at a time: another owner that leaks still does over the next 50 windows.
     if (sentence || held.named || held.rises < least_rises || grown < least_bytes) continue;
     held.named = true;
     const std::string who =
@@ -39,6 +42,7 @@ std::optional<std::string> LeakWatch::after_window(const LedgerReading& reading)
     sentence = "leak: " + who + " " + size_text(grown) + " more than " + std::to_string(windows) +
                " windows ago, and rose in " + std::to_string(held.rises) + " of them; now " + size_text(held.last);
   }
+  // This reading is the first of the next 50 windows.
   begin(reading);
   seen_ = 1;
   return sentence;
@@ -53,6 +57,7 @@ void LeakWatch::begin(const LedgerReading& reading) {
 
 namespace {
 
+// Numbers of holders, behind those of the owners.
 constexpr size_t slack = owner_count, other = owner_count + 1;
 
 int64_t largest(std::span<const BlackBoxRecord> records, size_t holder) {
@@ -97,6 +102,7 @@ std::string_view holder_knob(size_t holder) {
     case Owner::scratch:
       return "model.options and data.options (the plugins' own memory)";
   }
+  // For the compiler: the switch has all owners.
   return "";
 }
 
@@ -114,6 +120,7 @@ std::optional<Growth> what_grew(const std::vector<BlackBoxRecord>& records) {
   constexpr int64_t least_bytes = 1 << 20;
   if (records.size() < 2) return std::nullopt;
   const std::span all(records);
+  // The quarter is rounded up: even of two records it has one.
   const auto before = all.first(records.size() / 2), after = all.last((records.size() + 3) / 4);
   Growth growth{.holder = 0,
                 .rise_bytes = 0,

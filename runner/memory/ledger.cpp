@@ -79,6 +79,7 @@ LedgerReading read_ledger() {
   reading.held_bytes = held_bytes();
   note_held(reading.held_bytes);
   reading.peak_held_bytes = peak_held.load(std::memory_order_relaxed);
+  // Spare pages are mapped and lent to nobody, but not written to: the kernel does not count them.
   reading.slack_bytes = std::max<int64_t>(ask(mapped_reader) - ask(lent_reader) - untouched.of(PageUse::spare), 0);
   for (size_t i = 0; i < owner_count; ++i) {
     reading.live_bytes[i] = counters[i].live.load(std::memory_order_relaxed);
@@ -86,6 +87,7 @@ LedgerReading read_ledger() {
   }
   leave_out(reading, Owner::batches, untouched.of(PageUse::batches));
   leave_out(reading, Owner::cache, untouched.of(PageUse::cache));
+  // Whose tensors these pages lie in is not known.
   leave_out(reading, untouched.of(PageUse::tensors));
   int64_t known = reading.slack_bytes;
   for (const int64_t bytes : reading.live_bytes) known += bytes;

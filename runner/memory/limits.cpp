@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 std::optional<int64_t> held_bytes_in(const std::string& status) {
   const auto anonymous = bytes_after(status, "RssAnon:");
+  // The status file of a zombie has no such line.
   if (!anonymous) return std::nullopt;
   return *anonymous + bytes_after(status, "RssShmem:").value_or(0);
 }
@@ -34,11 +35,14 @@ class Finder {
   }
 
   Rooms find() {
+    // The order counts: of equal rooms the first decides.
     for (const MemoryCgroup& cgroup : memory_cgroups(root_, &found_.unknown)) add_cgroup(cgroup);
     add_system();
+    // Where there is no limit it says "unlimited", which reads as no number.
     const std::string limits = read_proc_file(proc_ / "self/limits").value_or("");
     add_own("RLIMIT_DATA", data_limit(limits), "VmData:");
     add_own("RLIMIT_AS", number_after(limits, "Max address space"), "VmSize:");
+    // A bound that cannot be read may be smaller than the others, so "auto" leaves more of those free.
     for (Room& room : found_.rooms) room.margin_part = found_.unknown.empty() ? 10 : 2;
     return std::move(found_);
   }
@@ -87,6 +91,7 @@ class Finder {
     return *users == RLIM_INFINITY ? std::nullopt : std::optional(static_cast<int64_t>(*users));
   }
 
+  // `counter` is the line of the status file with what the kernel compares with the rlimit: it counts mapped memory.
   void add_own(const char* name, std::optional<int64_t> bound, const char* counter) {
     if (bound) {
       add({.name = name, .bound_bytes = *bound, .used_bytes = bytes_after(status_, counter).value_or(0)});
@@ -110,6 +115,7 @@ const Room* smallest_of(const std::vector<Room>& rooms, Value value, bool soft_t
   return smallest;
 }
 
+// By what "auto" gives. memory.high is among them: above it the kernel slows the run down.
 template <class Condition>
 const Room* smallest_where(const std::vector<Room>& rooms, Condition condition) {
   const Room* smallest = nullptr;
@@ -155,6 +161,7 @@ MemoryLimit held_to_cgroup(MemoryLimit limit, const Rooms& rooms) {
     if (cgroup.kills() && (room == nullptr || cgroup.share_bytes() < room->share_bytes())) room = &cgroup;
   }
   if (room == nullptr || room->share_bytes() >= *limit.bytes) return limit;
+  // At least 1: set_memory_limit() takes 0 for no limit.
   limit.bytes = std::max<int64_t>(room->share_bytes(), 1);
   limit.rule += std::string("; held to ") + room->auto_share() + " of the " + size_text(room->room_bytes) +
                 " of room in " + room->name;
@@ -170,6 +177,7 @@ MemoryLimit share_of_bound(double share, const std::string& text, const Rooms& r
                         rooms);
 }
 
+// The whole text must be the number: "8x" is an error.
 template <class Number>
 bool reads_as(const std::string& text, size_t length, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + length, number);

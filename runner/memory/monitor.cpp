@@ -17,6 +17,7 @@ bool is_close(const Surroundings& s) { return s.taken_bytes > 0 && s.left_bytes 
 
 }  // namespace
 
+// The thread is the last member, so that it begins when all others are made.
 Monitor::Monitor(int64_t limit_bytes, std::chrono::milliseconds period, std::string root)
     : limit_bytes_(limit_bytes), period_(period), reader_(limit_bytes, std::move(root)), thread_([this] { watch(); }) {
   if (limit_bytes_ > 0) {
@@ -28,6 +29,7 @@ Monitor::Monitor(int64_t limit_bytes, std::chrono::milliseconds period, std::str
 }
 
 Monitor::~Monitor() {
+  // First: it waits for threads that ask for a look, and lets no other begin.
   if (limit_bytes_ > 0) set_ceiling_look({});
   {
     const MutexLock lock(mutex_);
@@ -35,6 +37,7 @@ Monitor::~Monitor() {
   }
   ending_.notify_all();
   thread_.join();
+  // Behind join(): the thread sets the ceiling too.
   set_memory_ceiling(INT64_MAX);
 }
 
@@ -56,7 +59,9 @@ Surroundings Monitor::surroundings() const {
 void Monitor::watch() {
   MutexLock lock(mutex_);
   while (!ends_) {
+    // A call that comes during the look waits for the next: this one may have read its figures before.
     const int64_t asking = asked_;
+    // look() takes the mutex itself.
     lock.unlock();
     auto pause = period_;
     try {
@@ -73,6 +78,7 @@ void Monitor::watch() {
 }
 
 void Monitor::look_now(std::chrono::milliseconds most) {
+  // It would wait for itself.
   if (std::this_thread::get_id() == thread_.get_id()) return;
   const auto end = std::chrono::steady_clock::now() + most;
   const MutexLock lock(mutex_);

@@ -34,6 +34,7 @@ bool ids_are_the_kernels() {
 }  // namespace
 
 bool parse_kill(std::string_view line, std::string& cgroup, LoggedKill& kill) {
+  // "oom-kill:constraint=CONSTRAINT_MEMCG,...,oom_memcg=/job,task_memcg=/job/step,task=python3,pid=77,uid=1000"
   if (line.find("oom-kill:constraint=") != std::string_view::npos) {
     constexpr std::string_view key = ",task_memcg=";
     const size_t at = line.find(key);
@@ -44,6 +45,7 @@ bool parse_kill(std::string_view line, std::string& cgroup, LoggedKill& kill) {
     }
     return false;
   }
+  // "Killed process 77 (python3) total-vm:123kB, anon-rss:45kB, file-rss:6kB, shmem-rss:7kB, ...": in KiB.
   const int64_t pid = number_behind(line, "Killed process ");
   if (pid <= 0) return false;
   kill.pid = pid;
@@ -71,6 +73,7 @@ std::vector<LoggedKill> KernelLog::read(int patience_ms) {
     if (length < 0 && (errno == EPIPE || errno == EINTR)) continue;
     pollfd more{.fd = file_, .events = POLLIN, .revents = 0};
     if (length < 0 && errno == EAGAIN && kills.empty() && patience_ms > 0 && poll(&more, 1, patience_ms) > 0) {
+      // Another line may have ended the wait; halving it each time lets it end.
       patience_ms /= 2;
       continue;
     }
@@ -101,6 +104,7 @@ std::optional<int64_t> kills_below(const fs::path& folder) { return number_in(fo
 
 // How often its own limit was met.
 int64_t limit_hits(const fs::path& folder) {
+  // In v2 the allocations that were about to fail there, in v1 how often the use met the limit.
   for (const char* file : {"memory.events.local", "memory.events"}) {
     if (const auto count = number_in(folder / file, "oom")) return *count;
   }
@@ -108,6 +112,7 @@ int64_t limit_hits(const fs::path& folder) {
 }
 
 std::optional<int64_t> limit_of(const fs::path& folder) {
+  // v1 says "none" with the largest multiple of a page.
   constexpr int64_t no_limit = int64_t{1} << 62;
   auto limit = number_in(folder / "memory.max", "");
   if (!limit) limit = number_in(folder / "memory.limit_in_bytes", "");
@@ -136,6 +141,7 @@ std::optional<OomKills::Place> OomKills::place_of(int64_t pid, std::optional<Pla
     places_.push_back(std::move(folders));
   }
   const Place now = known == known_.end() ? known_.emplace(*text, places_.size() - 1).first->second : known->second;
+  // All folders of an ancestor are among those of a cgroup below it.
   const auto is_above = [&](const Folders& folders) {
     return std::all_of(places_[now].begin(), places_[now].end(), [&](const fs::path& folder) {
       return std::find(folders.begin(), folders.end(), folder) != folders.end();
@@ -146,6 +152,7 @@ std::optional<OomKills::Place> OomKills::place_of(int64_t pid, std::optional<Pla
 
 void OomKills::note(const fs::path& folder) {
   const auto kills = kills_in(folder);
+  // The first reading of a folder stays: later ones are compared with it.
   if (!kills || counters_.contains(folder)) return;
   counters_[folder] = {.first = *kills,
                        .claimed = 0,
@@ -163,8 +170,10 @@ void OomKills::settle() {
 int64_t OomKills::system_rise() const { return system_kills(root_).value_or(0) - system_first_; }
 
 std::optional<OomKill> OomKills::claim(int64_t pid, std::optional<Place> place) {
+  // The log decides first, because it alone names the process.
   read_log(pid);
   if (auto kill = from_log(pid, place)) return kill;
+  // Without a counter of its own the next one above decides, then the whole system's.
   if (!place || !is_counted(places_[*place])) {
     if (auto kill = place ? from_counters(places_[*place]) : std::nullopt) return kill;
     return from_system();
@@ -191,6 +200,7 @@ void OomKills::read_log(int64_t pid) {
     }
   };
   keep(log_->read());
+  // A kill was counted that no line tells of: only then is it worth waiting for one.
   if (!logged_.contains(pid) && unclaimed_in_system() > 0) keep(log_->read(patience_ms));
 }
 
@@ -200,6 +210,7 @@ std::optional<OomKill> OomKills::from_log(int64_t pid, std::optional<Place> plac
   OomKill kill{.held_bytes = found->second.held_bytes, .certain = true};
   kill.evidence = "the kernel's log names process " + std::to_string(pid);
   logged_.erase(found);
+  // Claimed for the counters as well, so that no other death claims the same kill.
   ++system_claimed_;
   recently_logged_ = std::max<int64_t>(recently_logged_ - 1, 0);
   if (place) {
@@ -219,12 +230,14 @@ std::optional<OomKill> OomKills::from_counters(const Folders& place) {
     if (found == counters_.end()) continue;
     Counter& counter = found->second;
     const auto now = own_is_gone ? kills_below(folder) : kills_in(folder);
+    // A cgroup that was removed took its counter with it. The next above still counts what happened below it.
     if (!now) {
       own_is_gone = true;
       continue;
     }
     const int64_t rise = *now - (own_is_gone ? counter.first_below : counter.first);
     int64_t& claimed = own_is_gone ? counter.claimed_below : counter.claimed;
+    // Kills of this cgroup whose victims the log names, and which these have not claimed yet.
     const auto reserved = std::count_if(logged_.begin(), logged_.end(), [&](const auto& kill) {
       return folder.string().ends_with(kill.second.victims_cgroup);
     });
@@ -249,6 +262,7 @@ std::optional<OomKill> OomKills::from_system() {
   return kill;
 }
 
+// The nearest cgroup whose limit was met since it was first seen; without one the limit is the machine's memory.
 void OomKills::name_limit(const Folders& place, OomKill& kill) const {
   for (const fs::path& folder : place) {
     const auto found = counters_.find(folder);

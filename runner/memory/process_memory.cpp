@@ -51,6 +51,7 @@ class StatusLines {
   }
 
   std::array<char, 4096> block_;
+  // A longer line is cut: those that are looked for are shorter.
   std::array<char, 96> line_;
   size_t at_ = 0, filled_ = 0;
   off_t offset_ = 0;
@@ -58,6 +59,7 @@ class StatusLines {
 
 // "RssAnon:\t    148 kB"
 int64_t bytes_in(std::string_view line, std::string_view key) {
+  // strtoll() needs a zero at the end, and the line has none.
   std::array<char, 32> number{};
   const std::string_view text = line.substr(key.size());
   std::memcpy(number.data(), text.data(), std::min(text.size(), number.size() - 1));

@@ -111,11 +111,13 @@ void ProcessTree::find_new() {
     present.insert(pid);
     if (pid != root_ && !members_.contains(pid) && !outsiders_.contains(pid)) unknown.insert(pid);
   }
+  // Ids are used again: the next process of that id is judged anew.
   std::erase_if(outsiders_, [&](int64_t pid) { return !present.contains(pid); });
   std::map<int64_t, int64_t> parents;
   for (const int64_t pid : unknown) {
     if (const auto status = read_status(pid); status && status->state != 'Z') parents[pid] = status->parent;
   }
+  // A child may have the smaller id, so one pass does not find all.
   for (bool found = true; found;) {
     found = false;
     for (auto entry = parents.begin(); entry != parents.end();) {
@@ -133,6 +135,7 @@ void ProcessTree::find_new() {
 }
 
 void ProcessTree::add(int64_t pid, int64_t parent) {
+  // After a fork both share their pages, so the parent's PSS falls while its RSS stays.
   if (const auto found = members_.find(parent); found != members_.end()) found->second.has_new_child = true;
   Member member;
   member.process.pid = pid;
@@ -149,6 +152,7 @@ bool ProcessTree::measure(Member& member) {
     process.name = status->name;
     process.command = read_command(process.pid);
   }
+  // A zombie keeps its last figures.
   if (!status->rss_bytes) return true;
   member.rss_bytes = *status->rss_bytes;
   const auto now = Clock::now();
@@ -171,6 +175,7 @@ std::vector<ProcessTree::Death> ProcessTree::take_deaths() {
   std::vector<Death> deaths;
   for (auto entry = members_.begin(); entry != members_.end();) {
     WatchedProcess& process = entry->second.process;
+    // Linux before 5.3 has no pidfds: there the status file tells.
     const auto status = process.file < 0 ? read_status(process.pid) : std::nullopt;
     const bool ended = process.file >= 0 ? is_readable(process.file) : (!status || status->state == 'Z');
     if (!ended) {
@@ -200,7 +205,9 @@ struct PidfdInfo {
   uint32_t users_and_groups[8] = {};
   int32_t exit_code = 0;
 };
+// PIDFD_INFO_SIZE_VER0.
 static_assert(sizeof(PidfdInfo) == 64);
+// PIDFD_INFO_EXIT.
 constexpr uint64_t exit_is_told = uint64_t{1} << 3;
 
 std::optional<int> from_pidfd(int pidfd) {
@@ -215,6 +222,7 @@ std::optional<int> as_parent(int64_t pid) {
   siginfo_t info{};
   if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
     return std::nullopt;
+  // As waitpid() packs it: the exit code in the second byte, or the signal, with 0x80 for a core dump.
   if (info.si_code == CLD_EXITED) return info.si_status << 8;
   return info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
 }
@@ -222,6 +230,7 @@ std::optional<int> as_parent(int64_t pid) {
 // The last field of the stat file, as long as nobody took the status.
 std::optional<int> from_zombie(int64_t pid) {
   const std::string stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat").value_or("");
+  // The name may hold blanks and ')': the last one ends it.
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos || stat.compare(name_end, 3, ") Z") != 0) return std::nullopt;
   const auto code = number_after(stat.substr(stat.find_last_of(' ') + 1), "");

@@ -11,6 +11,7 @@ std::string size_text(int64_t bytes) {
   if (std::llabs(bytes) < 1024) return std::to_string(bytes) + " B";
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
+  // From 1023.95 on "%.1f" would print 1024.0.
   for (; std::abs(value) >= 1023.95 && unit + 1 < units.size(); ++unit) value /= 1024;
   std::array<char, 48> text{};
   std::snprintf(text.data(), text.size(), "%.1f %s", value, units[unit]);
@@ -19,6 +20,7 @@ std::string size_text(int64_t bytes) {
 
 std::string time_text(double seconds) {
   std::array<char, 64> text;
+  // Rounded before the unit is chosen: 59.96 s would print as "60.0 s".
   const auto whole = static_cast<long long>(std::llround(seconds));
   if (whole < 60) {
     std::snprintf(text.data(), text.size(), "%.*f s", seconds < 1 ? 2 : 1, seconds);
@@ -42,6 +44,7 @@ namespace {
 size_t character_length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
+  // Well-formed UTF-8 is Table 3-7 of the Unicode Standard.
   const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
   if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
   for (size_t i = 1; i < length; ++i) {

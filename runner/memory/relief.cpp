@@ -13,11 +13,13 @@ struct Ladder {
   std::vector<std::shared_ptr<const Rung>> rungs GUARDED_BY(mutex);  // by order
 };
 
+// Never destroyed: registrations may end while the process does.
 Ladder& ladder() {
   static auto* made = new Ladder;
   return *made;
 }
 
+// This thread is inside a rung, and holds the ladder's mutex: it must not try to lock it again.
 thread_local bool giving_back = false;
 
 struct Mark {
@@ -49,6 +51,7 @@ RungRegistration& RungRegistration::operator=(RungRegistration&& other) {
   return *this;
 }
 
+// A copy, so that rungs are called without the lock.
 std::vector<std::shared_ptr<const Rung>> rungs() {
   Ladder& all = ladder();
   const MutexLock lock(all.mutex);
@@ -59,6 +62,7 @@ int64_t give_back_memory(int64_t wanted_bytes) {
   if (giving_back) return 0;
   Ladder& all = ladder();
   if (!all.mutex.try_lock()) return 0;
+  // Held while rungs run: a registration cannot end under one that does.
   const MutexLock lock(all.mutex, std::adopt_lock);
   const Mark mark;
   int64_t returned = 0;
@@ -73,6 +77,7 @@ void PressureLadder::judge(bool is_short, int64_t wanted_bytes, Clock::time_poin
   if (is_short != was_short_) {
     (is_short ? short_since_ : calm_since_) = now;
     was_short_ = is_short;
+    // Memory is given back at once when shortage begins.
     last_give_back_ = {};
     last_change_ = now;
   }
@@ -87,6 +92,7 @@ void PressureLadder::judge(bool is_short, int64_t wanted_bytes, Clock::time_poin
     }
   } else if (!in_force_.empty() && now - std::max(calm_since_, last_change_) >= calm) {
     last_change_ = now;
+    // Only rungs that have relax() are in force.
     const auto rung = in_force_.back();
     in_force_.pop_back();
     rung->relax();

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "run-";
 constexpr const char* folder_name = "headroom-reservations";
+// Anybody may write there: what lies beyond is not read.
 constexpr size_t longest_entry = 16384;
 constexpr int most_entries = 4096;  // whoever fills the folder slows nobody down for long
 
@@ -59,6 +60,7 @@ Descriptor open_told(const char* path, bool make) {
                   "; it must be a folder that this user may write to");
 }
 
+// The process id alone may be taken: containers that share the folder count their own.
 std::string random_name() {
   unsigned number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<unsigned>(::clock());
@@ -79,6 +81,7 @@ std::optional<ReservationFolder> ReservationFolder::open(bool make) {
 std::optional<ReservationFolder> ReservationFolder::open_in(const std::vector<std::string>& parents, bool make) {
   for (const fs::path parent : parents) {
     const fs::path path = parent / folder_name;
+    // A link may be anybody's, and lead anywhere.
     Descriptor folder(open_folder(path, O_NOFOLLOW));
     if (!folder && errno == ENOENT && make) {
       make_shared_folder(parent);
@@ -90,6 +93,7 @@ std::optional<ReservationFolder> ReservationFolder::open_in(const std::vector<st
 }
 
 bool ReservationFolder::lock() {
+  // Two seconds in all. flock(2) has no time limit, and anybody may keep the lock.
   for (int i = 0; i < 400; ++i) {
     if (::flock(folder_.get(), LOCK_EX | LOCK_NB) == 0) return locked_ = true;
     if (errno != EWOULDBLOCK && errno != EINTR) return false;
@@ -103,6 +107,7 @@ Descriptor ReservationFolder::create(std::string& name) const {
   for (int i = 0; i < 20; ++i) {
     name = random_name();
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    // Until it is locked, no other user may open it.
     Descriptor file(::openat(folder_.get(), name.c_str(), flags, 0600));
     if (!file && errno != EEXIST) return {};
     // Who reads the folder without its lock may take the file for a dead one's before it is locked, and remove it.
@@ -119,6 +124,7 @@ void ReservationFolder::remove(const std::string& name) const { ::unlinkat(folde
 
 std::vector<LiveEntry> ReservationFolder::read_live() const {
   std::vector<LiveEntry> entries;
+  // A descriptor of its own, because closedir() closes it.
   const int again = ::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> list(again < 0 ? nullptr : ::fdopendir(again),
                                                  [](DIR* open) { return ::closedir(open); });
@@ -155,6 +161,7 @@ bool is_linked(const Descriptor& file) {
 }
 
 bool write_entry(const Descriptor& file, std::string_view text) {
+  // Cut to its length last, so that no reader in between finds it empty.
   const ssize_t wrote = ::pwrite(file.get(), text.data(), text.size(), 0);
   return wrote == static_cast<ssize_t>(text.size()) && ::ftruncate(file.get(), wrote) == 0;
 }

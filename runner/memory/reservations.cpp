@@ -24,6 +24,7 @@ int64_t pid_namespace() {
   return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<int64_t>(status.st_ino) : 0;
 }
 
+// All processes of the machine share it, and nobody sets it: they agree on who has waited longest.
 int64_t boot_clock_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
@@ -73,6 +74,7 @@ std::optional<OtherRun> run_from(const LiveEntry& entry) {
     if (line.starts_with("scope ")) run.scopes.push_back(line.substr(6));
   }
   run.is_trusted = *space == pid_namespace() && entry.owner == ::geteuid();
+  // What follows asks the kernel about the process id, which means another process here.
   if (*space != pid_namespace()) return run;
   // Its child, made by fork, may still hold the lock.
   if (*pid == ::getpid() || (::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH)) return std::nullopt;
@@ -91,6 +93,7 @@ std::vector<OtherRun> runs_in(const ReservationFolder& folder) {
   return runs;
 }
 
+// Those that run come before those that wait. Of two that began to wait at once the smaller process id comes first.
 bool is_ahead(const OtherRun& other, const OtherRun& own) {
   if (!other.waits() || !own.waits()) return !other.waits();
   return std::pair(other.waiting_since_ns, other.pid) < std::pair(own.waiting_since_ns, own.pid);
@@ -118,6 +121,7 @@ int64_t OtherRun::outstanding_bytes() const { return std::max<int64_t>(reserved_
 std::vector<OtherRun> other_runs() {
   auto folder = ReservationFolder::open(/*make=*/false);
   if (!folder) return {};
+  // Where another process keeps the lock the runs are read all the same.
   folder->lock();
   return runs_in(*folder);
 }
@@ -168,6 +172,7 @@ bool Reservation::take(const Decide& decide) {
     ahead = runs_in(*folder);
     std::erase_if(ahead, [this](const OtherRun& run) { return !is_ahead(run, entry_); });
   }
+  // Without a folder nobody is ahead.
   const auto bytes = decide(ahead);
   if (bytes) {
     entry_.reserved_bytes = *bytes;
@@ -178,6 +183,7 @@ bool Reservation::take(const Decide& decide) {
 }
 
 void Reservation::update(int64_t reserved_bytes) {
+  // A child made with fork() has a copy, and the entry stays its parent's.
   if (entry_.pid != ::getpid()) return;
   entry_.reserved_bytes = reserved_bytes;
   auto folder = folder_if_usable(/*make=*/true);
@@ -187,6 +193,7 @@ void Reservation::update(int64_t reserved_bytes) {
 void Reservation::write(const ReservationFolder& folder) {
   entry_.held_bytes = held_bytes_of().value_or(0);
   if (!file_ || !is_linked(file_)) file_ = folder.create(file_name_);
+  // Where the disk is full no entry is better than one with old figures.
   if (!file_ || write_entry(file_, entry_text(entry_))) return;
   folder.remove(file_name_);
   file_ = {};

@@ -23,6 +23,7 @@ std::string describe(const std::vector<OtherRun>& runs, bool waiting) {
   std::string names;
   for (const OtherRun& run : runs) {
     if (run.waits() != waiting) continue;
+    // Others may claim any number. Of 4,096 runs, the most that are read, such a sum does not overflow.
     reserved += std::min(run.reserved_bytes, int64_t{1} << 50);
     held += std::min(run.held_bytes, run.reserved_bytes);
     if (++number > 3) continue;
@@ -54,6 +55,7 @@ class Outlook {
     wanted_bytes_ = std::max(request.wanted_bytes, least_bytes_);
     set_aside(rooms_, ahead);
     limit_ = decide_limit(request.limit, rooms_);
+    // It does not wait for what could never fit.
     needed_bytes_ = patient && wanted_bytes_ <= most() ? wanted_bytes_ : least_bytes_;
     others_ =
         describe(ahead, /*waiting=*/false) + describe(ahead, /*waiting=*/true) + bounded_claims(rooms_.smallest());
@@ -92,6 +94,7 @@ class Outlook {
   int64_t most() const { return limit_if_alone(request_.limit, rooms_).bytes.value_or(INT64_MAX); }
   int64_t available() const {
     int64_t bytes = limit_.bytes.value_or(INT64_MAX);
+    // "auto" is within all rooms already. A limit that was told need not be free unless the run may wait for it.
     if (request_.limit == "auto" || request_.wait_seconds <= 0) return bytes;
     for (const Room& room : rooms_.rooms) bytes = std::min(bytes, room.free_bytes());
     return bytes;

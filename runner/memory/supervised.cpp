@@ -35,6 +35,7 @@ int take_supervisor_file() {
   int file = -1;
   const bool given = read_variable(supervisor_variable, file);
   unsetenv(name_of(supervisor_variable).c_str());
+  // The number may come from an environment that was passed on: only a pipe can be the supervisor's.
   struct stat info {};
   if (!given || file <= STDERR_FILENO || fstat(file, &info) != 0 || !S_ISFIFO(info.st_mode)) return -1;
   fcntl(file, F_SETFD, FD_CLOEXEC);
@@ -60,6 +61,7 @@ void become_supervised() {
   leave_untouched_out_of_start_limit();
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   std::signal(SIGHUP, SIG_IGN);
+  // On a scale to 1000: proc_pid_oom_score_adj(5). Raising one's own needs no privilege.
   std::ofstream("/proc/self/oom_score_adj") << 500;
   supervisor_file = take_supervisor_file();
   if (supervisor_file < 0) return;
@@ -69,6 +71,7 @@ void become_supervised() {
 void become_trial() {
   pid_t sweep = 0;
   if (!read_variable(sweep_variable, sweep)) return;
+  // What the trial starts is to inherit its cgroup, and not these variables.
   if (const char* cgroup = std::getenv(name_of(cgroup_variable).c_str()))
     std::ofstream(std::filesystem::path(cgroup) / "cgroup.procs") << getpid();
   unsetenv(name_of(cgroup_variable).c_str());

@@ -41,6 +41,7 @@ class Pipe {
   int write_end() const { return ends_[1]; }
   // Until the last writer closes, or only what is there already.
   std::string read_all(bool wait) {
+    // While this end is open, reading the other never comes to an end.
     close(std::exchange(ends_[1], -1));
     if (!wait) fcntl(ends_[0], F_SETFL, O_NONBLOCK);
     std::string text;
@@ -77,7 +78,9 @@ StartRoom start_room() {
   StartRoom least;
   for (const Room& room : read_rooms().rooms) {
     const bool own = room.scope.empty();
+    // Under memory.high and on the machine nothing is killed at a fixed number.
     if (!room.kills() && !own) continue;
+    // At least 1, because 0 means that there is no bound.
     const int64_t bytes = std::max<int64_t>(room.bound_bytes - (own ? 0 : room.used_bytes + kernel_bytes), 1);
     if (least.bytes == 0 || bytes < least.bytes) least = {room.name, bytes, own};
   }
@@ -97,6 +100,7 @@ pid_t start(const std::filesystem::path& program, const std::vector<std::string>
   // OpenMP threads sleep while they wait instead of burning the cores others need.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr)
     options.environment.emplace_back("OMP_WAIT_POLICY=PASSIVE");
+  // Where it is set already, a supervisor started us, and our own limit may be a lower one.
   if (!users_data_limit()) {
     rlimit own{};
     getrlimit(RLIMIT_DATA, &own);
@@ -131,6 +135,7 @@ int Ended::exit_code() const {
 }
 
 Ended supervise(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
+  // First: a signal that comes while the child starts must wait for it instead of ending this process.
   SignalRelay signals({SIGTERM, SIGINT, SIGUSR1, SIGHUP});
   Pipe told;
   OomKills kills;
@@ -142,6 +147,7 @@ Ended supervise(const std::filesystem::path& program, const std::vector<std::str
             {.environment = {supervisor_variable + std::to_string(told.write_end())}, .kept_file = told.write_end()});
   std::optional<int> signal;
   while (!(signal = ended_by(child))) {
+    // SIGCHLD comes through the same file, so the end of the child wakes this too.
     pollfd ready{.fd = signals.file(), .events = POLLIN, .revents = 0};
     poll(&ready, 1, -1);
     signals.forward(child, SIGTERM);
@@ -149,6 +155,7 @@ Ended supervise(const std::filesystem::path& program, const std::vector<std::str
   Ended ended;
   ended.pid = child;
   ended.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  // Before it is reaped: until then no other process can have its id.
   if (signal == SIGKILL) ended.oom_kill = kills.claim(child, place);
   ended.end = wait_for(child);
   ended.last_forwarded = signals.last();
@@ -160,11 +167,13 @@ Ended supervise(const std::filesystem::path& program, const std::vector<std::str
   const bool was_full = room.own || ended.end.peak_resident_bytes >= room.bytes / 2;  // address space is not resident
   const bool refused = ended.end.exit_code() == linker_failed || (stumbled && was_full);
   if (!began && room.bytes > 0 && refused) refuse_to_load(program, room);
+  // Behind begun_mark.
   ended.run_folder = text.substr(std::min<size_t>(text.size(), 1));
   return ended;
 }
 
 std::string output_of(const std::filesystem::path& program, const std::vector<std::string>& arguments, Ended& ended) {
+  // Whoever started us may ignore it, and then children leave no status: wait(2).
   std::signal(SIGCHLD, SIG_DFL);
   Pipe output;
   const StartRoom room = start_room();

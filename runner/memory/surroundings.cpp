@@ -85,6 +85,7 @@ Surroundings SurroundingsReader::look() {
         rooms_.try_emplace(room.name, Seen{.first_room_bytes = left_by_others, .room_bytes = left_by_others});
     Seen& seen = entry->second;
     const double slope = static_cast<double>(seen.room_bytes - left_by_others) / seconds;
+    // An exponential average over memory_seconds, however far apart the looks are.
     if (!is_new) seen.bytes_per_s += (slope - seen.bytes_per_s) * (1 - std::exp(-seconds / memory_seconds));
     seen.room_bytes = left_by_others;
     seen.read_at = time;

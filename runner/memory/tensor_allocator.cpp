@@ -99,6 +99,7 @@ class TensorAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
     void* data = bytes > 0 ? take(bytes) : nullptr;
+    // Pointer and context are equal: c10::Allocator::raw_allocate() asserts it.
     return {data, data, &give_back, c10::kCPU};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
@@ -113,6 +114,7 @@ void install_tensor_allocator() {
     table();
     arena::bind_heap();
     set_mapped_reader(&arena::mapped_bytes, [] { return lent.load(std::memory_order_relaxed); });
+    // The highest priority: an allocator of a lower one does not replace it.
     c10::SetCPUAllocator(&allocator, /*priority=*/255);
     static const RungRegistration purge =
         add_rung({.name = "free memory", .order = 300, .give_back = [](int64_t wanted) { return purge_all(wanted); }});

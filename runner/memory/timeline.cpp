@@ -25,6 +25,7 @@ int64_t TimelineSample::bytes_of(uint32_t wanted) const {
 void Timeline::add(int64_t time_ms, const std::vector<WatchedProcess>& processes, const MemoryAround& around) {
   std::vector<const WatchedProcess*> order;
   for (const WatchedProcess& process : processes) order.push_back(&process);
+  // The largest first: those beyond most_at_once are the smallest.
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
   TimelineSample sample{
       .time_ms = time_ms, .total_bytes = 0, .processes = static_cast<uint32_t>(processes.size()), .around = around};
@@ -41,6 +42,7 @@ void Timeline::add(int64_t time_ms, const std::vector<WatchedProcess>& processes
     present[process->pid] = number;
   }
   if (others > 0) sample.bytes.emplace_back(0, others);
+  // Whoever has no place in this sample loses its number: an id that comes back may be another process.
   by_pid_ = std::move(present);
   if (sample.total_bytes > peak_bytes_) peak_bytes_ = sample.total_bytes, peak_ms_ = time_ms;
   samples_.push_back(std::move(sample));
@@ -74,6 +76,7 @@ void Timeline::forget_small() {
   keep[0] = true;
   for (size_t i = 0; i < order.size() / 2; ++i) keep[order[i]] = true;
   for (const auto& [pid, number] : by_pid_) keep[number] = true;
+  // 0 for a series that is not kept: it becomes a part of the others.
   std::vector<uint32_t> renumbered(series_.size(), 0);
   std::vector<ProcessSeries> kept;
   for (uint32_t number = 0; number < series_.size(); ++number) {
@@ -98,6 +101,7 @@ void Timeline::thin_out() {
   const size_t old = samples_.size() - recent_samples;
   std::vector<TimelineSample> kept;
   for (size_t i = 0; i + 1 < old; i += 2) {
+    // The larger of two stays, so that the peak does.
     const bool second = samples_[i + 1].total_bytes > samples_[i].total_bytes;
     kept.push_back(std::move(samples_[second ? i + 1 : i]));
   }
@@ -107,17 +111,20 @@ void Timeline::thin_out() {
 }
 
 const ProcessSeries* Timeline::find(int64_t pid) const {
+  // The last one, because ids are used again.
   const auto last =
       std::find_if(series_.rbegin(), series_.rend(), [&](const ProcessSeries& series) { return series.pid == pid; });
   return last == series_.rend() || pid == 0 ? nullptr : &*last;
 }
 
+// The end only where there are no samples: the last one always is recent enough.
 Timeline::Samples::const_iterator Timeline::since(int64_t ms_back) const {
   return std::ranges::find_if(
       samples_, [&](const TimelineSample& sample) { return sample.time_ms >= samples_.back().time_ms - ms_back; });
 }
 
 Timeline::Around Timeline::around() const {
+  // What lies before a forget_use() is not known.
   const auto first = std::find_if(since(window_ms), samples_.end(),
                                   [](const TimelineSample& sample) { return sample.around.used_bytes > 0; });
   if (first == samples_.end()) return {};
@@ -135,6 +142,7 @@ std::optional<Timeline::Growth> Timeline::growth() const {
   most.seconds = static_cast<double>(last.time_ms - first->time_ms) / 1000.0;
   for (const auto& [number, bytes] : last.bytes) {
     const int64_t before = first->bytes_of(number);
+    // The others are no single process.
     if (number == 0 || bytes - before <= most.after_bytes - most.before_bytes) continue;
     most.series = number, most.before_bytes = before, most.after_bytes = bytes;
   }

@@ -7,6 +7,7 @@
 
 #include "mutex.hpp"
 
+// Linux 5.14; older headers lack it.
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -142,12 +143,14 @@ class Ranges {
   // part. What the kernel cannot tell counts as untouched.
   static Range untouched_part(Range range, Range& rest) {
     static std::array<unsigned char, 16384> resident;  // under the one mutex
+    // Shorter touched parts are not worth a range each, of which there is a fixed number.
     constexpr Address long_part = 64 * page_bytes;
     Range found{range.end, range.end};
     for (Address at = range.begin; at < range.end;) {
       const size_t count = std::min((range.end - at) / page_bytes, resident.size());
       const bool told = mincore(reinterpret_cast<void*>(at), count * page_bytes, resident.data()) == 0;
       for (size_t i = 0; i < count; ++i) {
+        // Bit 0: the page is in memory, mincore(2).
         if (told && (resident[i] & 1) != 0) continue;
         const Address page = at + i * page_bytes;
         if (found.untouched_bytes == 0) {

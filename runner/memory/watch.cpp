@@ -18,6 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// "some avg10=1.23 avg60=...": pressure stall information (PSI), in percent of the last ten seconds.
 double percent_after(const std::string& text, const std::string& line) {
   const size_t at = text.find(line + " avg10=");
   return at == std::string::npos ? 0.0 : std::atof(text.c_str() + at + line.size() + 7);
@@ -33,6 +34,7 @@ class Watch {
   }
 
   WatchReport run() {
+    // Orphans become our children instead of leaving the tree.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     SignalRelay signals({SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2});
     kills_.place_of(0);  // where the command begins
@@ -47,6 +49,7 @@ class Watch {
     }
     report_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
     report_.last_forwarded = signals.last();
+    // Who ended together with the command is not left running.
     tree_.take_deaths();
     tree_.look();
     prctl(PR_SET_CHILD_SUBREAPER, 0);
@@ -65,7 +68,9 @@ class Watch {
     for (const WatchedProcess& process : tree_.processes()) {
       if (process.file >= 0) files.push_back({.fd = process.file, .events = POLLIN, .revents = 0});
     }
+    // Rounded up: a poll() that ends too early would be repeated in vain.
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_look_ - Clock::now()).count();
+    // poll() takes milliseconds as an int: an hour at most.
     poll(files.data(), files.size(), static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000)));
   }
 
@@ -126,11 +131,13 @@ class Watch {
     } else if (auto cgroups = read_memory_cgroups({report_.bound.cgroup}); !cgroups.empty()) {
       bounding = std::move(cgroups.front());
     }
+    // Shared memory is no anonymous memory, so it is taken out of what the program holds.
     MemoryAround around{
         .used_bytes = bounding.used_bytes,
         .others_bytes = std::max<int64_t>(bounding.anonymous_bytes - (total_bytes - shared_bytes), 0),
         .files_bytes = std::max<int64_t>(bounding.shared_bytes - shared_bytes, 0),
     };
+    // v1 has no such file: there the machine's pressure is told.
     auto pressure = read_proc_file(report_.bound.cgroup / "memory.pressure");
     if (report_.bound.cgroup.empty() || !pressure) pressure = read_proc_file("/proc/pressure/memory");
     around.some_percent = percent_after(pressure.value_or(""), "some");
@@ -148,9 +155,11 @@ class Watch {
     siginfo_t info{};
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
       const pid_t pid = info.si_pid;
+      // Before it is reaped: the zombie still tells its name and status.
       if (std::find(judged.begin(), judged.end(), pid) == judged.end()) judge(unseen(pid), status_of_dead(pid, -1));
       const ChildEnd end = wait_for(pid);
       if (pid == child_) report_.end = end;
+      // waitid(2) may leave it as it is where no other child has ended.
       info = {};
     }
   }
@@ -168,6 +177,7 @@ class Watch {
     WatchedDeath death{.process = process, .time_ms = now_ms(), .is_command = process.pid == child_};
     if (status && !WIFSIGNALED(*status)) return;
     if (status) death.signal = WTERMSIG(*status), death.core_dumped = WCOREDUMP(*status);
+    // Without a status only a counted kill tells how it ended.
     if (!status || death.signal == SIGKILL) {
       if (place != places_.end()) death.oom_kill = kills_.claim(process.pid, place->second);
       if (!death.oom_kill) death.oom_kill = kills_.claim(process.pid, std::nullopt);  // it may have moved since
@@ -218,6 +228,7 @@ bool WatchedDeath::is_violent() const {
 }
 
 const WatchedDeath* WatchReport::main_death() const {
+  // Of equals the earliest.
   const auto first = std::max_element(deaths.begin(), deaths.end(),
                                       [](const auto& a, const auto& b) { return weight(a) < weight(b); });
   return first == deaths.end() || weight(*first) == 0 ? nullptr : &*first;

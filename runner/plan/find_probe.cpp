@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Part of the key, so that probes kept in another format, or measured by another rule, are never found.
 constexpr int probe_format = 6;
 
 // This very file: another build of it is another file.
@@ -67,6 +68,7 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
       {"readers",
        {e.data.num_workers, e.data.prefetch_factor, e.data.prefetch_size_bytes, e.data.persistent_workers,
         e.data.cache_size_bytes, e.data.chunk_cache_size_bytes}},
+      // Whether they are used decides the memory; their values do not.
       {"optimizer", {e.train.optimizer.name, e.train.optimizer.momentum > 0, e.train.ema_decay > 0}},
       {"clips", e.train.clip_norm > 0},
       {"precision", e.train.precision},
@@ -79,6 +81,7 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
   return Digest().add(json.dump()).hex();
 }
 
+// A file that cannot be read counts as none: the probe is made again.
 std::optional<Probe> kept_probe(const std::string& key) {
   std::ifstream file(file_of(key));
   if (!file) return std::nullopt;
@@ -124,6 +127,7 @@ Probe probe_in_child(ProbeWords words) {
   const std::string text = output_of("/proc/self/exe", words, ended);
   const int exit_code = ended.exit_code();
   if (exit_code != 0) {
+    // 128 and more: a signal ended it.
     const bool known = exit_code < 128 && exit_code != static_cast<int>(Exit::bug);
     throw Error(known ? static_cast<Exit>(exit_code) : Exit::bug, "plan",
                 "the probe ended with exit code " + std::to_string(exit_code) + " (see above)");
@@ -147,6 +151,7 @@ Probe find_probe(const RunData& data, const std::vector<std::string>& recompute,
     cached = true;
     return *kept;
   }
+  // The child probes these kinds, whatever the file says.
   words.insert(words.end(), {"--set", "memory.recompute=" + recompute_literal(recompute)});
   Probe probe = probe_in_child(words);
   // What was cut short by the memory of the moment is not true tomorrow.

@@ -20,6 +20,7 @@ struct Line {
 };
 
 Line through(double x0, double y0, double x1, double y1) {
+  // Never falling: more samples take no less, so a fall is noise of the measurement.
   const double slope = std::max(0.0, (y1 - y0) / (x1 - x0));
   return {slope, y1 - slope * x1};
 }
@@ -50,6 +51,7 @@ double Fit::figure_at(int64_t micro_batch, const std::function<double(size_t)>& 
   size_t right = 1;
   while (right + 1 < points.size() && x(right) < wanted) ++right;
   const Line line = through(x(right - 1), y(right - 1), x(right), y(right));
+  // Never below the least that was measured: the line is not continued downwards.
   double figure = std::max(line.at(wanted), std::min(y(0), y(right)));
   // Beyond the points the residual of the first one tells how straight the line is.
   if (wanted > x(right) && points.size() > 2) figure += std::max(0.0, y(0) - line.at(x(0))) / 2;
@@ -72,6 +74,7 @@ Prediction Fit::predict(const Setting& setting) const {
   Prediction prediction;
   prediction.slots_bytes = slots_at(setting.batch_size);
   prediction.batch_bytes = slot_bytes(probe_.field_bytes, setting.batch_size);
+  // Without workers the thread that trains decodes.
   prediction.decoding_bytes = std::max(1, loaders_.training.num_workers) * probe_.largest_chunk_bytes;
   prediction.chunk_bytes = std::max(probe_.chunk_bytes, prediction.decoding_bytes);
   prediction.kept_bytes = full_ ? probe_.kept_bytes * (probe_.train_samples + probe_.val_samples) : 0;
@@ -86,6 +89,7 @@ Prediction Fit::predict(const Setting& setting) const {
   prediction.peak_bytes = prediction.phase_bytes.back();
   const int64_t reading = prediction.batch_bytes + prediction.decoding_bytes;
   prediction.work_bytes = prediction.peak_bytes - prediction.slots_bytes - prediction.chunk_bytes + reading;
+  // Both come of measurements, whose noise may put the least above the other.
   prediction.least_bytes = std::min(prediction.work_bytes,
                                     furniture_bytes + least_at(setting.micro_batch) + reading + prediction.kept_bytes);
   while (prediction.phase_bytes[prediction.largest_phase] < prediction.peak_bytes - prediction.peak_bytes / 100)

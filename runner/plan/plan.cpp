@@ -51,6 +51,7 @@ class Planner {
     plan.kept_samples = fit_.probe().train_samples + fit_.probe().val_samples;
     plan.micro_batch_is_auto = train_.micro_batch == 0 && plan.indivisible_because.empty();
     plan.probe_seconds = fit_.probe().seconds;
+    // Of a batch that cannot be divided another size is another mathematics: only the written one is compared.
     for (const int64_t batch : plan.indivisible_because.empty() ? batches_of(window(), train_.batch_size)
                                                                 : std::vector<int64_t>{train_.batch_size}) {
       for (const int64_t micro_batch : plan.indivisible_because.empty() ? halvings(batch) : std::vector<int64_t>{batch})
@@ -70,6 +71,7 @@ class Planner {
     return {setting, prediction, fits(prediction.peak_bytes), fits(prediction.least_bytes)};
   }
 
+  // The cushion below a limit stays free (memory/budget.hpp).
   bool fits(int64_t bytes) const { return !limit_.bytes || bytes <= *limit_.bytes - cushion_bytes(*limit_.bytes); }
 
   PlanRow as_written(const Plan& plan) const {
@@ -83,6 +85,7 @@ class Planner {
     for (const int64_t size : halvings(train_.batch_size)) {
       found = row(train_.batch_size, size);
       if (fits(found.prediction.work_bytes)) return found;
+      // Second best: the largest that runs at all, its free lists given back whenever memory is short.
       if (!tight && found.works) tight = found;
     }
     return tight.value_or(found);
@@ -97,6 +100,7 @@ class Planner {
   std::optional<PlanRow> recommended(const Plan& plan) const {
     std::optional<PlanRow> best;
     if (plan.as_written.works) best = plan.as_written;
+    // A fixed micro-batch that works stays.
     if (best && !plan.micro_batch_is_auto) return best;
     for (const PlanRow& row : plan.rows) {
       if (!row.works || row.setting.batch_size > train_.batch_size) continue;
@@ -114,6 +118,7 @@ class Planner {
 
 std::vector<int64_t> halvings(int64_t batch_size) {
   std::vector<int64_t> sizes = {batch_size};
+  // Rounded up, as MicroBatch::halve() does.
   while (sizes.back() > 1) sizes.push_back((sizes.back() + 1) / 2);
   return sizes;
 }

@@ -42,6 +42,7 @@ Plan plan_under(const MemoryLimit& limit, const RunData& data, const ProbeWords&
   const std::vector<std::string>& wanted = data.experiment.memory.recompute;
   if (!chooses_recompute(wanted)) return plan_with(wanted, limit, data, words);
   const std::vector<std::string> all = data.model_library.recompute_kinds();
+  // The first 0, 1, 2, ... kinds, in the order of the model; each set has a probe of its own.
   for (auto last = all.begin();; ++last) {
     try {
       Plan plan = plan_with({all.begin(), last}, limit, data, words);
@@ -71,6 +72,7 @@ std::optional<PlannedStart> plan_start(const RunData& data, const ProbeWords& wo
   try {
     plan = plan_under(foreseen_limit(memory.limit, memory.wait_seconds > 0), data, words);
   } catch (const Error& problem) {
+    // The terminal sends Ctrl-C to the probe too: its end then needs no warning.
     if (stop_requested() == Exit::ok) spdlog::warn("no plan, the run begins all the same: {}", problem.what());
     return std::nullopt;
   }
@@ -85,7 +87,9 @@ std::optional<PlannedStart> plan_start(const RunData& data, const ProbeWords& wo
                      .line = start_line(*plan)};
   if (cache > 0) start.line += "; beside it up to " + size_text(cache) + " of cached samples, which go first";
   if (plan->as_written.fits) return start;
+  // Without a limit everything fits, so here there is one.
   const int64_t limit = *plan->limit.bytes;
+  // Outside of the try above: a refusal is the result of a plan, not a plan that failed.
   if (!plan->as_written.works) throw Error(Exit::does_not_fit, "plan", plan->refusal(data.experiment));
   start.wanted_bytes = limit;
   start.line += "; under the limit of " + size_text(limit) + " fewer batches are read ahead and less is cached";

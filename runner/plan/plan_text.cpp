@@ -9,6 +9,7 @@ namespace headroom {
 
 namespace {
 
+// Aligned to the right.
 std::string padded(const std::string& text, size_t width) {
   return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
 }
@@ -54,6 +55,7 @@ std::string changes(const Plan& plan) {
     text += " --set train.batch_size=" + std::to_string(best.batch_size) +
             " --set train.gradient_accumulation_steps=" + std::to_string(best.accumulation);
   }
+  // The fixed one does not fit; "auto" lets the run come down to one that does.
   if (!plan.micro_batch_is_auto) text += " --set train.micro_batch=auto";
   return text;
 }
@@ -83,6 +85,7 @@ std::string Plan::text(const Experiment& experiment) const {
   if (!recommended) return out + "\n" + refusal(experiment) + "\n";
   const Setting &best = recommended->setting, &now = as_written.setting;
   if (best.batch_size == now.batch_size && best.micro_batch == now.micro_batch) {
+    // The micro-batch is named only where the run chose one smaller than the batch.
     const bool whole = now.micro_batch == now.batch_size || !micro_batch_is_auto;
     return out + (whole ? "Nothing to change.\n"
                         : "Nothing to change: the run starts with micro-batches of " + std::to_string(now.micro_batch) +
@@ -99,11 +102,13 @@ std::string Plan::refusal(const Experiment& experiment) const {
            limit.rule + "). To make it fit, with the same mathematics:" + changes(*this) + " (" +
            need_text(*recommended) + "), or raise memory.limit";
   }
+  // Nothing fits: the sentence explains the setting that comes closest.
   const auto smallest = std::min_element(rows.begin(), rows.end(), [](const PlanRow& a, const PlanRow& b) {
     return a.prediction.least_bytes < b.prediction.least_bytes;
   });
   const Prediction& least = smallest->prediction;
   const int64_t reading = least.batch_bytes + least.decoding_bytes;
+  // The parts have to add up to the sum in the sentence: this is what the others leave.
   const int64_t growing = least.least_bytes - base_bytes - reading - least.kept_bytes;
   std::string text = "the smallest setting, " + setting_text(smallest->setting) + ", needs " +
                      size_text(least.least_bytes) + " and the limit is " + limit_and_cushion_text(limit) + " (" +
@@ -113,6 +118,7 @@ std::string Plan::refusal(const Experiment& experiment) const {
   if (!recompute.empty()) text += "; " + listed(recompute) + " are computed again in backward already";
   text += ". To make it fit, cheapest first: raise memory.limit";
   if (least.kept_bytes > 0) text += "; metrics.mode = \"online\"";
+  // Where batches can be divided, the rows went down to one sample already.
   if (!indivisible_because.empty() && experiment.train.batch_size > 1)
     text += "; a smaller train.batch_size, which changes the mathematics (" + indivisible_because + ")";
   return text + "; a smaller model or shorter samples (model.options, data.options)";

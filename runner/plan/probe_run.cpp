@@ -45,6 +45,7 @@ Split costliest(const Source& source, const Split& split, uint64_t count) {
     costs.emplace_back(-source.cost(split.source_split(), index), index);
   }
   const size_t kept = std::min<size_t>(costs.size(), count);
+  // Costs are negated, so the costliest come first; of equal costs, the first sample.
   std::partial_sort(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(kept), costs.end());
   costs.resize(kept);
   std::vector<Group> groups;
@@ -75,6 +76,7 @@ class ProbeRun {
         probe_(probe),
         most_(std::min({largest_micro_batch, setup.data.window_samples(),
                         static_cast<int64_t>(setup.data.splits.train.length())})),
+        // Samples for two batches of the largest size: see accumulate().
         train_(costliest(*setup.data.source, setup.data.splits.train, static_cast<uint64_t>(2 * largest_micro_batch))),
         val_(costliest(*setup.data.source, setup.data.splits.val, static_cast<uint64_t>(2 * largest_micro_batch))),
         step_(setup, {.wants_outputs = [&setup](const Batch&) { return !setup.output_pairs.empty(); }}),
@@ -102,6 +104,7 @@ class ProbeRun {
   }
 
  private:
+  // What would be held at that size if all above the base grew in proportion.
   int64_t expected_at(int64_t size) const {
     const ProbePoint& last = probe_.points.back();
     const int64_t growth = last.held_bytes.back() - probe_.base_bytes;
@@ -124,10 +127,12 @@ class ProbeRun {
 
   // False when memory ran out on the way: then there is no point for this size, nor for larger ones.
   bool measure(int64_t size) {
+    // What the size before left in caches and free lists would hide what this one needs.
     setup_.model->trim(HR_TRIM_CACHES);
     setup_.data.source->trim(HR_TRIM_CACHES);
     purge_tensor_memory(setup_.device);
     purge_heap();
+    // They adapt, so a shortage halves them and the phases go on; the counts below tell of it.
     step_.retry().micro_batch() = eval_retry_.micro_batch() = MicroBatch(size, /*adapts=*/true);
     try {
       ProbePoint point{size, {}};
@@ -139,6 +144,7 @@ class ProbeRun {
       probe_.points.push_back(point);
       return true;
     } catch (const Error& problem) {
+      // Resumable: TakenByOthers.
       if (problem.exit_code() != Exit::does_not_fit && problem.exit_code() != Exit::resumable) throw;
       probe_.shortage = problem.what();
     } catch (const std::bad_alloc&) {
@@ -154,6 +160,7 @@ class ProbeRun {
     options.batch_size = size;
     options.samples_per_epoch = -1;
     options.epochs = -1;
+    // Every window sees the same samples, the costliest first.
     options.shuffle = Shuffle::sequential;
     options.keep_samples.reset();
     return options;
@@ -166,6 +173,7 @@ class ProbeRun {
     if (val_.length() > 0) val = std::make_unique<Loader>(setup_.data.source, val_, Normalizer(), options(false, size));
     if (val) val->seek(0);
     level_ = 0;
+    // Phases are numbered as in probe_phases.
     const auto note = [&](size_t phase) {
       level_ = std::max(level_, held_by_work(read_ledger()));
       point.held_bytes[phase] = level_;
@@ -177,6 +185,7 @@ class ProbeRun {
       note(0);
       step();
       note(1);
+      // Less than half a percent more: the memory that windows use again is there.
       const bool settled = level_ - before < level_ / 200;
       before = level_;
       if (i + 1 >= least_windows && (settled || since(began) > most_seconds)) break;
@@ -199,6 +208,7 @@ class ProbeRun {
     accumulate(train);
     step();
     if (val != nullptr) evaluate_some(*val);
+    // In place of what tensors hold now, the most that they held within the step.
     return held_by_work(read_ledger()) - tight.now_bytes() + tight.peak_bytes();
   }
 
@@ -243,6 +253,7 @@ class ProbeRun {
 Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugin_dirs, const fs::path& folder) {
   const auto began = Clock::now();
   const int64_t room = room_for_us();
+  // The limit stands before data and model take memory.
   set_memory_limit(room);
   const Monitor monitor(room);
   lift_start_limit();

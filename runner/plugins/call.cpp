@@ -37,6 +37,7 @@ Exit exit_of(hr_status status, Exit io) {
       return Exit::does_not_fit;
     case HR_CANCELLED:
       return Exit::resumable;
+    // HR_UNSUPPORTED, HR_INTERNAL and statuses that abi.h does not name, which count as HR_INTERNAL.
     default:
       return Exit::plugin;
   }
@@ -52,6 +53,7 @@ bool stands_alone(hr_status status) {
 
 void check(hr_status status, const hr_error& error, std::string_view component, std::string_view what, Exit io) {
   if (status == HR_OK) return;
+  // The plugin may have left out the final NUL.
   const std::string message(error.message, strnlen(error.message, sizeof error.message));
   const std::string doing(what);
   if (message.empty()) {

@@ -29,12 +29,14 @@ class PluginChecks {
   explicit PluginChecks(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::vector<CheckResult> run() {
+    // The list ends with a check that all later ones build on.
     if (!check("is a shared library", [&] { facts_ = ElfFacts::of(path_); })) return list_.take();
     check("carries an ELF note", [&] { require_note(); });
     check("exports headroom_plugin and nothing else", [&] { require_exports(); });
     check("is never unloaded (-z nodelete)", [&] { require_nodelete(); });
     check("links LibTorch only if it says so", [&] { require_declared_libraries(); });
     check("registers no operators (TORCH_LIBRARY)", [&] { require_no_registration(); });
+    // From here on code of the plugin runs.
     if (!check("loads", [&] { library_ = Library::load(path_); })) return list_.take();
     check("note and header say the same", [&] { require_equal_note(); });
     check("answers for interfaces", [&] { require_interfaces(); });
@@ -68,6 +70,7 @@ class PluginChecks {
     std::erase(others, HR_PLUGIN_SYMBOL);
     if (others.size() == facts_.exported.size())
       refuse("it does not export headroom_plugin: build it with headroom_add_plugin()");
+    // A call of an exported function may be bound to another of that name, in the host or in LibTorch.
     if (others.empty()) return;
     const std::size_t count = others.size();
     others.resize(std::min<std::size_t>(count, 3));
@@ -87,6 +90,7 @@ class PluginChecks {
     for (const std::string& library : facts_.needed) {
       if (library.starts_with("libtorch") || library.starts_with("libc10")) torch.push_back(library);
     }
+    // The torch-free program goes by the flags: it must not load LibTorch.
     const bool says_so = note_ && (note_->flags & HR_PLUGIN_TORCH) != 0;
     if (note_ && !torch.empty() && !says_so)
       refuse("it links " + joined(torch) + " but its flags lack HR_PLUGIN_TORCH");
@@ -94,6 +98,7 @@ class PluginChecks {
 
   void require_no_registration() const {
     for (const std::string& symbol : facts_.undefined) {
+      // The constructors of torch::Library, as GCC and Clang mangle them: the macro calls one.
       if (symbol.starts_with("_ZN5torch7LibraryC")) {
         refuse(
             "it registers operators with TORCH_LIBRARY, which cannot be undone or done twice: use plain functions or "
@@ -106,6 +111,7 @@ class PluginChecks {
     if (!note_) throw DoesNotApply{"there is no note"};
     const hr_plugin& plugin = library_->plugin();
     const std::string tag = plugin.torch_tag != nullptr ? plugin.torch_tag : "";
+    // The host decides by the note whether to load the file, so it must not promise what the header does not keep.
     if (note_->id != plugin.id) refuse("the note says id '" + note_->id + "', the header '" + plugin.id + "'");
     if (note_->torch_tag != tag) refuse("the note says LibTorch '" + note_->torch_tag + "', the header '" + tag + "'");
     if (note_->abi_major != plugin.abi_major || note_->abi_minor != plugin.abi_minor || note_->flags != plugin.flags ||
@@ -125,6 +131,7 @@ class PluginChecks {
         refuse(std::string("get_interface returns another table for ") + id + " each time: tables live for ever");
       }
     }
+    // These throw where a table is malformed.
     library_->state();
     library_->gc();
     library_->predict();
@@ -161,6 +168,7 @@ class PluginChecks {
     if (api == nullptr) throw DoesNotApply{"it is not a model"};
     const OptionTable table = to_option_table(api->options, library_->id());
     const NativeOptions values(table, trial_values(table));
+    // Most models refuse to be built without a field: how they refuse is what counts.
     try_open("create", [&](hr_error* error) {
       hr_model* model = nullptr;
       const hr_status status = call(library_->id(), "create", api->create, library_->host(), values.values(), nullptr,
@@ -194,6 +202,7 @@ class PluginChecks {
     if (api == nullptr) throw DoesNotApply{"it is not a datasource"};
     const OptionTable table = to_option_table(api->options, library_->id());
     const NativeOptions values(table, trial_values(table));
+    // A required path does not exist (trial_values), so a source that needs data refuses.
     try_open("open", [&](hr_error* error) {
       hr_source* source = nullptr;
       const hr_status status =
@@ -209,6 +218,7 @@ class PluginChecks {
   void require_source() {
     if (library_->datasource() == nullptr) throw DoesNotApply{"it is not a datasource"};
     if (!opens_) throw DoesNotApply{"it does not open without data: check it with an experiment (headroom validate)"};
+    // Refuses a description that contradicts itself, files() a file without a path.
     source_ = Source::open(*library_, trial_values(to_option_table(library_->datasource()->options, library_->id())));
     source_->files();
   }

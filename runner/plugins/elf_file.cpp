@@ -20,6 +20,7 @@ constexpr Elf64_Half kMachine = EM_AARCH64;
 // Tables larger than this are damage.
 constexpr uint64_t kLargestTable = 64u << 20;
 
+// A damaged string table may lack its final NUL.
 std::string name_at(const std::vector<char>& names, uint64_t offset) {
   if (offset >= names.size()) return {};
   return {names.data() + offset, strnlen(names.data() + offset, names.size() - offset)};
@@ -53,6 +54,7 @@ std::vector<char> ElfFile::content(const Elf64_Phdr& segment) {
 }
 
 bool ElfFile::read(uint64_t offset, uint64_t bytes, void* to) {
+  // Compared without adding: the sum of damaged numbers may overflow.
   if (offset > bytes_ || bytes > bytes_ - offset) return false;
   stream_.clear();  // a failed read leaves the stream unusable
   stream_.seekg(static_cast<std::streamoff>(offset));
@@ -86,11 +88,13 @@ ElfFacts ElfFacts::of(const std::filesystem::path& path) {
   std::vector<Elf64_Shdr> sections(file.header_.e_shnum);
   if (!file.read(file.header_.e_shoff, sections.size() * sizeof(Elf64_Shdr), sections.data())) return facts;
 
+  // The second argument only names the type of the entries.
   const auto content = [&]<class Entry>(const Elf64_Shdr& section, Entry) {
     std::vector<Entry> entries(section.sh_size <= kLargestTable ? section.sh_size / sizeof(Entry) : 0);
     if (!file.read(section.sh_offset, entries.size() * sizeof(Entry), entries.data())) entries.clear();
     return entries;
   };
+  // sh_link is the section with the names: elf(5).
   const auto names_of = [&](const Elf64_Shdr& section) {
     return section.sh_link < sections.size() ? content(sections[section.sh_link], char{}) : std::vector<char>{};
   };

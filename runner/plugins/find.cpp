@@ -51,6 +51,7 @@ std::vector<Path> plugin_folders(std::span<const Path> plugin_dirs) {
     std::string_view rest(variable);
     while (!rest.empty()) {
       const std::string_view folder = rest.substr(0, rest.find(':'));
+      // Unlike in PATH, an empty part is not the working folder.
       if (!folder.empty()) folders.emplace_back(folder);
       rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
     }

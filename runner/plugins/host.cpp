@@ -45,6 +45,7 @@ constexpr uint64_t kScratchHead = 64;
 hr_status scratch(const hr_host* host, uint64_t bytes, void** out, hr_error* error) noexcept {
   const bool sane = bytes <= UINT64_MAX / 2;  // rounding up must not overflow
   const uint64_t room = sane ? kScratchHead + (bytes + 63) / 64 * 64 : 0;
+  // aligned_alloc() takes whole multiples of the alignment.
   auto* block = sane ? static_cast<char*>(std::aligned_alloc(64, room)) : nullptr;
   if (block == nullptr) {
     if (error != nullptr) {
@@ -126,6 +127,7 @@ void set_host_torch_tag(const char* tag) {
 }
 
 std::atomic<bool>& cancel_flag() {
+  // Initialised at compile time, without a lock: a signal handler may be the first to come here.
   static std::atomic<bool> flag{false};
   return flag;
 }

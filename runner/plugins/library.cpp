@@ -71,6 +71,7 @@ const hr_plugin* load_once(const std::filesystem::path& path, Opened& entry) {
   if (note) require_compatible(*note, path);
   entry.build = read_build(path);
   const hr_plugin* plugin = open(path, note, entry.library);
+  // After the plugin's static objects were made: handlers of exit() run in reverse order, so before their destructors.
   refuse_exit_of_plugins();
   require_compatible(read_header(plugin, path), path);
   if (!note) spdlog::info("[plugin] {} carries no note: its header was checked after loading it", path.string());
@@ -104,6 +105,7 @@ void require_slots(const hr_plugin& plugin, const char* id, std::initializer_lis
   }
 }
 
+// A required function of `table`, by its name in the C header.
 #define SLOT(member) \
   Slot { #member, table->member != nullptr }
 
@@ -116,6 +118,7 @@ Library Library::load(const std::filesystem::path& path) {
   OpenedLibraries& all = opened_libraries();
   // Held while loading, so that init runs once although several threads may ask.
   const MutexLock lock(all.mutex);
+  // By its real path: links to one file are one plugin. After a failure before init the next call tries again.
   Opened& entry = all.by_real_path[real];
   if (entry.init_failed) throw Error(*entry.init_failed);
   if (entry.plugin == nullptr) entry.plugin = load_once(real, entry);
@@ -171,6 +174,7 @@ const hr_state* Library::state() const {
   return table;
 }
 
+// Both functions are optional.
 const hr_gc* Library::gc() const { return interface_table<hr_gc>(*plugin_, HR_GC); }
 
 const hr_predict* Library::predict() const {
@@ -189,6 +193,7 @@ std::vector<std::string> Library::recompute_kinds() const {
   for (const char* const* kind = model->recompute_kinds; *kind != nullptr; ++kind) {
     const std::string name = *kind;
     const bool taken = name == "none" || name == "auto" || std::ranges::count(kinds, name) > 0;
+    // hr_call.recompute has a bit for each. "none" and "auto" are words of memory.recompute itself.
     if (kinds.size() == 64 || name.empty() || taken) {
       throw Error(Exit::plugin, id(),
                   "its recompute_kinds are not at most 64 different names other than none and auto; this is a bug of "

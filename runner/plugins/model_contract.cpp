@@ -33,6 +33,7 @@ std::vector<Parameter> ModelDescription::parameters() const {
     hr_error error = no_error();
     hr_param native{};
     native.struct_size = sizeof native;
+    // What holds where the plugin leaves them alone.
     native.lr_scale = native.weight_decay_scale = 1.0;
     check(call(id_, "param", api_.param, handle_, i, &native, &error), error, id_,
           "describing parameter " + std::to_string(i));
@@ -59,6 +60,7 @@ std::vector<OutputInfo> ModelDescription::outputs() const {
   const uint32_t count = counted("outputs", call(id_, "output_count", api_.output_count, handle_));
   for (uint32_t i = 0; i < count; ++i) {
     hr_error error = no_error();
+    // Neither a prediction nor a target where the plugin leaves the role alone.
     hr_output native{sizeof(hr_output), HR_AUX, nullptr, nullptr};
     check(call(id_, "output", api_.output, handle_, i, &native, &error), error, id_,
           "describing output " + std::to_string(i));
@@ -116,7 +118,9 @@ void ModelDescription::require_sound(const Parameter& parameter) const {
 void ModelDescription::require_different_tensors(const std::vector<Parameter>& parameters) const {
   std::map<const void*, const Parameter*> seen;
   for (const Parameter& parameter : parameters) {
+    // An at::Tensor is only a handle: two of them are one tensor where they share its implementation.
     const auto [found, is_new] = seen.emplace(parameter.tensor->unsafeGetTensorImpl(), &parameter);
+    // The optimizer does not touch buffers, so they may share one.
     if (!is_new && (parameter.kind == HR_PARAMETER || found->second->kind == HR_PARAMETER))
       refuse("'" + found->second->name + "' and '" + parameter.name + "' are one tensor: declare it under one name");
   }
@@ -125,6 +129,7 @@ void ModelDescription::require_different_tensors(const std::vector<Parameter>& p
 CallContract::CallContract(const std::string& id, std::span<const Field> fields, std::span<const at::Tensor> batch)
     : id_(id), fields_(fields), batch_(batch), records_(at::GradMode::is_enabled()) {
   for (const at::Tensor& tensor : batch) {
+    // abi.h: NULL where a field is absent.
     handles_.push_back(tensor.defined() ? handle_of(tensor) : nullptr);
     versions_.push_back(version(tensor));
   }
@@ -182,6 +187,7 @@ void CallContract::require_result(const StepResult& result, std::span<const Outp
   }
   for (std::size_t i = 0; i < result.outputs.size(); ++i) {
     if (!result.outputs[i].defined()) refuse("output '" + outputs[i].name + "' was not assigned");
+    // An output that carries its graph would keep the activations of the step alive.
     if (result.outputs[i].requires_grad()) refuse("output '" + outputs[i].name + "' is not detached");
   }
   const auto rows = static_cast<int64_t>(metric_count);
@@ -194,6 +200,7 @@ void CallContract::require_result(const StepResult& result, std::span<const Outp
 
 void CallContract::require_prediction(std::span<const at::Tensor> outputs, std::span<const OutputInfo> infos,
                                       size_t samples) const {
+  // predict.h: always the first one with this role.
   const auto found = std::ranges::find(infos, HR_PREDICTION, &OutputInfo::role);
   if (found == infos.end()) refuse("it offers " HR_PREDICT " and has no output with the role prediction");
   const at::Tensor& prediction = outputs[static_cast<std::size_t>(found - infos.begin())];

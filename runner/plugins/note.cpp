@@ -40,17 +40,20 @@ void require_torch(const Note& facts, const std::filesystem::path& path) {
   }
 }
 
+// [a-z][a-z0-9_]*, as abi.h asks.
 bool is_id(const std::string& id) {
   if (id.empty() || id[0] < 'a' || id[0] > 'z') return false;
   return id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
 }
 
+// Far above any use: larger ones are not read.
 constexpr uint64_t kLargestNoteSegment = 1u << 20;
 
 std::string text(const char* from, std::size_t room) { return {from, strnlen(from, room)}; }
 
 Note decode(const ElfFile& file, const std::filesystem::path& path, const char* descriptor, std::size_t bytes) {
   hr_note note{};
+  // Copied, because the descriptor need not be aligned for an hr_note. What a short one lacks stays zero.
   std::memcpy(&note, descriptor, std::min(bytes, sizeof note));
   if (bytes < 16 || note.magic != HR_MAGIC)
     file.refuse("is damaged: its note does not begin with Headroom's magic number");
@@ -90,6 +93,7 @@ std::optional<std::string> find_note(ElfFile& file, std::string_view name, uint3
   for (const Elf64_Phdr& segment : file.segments()) {
     if (segment.p_type != PT_NOTE || segment.p_filesz > kLargestNoteSegment) continue;
     const std::vector<char> data = file.content(segment);
+    // Notes are aligned to 4 bytes, but for .note.gnu.property and the like, to 8 in segments of their own.
     const auto found = find_descriptor({data.data(), data.size()}, segment.p_align == 8 ? 8 : 4, name, type);
     if (found) return std::string(*found);
   }

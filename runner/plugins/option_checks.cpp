@@ -20,6 +20,7 @@ void require_literal(const std::optional<std::string>& text, const std::string& 
 }
 
 std::string trial_literal(const OptionSpec& option) {
+  // Choices of strings are declared without quotes.
   if (!option.choices.empty())
     return option.type == OptionType::string ? quote(option.choices.front()) : option.choices.front();
   switch (option.type) {
@@ -29,6 +30,7 @@ std::string trial_literal(const OptionSpec& option) {
       return "\"check\"";
     case OptionType::path:
       return "\"/nonexistent/headroom-plugin-check\"";
+    // Bounds are inclusive (abi.h), so a bound is an allowed value.
     case OptionType::f64:
       return option.min ? *option.min : option.max ? *option.max : "0.0";
     default:
@@ -57,6 +59,7 @@ void insert_trial(toml::table& to, const OptionSpec& option) {
 toml::table trial_table(const OptionTable& table) {
   toml::table result;
   for (const OptionSpec& option : table) {
+    // check_options() fills in the defaults of the others.
     if (option.required) insert_trial(result, option);
   }
   return result;
@@ -76,6 +79,7 @@ void require_good_options(const OptionTable& table, const std::string& where) {
     require_literal(option.min, "the minimum of " + name);
     require_literal(option.max, "the maximum of " + name);
     require_good_options(option.table, name);
+    // Without a value of the user's this checks the default against type, bounds and choices.
     if (option.default_value) check_options({option}, nullptr, where, "the plugin's own defaults");
   }
 }

@@ -31,6 +31,7 @@ class Converter {
       refuse("it declares " + std::to_string(options->count) + " options");
     }
     OptionTable result;
+    // The plugin's hr_option may be longer than ours: abi.h says to stride by its size.
     const char* bytes = reinterpret_cast<const char*>(options->options);
     for (uint64_t i = 0; i < options->count; ++i) {
       result.push_back(option(*reinterpret_cast<const hr_option*>(bytes + i * options->option_size), i, depth));
@@ -96,6 +97,7 @@ struct NativeOptions::Storage {
   void store(hr_value& to, int64_t value, const OptionSpec&) { to.as.i64 = value; }
   void store(hr_value& to, double value, const OptionSpec&) { to.as.f64 = value; }
   void store(hr_value& to, const std::string& value, const OptionSpec&) { to.as.string = keep(value); }
+  // abi.h passes booleans as int64.
   void store(hr_value& to, const std::vector<bool>& list, const OptionSpec&) {
     to.count = list.size();
     to.as.i64s = integers.emplace_back(list.begin(), list.end()).data();
@@ -126,6 +128,7 @@ struct NativeOptions::Storage {
       tables.push_back(entry);
     }
     to.count = list.size();
+    // Only here: the address changes while entries are added.
     to.as.tables = tables.data();
   }
 

@@ -30,6 +30,7 @@ class TrialSlot {
  public:
   TrialSlot(const Field& field, std::size_t samples, char fill)
       : bytes_(samples * static_cast<std::size_t>(field.bytes())),
+        // aligned_alloc() takes whole multiples of the alignment.
         memory_(std::aligned_alloc(64, (bytes_ + guard_bytes + 63) / 64 * 64)),
         shape_{static_cast<int64_t>(samples)},
         dtype_(field.dtype) {
@@ -89,6 +90,7 @@ std::vector<uint64_t> samples_of(const Source& source) {
 
 std::vector<uint64_t> keys_of(std::span<const uint64_t> index) {
   std::vector<uint64_t> keys;
+  // Any keys will do, as long as a sample has the same one alone and among others.
   for (const uint64_t i : index) keys.push_back(1000 + i);
   return keys;
 }
@@ -98,6 +100,7 @@ std::vector<uint64_t> keys_of(std::span<const uint64_t> index) {
 void require_filled_slots(const Source& source) {
   const auto index = samples_of(source), key = keys_of(index);
   if (index.empty()) throw DoesNotApply{"the first split has no sample"};
+  // A byte that is not written differs between a slot of zeros and one of ones.
   const auto zeros = read(source, index, key, /*augment=*/false, 0);
   const auto ones = read(source, index, key, /*augment=*/false, static_cast<char>(0xFF));
   for (std::size_t f = 0; f < zeros.size(); ++f) {
@@ -119,6 +122,7 @@ void require_pure_reads(const Source& source) {
     for (std::size_t i = 0; i < index.size(); ++i) {
       const auto alone = read(source, std::span(index).subspan(i, 1), std::span(key).subspan(i, 1), augment);
       for (std::size_t f = 0; f < alone.size(); ++f) {
+        // Samples lie behind one another in a slot, so sample i begins after i whole ones.
         if (std::memcmp(alone[f].data(), together[f].data() + i * alone[f].size(), alone[f].size()) == 0) continue;
         refuse_read(of_field(source.fields()[f], index[i]) +
                     " changes with its batch: a read must be a pure function of content, index and key");
@@ -131,6 +135,7 @@ void require_reads_without_keys(const Source& source) {
   if (source.augments()) throw DoesNotApply{"it does not say that its reads do not depend on keys"};
   for (uint64_t sample = 0; sample < std::min(most_samples, source.length(0)); ++sample) {
     const std::vector<uint64_t> index{sample}, key{1000 + sample}, other{77 + sample};
+    // With one key, with another, and without augmentation: all three must be equal.
     const auto first = read(source, index, key, true), second = read(source, index, other, true),
                plain = read(source, index, key, false);
     for (std::size_t f = 0; f < first.size(); ++f) {

@@ -12,6 +12,7 @@ std::vector<Field> fields_of(const hr_predict& api, const hr_recording* recordin
   std::vector<Field> fields = source.fields();
   if (api.shape == nullptr) return fields;
   for (size_t i = 0; i < fields.size(); ++i) {
+    // It writes as many extents as the field has axes: predict.h.
     api.shape(recording, static_cast<uint32_t>(i), fields[i].shape.data());
     const auto in_range = [](int64_t extent) { return extent >= 1 && extent <= INT32_MAX; };
     if (!is_missing(fields[i]) && !std::ranges::all_of(fields[i].shape, in_range))
@@ -30,6 +31,7 @@ std::unique_ptr<Recording> Recording::open(const Library& library, std::shared_p
                                            const std::filesystem::path& path) {
   const hr_predict* api = library.predict();
   if (api == nullptr || api->open == nullptr) return nullptr;
+  // Before the plugin opens anything: the destructor closes it if a check below throws.
   std::unique_ptr<Recording> recording(new Recording(*api, std::move(source)));
   const std::string& id = recording->source_->id_;
   hr_error error{sizeof(hr_error), HR_OK, {}};

@@ -48,9 +48,11 @@ class SourceDescription {
       hr_error error{sizeof(hr_error), HR_OK, {}};
       hr_field native{};
       native.struct_size = sizeof native;
+      // What holds where the plugin leaves it alone.
       native.channel_axis = -1;
       check(call(id_, "field", api_.field, handle_, i, &native, &error), error, id_,
             "describing field " + std::to_string(i));
+      // Before it is copied: no number of it can be trusted yet.
       require_shape(native, i);
       result.push_back(Field::from(native));
       require_new_name(result);
@@ -76,6 +78,7 @@ class SourceDescription {
   std::vector<Group> groups(uint32_t split, const std::string& split_name) {
     const uint64_t length = call(id_, "length", api_.length, handle_, split);
     const uint64_t count = call(id_, "group_count", api_.group_count, handle_, split);
+    // Before memory is reserved for that many: no group is empty.
     if (count > length)
       refuse("split '" + split_name + "' has " + std::to_string(count) + " groups for " + std::to_string(length) +
              " samples");
@@ -114,6 +117,7 @@ class SourceDescription {
     if (!is_known(field.dtype)) refuse("field '" + name + "' has the unknown dtype " + dtype_name(field.dtype));
     if (field.ndim < 0 || field.ndim > HR_MAX_DIMS)
       refuse("field '" + name + "' has " + std::to_string(field.ndim) + " axes; 0 to 8 are allowed");
+    // Every known dtype has whole bytes.
     int64_t bytes = field.dtype.bits / 8;
     for (int32_t axis = 0; axis < field.ndim; ++axis) {
       const int64_t extent = field.shape[axis];
@@ -164,12 +168,14 @@ std::shared_ptr<const Source> Source::open(const Library& library, const OptionV
   const hr_datasource* api = library.datasource();
   if (api == nullptr)
     throw Error(Exit::bad_input, library.id(), "this plugin is not a datasource: it offers no " HR_DATASOURCE);
+  // The plugin borrows the values until open() returns.
   const NativeOptions native(to_option_table(api->options), options);
   return open(*api, library.id(), native.values(), library.gc(), std::move(session));
 }
 
 std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string id, const hr_value* options,
                                            const hr_gc* gc, std::shared_ptr<Session> session) {
+  // Its destructor closes what the plugin opens, also when a check below throws.
   std::shared_ptr<Source> source(new Source);
   source->session_ = std::move(session);
   source->id_ = std::move(id);
@@ -197,6 +203,7 @@ Source::~Source() {
 
 uint64_t Source::length(uint32_t split) const {
   const std::vector<Group>& groups = groups_.at(split);
+  // Groups tile the split, so the last one ends where the split does.
   return groups.empty() ? 0 : groups.back().first + groups.back().count;
 }
 
@@ -225,6 +232,7 @@ std::vector<Origin> Source::origins(uint32_t field) const {
     origin.struct_size = sizeof origin;
     const hr_status status =
         call(id_, "origin", api_->origin, handle_, field, static_cast<uint64_t>(result.size()), &origin, &error);
+    // There is no count of origins: this ends the list, as abi.h says.
     if (status == HR_NOT_FOUND) return result;
     check(status, error, id_, "describing where field " + std::to_string(field) + " lies");
     if (origin.path == nullptr || origin.dataset == nullptr)
@@ -276,12 +284,14 @@ void Reader::read(uint32_t split, std::span<const uint64_t> index, std::span<con
                         key.data(),      fields.data()};
   hr_error error{sizeof(hr_error), HR_OK, {}};
   const hr_status status = [&] {
+    // trim() waits for this to end.
     const SharedLock reading(source.reads_);
     return call(source.id_, "read", source.api_->read, handle_, &request, &error);
   }();
   try {
     check(status, error, source.id_, "reading samples");
   } catch (const Error& problem) {
+    // Only this status says that other samples can be read.
     if (status == HR_DATA_CORRUPT) throw BadSample(problem);
     throw;
   }

@@ -46,11 +46,13 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
       predictor_(library.predict()),
       fields_(std::move(fields)) {
   if (api_ == nullptr) throw Error(Exit::bad_input, id_, "this plugin is not a model: it offers no " HR_MODEL_TORCH);
+  // The table of a source has no model's side.
   if (predictor_ != nullptr && predictor_->predict == nullptr) predictor_ = nullptr;
   capabilities_ = api_->capabilities;
   recompute_kinds_ = library.recompute_kinds();
   const NativeOptions native(to_option_table(api_->options, id_), options);
   std::vector<hr_field> native_fields;
+  // Each hr_field borrows its channels from one of these until create() returns.
   std::vector<std::vector<hr_channel>> native_channels(fields_.size());
   for (std::size_t i = 0; i < fields_.size(); ++i) native_fields.push_back(fields_[i].native(native_channels[i]));
   hr_error error = no_error();
@@ -127,6 +129,7 @@ std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> s
   if (batch.size() != fields_.size()) throw Error(Exit::bug, id_, "a prediction needs one tensor a field");
   const hr_call native = call_of(HR_EVAL, step, sample_keys);
   const CallContract contract(id_, fields_, batch);
+  // All outputs are wanted; those that need a target stay undefined.
   std::vector<at::Tensor> outputs(outputs_.size());
   std::vector<hr_tensor> handles;
   for (const at::Tensor& output : outputs) handles.push_back(handle_of(output));
@@ -146,6 +149,7 @@ void Model::recompute(std::span<const std::string> kinds) {
   for (const std::string& kind : kinds) {
     const auto found = std::ranges::find(recompute_kinds_, kind);
     if (found == recompute_kinds_.end()) throw Error(Exit::bug, id_, "it cannot recompute '" + kind + "'");
+    // abi.h: the bits are in the order of the plugin's own list.
     recomputed_ |= uint64_t{1} << (found - recompute_kinds_.begin());
   }
 }
@@ -158,6 +162,7 @@ int64_t Model::trim(int level) {
 std::string Model::save_state() const {
   if (state_ == nullptr) return {};
   std::string bytes;
+  // It captures nothing, so that it becomes a C function pointer; `context` is the string.
   const auto write = [](void* context, const void* data, uint64_t count) {
     static_cast<std::string*>(context)->append(static_cast<const char*>(data), count);
   };

@@ -39,11 +39,13 @@ std::optional<int64_t> step_of(const std::string& name) {
   if (!name.starts_with(step_prefix)) return std::nullopt;
   const char* end = name.data() + name.size();
   auto [stop, error] = std::from_chars(name.data() + step_prefix.size(), end, step);
+  // Only as step_name() writes it: somebody's own step-12 is no checkpoint of this run.
   if (error != std::errc() || stop != end || name != step_name(step)) return std::nullopt;
   return step;
 }
 
 // Newest first. A folder that is missing or unreadable holds none.
+// By number: beyond eight digits the order of the names is another.
 std::map<int64_t, fs::path, std::greater<>> steps_in(const fs::path& folder) {
   std::map<int64_t, fs::path, std::greater<>> steps;
   std::error_code error;
@@ -53,6 +55,7 @@ std::map<int64_t, fs::path, std::greater<>> steps_in(const fs::path& folder) {
   return steps;
 }
 
+// Maps the tensors and checks their headers, which costs little for any size. Damage inside tensors is not seen.
 bool readable(const fs::path& checkpoint) {
   try {
     load_checkpoint(checkpoint);
@@ -75,6 +78,7 @@ void write_files(const fs::path& folder, const CheckpointView& checkpoint) {
   OutputFile file(folder / "checkpoint.json");
   file.write(json.dump(2) + "\n");
   file.finish();
+  // The names inside as well, before the folder gets its own: what is called step-... is complete after a power cut.
   sync_folder(folder);
 }
 
@@ -111,6 +115,7 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) throw cannot_write(folder_, error.value());
+  // Only here, where the caller holds the run's lock: to a reader a leftover may be a write that still goes on.
   if (!std::exchange(clean_, true)) {
     clean();
     noted_bytes_ = bytes_in_memory(folder_);
@@ -119,6 +124,7 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   const std::string name = step_name(checkpoint.step);
   const fs::path temporary = folder_ / (std::string(temporary_prefix) + name + mine());
   const fs::path final = folder_ / name;
+  // Held until the bytes are written and noted: nobody else is granted the same room meanwhile.
   const Permit room = make_room(checkpoint.bytes());
   try {
     if (!fs::create_directory(temporary, error) && error) throw cannot_write(temporary, error.value());
@@ -129,6 +135,7 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
     fs::remove_all(temporary, error);
     throw;
   }
+  // Links and removals only once the new one is safe: a failure before them leaves every earlier one as it was.
   link("last", name);
   if (is_best) link("best", name);
   sync_folder(folder_);
@@ -142,6 +149,7 @@ Permit Checkpoints::make_room(int64_t bytes) {
   if (room) return room;
   std::vector<fs::path> older;  // newest first
   for (const auto& [step, path] : steps_in(folder_)) older.push_back(path);
+  // Of the readable ones: a damaged newest one may go, the one that a resume would take may not.
   const std::optional<fs::path> newest = last(), best_one = best();
   for (; !room && !older.empty(); older.pop_back()) {
     if (older.back() == newest || older.back() == best_one) continue;
@@ -155,6 +163,7 @@ Permit Checkpoints::make_room(int64_t bytes) {
 }
 
 void Checkpoints::note_bytes_in_memory() {
+  // Counted anew and told as a difference, so that what was removed is told too.
   const int64_t bytes = bytes_in_memory(folder_);
   note_written(folder_, bytes - std::exchange(noted_bytes_, bytes));
 }
@@ -194,6 +203,7 @@ void Checkpoints::clean() const {
 
 void Checkpoints::put_in_place(const fs::path& temporary, const fs::path& final) const {
   if (::rename(temporary.c_str(), final.c_str()) == 0) return;
+  // rename() replaces only an empty folder; POSIX allows either error for one that is not.
   if (errno != ENOTEMPTY && errno != EEXIST) throw cannot_write(final, errno);
   // One of this step exists. Exchanging the two leaves no moment without it; where a file system cannot, two renames
   // and clean() do.
@@ -209,6 +219,7 @@ void Checkpoints::put_in_place(const fs::path& temporary, const fs::path& final)
 }
 
 void Checkpoints::link(const std::string& name, const fs::path& target) const {
+  // The target is a name inside the folder: a run folder may be moved. symlink() replaces nothing, rename() does.
   const fs::path temporary = folder_ / (std::string(temporary_prefix) + name + mine());
   std::error_code error;
   fs::remove(temporary, error);
@@ -261,6 +272,7 @@ LoadedCheckpoint load_checkpoint(const fs::path& folder) {
   if (!fs::is_directory(folder, error)) throw refuse(folder, "is no checkpoint: there is no such folder");
   if (!fs::is_regular_file(file, error)) throw refuse(folder, "is no checkpoint: it holds no checkpoint.json");
   nlohmann::json json = parse(file);
+  // Format first: what the other keys mean depends on it.
   auto format = json.find("format");
   if (format == json.end() || !format->is_number_integer()) {
     throw refuse(file, "is no checkpoint's: it holds no format number");

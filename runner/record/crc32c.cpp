@@ -6,6 +6,7 @@
 namespace headroom {
 namespace {
 
+// What each value of a byte contributes, in the reflected form: the lowest bit comes first.
 constexpr std::array<uint32_t, 256> make_table() {
   constexpr uint32_t reversed_polynomial = 0x82f63b78;
   std::array<uint32_t, 256> table{};
@@ -27,6 +28,7 @@ uint32_t crc32c(std::string_view bytes) {
   return ~rest;
 }
 
+// TFRecord masks its checksums, because a checksum over data that holds checksums is a weak one.
 uint32_t masked_crc32c(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xa282ead8u; }
 
 }  // namespace headroom

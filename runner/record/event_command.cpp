@@ -19,6 +19,7 @@ using std::chrono::milliseconds;
 constexpr size_t most_pending_bytes = size_t{1} << 20;
 
 bool wait_until_writable(int file, Clock::time_point deadline) {
+  // poll() takes whole milliseconds: rounded up, so that a rest below one is waited for as well.
   const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
   pollfd ready{.fd = file, .events = POLLOUT, .revents = 0};
   return left.count() > 0 && poll(&ready, 1, static_cast<int>(left.count())) > 0;
@@ -35,7 +36,9 @@ EventCommand::EventCommand(const std::string& command, const std::filesystem::pa
   }
   const Descriptor output(ends[0]);
   input_ = Descriptor(ends[1]);
+  // This end only: the program's end waits, as programs expect of their input.
   fcntl(input_.get(), F_SETFL, O_NONBLOCK);
+  // Its stdout goes to stderr, as ours is for results. Apart: Ctrl-C must not end it before the last events.
   try {
     child_ = start_child({"/bin/sh", "-c", command},
                          {.environment = {"HEADROOM_RUN_FOLDER=" + std::filesystem::absolute(run).string()},
@@ -53,8 +56,10 @@ EventCommand::~EventCommand() {
   while (!pending_.empty() && wait_until_writable(input_.get(), deadline) && flush()) {
   }
   if (child_ < 0) return;
+  // Closed, so that the program finds the end of its input.
   input_ = Descriptor();
   if (!ends_by(deadline)) {
+    // The whole group: the shell may have started others. The child is not reaped yet, so the number is still its own.
     kill(-child_, SIGTERM);
     say_("record.events_to: the command did not end within " + std::to_string(patience.count()) +
          " ms of the run's end, and was stopped");
@@ -69,6 +74,7 @@ EventCommand::~EventCommand() {
 
 void EventCommand::line(std::string_view text) {
   if (child_ < 0) return;
+  // A line is kept whole or left out whole: the program never sees a part of one.
   if (pending_.size() + text.size() < most_pending_bytes) {
     pending_.append(text).append("\n");
   } else {
@@ -82,6 +88,7 @@ bool EventCommand::flush() {
     const ssize_t written = ::write(input_.get(), pending_.data(), pending_.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EAGAIN) return true;
+    // EPIPE: nobody reads any more.
     if (written < 0) {
       give_up("");
       return false;
@@ -95,6 +102,7 @@ bool EventCommand::flush() {
 void EventCommand::give_up(const std::string& why) {
   std::string end = why;
   if (child_ > 0) {
+    // A program that ends of itself gets the time for it, so that the exit code is its own and not that of the kill.
     if (!ends_by(Clock::now() + milliseconds(100))) kill(-child_, SIGKILL);
     end = "it ended with exit code " + std::to_string(wait_for(child_).exit_code());
   }
@@ -105,6 +113,7 @@ void EventCommand::give_up(const std::string& why) {
 }
 
 bool EventCommand::ends_by(Clock::time_point deadline) const {
+  // Looks without reaping: the status stays for wait_for().
   while (!ended_by(child_)) {
     if (Clock::now() > deadline) return false;
     std::this_thread::sleep_for(milliseconds(5));

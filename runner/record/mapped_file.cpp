@@ -22,10 +22,12 @@ MappedFile::MappedFile(const std::filesystem::path& path, std::string_view compo
   struct stat status {};
   int error = ::fstat(file, &status) == 0 ? 0 : errno;
   void* map = nullptr;
+  // mmap() refuses a length of 0, so an empty file has no mapping.
   if (error == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
     map = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
     if (map == MAP_FAILED) error = errno;
   }
+  // The mapping stays without the descriptor.
   ::close(file);
   if (error != 0) throw refuse(std::string("cannot be read: ") + std::strerror(error));
   if (!S_ISREG(status.st_mode)) throw refuse("is not a file");

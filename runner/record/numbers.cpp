@@ -10,6 +10,7 @@ namespace headroom {
 std::string short_number(double value) {
   if (!std::isfinite(value)) return exact_number(value);
   if (value == 0) return "0";
+  // The decimal exponent: 3 for 1234.
   const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
   const bool plain = magnitude >= -4 && magnitude < 6;
   const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
@@ -29,6 +30,7 @@ std::string short_number(double value) {
 }
 
 std::string exact_number(double value) {
+  // to_chars() would write the sign of a NaN.
   if (std::isnan(value)) return "nan";
   char text[64];
   auto [end, error] = std::to_chars(text, text + sizeof text, value);
@@ -36,6 +38,7 @@ std::string exact_number(double value) {
 }
 
 std::string short_duration(double seconds) {
+  // Written so that NaN is caught too.
   if (!(seconds >= 0) || seconds > 1e9) return "?";
   const auto total = static_cast<long long>(std::llround(seconds));
   const int hours = static_cast<int>(total / 3600 % 24), minutes = static_cast<int>(total / 60 % 60);
@@ -51,6 +54,7 @@ std::string short_duration(double seconds) {
 }
 
 std::string csv_field(const std::string& text) {
+  // RFC 4180: quotes around the field, and doubled inside it.
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string field = "\"";
   for (const char c : text) field.append(c == '"' ? "\"\"" : std::string(1, c));

@@ -12,6 +12,7 @@ namespace headroom {
 
 namespace {
 
+// What can be done about it; "" where the reason says it all.
 std::string_view advice(int error) {
   switch (error) {
     case ENOSPC:
@@ -63,7 +64,9 @@ OutputFile::~OutputFile() {
 void OutputFile::write(std::span<const std::byte> bytes) { write_all(file_, bytes, path_); }
 
 void OutputFile::finish() {
+  // EINVAL: what cannot be synced, as a pipe (fsync(2)).
   if (::fsync(file_) != 0 && errno != EINVAL) throw cannot_write(path_, errno);
+  // close() may tell of a late write error. After EINTR Linux has closed the descriptor: there is no second try.
   if (::close(std::exchange(file_, -1)) != 0 && errno != EINTR) throw cannot_write(path_, errno);
 }
 
@@ -76,6 +79,7 @@ void sync_folder(const std::filesystem::path& folder) {
 }
 
 LogFile::LogFile(std::filesystem::path path) : path_(std::move(path)) {
+  // O_APPEND: writes go to the end, also after the file was cut.
   file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   struct stat status {};
   if (file_ < 0 || ::fstat(file_, &status) != 0) {
@@ -107,6 +111,7 @@ void LogFile::append(std::string_view bytes) {
 }
 
 void LogFile::truncate(uint64_t length) {
+  // Never longer: ftruncate() would fill up with zeros.
   if (length >= length_) return;
   if (::ftruncate(file_, static_cast<off_t>(length)) != 0) throw cannot_write(path_, errno);
   length_ = length;

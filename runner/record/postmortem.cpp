@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+// docs/postmortem.md lists these words.
 std::string kind_of(const Ended& ended) {
   switch (ended.end.signal()) {
     case 0:
@@ -31,6 +32,7 @@ std::string kind_of(const Ended& ended) {
     default:
       return "signal";
   }
+  // No signal ended it: its own exit code tells.
   const auto exit = static_cast<Exit>(ended.exit_code());
   return exit == Exit::resumable || exit == Exit::interrupted ? "stopped" : "failed";
 }
@@ -39,6 +41,7 @@ Json ended_json(const Ended& ended) {
   Json json = {{"kind", kind_of(ended)},         {"sentence", how_it_ended(ended.end, ended.oom_kill)},
                {"exit_code", ended.exit_code()}, {"pid", ended.pid},
                {"seconds", ended.seconds},       {"peak_resident_bytes", ended.end.peak_resident_bytes}};
+  // What was asked for is no failure; how_it_ended() would only name the exit code.
   if (json["kind"] == "stopped")
     json["sentence"] = std::string(ended.last_forwarded ? "stopped as it was asked to" : "stopped by itself") +
                        ", with exit code " + std::to_string(ended.exit_code());
@@ -63,6 +66,7 @@ Postmortem examine(const Ended& ended) {
   if (run.empty()) return {json};
   add_resume(json, run);
   const auto box = read_black_box(run / black_box_file);
+  // A box of another process is of an earlier life: this one ended before it made its own.
   if (box && box->pid == ended.pid) add_black_box(json, *box, now_ms());
   const Json summary = summary_since(run, box ? box->started_ms : 0);
   if (json["ended"]["kind"] == "failed" && summary.contains("error")) json["ended"]["error"] = summary["error"];
@@ -75,7 +79,9 @@ int conclude(const Ended& ended) {
   const int code = ended.exit_code();
   if (code == 0) return code;
   const Postmortem postmortem = examine(ended);
+  // Other ends have said why on stderr themselves.
   if (ended.end.by_signal()) {
+    // A sweep finds these lines in a trial's log by their prefix (sweep/trial_end.cpp).
     for (const std::string& line : postmortem.lines()) std::fprintf(stderr, "[postmortem] %s\n", line.c_str());
   }
   if (ended.run_folder.empty()) return code;
@@ -94,13 +100,16 @@ void forget_postmortem(const fs::path& run) {
 
 namespace {
 
+// btime: when the machine started, in seconds since the epoch (proc(5)).
 int64_t boot_ms() { return number_after(read_proc_file("/proc/stat").value_or(""), "btime").value_or(0) * 1000; }
 
 // Nobody saw the end.
 Json vanished_json(const BlackBoxReading& box) {
+  // Without a record there is at least the time when the box was made.
   const int64_t last_ms = box.records.empty() ? box.started_ms : box.records.back().time_ms;
   std::string kind = "vanished";
   std::string sentence = "ended together with its supervisor, so nobody saw how: its container or job was killed whole";
+  // The crash handler wrote this down before the process died, so it is certain.
   if (!box.crash_site.empty()) {
     kind = "crash";
     sentence = "crashed, and its supervisor did not live to say more";
@@ -110,6 +119,7 @@ Json vanished_json(const BlackBoxReading& box) {
   return {{"kind", kind}, {"sentence", sentence}, {"pid", box.pid}, {"last_sign_of_life", time_of(last_ms)}};
 }
 
+// By the words that train/run_summary.cpp writes for "state".
 Json summarised_json(const Json& summary) {
   const std::string state = summary.value("state", "");
   Json json = {{"kind", "finished"}, {"state", state}};
@@ -139,6 +149,7 @@ Postmortem read_postmortem(const fs::path& run) {
     throw Error(Exit::bad_input, "postmortem",
                 run.string() + " is no run folder: give a run's own, runs/<name>/<time>-<id>");
   }
+  // Of the supervisor, who saw the end. A run that goes on has none (forget_postmortem()).
   if (const Json written = read_json_file(run / postmortem_file);
       written.is_object() && written.value("format", 0) == 1)
     return {written};
@@ -147,11 +158,13 @@ Postmortem read_postmortem(const fs::path& run) {
   add_resume(json, run);
   const auto box = read_black_box(run / black_box_file);
   const Json summary = summary_since(run, box ? box->started_ms : 0);
+  // The lock first: the summary may be that of the run's earlier life.
   if (is_being_written(run)) {
     json["ended"] = {{"kind", "running"}, {"sentence", "is running"}, {"pid", box ? box->pid : 0}};
     if (box) add_black_box(json, *box, now_ms());
   } else if (summary.is_object()) {
     json["ended"] = summarised_json(summary);
+    // Where all went well nobody asks what was held.
     if (box && json["ended"]["kind"] != "finished") add_black_box(json, *box, std::nullopt);
   } else if (box) {
     json["source"] = "black box";
@@ -185,6 +198,7 @@ std::string how_line(const Json& json) {
 std::string where_line(const Json& json) {
   const Json& where = json["where"];
   const std::string phase = where.at("phase");
+  // After the last step there is no phase to name.
   std::string line = phase == "finished" ? "its last was" : "it was in phase '" + phase + "' of";
   line += " step " + std::to_string(where.at("step").get<int64_t>()) + ", epoch " +
           std::to_string(where.at("epoch").get<int64_t>());
@@ -209,6 +223,7 @@ std::string largest_text(const Json& held) {
 std::string held_line(const Json& json) {
   const Json& ended = json.at("ended");
   if (!json.contains("held")) {
+    // wait4() tells the peak even of a process that left no black box.
     const auto peak = ended.value("peak_resident_bytes", int64_t{0});
     return peak > 0 ? "it held at most " + size_text(peak) + " resident; nothing is known by owner"
                     : "what it held is not known";
@@ -238,6 +253,7 @@ std::string remedy(const Json& json) {
     const auto kernels = json["ended"]["oom_kill"].value("limit_bytes", int64_t{0});
     if (limit == 0) return "set memory.limit = \"auto\", which stays below the kernel's limit";
     if (limit > kernels) return "set memory.limit below " + size_text(kernels) + ", the kernel's limit";
+    // The limit was not above the kernel's: others in the same cgroup or machine took the difference.
     return "what was beside the trainer took the rest: set a lower memory.limit";
   }
   if (kind == "killed") return "look for who sent it: a person, the batch system, systemd-oomd, earlyoom";
@@ -259,6 +275,7 @@ std::string advice_line(const Json& json) {
   }
   add(remedy(json));
   const std::string kind = json.at("ended").at("kind");
+  // Only where memory may be the reason: elsewhere the knob would be bad advice.
   const bool for_memory = kind == "oom_kill" || kind == "killed" || kind == "vanished";
   if (for_memory && advice.contains("knob")) add("to hold less: " + advice["knob"].get<std::string>());
   return line.empty() ? "start it again" : line;
@@ -267,6 +284,7 @@ std::string advice_line(const Json& json) {
 }  // namespace
 
 std::vector<std::string> Postmortem::lines() const {
+  // All five lines only where the black box tells where the run was.
   const std::string kind = json.at("ended").at("kind");
   if (kind == "finished" || kind == "unknown") return {how_line(json)};
   if (!json.contains("where")) return {how_line(json), held_line(json), advice_line(json)};

@@ -25,6 +25,7 @@ Json where_json(const BlackBoxReading& box) {
   return json;
 }
 
+// "owners" has all holders, "largest" only those that hold something, by size.
 Json held_json(const BlackBoxRecord& record) {
   Json owners = Json::object(), largest = Json::array();
   for (size_t holder = 0; holder < holder_count; ++holder)
@@ -50,9 +51,11 @@ std::string time_of(int64_t ms) { return rfc3339(WallTime(std::chrono::milliseco
 
 void add_black_box(Json& json, const BlackBoxReading& box, std::optional<int64_t> end_ms) {
   json["where"] = where_json(box);
+  // Killed before the first record: where it was is all that is known.
   if (box.records.empty()) return;
   const BlackBoxRecord& last = box.records.back();
   json["held"] = held_json(last);
+  // Not below 0: the wall clock may have been set back meanwhile.
   if (end_ms)
     json["held"]["seconds_before_end"] = static_cast<double>(std::max(*end_ms - last.time_ms, int64_t{0})) / 1e3;
   if (const auto growth = what_grew(box.records)) {
@@ -65,14 +68,17 @@ void add_black_box(Json& json, const BlackBoxReading& box, std::optional<int64_t
 
 void add_resume(Json& json, const fs::path& run) {
   std::error_code error;
+  // Absolute, so that it holds wherever the file is read.
   json["run"] = fs::absolute(run, error).lexically_normal().string();
   json["advice"]["resume"] = "headroom run --resume " + run.string();
+  // exists() follows the link, which must lead to a checkpoint that is there.
   json["advice"]["has_checkpoint"] = fs::exists(run / "checkpoints" / "last", error);
 }
 
 Json summary_since(const fs::path& run, int64_t started_ms) {
   constexpr int64_t coarse_ms = 2000;  // what some file systems make of times
   std::error_code error;
+  // The file's time tells which life of the run wrote it.
   const auto written = fs::last_write_time(run / "summary.json", error);
   if (error) return {};
   const auto since_epoch = fs::file_time_type::clock::to_sys(written).time_since_epoch();

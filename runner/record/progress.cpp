@@ -11,6 +11,7 @@ namespace headroom {
 
 namespace {
 
+// In columns. A narrower bar says nothing that the percentage does not.
 constexpr int narrowest_bar = 10, widest_bar = 30;
 
 int percent(const ProgressState& state) {
@@ -22,11 +23,13 @@ std::string count(const ProgressState& state) {
   return state.total > 0 ? text + "/" + std::to_string(state.total) : text;
 }
 
+// In columns: a UTF-8 character counts once, at its first byte. Characters of two columns are not looked for.
 int width(const std::string& text) {
   return static_cast<int>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+// The first byte of a character is the last of it to go, so that none is left in half.
 std::string cut(std::string text, int columns) {
   while (!text.empty() && width(text) > columns) text.pop_back();
   return text;
@@ -46,6 +49,7 @@ std::string aligned(int number, size_t columns) {
 // `cells` wide.
 std::string draw_bar(const ProgressState& state, const Terminal& terminal, int cells) {
   const bool utf8 = terminal.utf8;
+  // Two cells are for the brackets.
   const int inside = utf8 ? cells : cells - 2;
   const double share = static_cast<double>(state.done) / static_cast<double>(state.total);
   const int full = std::clamp(static_cast<int>(share * inside), 0, inside);
@@ -64,6 +68,7 @@ std::string shown_value(const std::string& name, double value, const std::string
 }
 
 std::string progress_bar(const ProgressState& state, const Terminal& terminal, int columns) {
+  // The last column stays free: text that fills it makes some terminals wrap, and the bar is not redrawn in place.
   const int room = std::max(columns - 1, 0);
   std::string line = state.epoch + " " + state.title;
   if (state.total > 0) line += aligned(percent(state), 4) + "%";
@@ -98,6 +103,7 @@ std::string progress_text(const ProgressState& state) {
 namespace {
 
 constexpr double seconds_between_draws = 0.1;
+// Back to column one, then ECMA-48's erase in line, from the cursor to the end.
 constexpr std::string_view clear_line = "\r\x1b[K";
 
 }  // namespace
@@ -116,8 +122,10 @@ Progress::~Progress() {
 
 void Progress::begin(const std::string& epoch, const std::string& title, int64_t total, int64_t done) {
   began_ = clock_();
+  // Validation takes the bar over, and the line at the end tells the time of the whole epoch.
   if (!open_) epoch_began_ = began_;
   open_ = true;
+  // Steps of an earlier process took none of this one's time.
   first_done_ = done;
   state_ = {.epoch = epoch, .title = title, .done = done, .total = total};
   if (terminal_.control) draw();
@@ -163,6 +171,7 @@ void Progress::draw() {
   visible_ = true;
 }
 
+// At the mean speed since begin().
 double Progress::seconds_left() const {
   const int64_t taken = state_.done - first_done_;
   if (state_.total <= 0 || taken <= 0) return -1;

@@ -35,10 +35,12 @@ std::string folder_name(const std::string& name) {
     text.resize(end);
   }
   if (text.empty()) return "run";
+  // A hidden folder would be overlooked, a leading dash be read as an option.
   if (text[0] == '.' || text[0] == '-') text[0] = '_';
   return text;
 }
 
+// Tells runs apart that begin within one second.
 std::string random_id() {
   std::random_device source;
   char text[16];
@@ -46,6 +48,7 @@ std::string random_id() {
   return text;
 }
 
+// From the process id that take_lock() writes.
 std::string holder_of(int lock) {
   char text[32];
   const ssize_t length = ::pread(lock, text, sizeof text, 0);
@@ -57,6 +60,7 @@ std::string holder_of(int lock) {
 // Held until the descriptor is closed, so a killed process never leaves a lock behind.
 int take_lock(const fs::path& folder) {
   const fs::path path = folder / "lock";
+  // O_CLOEXEC: the lock belongs to the open file, so a child that inherits it would hold the lock as well.
   const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0) throw cannot_write(path, errno);
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -85,6 +89,7 @@ std::string newest_run_in(const fs::path& folder) {
   fs::path newest;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
+    // Names begin with the time in UTC, so the last one by name is the newest.
     if (is_run(entry.path())) newest = std::max(newest, entry.path());
   }
   return newest.empty() ? "" : "; did you mean " + newest.string() + "?";
@@ -99,6 +104,7 @@ RunFolder RunFolder::create(const fs::path& out, const std::string& name) {
   if (error) throw cannot_write(parent, error.value());
   for (;;) {
     fs::path path = parent / (compact_time(std::chrono::system_clock::now()) + "-" + random_id());
+    // mkdir() tells who made the folder: of two processes with the same name one tries again.
     if (::mkdir(path.c_str(), 0777) == 0) {
       const int lock = take_lock(path);
       return RunFolder(std::move(path), lock);
@@ -129,6 +135,7 @@ RunFolder::~RunFolder() {
 fs::path run_path(const fs::path& folder) {
   std::error_code error;
   fs::path path = folder.lexically_normal();
+  // "runs/x/" and "." end in no name, but the folder's name is the run's id.
   if (!path.has_filename()) path = path.parent_path();
   if (path.filename() == "." || path.filename() == "..") path = fs::canonical(folder, error);
   const std::string given = folder.string();
@@ -141,6 +148,7 @@ fs::path run_path(const fs::path& folder) {
 bool is_being_written(const fs::path& folder) {
   const int lock = ::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC);
   if (lock < 0) return false;
+  // A shared lock, so that those who look do not take each other for the writer.
   const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(lock);
   return held;
@@ -152,6 +160,7 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   try {
     OutputFile file(temporary);
     file.write(bytes);
+    // On the disk before the rename: after a power cut the name must not lead to an empty file.
     file.finish();
     if (::rename(temporary.c_str(), path.c_str()) != 0) throw cannot_write(path, errno);
   } catch (...) {

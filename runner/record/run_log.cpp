@@ -24,6 +24,7 @@ std::string text_of(const ordered_json& json, int indent = -1) {
 // Time and kind first, so that a line is readable as it is.
 ordered_json stamped() { return {{"time", rfc3339(std::chrono::system_clock::now())}}; }
 
+// What the line has already wins: members never change its time or kind.
 void append_members(ordered_json& line, const nlohmann::json& members) {
   for (const auto& [key, value] : members.items()) {
     if (!line.contains(key)) line[key] = value;
@@ -50,6 +51,7 @@ struct RunLog::Sinks {
     begin_metrics();
   }
 
+  // Also after the file was cut back to nothing.
   void begin_metrics() REQUIRES(mutex) {
     if (metrics.length() == 0) metrics.line(metrics_header);
   }
@@ -59,6 +61,7 @@ struct RunLog::Sinks {
     for (LogFile* file : {&events, &metrics, &memory, &tensorboard.file()}) visit(*file);
   }
 
+  // The file first: it has every event, whatever the command does.
   void event_line(const std::string& text) REQUIRES(mutex) {
     events.line(text);
     if (command) command->line(text);
@@ -69,6 +72,7 @@ struct RunLog::Sinks {
   LogFile events GUARDED_BY(mutex), metrics GUARDED_BY(mutex), memory GUARDED_BY(mutex);
   TensorBoardFile tensorboard GUARDED_BY(mutex);
   Progress progress GUARDED_BY(mutex);
+  // The last member, so the first to go: its last words go through `progress`.
   std::unique_ptr<EventCommand> command GUARDED_BY(mutex);
 };
 
@@ -100,6 +104,7 @@ void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
   line["step"] = step;
   line["epoch"] = epoch;
   line["values"] = ordered_json::object();
+  // All rows in one append: a write that fails leaves none of them.
   std::string rows;
   for (const auto& [name, value] : values) {
     line["values"][name] = value;
@@ -151,11 +156,13 @@ nlohmann::json RunLog::lengths() const {
 
 void RunLog::truncate(const nlohmann::json& lengths) {
   const MutexLock lock(sinks_->mutex);
+  // A file without a length is all from steps after the checkpoint: nothing of it stays.
   auto length_of = [&](const LogFile& file) -> uint64_t {
     const auto found = lengths.find(file.path().filename().string());
     return found != lengths.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
   };
   for (LogFile* file : {&sinks_->events, &sinks_->metrics, &sinks_->memory}) file->truncate(length_of(*file));
+  // By its own class, which keeps the first record.
   sinks_->tensorboard.truncate(length_of(sinks_->tensorboard.file()));
   sinks_->begin_metrics();
 }

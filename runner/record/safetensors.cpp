@@ -55,6 +55,7 @@ using nlohmann::json;
 
 constexpr uint64_t longest_header = 100'000'000;  // the format's own limit
 
+// Makes the error sentences of one file.
 class Refusal {
  public:
   explicit Refusal(const std::filesystem::path& path) : path_(path) {}
@@ -77,9 +78,11 @@ std::string in_quotes(const std::string& name) {
 json parse_header(std::string_view text, const Refusal& refuse) {
   std::set<std::string> names, keys;
   auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+    // The deepest values of the format are the numbers in an entry's lists. More nesting would only cost memory.
     if (depth > 3) throw refuse("the header is nested too deeply");
     if (event != json::parse_event_t::key) return true;
     auto key = parsed.get<std::string>();
+    // A key of the header begins a new entry, whose own keys are counted afresh.
     if (depth == 1) keys.clear();
     bool fresh = depth == 1 ? names.insert(key).second : keys.insert(key).second;
     if (!fresh) throw refuse("the header holds the name " + in_quotes(key) + " twice");
@@ -94,6 +97,7 @@ json parse_header(std::string_view text, const Refusal& refuse) {
   throw refuse("is no safetensors file: its header is not a JSON object");
 }
 
+// The format has strings there and nothing else.
 std::map<std::string, std::string> read_metadata(const json& entry, const Refusal& refuse) {
   std::map<std::string, std::string> metadata;
   if (!entry.is_object()) throw refuse("__metadata__ is not an object");
@@ -131,6 +135,7 @@ const json& member(const json& value, const char* key, const std::string& name, 
   return *found;
 }
 
+// `raw_name` is the name as the file has it; sentences get it in quotes.
 Entry read_entry(const std::string& raw_name, const json& value, const Refusal& refuse) {
   const std::string name = in_quotes(raw_name);
   if (!value.is_object()) throw refuse("tensor " + name + " is described by something else than an object");
@@ -159,6 +164,7 @@ Entry read_entry(const std::string& raw_name, const json& value, const Refusal& 
   }
   entry.begin = unsigned_number(offsets[0], name, "data_offsets", refuse);
   entry.end = unsigned_number(offsets[1], name, "data_offsets", refuse);
+  // The shape says how much is read, data_offsets how much there is: they must agree.
   uint64_t bytes = shape_bytes(entry.tensor, name, refuse);
   if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
     throw refuse("tensor " + name + ": its shape asks for " + std::to_string(bytes) + " bytes, data_offsets are " +
@@ -170,6 +176,7 @@ Entry read_entry(const std::string& raw_name, const json& value, const Refusal& 
 // Tensors must follow each other without gap or overlap from the first byte of the data to the last, as the format
 // says.
 void place(std::vector<Entry>& entries, std::span<const std::byte> data, const Refusal& refuse) {
+  // By the end as well: an empty tensor comes before the one that begins at the same byte.
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.begin, a.end, a.tensor.name) < std::tie(b.begin, b.end, b.tensor.name);
   });
@@ -202,6 +209,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
                  " bytes, at least 8 are needed for the header's length");
   }
   uint64_t header_length = 0;
+  // Copied in this machine's byte order, which is the file's (static_assert below).
   std::memcpy(&header_length, bytes.data(), sizeof header_length);
   if (header_length > longest_header || header_length > bytes.size() - 8) {
     throw refuse("is no safetensors file, or cut off: it promises a header of " + std::to_string(header_length) +
@@ -236,6 +244,7 @@ Error misuse(const std::string& name, const std::string& what) {
   return Error(Exit::bug, "safetensors", "tensor '" + name + "' cannot be stored: " + what);
 }
 
+// Finds what only a caller's mistake brings about: the file could not be read again.
 void check(const TensorBytes& tensor, std::set<std::string>& names) {
   if (tensor.name == metadata_key || !names.insert(tensor.name).second) {
     throw misuse(tensor.name, "the name is taken");
@@ -276,6 +285,7 @@ std::string header_text(const std::vector<const TensorBytes*>& order,
   } catch (const nlohmann::json::exception&) {
     throw Error(Exit::bug, "safetensors", "a tensor's name or the metadata is not UTF-8");
   }
+  // Padded with spaces, as the format allows, so that the data begins at a multiple of 8 bytes.
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }
@@ -284,6 +294,7 @@ std::string header_text(const std::vector<const TensorBytes*>& order,
 
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorBytes> tensors,
                        const std::map<std::string, std::string>& metadata) {
+  // Checked before the file is opened: a mistake leaves no half-written file.
   std::set<std::string> names;
   for (const TensorBytes& tensor : tensors) check(tensor, names);
   std::vector<const TensorBytes*> order = in_file_order(tensors);

@@ -38,6 +38,7 @@ std::string sized(uint32_t field, std::string_view content) {
 std::string event(int64_t step, const std::string& content) {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
   std::string text = key(1, fixed64) + little_endian(now.count());
+  // proto3 leaves out a field that holds its default.
   if (step != 0) text += key(2, varint) + encode_varint(static_cast<uint64_t>(step));
   return text + content;
 }
@@ -47,6 +48,7 @@ std::string first_record() { return tfrecord(event(0, sized(3, "brain.Event:2"))
 std::string file_name() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   char host[256] = "localhost";
+  // A name that is cut may come without a zero at its end: the last byte stays one.
   ::gethostname(host, sizeof host - 1);
   return std::string(file_prefix) + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count()) +
          "." + host + "." + std::to_string(::getpid());
@@ -59,6 +61,7 @@ std::filesystem::path event_file_of(const std::filesystem::path& folder) {
     std::string name = entry.path().filename().string();
     if (name.starts_with(file_prefix)) names.push_back(std::move(name));
   }
+  // The oldest of several: names begin with the second in which they were made.
   return folder / (names.empty() ? file_name() : *std::min_element(names.begin(), names.end()));
 }
 
@@ -82,6 +85,7 @@ void TensorBoardFile::scalars(int64_t step, const std::vector<std::pair<std::str
   file_.append(tfrecord(event(step, sized(5, summary))));
 }
 
+// The first record has the same length at any time: its only number is a fixed64.
 void TensorBoardFile::truncate(uint64_t length) { file_.truncate(std::max<uint64_t>(length, first_record().size())); }
 
 }  // namespace headroom

@@ -39,6 +39,7 @@ Terminal terminal_of(int file) {
   const std::string term = variable("TERM");
   terminal.control = ::isatty(file) == 1 && !term.empty() && term != "dumb";
   terminal.utf8 = locale_is_utf8();
+  // NO_COLOR counts when it is set and not empty (no-color.org).
   terminal.color = terminal.control && variable("NO_COLOR").empty();
   return terminal;
 }

@@ -35,10 +35,12 @@ std::string compact_time(WallTime time) {
 std::optional<double> seconds_of(std::string_view rfc3339) {
   std::tm parts{};
   int milliseconds = 0;
+  // A copy, because sscanf() needs a zero at the end; 32 bytes hold any such time.
   const std::string text(rfc3339.substr(0, 32));
   if (std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ", &parts.tm_year, &parts.tm_mon, &parts.tm_mday,
                   &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &milliseconds) != 7)
     return std::nullopt;
+  // A tm counts years from 1900 and months from 0.
   parts.tm_year -= 1900;
   parts.tm_mon -= 1;
   return static_cast<double>(::timegm(&parts)) + milliseconds / 1e3;

@@ -22,6 +22,7 @@ constexpr StorageType storage_types[] = {
     {"torch.ShortStorage", {kDLInt, 16, 1}},    {"torch.CharStorage", {kDLInt, 8, 1}},
     {"torch.ByteStorage", {kDLUInt, 8, 1}},     {"torch.BoolStorage", {kDLBool, 8, 1}},
 };
+// With the storage types, all that a pickle may name.
 constexpr const char *ordered = "collections.OrderedDict", *tensor_v2 = "torch._utils._rebuild_tensor_v2",
                      *parameter = "torch._utils._rebuild_parameter";
 
@@ -53,6 +54,7 @@ const Node& TorchMakers::at(const Node& tuple, std::size_t i, Kind kind) const {
   return item;
 }
 
+// Of shapes and strides, where nothing is negative.
 std::vector<int64_t> TorchMakers::numbers(const Node& tuple) const {
   std::vector<int64_t> values;
   for (std::size_t i = 0; i < tuple.items.size(); ++i) {
@@ -63,6 +65,7 @@ std::vector<int64_t> TorchMakers::numbers(const Node& tuple) const {
 }
 
 // ("storage", type, entry, place, elements)
+// The place is a device's name, which does not matter here.
 uint32_t TorchMakers::storage(uint32_t persistent_id) {
   const Node& told = (*pickle_)[persistent_id];
   if (told.kind != Kind::tuple || at(told, 0, Kind::string).text != "storage") malformed_pickle();
@@ -73,6 +76,7 @@ uint32_t TorchMakers::storage(uint32_t persistent_id) {
 }
 
 // (storage, offset, shape, stride, ...)
+// What follows, requires_grad and hooks, is for training.
 uint32_t TorchMakers::tensor(const Node& arguments) {
   const Node& storage = at(arguments, 0, Kind::storage);
   const int64_t offset = at(arguments, 1, Kind::integer).integer;
@@ -85,6 +89,7 @@ uint32_t TorchMakers::tensor(const Node& arguments) {
 
 uint32_t TorchMakers::call(uint32_t function, uint32_t arguments) {
   if ((*pickle_)[arguments].kind != Kind::tuple || (*pickle_)[function].kind != Kind::function) malformed_pickle();
+  // Copies, because add() moves the nodes.
   const Node told = (*pickle_)[arguments];
   const std::string name = (*pickle_)[function].text;
   if (name == ordered && told.items.empty()) return pickle_->add({.kind = Kind::dictionary});

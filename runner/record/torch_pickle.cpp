@@ -14,6 +14,8 @@ using Node = Pickle::Node;
 
 constexpr std::size_t most_bytes = 16 << 20;  // of a pickle: names and shapes of 100,000 tensors
 
+// The stack machine that a pickle is a program for; Python's pickletools documents the operations. Stack and memo hold
+// numbers of nodes.
 class Machine {
  public:
   explicit Machine(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -31,6 +33,7 @@ class Machine {
     at_ += count;
     return part;
   }
+  // Numbers are little-endian, as this machine is.
   template <class T>
   T take() {
     T value;
@@ -49,6 +52,7 @@ class Machine {
     ++at_;
     return line;
   }
+  // LONG1: a count of bytes, then two's complement, little-endian. The missing bytes of a negative number are ones.
   int64_t take_long() {
     const uint64_t count = take<uint8_t>();
     if (count > 8) refuse_pickle("holds a whole number of more than 64 bits");
@@ -63,6 +67,7 @@ class Machine {
   void push_new(Kind kind, int64_t integer = 0, std::string text = {}) {
     push(pickle_.add({.kind = kind, .integer = integer, .text = std::move(text)}));
   }
+  // Never below the last mark: pop_to_mark() counts on finding it inside the stack.
   uint32_t pop() {
     if (stack_.size() <= floor()) malformed_pickle();
     const uint32_t top = stack_.back();
@@ -92,10 +97,12 @@ class Machine {
     if (node.kind != kind || (kind == Kind::dictionary && items.size() % 2 != 0)) malformed_pickle();
     node.items.insert(node.items.end(), items.begin(), items.end());
   }
+  // Writers number from 0 and spend a byte on each, so a larger place can only be a demand for memory.
   void remember(uint64_t place) {
     if (place > bytes_.size()) malformed_pickle();
     if (place >= memo_.size()) memo_.resize(place + 1, nothing);
     memo_[place] = top();
+    // The next place, which MEMOIZE takes because it names none.
     remembered_ = std::max(remembered_, place + 1);
   }
   void recall(uint64_t place) {
@@ -104,6 +111,7 @@ class Machine {
   }
 
   // --- what is made ---
+  // Refused by name before anything is made of it: this is where a hostile pickle would ask for os.system.
   void push_function(const std::string& name) {
     if (!TorchMakers::knows(name)) refuse_pickle("asks Python for " + shown_name(name));
     push_new(Kind::function, 0, name);
@@ -125,9 +133,11 @@ class Machine {
     pickle_.root = pop();
     stopped_ = true;
   }
+  // torch.save writes protocol 2 unless told otherwise. This operation came with 2, and 5 is Python's latest.
   void check_protocol(int protocol) {
     if (protocol < 2 || protocol > 5) refuse_pickle("is of pickle protocol " + std::to_string(protocol));
   }
+  // STACK_GLOBAL of protocol 4: module and name are strings on the stack instead of lines.
   void push_global_of_stack() {
     const uint32_t name = pop(), module = pop();
     if (pickle_[name].kind != Kind::string || pickle_[module].kind != Kind::string) malformed_pickle();
@@ -140,6 +150,8 @@ class Machine {
       refuse_pickle(std::string("uses the pickle operation 0x") + digits[code >> 4] + digits[code & 15]);
     }
   }
+  // Operations that push a value: NONE, NEWTRUE, NEWFALSE, BININT (J, K, M), LONG1, BINFLOAT, the unicode strings,
+  // GLOBAL, STACK_GLOBAL, BINPERSID and REDUCE.
   bool value(uint8_t code) {
     switch (code) {
       case 'N':
@@ -164,6 +176,7 @@ class Machine {
         push_new(Kind::integer, take_long());
         return true;
       case 'G':
+        // BINFLOAT: a tensor is told without floats, so the value is passed over.
         take<uint64_t>();
         push_new(Kind::real);
         return true;
@@ -194,6 +207,8 @@ class Machine {
         return false;
     }
   }
+  // Operations on what is there: PROTO, FRAME, STOP, MARK, POP, tuples, lists, dictionaries (APPEND, SETITEM), BUILD,
+  // and the memo (BINPUT, MEMOIZE, BINGET).
   bool container(uint8_t code) {
     switch (code) {
       case 0x80:
@@ -279,10 +294,12 @@ class Machine {
     add_to(kind, items);
   }
 
+  // A place of the memo that nothing was put into.
   static constexpr uint32_t nothing = ~uint32_t{0};
   std::span<const std::byte> bytes_;
   std::size_t at_ = 0;
   Pickle pickle_;
+  // marks_: how large the stack was at each MARK. remembered_: one more than the largest place of the memo.
   std::vector<uint32_t> stack_, memo_;
   std::vector<std::size_t> marks_;
   uint64_t remembered_ = 0;

@@ -70,6 +70,7 @@ class Names {
     return key.text;
   }
 
+  // Follows `key` level by level. A name that has a dot itself cannot be reached.
   uint32_t choose(const std::string& key) {
     uint32_t at = pickle_.root;
     if (pickle_[at].kind != Kind::dictionary)
@@ -95,6 +96,7 @@ class Names {
     if (depth > deepest) throw BadTorchFile("nests dictionaries too deeply");
     const Node& node = pickle_[dictionary];
     for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+      // Visits are counted, not tensors: dictionaries that hold others twice double at every level.
       if (++visited_ > most_visited) throw BadTorchFile("holds more than a million tensors");
       const std::string name = prefix + key_at(node, i);
       const Node& value = pickle_[node.items[i + 1]];
@@ -107,6 +109,7 @@ class Names {
       }
     }
   }
+  // The names go on into a safetensors file: they must be UTF-8, and one of them is reserved there.
   void add(const std::string& name, const PickledTensor* tensor) {
     try {
       static_cast<void>(nlohmann::json(name).dump());
@@ -146,10 +149,12 @@ std::vector<NamedTensor> named_tensors(const Pickle& pickle, const std::string& 
 
 using Bytes = std::span<const std::byte>;
 
+// Times the widest element, 8 bytes, this still fits 64 bits.
 constexpr uint64_t most_elements = uint64_t{1} << 56;
 constexpr uint64_t most_sharing = 8;  // bytes of all tensors to bytes of the file
 
 uint64_t elements_of(const NamedTensor& named) {
+  // In `most` an empty axis counts as one: the other extents of an empty tensor are bounded too.
   uint64_t count = 1, most = 1;
   for (const int64_t extent : named.tensor->shape) {
     count *= static_cast<uint64_t>(extent);
@@ -161,6 +166,7 @@ uint64_t elements_of(const NamedTensor& named) {
 }
 
 // Elements of its storage that a tensor reaches to.
+// UINT64_MAX: beyond any storage. REQUIRES: no extent is 0.
 uint64_t reach_of(const PickledTensor& tensor) {
   uint64_t last = tensor.offset;
   for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
@@ -176,12 +182,14 @@ uint64_t reach_of(const PickledTensor& tensor) {
 bool is_contiguous(const PickledTensor& tensor) {
   int64_t step = 1;
   for (std::size_t axis = tensor.shape.size(); axis-- > 0;) {
+    // PyTorch leaves any stride on an axis of one element.
     if (tensor.shape[axis] != 1 && tensor.stride[axis] != step) return false;
     step *= tensor.shape[axis];
   }
   return true;
 }
 
+// Walks with the last axis fastest. `at` is an element's index, `from` its place in the storage.
 std::vector<std::byte> gathered(const PickledTensor& tensor, Bytes storage, uint64_t elements) {
   const std::size_t width = tensor.dtype.bits / 8u, axes = tensor.shape.size();
   std::vector<std::byte> copy(elements * width);
@@ -203,10 +211,12 @@ std::vector<std::byte> gathered(const PickledTensor& tensor, Bytes storage, uint
 class Archive {
  public:
   explicit Archive(Bytes file) : entries_(read_zip(file)) {
+    // The folder's name is the writer's choice; data.pkl stands directly in it.
     for (const auto& [name, entry] : entries_) {
       if (name.ends_with("/data.pkl") && name.find('/') == name.size() - 9) folder_ = name.substr(0, name.size() - 8);
     }
     if (folder_.empty()) throw BadTorchFile("is a zip archive, but none of torch.save: it has no data.pkl");
+    // Older versions of PyTorch do not write it: their files are read as little-endian.
     const auto order = entries_.find(folder_ + "byteorder");
     if (order == entries_.end()) return;
     const Bytes told = order->second.data;
@@ -217,6 +227,7 @@ class Archive {
   Bytes read(const std::string& name) {
     const auto entry = entries_.find(folder_ + name);
     if (entry == entries_.end()) throw BadTorchFile("is damaged: its entry " + shown_name(name) + " is not there");
+    // Once for each storage, however many tensors share it.
     if (verified_.insert(name).second) entry->second.verify(entry->first);
     return entry->second.data;
   }
@@ -231,6 +242,7 @@ void require_torch_zip(Bytes file) {
   const auto begins = [&](std::string_view with) {
     return file.size() >= with.size() && std::memcmp(file.data(), with.data(), with.size()) == 0;
   };
+  // A zip archive begins with PK, the pickle stream of the older format with the mark of protocol 2.
   if (begins("PK")) return;
   if (begins("\x80\x02")) {
     throw BadTorchFile(
@@ -255,6 +267,7 @@ TorchStateFile::TorchStateFile(const std::filesystem::path& path, const std::str
       const uint64_t elements = elements_of(named), there = storage.size() / width;
       if (elements > 0 && reach_of(tensor) > there)
         throw BadTorchFile("is damaged: tensor " + shown_name(named.name) + " reaches beyond its storage");
+      // A tensor with strides is copied, so a small file could ask for any amount of memory: repetition is bounded.
       if (elements > there || (all_bytes += elements * width) > most_sharing * map_.bytes().size()) {
         throw BadTorchFile("has a tensor " + shown_name(named.name) +
                            " that shows elements again and again; save it with .contiguous()");
@@ -263,6 +276,7 @@ TorchStateFile::TorchStateFile(const std::filesystem::path& path, const std::str
       if (elements > 0 && is_contiguous(tensor)) {
         data = storage.subspan(tensor.offset * width, elements * width);
       } else if (elements > 0) {
+        // Growing copies_ moves the vectors and not their bytes: earlier spans stay valid.
         data = copies_.emplace_back(gathered(tensor, storage, elements));
       }
       tensors_.push_back({named.name, tensor.dtype, tensor.shape, data});

@@ -29,6 +29,7 @@ nlohmann::json Agreement::json() const {
 
 Agreement agreement_of(std::span<const Metrics> runs, double tolerance) {
   Agreement found{.metric = "", .tolerance = tolerance};
+  // A metric that the first run lacks is compared with nobody.
   for (const auto& [name, value] : runs.front()) {
     bool all = true;
     for (const Metrics& run : runs) {
@@ -43,6 +44,8 @@ Agreement agreement_of(std::span<const Metrics> runs, double tolerance) {
   return found;
 }
 
+// Far above one rounding of the type (1e-16, 6e-8, 4e-3), because training carries it on and lets it grow. 2e-2 is for
+// bf16 and fp16; docs/results.md names these figures.
 double rounding_tolerance(const std::string& precision) {
   if (precision == "fp64") return 1e-8;
   return precision == "fp32" ? 1e-3 : 2e-2;
@@ -75,6 +78,7 @@ SameMathematics same_mathematics(const std::vector<RunFacts>& runs, const std::s
   for (const size_t number : same) {
     Metrics& of_run = metrics.emplace_back();
     for (const std::string& metric : runs[number].metrics()) of_run[metric] = runs[number].numbers.at(metric);
+    // Precision is part of the identity; a run whose folder does not tell it counts as the coarsest.
     tolerance = std::max(tolerance, rounding_tolerance(runs[number].word("precision")));
   }
   return {.identity = identity, .runs = std::move(same), .agreement = agreement_of(metrics, tolerance)};
@@ -99,6 +103,7 @@ Comparison compare_runs(const std::vector<RunFacts>& runs) {
   comparison.metrics = values_of(runs, metrics);
   std::map<std::string, std::vector<size_t>> by_identity;
   for (size_t i = 0; i < runs.size(); ++i) {
+    // The same mathematics at another step gives other metrics, so the step is part of the key.
     if (!runs[i].word("identity").empty() && ended_well(runs[i]))
       by_identity[runs[i].word("identity") + " at step " + runs[i].text("steps")].push_back(i);
   }
@@ -120,12 +125,14 @@ nlohmann::json Comparison::json(const std::vector<RunFacts>& runs) const {
   Json metric_values = Json::object();
   for (const ComparedValue& compared : metrics) {
     for (const RunFacts& run : runs) {
+      // Null where a run lacks the metric: every list has one element a run.
       const auto value = run.number(compared.key);
       metric_values[compared.key].push_back(value ? Json(*value) : Json());
     }
   }
   for (const SameMathematics& group : identities) {
     Json& json = same.emplace_back(group.agreement.json());
+    // "runs" here are places in the list of folders.
     json.update({{"identity", group.identity}, {"runs", group.runs}});
   }
   return {{"runs", folders},

@@ -9,6 +9,7 @@ namespace headroom {
 
 namespace {
 
+// Without any point the lowest value lies above the highest.
 struct Bounds {
   double first_x = INFINITY, last_x = -INFINITY, lowest = INFINITY, highest = -INFINITY;
 };
@@ -37,16 +38,19 @@ std::string path_of(const PlotFrame& frame, const Curve& curve) {
     if (cell.count > 1) add(rises ? cell.highest_x : cell.lowest_x, rises ? cell.highest : cell.lowest);
   }
   const Extremes& end = curve.points->entries().back().cell;
+  // Of more than two values the last may be neither extreme, and the curve has to end there all the same.
   if (end.count > 2) add(end.last_x, end.last);
   return path;
 }
 
 void draw(PlotFrame& frame, const Curve& curve) {
+  // Dots mark single values: of more entries they would run together.
   constexpr size_t few = 60;
   const std::string classes = curve.classes + (curve.faint ? " faint" : "");
   frame.shape("<path class=\"line " + classes + "\" data-name=\"" + escape_html(curve.name) + "\" d=\"" +
               path_of(frame, curve) + "\"/>\n");
   if (curve.points->entries().size() > few || curve.faint) return;
+  // A line of length 0 with round ends is a dot, and stays round where the picture is stretched.
   std::string dots;
   for (const auto& [x, cell] : curve.points->entries()) dots += "M" + frame.point(cell.last_x, cell.last) + "h0";
   frame.shape("<path class=\"dots " + classes + "\" d=\"" + dots + "\"/>\n");
@@ -81,6 +85,7 @@ std::string description(const CurveChart& chart, const Bounds& bounds) {
 
 std::string curve_chart(const CurveChart& chart) {
   const Bounds bounds = bounds_of(chart.curves);
+  // No point, or none that is a number.
   if (!(bounds.highest >= bounds.lowest)) return "";
   const bool has_curve = std::any_of(chart.curves.begin(), chart.curves.end(),
                                      [](const Curve& c) { return c.points->entries().size() > 1; });
@@ -91,8 +96,10 @@ std::string curve_chart(const CurveChart& chart) {
                   Scale::exact(std::min(0.0, bounds.first_x), bounds.last_x, Quantity::count, 5), y);
   frame.note(chart.note + (y.is_logarithmic() ? (chart.note.empty() ? "log scale" : ", log scale") : ""));
   if (chart.marked_x) {
+    // 10000 is plot_side: from top to bottom.
     frame.shape("<path class=\"mark\" d=\"M" + std::to_string(frame.column(*chart.marked_x)) + " 0v10000\"/>\n");
   }
+  // SVG paints in the order of the file: what comes first lies behind.
   for (const bool faint : {true, false}) {
     for (const Curve& curve : chart.curves) {
       if (curve.faint == faint && !curve.points->empty()) draw(frame, curve);

@@ -18,6 +18,7 @@ using Json = nlohmann::json;
 Json member(const Json& json, const char* key, Json::value_t type) {
   if (!json.is_object() || !json.contains(key)) return {};
   const Json& value = json[key];
+  // Any number will do where one is wanted: 1 is written as an integer.
   const bool both_numbers = value.is_number() && type == Json::value_t::number_float;
   return value.type() == type || both_numbers ? value : Json();
 }
@@ -45,6 +46,7 @@ Decimated<Extremes> points_of(const Json& channel, const char* key, double strid
   Decimated<Extremes> points;
   double x = 0;
   for (const Json& value : list_in(channel, key)) {
+    // Null does not count (example_file.hpp), but keeps its place on the axis.
     if (value.is_number()) points.add(x, Extremes::of(x, value.get<double>()));
     x += stride;
   }
@@ -66,7 +68,9 @@ std::string series_html(const Json& first, const Json& last, const std::string& 
         text_in(last, "name") + ", channel " + amount_text(number_in(channels[i], "channel", 0), Quantity::count);
     chart.note = unit;
     chart.x_name = "place in the series";
+    // What counts is the shape of the series, which a log scale would bend.
     chart.linear = true;
+    // Both answers of the model have one colour; the early one lies faint behind.
     if (!before.empty()) chart.curves.push_back({first_name, colour_class(0), &before, /*faint=*/true});
     chart.curves.push_back({"target", colour_class(1), &target});
     chart.curves.push_back({last_name, colour_class(0), &prediction});
@@ -92,6 +96,7 @@ std::string examples_html(const std::filesystem::path& run) {
   const Json json = read_json_file(run / examples_file);
   const Json last = member(json, "last", Json::value_t::object);
   Json first = member(json, "first", Json::value_t::object);
+  // Of a run with one evaluation the first is the last.
   if (number_in(first, "step", 0) >= number_in(last, "step", 0)) first = Json();
   const Json samples = list_in(last, "samples"), early = list_in(first, "samples");
   std::string html;
@@ -108,6 +113,7 @@ std::string examples_html(const std::filesystem::path& run) {
     if (charts.empty() && pictures.empty()) continue;
     const std::string name =
         "sample " + amount_text(number_in(samples[i], "sample", 0), Quantity::count) + " of the validation split";
+    // The first sample lies open, the others are folded.
     html += i == 0 ? element("p", "", escape_html(name)) + "\n" + pictures + charts : folded(name, pictures + charts);
   }
   return html;

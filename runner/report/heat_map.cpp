@@ -28,6 +28,7 @@ Colour colour_at(double place) {
 
 std::string style_of(double place) {
   const Colour colour = colour_at(place);
+  // Black words on the brighter part of the scale, white ones on the darker: both stay readable.
   const bool bright = place > 0.55;
   std::array<char, 80> text;
   std::snprintf(text.data(), text.size(), "background:#%02x%02x%02x;color:%s", static_cast<unsigned>(colour[0]),
@@ -38,6 +39,7 @@ std::string style_of(double place) {
 std::string cell_html(const HeatCell& cell, double lowest, double highest, Quantity quantity) {
   if (!cell.value)
     return "<td class=\"none\"><span>" + escape_html(cell.words.empty() ? "-" : cell.words) + "</span></td>";
+  // Where all values are equal they get the middle of the scale.
   const double place = highest > lowest ? (*cell.value - lowest) / (highest - lowest) : 0.5;
   return std::string("<td") + (cell.marked ? " class=\"top\"" : "") + " style=\"" + style_of(place) + "\">" +
          escape_html(amount_text(*cell.value, quantity)) + "</td>";

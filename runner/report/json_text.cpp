@@ -19,6 +19,7 @@ std::string number_text(const std::string& key, const Json& value) {
   if (key.ends_with("_ms")) return amount_text(number / 1e3, Quantity::seconds);
   if (key.ends_with("_us")) return amount_text(number / 1e6, Quantity::seconds);
   if (key.ends_with("seconds")) return amount_text(number, Quantity::seconds);
+  // These are parts of one.
   if (key.ends_with("_rate") || key.ends_with("_fraction")) return short_number(100 * number) + " %";
   if (value.is_number_integer()) return amount_text(number, Quantity::count);
   return short_number(number);
@@ -50,6 +51,7 @@ std::string uniform_table(const std::string& name, const Json& object) {
 
 // `bytes`: what lies within a "..._bytes" is in bytes too.
 void collect(const std::string& outer, bool bytes, const Json& object, Rows& rows, std::string& tables, int depth) {
+  // Files may be a stranger's, so recursion has to end: what lies deeper is shown as JSON.
   constexpr int deepest = 6;
   for (const auto& [key, value] : object.items()) {
     const std::string name = outer.empty() ? words_of_key(key) : outer + " " + words_of_key(key);
@@ -71,6 +73,7 @@ std::string text_of_json(const std::string& key, const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_null()) return "-";
   if (value.is_number()) return number_text(key, value);
+  // dump() throws at bytes that are not UTF-8, unless it is told to replace them.
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > longest) text = text.substr(0, longest) + "...";
   return text;

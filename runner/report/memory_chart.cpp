@@ -13,8 +13,10 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Layers with a colour of their own: fewer than the palette has, so that no colour comes twice.
 constexpr size_t kept_apart = 7;
 
+// One area of the chart. `owners` are places in MemoryCurve::owners.
 struct Layer {
   std::string name, classes;
   std::vector<size_t> owners;
@@ -24,6 +26,7 @@ struct Layer {
 double bytes_of(const HeldMoment& moment, const Layer& layer) {
   double sum = 0;
   for (const size_t owner : layer.owners) {
+    // Moments before an owner first came have no entry for it.
     if (owner < moment.owner_bytes.size()) sum += moment.owner_bytes[owner];
   }
   return sum;
@@ -59,6 +62,7 @@ std::vector<Layer> layers_of(const MemoryCurve& memory) {
 
 void draw_layers(PlotFrame& frame, const MemoryCurve& memory, const std::vector<Layer>& layers) {
   const auto& moments = memory.moments.entries();
+  // The roof of one layer is the floor of the next.
   std::vector<double> x, floor(moments.size(), 0.0), roof(moments.size(), 0.0);
   for (const auto& moment : moments) x.push_back(moment.x);
   for (const Layer& layer : layers) {
@@ -71,6 +75,7 @@ void draw_layers(PlotFrame& frame, const MemoryCurve& memory, const std::vector<
 struct LaneName {
   const char *kind, *name;
 };
+// Kinds of events in events.jsonl, in the order in which their lanes stand under the plot.
 constexpr std::array<LaneName, 6> lanes = {{{"gc_point", "gc points"},
                                             {"out_of_memory", "out of memory, repeated or halved"},
                                             {"pressure", "pressure ladder"},
@@ -81,6 +86,7 @@ constexpr std::array<LaneName, 6> lanes = {{{"gc_point", "gc points"},
 // A row of ticks under the plot, on its time axis.
 std::string lane(const LaneName& name, const EventKind& event, const PlotFrame& frame) {
   std::string ticks;
+  // A lane is as wide as the plot, so that ticks stand below the memory of their time.
   for (const auto& [x, cell] : event.at.entries()) ticks += "M" + std::to_string(frame.column(x)) + " 0v100";
   const std::string title =
       std::string(name.name) + ": " + amount_text(static_cast<double>(event.count), Quantity::count);
@@ -96,6 +102,7 @@ std::string event_rows(const LaneName& name, const EventKind& event) {
     rows.push_back({text_of_json("time", line.value("time", Json())), event_text(line)});
   };
   for (const Json& line : event.first) add(line);
+  // A reading keeps the first and the last events of a kind; `count` is of all.
   const auto shown = static_cast<int64_t>(event.first.size() + event.last.size());
   if (event.count > shown) rows.push_back({"...", std::to_string(event.count - shown) + " more"});
   for (const Json& line : event.last) add(line);
@@ -116,6 +123,7 @@ std::string below(const RunReading& run, const PlotFrame& frame) {
 
 std::string owners_table(const MemoryCurve& memory) {
   const auto& moments = memory.moments.entries();
+  // Peaks of owners come at different times and do not add up; the figures of this one moment do.
   const auto most = std::max_element(moments.begin(), moments.end(), [](const auto& a, const auto& b) {
     return a.cell.held_bytes < b.cell.held_bytes;
   });
@@ -156,8 +164,11 @@ std::string memory_chart(const RunReading& run) {
   };
   const double predicted = amount("predicted_peak_bytes"), measured = amount("measured_peak_bytes"),
                limit = static_cast<double>(run.limit_bytes);
+  // Both are drawn as lines, so they have to lie on the axis.
   highest = std::max({highest, predicted, measured});
+  // A limit far above the curve would press it flat: the legend alone names it then.
   const bool shows_limit = limit > 0 && limit <= 3 * highest;
+  // A run with one record has no span, and an axis needs one.
   const double end = std::max(moments.back().x, 1e-3);
   PlotFrame frame("Memory by owner",
                   "Memory held over " + amount_text(end, Quantity::seconds) + ", at most " +

@@ -24,6 +24,7 @@ void append_escaped(std::string& html, char c) {
     case '"':
       html += "&quot;";
       break;
+    // A number, because HTML 4 does not have &apos;.
     case '\'':
       html += "&#39;";
       break;
@@ -33,6 +34,7 @@ void append_escaped(std::string& html, char c) {
 }
 
 void append_line(std::string& html, std::string_view line) {
+  // Cuts nothing: printable() never makes a text longer.
   for (const char c : printable(line, line.size())) append_escaped(html, c);
 }
 
@@ -42,6 +44,7 @@ std::string escape_html(std::string_view text) {
   std::string html;
   html.reserve(text.size());
   while (!text.empty()) {
+    // printable() turns line breaks and tabs into spaces, so it gets what lies between them.
     const size_t end = std::min(text.find_first_of("\n\t"), text.size());
     append_line(html, text.substr(0, end));
     if (end < text.size()) html += text[end];
@@ -73,6 +76,8 @@ std::string words_of_key(std::string_view key) {
 
 namespace {
 
+// Colours are variables of :root, so that dark pages change them in one place. Plots are stretched to the width there
+// is, so strokes must not scale with them (vector-effect).
 constexpr const char* style = R"(
 * { box-sizing: border-box }
 body { margin: 0 auto; padding: 16px; max-width: 1160px; background: var(--page); color: var(--text);
@@ -178,6 +183,7 @@ for (const heading of document.querySelectorAll('.sortable thead th')) {
 
 std::string colours() {
   const std::string variable = "--$N: $C; ";
+  // The later rule wins where the reader prefers dark pages.
   return "\n:root { color-scheme: light dark; " + for_each_colour(variable, false) +
          "}\n@media (prefers-color-scheme: dark) { :root { " + for_each_colour(variable, true) + "} }";
 }
@@ -185,6 +191,7 @@ std::string colours() {
 }  // namespace
 
 std::string page_html(const std::string& title, const std::string& body) {
+  // The policy lets the page load nothing but data URIs, whatever a stranger's file made it hold.
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
@@ -207,6 +214,7 @@ std::string tile(const std::string& name, const std::string& value, const std::s
 
 std::string picture_html(const std::string& source, const std::string& caption) {
   constexpr std::string_view prefix = "data:image/png;base64,";
+  // base64 has no quote and no bracket that could end the attribute.
   const bool is_plain = source.starts_with(prefix) &&
                         source.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=",
                                                  prefix.size()) == std::string::npos;

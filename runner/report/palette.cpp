@@ -7,6 +7,7 @@ namespace headroom {
 namespace {
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  // Goes on behind what it put in, so that `to` may hold `from`.
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
 }
@@ -25,6 +26,7 @@ std::string for_each_colour(const std::string& form, bool dark, size_t count) {
 }
 
 std::string with_colours(std::string text, bool dark) {
+  // No colour's name begins with another's, so the order does not matter.
   for (const PaletteColour& colour : palette)
     replace_all(text, std::string("$") + colour.name, dark ? colour.dark : colour.light);
   return text;

@@ -20,6 +20,7 @@ std::string percent(double place) {
 
 // What the script needs to turn places back into values.
 std::string range(const char* name, const Scale& scale) {
+  // In the order of Quantity; the script compares these words.
   constexpr std::array<const char*, 4> quantities = {"number", "count", "bytes", "seconds"};
   return std::string(" data-") + name + "=\"" + exact_number(scale.lowest()) + " " + exact_number(scale.highest()) +
          " " + quantities[static_cast<size_t>(scale.quantity())] + (scale.is_logarithmic() ? " log" : "") + "\"";
@@ -35,6 +36,7 @@ PlotFrame::PlotFrame(std::string title, std::string description, Scale x, Scale 
 
 int PlotFrame::column(double x) const { return placed(x_.place(x), size_.width); }
 
+// SVG counts rows from the top, a scale from the bottom.
 int PlotFrame::row(double y) const { return size_.height - placed(y_.place(y), size_.height); }
 
 std::string PlotFrame::point(double x, double y) const {
@@ -48,6 +50,7 @@ void PlotFrame::horizontal(double y, const std::string& classes) {
 
 void PlotFrame::area(const std::string& classes, const std::string& name, const std::vector<double>& x,
                      const std::vector<double>& floor, const std::vector<double>& roof) {
+  // The roof from left to right, then the floor back: the script of the page reads both halves from this order.
   std::string path = "M";
   for (size_t i = 0; i < x.size(); ++i) path += (i == 0 ? "" : "L") + point(x[i], roof[i]);
   for (size_t i = x.size(); i-- > 0;) path += "L" + point(x[i], floor[i]);
@@ -70,12 +73,14 @@ std::string PlotFrame::axes(int tick_length) const {
   std::string path;
   for (const Tick& tick : y_.ticks())
     path += "M0 " + std::to_string(size_.height - placed(tick.place, size_.height)) + "H" + width;
+  // From the lower edge: a negative length points up into the plot.
   std::string ticks;
   for (const Tick& tick : x_.ticks())
     ticks += "M" + std::to_string(placed(tick.place, size_.width)) + " " + height + "v" + std::to_string(tick_length);
   return "<path class=\"grid\" d=\"" + path + "\"/><path class=\"grid\" d=\"" + ticks + "\"/>\n";
 }
 
+// In HTML, because words inside the stretched SVG would be stretched, too.
 std::string PlotFrame::labels() const {
   std::string html;
   for (const Tick& tick : y_.ticks())
@@ -100,6 +105,7 @@ std::string PlotFrame::html() const {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 10000 10000\" preserveAspectRatio=\"none\" "
       "role=\"img\">";
   html += "<title>" + escape_html(title_) + "</title><desc>" + escape_html(description_) + "</desc>\n";
+  // Hidden from screen readers: the description says what numbers without their axis cannot.
   html += axes(-150) + shapes_ + "</svg><div aria-hidden=\"true\">" + labels() + "</div></div>\n";
   return html + below_ + "</figure>\n";
 }
@@ -113,8 +119,10 @@ std::string PlotFrame::svg(double left, double top, bool with_x_labels) const {
     svg += svg_text(left - 8, top + height * (1 - tick.place) + 4, "soft small", tick.label, "end");
   for (const Tick& tick : with_x_labels ? x_.ticks() : std::vector<Tick>())
     svg += svg_text(left + width * tick.place, top + height + 20, "soft small", tick.label, "middle");
+  // A line of its own for each mark: words of marks near each other do not overlap.
   double row = top + 12;
   for (const Mark& mark : marks_) {
+    // Words run towards the middle, so that they stay inside the plot.
     const bool to_the_left = mark.place > 0.5;
     svg += svg_text(left + width * mark.place + (to_the_left ? -6 : 6), row, "killed halo small", mark.words,
                     to_the_left ? "end" : "start");
@@ -151,6 +159,7 @@ std::string table_head(const std::vector<std::string>& heading) {
 // A path as a link: what is neither a letter, a digit nor harmless is written as %xx.
 std::string link_html(const std::string& path, const std::string& text) {
   constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-_.~=";
+  // Behind "./" a path is relative, even where it begins as "//host" or "scheme:" do (RFC 3986, 4.2).
   std::string link = "./";
   for (const char c : path) {
     std::array<char, 8> code;
@@ -162,6 +171,7 @@ std::string link_html(const std::string& path, const std::string& text) {
 
 std::string cell_html(const Cell& cell, bool is_name) {
   const char* name = is_name ? "th" : "td";
+  // The script sorts by data-value, or by the text where there is none.
   const std::string order = cell.order == cell.text ? "" : " data-value=\"" + escape_html(cell.order) + "\"";
   constexpr size_t longest_line = 26;  // longer words wrap
   const std::string classes = cell.text.size() > longest_line ? " class=\"long\"" : "";

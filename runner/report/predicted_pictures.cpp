@@ -13,15 +13,18 @@ namespace {
 
 using Json = nlohmann::json;
 
+// PSNR of equal pictures is infinite.
 std::string decibels(double value) {
   return std::isfinite(value) ? amount_text(value, Quantity::number) + " dB" : "equal";
 }
 
+// JSON has no infinity, so equal pictures give null.
 Json json_number(const std::optional<double>& value) { return value && std::isfinite(*value) ? Json(*value) : Json(); }
 
 std::optional<double> mean_of(const std::vector<PictureStep>& steps, std::optional<double> PictureStep::*figure) {
   double sum = 0;
   for (const PictureStep& step : steps) {
+    // A figure is known of all steps or of none: a recording has its target throughout, or not at all.
     if (!(step.*figure)) return std::nullopt;
     sum += *(step.*figure);
   }
@@ -56,6 +59,7 @@ std::string chart(const PredictedPictures& told) {
   for (size_t i = 0; i < told.steps.size(); ++i) {
     const auto x = static_cast<double>(i);
     const PictureStep& step = told.steps[i];
+    // An infinite value has no place on an axis.
     if (step.psnr_db && std::isfinite(*step.psnr_db)) predicted.add(x, Extremes::of(x, *step.psnr_db));
     if (step.before_psnr_db && std::isfinite(*step.before_psnr_db))
       before.add(x, Extremes::of(x, *step.before_psnr_db));
@@ -65,6 +69,7 @@ std::string chart(const PredictedPictures& told) {
   chart.note = "dB, higher is better";
   chart.curves = {{"predicted", colour_class(0), &predicted}};
   if (!before.empty()) chart.curves.push_back({told.before, colour_class(1), &before});
+  // Decibels are a logarithm already.
   chart.linear = true;
   const std::string html = curve_chart(chart);
   return html.empty() ? "" : element("div", "class=\"charts\"", "\n" + html) + "\n";

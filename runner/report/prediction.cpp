@@ -31,6 +31,7 @@ nlohmann::json PredictionOrigin::json() const {
 
 std::vector<double> PredictedRecording::errors(const std::vector<double>& values) const {
   std::vector<double> sums(channels.size(), 0.0);
+  // Values lie step after step, the channels of a step together.
   for (size_t i = 0; i < recorded.size(); ++i) sums[i % channels.size()] += std::abs(values[i] - recorded[i]);
   for (double& sum : sums) sum /= static_cast<double>(steps());
   return sums;
@@ -46,9 +47,11 @@ double PredictedRecording::error_in_std(const std::vector<double>& values) const
 std::vector<std::vector<std::string>> PredictedRecording::error_rows() const {
   const std::vector<double> open = errors(open_loop), together = errors(ensembled), hold = errors(held);
   const auto number = [](double value) { return amount_text(value, Quantity::number); };
+  // The first row is the heading: table() and page() take it off.
   std::vector<std::vector<std::string>> rows = {{"mean absolute error", "open loop", "ensembled", "hold last", "unit"}};
   for (size_t c = 0; c < channels.size(); ++c)
     rows.push_back({channels[c].name, number(open[c]), number(together[c]), number(hold[c]), channels[c].unit});
+  // Units do not add, so the line for all channels is in standard deviations.
   rows.push_back({"all", number(error_in_std(open_loop)), number(error_in_std(ensembled)), number(error_in_std(held)),
                   "standard deviations"});
   return rows;
@@ -56,6 +59,7 @@ std::vector<std::vector<std::string>> PredictedRecording::error_rows() const {
 
 std::string PredictedRecording::table() const {
   const auto rows = error_rows();
+  // Names of channels begin at the left, figures end at the right.
   TextTable table(rows.front(), 1);
   for (size_t i = 1; i < rows.size(); ++i) table.add(rows[i]);
   return table.text();
@@ -93,6 +97,7 @@ std::string tiles(const PredictedRecording& told) {
   };
   const std::string each = amount_text(static_cast<double>(told.horizon), Quantity::count) + " steps";
   add("open loop", told.open_loop, "mean absolute error; asked every " + each);
+  // The older of the predictions made for a step weighs more (docs/predict.md).
   add("ensembled", told.ensembled, "asked at every step, answers weighed");
   add("hold last position", told.held, "of what needs no model, every " + each);
   html += tile("steps", amount_text(static_cast<double>(told.steps()), Quantity::count), "of the recording");
@@ -114,9 +119,11 @@ std::string chart(const PredictedRecording& told, size_t channel) {
   CurveChart chart;
   chart.title = told.channels[channel].name;
   chart.note = told.channels[channel].unit;
+  // What was recorded is grey: the colours are for the model.
   chart.curves = {{"recorded", "other", &recorded},
                   {"open loop", colour_class(1), &open_loop, /*faint=*/true},
                   {"ensembled", colour_class(0), &ensembled}};
+  // Every channel has its chart, also of a single step.
   chart.linear = chart.wanted_anyway = true;
   return curve_chart(chart);
 }

@@ -19,11 +19,13 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 std::string text_of(const toml::node& node) {
+  // As it is: a stream would put quotes around it.
   if (const auto* text = node.as_string()) return text->get();
   std::ostringstream stream;
   if (const auto* array = node.as_array()) {
     stream << *array;
   } else {
+    // flatten() goes into tables, so none comes here; visit() compiles this for tables all the same.
     node.visit([&](const auto& value) {
       if constexpr (!toml::is_table<decltype(value)>) stream << value;
     });
@@ -46,6 +48,7 @@ void read_settings(RunFacts& run) {
   try {
     flatten(toml::parse_file((run.folder / "experiment.toml").string()), "", run.settings);
   } catch (const toml::parse_error&) {
+    // Damaged: then the run has no settings.
   }
 }
 
@@ -54,6 +57,7 @@ void read_start(RunFacts& run) {
   std::ifstream stream(run.folder / "events.jsonl");
   std::string line;
   if (!std::getline(stream, line)) return;
+  // A run that was killed at once may have left half a line.
   const Json start = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!start.is_object()) return;
   for (const auto& [key, name] : {std::pair("time", "started"), {"name", "name"}, {"identity", "identity"}}) {
@@ -85,12 +89,14 @@ void read_summary(RunFacts& run) {
       if (value.is_number()) run.numbers[name] = value.get<double>();
     }
   }
+  // Every window counts as a whole one, although the last of an epoch may be smaller.
   const auto steps = run.number("steps"), seconds = run.number("train_seconds");
   const Json window = summary.value("window_samples", Json());
   if (steps && seconds && *seconds > 0 && window.is_number())
     run.numbers["samples_per_second"] = *steps * window.get<double>() / *seconds;
 }
 
+// All that read_run_facts() reads.
 constexpr const char* stamped_files[] = {"summary.json", "experiment.toml", "postmortem.json", "events.jsonl"};
 
 }  // namespace
@@ -112,6 +118,7 @@ std::optional<double> RunFacts::number(const std::string& key) const {
   const auto found = settings.find(key);
   if (found == settings.end()) return std::nullopt;
   double value = 0;
+  // The whole text has to be a number: "8 GiB" is none.
   const char* end = found->second.data() + found->second.size();
   const auto read = std::from_chars(found->second.data(), end, value);
   return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
@@ -120,6 +127,7 @@ std::optional<double> RunFacts::number(const std::string& key) const {
 std::vector<std::string> RunFacts::metrics() const {
   std::vector<std::string> names;
   for (const auto& [name, value] : numbers) {
+    // Only metrics have a slash in their names.
     if (name.find('/') != std::string::npos) names.push_back(name);
   }
   return names;
@@ -141,6 +149,7 @@ RunFacts RunFacts::from_json(const Json& json) {
       value.get_to(run.settings);
     } else if (key == "metrics") {
       for (const auto& [name, number] : value.items())
+        // JSON has no NaN: it was written as null.
         run.numbers[name] = number.is_null() ? NAN : number.get<double>();
     } else if (value.is_string()) {
       run.words[key] = value;
@@ -159,14 +168,17 @@ bool is_run_folder(const fs::path& folder) {
 RunFacts read_run_facts(const fs::path& folder) {
   RunFacts run;
   run.folder = folder;
+  // The folder is <name>/<time>-<id>; the start event says the name as it was written.
   run.words["name"] = fs::absolute(folder).lexically_normal().parent_path().filename().string();
   read_start(run);
   read_summary(run);
+  // A post-mortem is of the run's last life (forget_postmortem), the summary perhaps of an earlier one.
   const Json postmortem = read_json_file(folder / postmortem_file);
   const bool has_postmortem = postmortem.is_object() && postmortem.contains("ended");
   if (!run.words.contains("state") || has_postmortem) {
     const Json kind =
         has_postmortem && postmortem["ended"].is_object() ? postmortem["ended"].value("kind", Json()) : Json();
+    // Where a trainer that stopped or failed left a summary, the state in it says more.
     const bool was_asked_to = kind == "stopped" || kind == "failed";
     if (!was_asked_to || !run.words.contains("state")) run.words["state"] = kind == "failed" ? "failed" : "ended_badly";
   }
@@ -190,6 +202,7 @@ std::string stamp_of(const fs::path& folder) {
 }
 
 std::vector<fs::path> find_runs(const fs::path& root) {
+  // Runs of a sweep are six levels below: <name>/<time>-<id>/trials/<trial>/<name>/<time>-<id>.
   constexpr int deepest = 8;
   std::vector<fs::path> runs;
   std::error_code error;
@@ -197,6 +210,7 @@ std::vector<fs::path> find_runs(const fs::path& root) {
   if (!error && is_run_folder(root)) return {root};
   while (!error && entries != end) {
     std::error_code gone;
+    // A link to a run would list that run twice.
     if (!entries->is_directory(gone) || entries->is_symlink(gone)) {
       entries.increment(error);
       continue;

@@ -22,6 +22,7 @@ std::optional<double> number_of(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size()) return value;
+  // A size counts in bytes, as the keys that end in _bytes do.
   if (const auto bytes = parse_bytes(text)) return static_cast<double>(*bytes);
   return std::nullopt;
 }
@@ -39,6 +40,7 @@ bool compare(const Value& a, const std::string& how, const Value& b) {
 }  // namespace
 
 RunFilter::RunFilter(const std::string& text) {
+  // The first of these ends the key; the value may hold more of them.
   const size_t at = text.find_first_of("<>=!");
   if (at != std::string::npos) {
     size_t end = text.find_first_not_of("<>=!", at);
@@ -49,6 +51,7 @@ RunFilter::RunFilter(const std::string& text) {
   }
   if (text_.size() >= 2 && (text_.front() == '"' || text_.front() == '\'') && text_.back() == text_.front())
     text_ = text_.substr(1, text_.size() - 2);
+  // "=" means "==": compare() takes both for equality.
   constexpr std::array<std::string_view, 7> known = {"<", "<=", ">", ">=", "==", "=", "!="};
   if (key_.empty() || text_.empty() || std::find(known.begin(), known.end(), operator_) == known.end()) {
     throw Error(Exit::bad_input, "cli",
@@ -61,6 +64,7 @@ RunFilter::RunFilter(const std::string& text) {
 
 bool RunFilter::holds(const RunFacts& run) const {
   const auto number = run.number(key_);
+  // As numbers only where both are: as text "10" is below "9".
   if (number && number_) return compare(*number, operator_, *number_);
   const std::string text = run.text(key_);
   if (text.empty()) return operator_ == "!=";
@@ -71,6 +75,7 @@ void sort_runs(std::vector<RunFacts>& runs, const std::string& key, bool descend
   const auto before = [&](const RunFacts& a, const RunFacts& b) {
     const auto value_of = [&](const RunFacts& run) {
       const auto value = run.number(key);
+      // NaN is neither above nor below anything, and a sort needs an order: it counts as missing.
       return value && std::isnan(*value) ? std::nullopt : value;
     };
     const auto p = value_of(a), q = value_of(b);

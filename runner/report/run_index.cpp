@@ -17,6 +17,7 @@ using Json = nlohmann::json;
 
 constexpr int index_format = 1;  // of the rows; another one's are thrown away
 
+// A prepared statement. One that could not be prepared fails in step(); SQLite takes null in all other calls.
 class Statement {
  public:
   Statement(sqlite3* database, const char* sql) { sqlite3_prepare_v2(database, sql, -1, &statement_, nullptr); }
@@ -25,11 +26,13 @@ class Statement {
   Statement& operator=(const Statement&) = delete;
 
   Statement& bind(int place, const std::string& text) {
+    // SQLITE_TRANSIENT: SQLite copies the text, which may be gone before step().
     sqlite3_bind_text(statement_, place, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
     return *this;
   }
   int step() { return statement_ == nullptr ? SQLITE_ERROR : sqlite3_step(statement_); }
   bool done() {
+    // The reset makes the statement ready for other values.
     const bool ok = step() == SQLITE_DONE;
     sqlite3_reset(statement_);
     return ok;
@@ -47,6 +50,7 @@ class Statement {
 sqlite3* connect(const fs::path& file) {
   sqlite3* database = nullptr;
   if (sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) == SQLITE_OK) {
+    // Milliseconds. A list does not wait longer for another one that writes: it reads the folders instead.
     sqlite3_busy_timeout(database, 300);
     return database;
   }
@@ -59,13 +63,16 @@ enum class Found { usable, locked, damaged };
 Found prepare(sqlite3* database, bool local) {
   const auto run = [&](const char* sql) { return sqlite3_exec(database, sql, nullptr, nullptr, nullptr); };
   const auto judge = [](int code) {
+    // The low byte is the primary code; extended codes say more in the bytes above.
     return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED ? Found::locked : Found::damaged;
   };
   int code = run(local ? "PRAGMA journal_mode=WAL" : "PRAGMA journal_mode=DELETE");
   if (code != SQLITE_OK) return judge(code);
+  // What a power cut takes is read again, so speed counts more here.
   run("PRAGMA synchronous=NORMAL");
   Statement version(database, "PRAGMA user_version");
   if (version.step() != SQLITE_ROW) return judge(sqlite3_errcode(database));
+  // A new file says 0.
   if (version.number(0) != index_format) {
     code = run("DROP TABLE IF EXISTS runs");
     if (code != SQLITE_OK) return judge(code);
@@ -78,6 +85,7 @@ Found prepare(sqlite3* database, bool local) {
 
 void remove_index(const fs::path& file) {
   std::error_code ignored;
+  // With SQLite's own files beside it: write-ahead log, its shared memory, rollback journal.
   for (const char* end : {"", "-wal", "-shm", "-journal"}) fs::remove(fs::path(file.string() + end), ignored);
 }
 
@@ -94,6 +102,7 @@ std::optional<RunFacts> facts_of(const std::string& text) {
 bool is_on_local_disk(const fs::path& file) {
   struct statfs status {};
   if (::statfs(file.parent_path().empty() ? "." : file.parent_path().c_str(), &status) != 0) return false;
+  // Types as statfs() has them. What is not listed, as NFS or FUSE, may be shared with other machines.
   switch (static_cast<unsigned long>(status.f_type)) {
     case 0xEF53:      // ext2, 3, 4
     case 0x58465342:  // XFS
@@ -111,6 +120,7 @@ bool is_on_local_disk(const fs::path& file) {
 std::optional<RunIndex> RunIndex::open(const fs::path& file) {
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
+  // Once more after a damaged file was removed.
   for (int attempt = 0; attempt < 2; ++attempt) {
     sqlite3* database = connect(file);
     if (database == nullptr) return std::nullopt;
@@ -136,10 +146,12 @@ std::map<std::string, RunIndex::Row> RunIndex::rows() const {
   Statement select(database_, "SELECT folder, stamp, facts FROM runs");
   int code = SQLITE_DONE;
   while ((code = select.step()) == SQLITE_ROW) rows[select.text(0)] = {select.text(1), select.text(2)};
+  // Rows before a damaged page are not believed either.
   return code == SQLITE_DONE ? rows : std::map<std::string, Row>{};
 }
 
 bool RunIndex::update(const std::map<std::string, Row>& changed, const std::vector<std::string>& gone) {
+  // IMMEDIATE takes the write lock now: a later one could be refused half-way.
   if (!run("BEGIN IMMEDIATE")) return false;
   bool ok = true;
   {
@@ -157,6 +169,7 @@ bool RunIndex::update(const std::map<std::string, Row>& changed, const std::vect
 fs::path index_file_of(const fs::path& root) {
   const fs::path folder = user_cache("runs");
   std::error_code error;
+  // However the root is written, its index is the same.
   const fs::path place = fs::canonical(root, error);
   if (folder.empty() || error) return {};
   Digest digest;
@@ -170,6 +183,7 @@ ListedRuns list_runs(const fs::path& root, const fs::path& index_file) {
   std::map<std::string, RunIndex::Row> known, changed;
   if (index) known = index->rows();
   for (const fs::path& folder : find_runs(root)) {
+    // The stamp comes before the facts: a change in between makes the next list read them again.
     const std::string name = folder.lexically_relative(root).string(), stamp = stamp_of(folder);
     const auto found = known.find(name);
     std::optional<RunFacts> facts;
@@ -179,8 +193,10 @@ ListedRuns list_runs(const fs::path& root, const fs::path& index_file) {
       ++listed.read_anew;
       changed[name] = {stamp, facts->json().dump(-1, ' ', false, Json::error_handler_t::replace)};
     }
+    // What is left in `known` at the end are folders that are gone.
     if (found != known.end()) known.erase(found);
     facts->folder = folder;  // however the root was written this time
+    // A lock changes no stamp, so it is asked about every time.
     if (is_being_written(folder)) facts->words["state"] = "running";
     listed.runs.push_back(std::move(*facts));
   }

@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+// A log may name any number of these: the reading and the page stay small.
 constexpr size_t most_metrics = 256, most_kinds = 32, most_owners = 32, kept_events = 10;
 
 // Wall clock to seconds in which the run ran: the time between a process that ended and the one that resumed is left
@@ -35,6 +36,7 @@ class RunningTime {
   }
 
  private:
+  // From wall clock `from` on, `offset` is what to take off it; the first one is the start of the run.
   struct Gap {
     double from, offset;
   };
@@ -44,6 +46,7 @@ class RunningTime {
 void for_each_line(const fs::path& file, int64_t& torn, const std::function<void(const Json&)>& visit) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
+    // A process that is killed may leave half a line: the rest of the file counts all the same.
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (json.is_object()) {
       visit(json);
@@ -58,6 +61,7 @@ std::optional<double> time_in(const Json& line) {
   return time != line.end() && time->is_string() ? seconds_of(time->get_ref<const std::string&>()) : std::nullopt;
 }
 
+// A member of another type counts as missing, because get() would throw.
 template <typename Value>
 Value value_of(const Json& json, const char* key, Value otherwise) {
   const auto found = json.find(key);
@@ -76,11 +80,13 @@ class Reader {
   void events() {
     double last = 0;
     for_each_line(run_.folder / "events.jsonl", run_.torn_lines, [&](const Json& line) {
+      // A line without a time counts as one of the moment before.
       const double time = time_in(line).value_or(last);
       const std::string kind = value_of(line, "kind", std::string());
       time_.start(time);
       if (kind == "resume") time_.resume(std::max(last, 0.0), time);
       last = std::max(last, time);
+      // Scalars are drawn over steps, all other events over time.
       if (kind == "scalars") return scalars(line);
       if (kind == "start") run_.start = line;
       event(kind, line, time_.of(time));
@@ -90,6 +96,7 @@ class Reader {
   // memory.jsonl for the whole run, and the black box for its last minutes, four times a second.
   void memory() {
     const auto box = read_black_box(run_.folder / black_box_file);
+    // Both files are in order of time. They are merged, because Decimated takes its points in order.
     size_t next = 0;
     const auto boxed_until = [&](double time) {
       for (; box && next < box->records.size(); ++next) {
@@ -131,6 +138,7 @@ class Reader {
       ++run_.metrics_left_out;
       return nullptr;
     }
+    // Charts of metrics stand side by side, so fewer columns than usual will do.
     return &run_.metrics.emplace_back(MetricCurve{name, Decimated<Extremes>(300)});
   }
 
@@ -143,6 +151,7 @@ class Reader {
     }
     ++found->count;
     found->at.add(seconds, {1});
+    // Long lines, and the page has the last of them from the summary.
     if (kind == "channels") return;
     if (found->first.size() < kept_events) {
       found->first.push_back(line);
@@ -165,6 +174,7 @@ class Reader {
   void hold(HeldMoment& moment, const std::string& name, double bytes) {
     const size_t number = owner(name);
     if (number >= run_.memory.owners.size()) return;
+    // Owners are numbered as they come: earlier moments keep their shorter lists.
     if (moment.owner_bytes.size() <= number) moment.owner_bytes.resize(number + 1, 0.0);
     moment.owner_bytes[number] = std::max(bytes, 0.0);
   }
@@ -186,6 +196,7 @@ class Reader {
     HeldMoment moment;
     moment.held_bytes = static_cast<double>(record.held_bytes);
     for (size_t holder = 0; holder < holder_count; ++holder)
+      // Names of holders are those of memory.jsonl, without "_bytes".
       hold(moment, std::string(holder_name(holder)), static_cast<double>(holder_bytes(record, holder)));
     run_.memory.moments.add(seconds, moment);
   }
@@ -195,6 +206,7 @@ class Reader {
 };
 
 std::string read_whole(const fs::path& file) {
+  // The page holds the whole text, and no experiment file comes near this.
   constexpr size_t longest = size_t{1} << 20;
   std::string text(longest, '\0');
   std::ifstream stream(file, std::ios::binary);
@@ -205,6 +217,7 @@ std::string read_whole(const fs::path& file) {
 
 void read_end(RunReading& run) {
   try {
+    // Error(bad_input) of a folder that is no run goes on to the caller.
     const Postmortem postmortem = read_postmortem(run.folder);
     run.postmortem = postmortem.lines();
     const std::string kind = postmortem.json.at("ended").at("kind");
@@ -234,6 +247,7 @@ RunReading read_run(const fs::path& folder) {
   Reader reader(run);
   reader.events();
   reader.memory();
+  // The summary's limit is the one that was decided; the black box only repeats it.
   if (run.summary.is_object() && run.summary.contains("memory") && run.summary["memory"].is_object())
     run.limit_bytes = value_of(run.summary["memory"], "limit_bytes", run.limit_bytes);
   return run;

@@ -89,6 +89,7 @@ struct MetricName {
   bool of_single_steps = false;
 };
 
+// "train/loss_step" is the loss between two log lines: it is drawn into the chart of "loss".
 MetricName name_parts(const std::string& name) {
   const size_t slash = name.find('/');
   MetricName parts =
@@ -101,6 +102,7 @@ MetricName name_parts(const std::string& name) {
   return parts;
 }
 
+// A split has the same colour in every chart; a metric without a split takes the first.
 std::string colour_of(const std::string& split) {
   constexpr std::array<std::string_view, 4> splits = {"train", "val", "test", ""};
   const auto found = std::find(splits.begin(), splits.end(), split);
@@ -110,6 +112,7 @@ std::string colour_of(const std::string& split) {
 CurveChart chart_of(const RunReading& run, const std::string& metric) {
   CurveChart chart;
   chart.title = words_of_key(metric);
+  // Whoever opens a report looks for the loss, even if there is one value of it.
   chart.wanted_anyway = metric == "loss";
   for (const MetricCurve& curve : run.metrics) {
     const MetricName name = name_parts(curve.name);
@@ -148,11 +151,13 @@ std::vector<std::string> metric_order(const RunReading& run) {
         add(metric);
     }
   }
+  // All of them, whatever the run has: a chart without points is left out.
   metrics.insert(metrics.begin() + 1, course.begin(), course.end());
   return metrics;
 }
 
 std::string curves(const RunReading& run) {
+  // Three rows of three on a wide page.
   constexpr size_t shown_at_once = 9;
   std::string html, more;
   size_t number = 0;
@@ -183,6 +188,7 @@ std::string metrics_table(const RunReading& run) {
     if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
   };
   for (const auto& [key, value] : metrics.items()) {
+    // Keys are "<split>/<metric>".
     const size_t slash = key.find('/');
     add(splits, slash == std::string::npos ? "" : key.substr(0, slash));
     add(names, slash == std::string::npos ? key : key.substr(slash + 1));
@@ -194,6 +200,7 @@ std::string metrics_table(const RunReading& run) {
     std::vector<std::string> row = {name};
     for (const std::string& split : splits) {
       const auto value = metrics.find(split.empty() ? name : split + "/" + name);
+      // A split that lacks the metric has an empty cell.
       row.push_back(value == metrics.end() ? "" : text_of_json("", *value));
     }
     rows.push_back(std::move(row));
@@ -211,6 +218,7 @@ std::string plan_and_fact(const RunReading& run) {
   add("predicted peak", predicted, "");
   std::string difference;
   if (predicted.is_number() && measured.is_number() && predicted.get<double>() > 0) {
+    // Above 0 the run took more than was planned.
     const double percent = 100 * (measured.get<double>() / predicted.get<double>() - 1);
     difference = (percent >= 0 ? "+" : "") + amount_text(std::round(10 * percent) / 10, Quantity::number) +
                  " % against the prediction";
@@ -247,12 +255,14 @@ std::string run_report(const fs::path& folder) {
   body += section("Cache", json_table(at(summary, {"data", "cache"})));
   body += section("Loader", json_table(at(summary, {"data", "loader"})));
   body += section("Data", json_table(without(at(summary, {"data"}), {"cache", "loader"})));
+  // What is taken out has a place of its own; "format" is for programs.
   body += section("Environment and totals",
                   json_table(without(summary, {"memory", "metrics", "data", "channels", "best", "format"})));
   if (const Json channels = at(summary, {"channels"}); channels.is_object() && !channels.empty())
     body += section("By channel", folded("values by channel", json_table(channels)));
   if (!run.experiment_toml.empty())
     body += section("Configuration", folded("experiment.toml", element("pre", "", escape_html(run.experiment_toml))));
+  // Said, because a curve may have a gap there.
   if (run.torn_lines > 0)
     body +=
         "<p class=\"soft\">" + std::to_string(run.torn_lines) + " lines of the logs are damaged and left out.</p>\n";
@@ -265,6 +275,7 @@ void try_to_write_run_report(const fs::path& run) {
   try {
     write_run_report(run);
   } catch (const std::exception& problem) {
+    // Whatever it is: the run has ended, and its exit code stands.
     std::fprintf(stderr, "%s; the run's results are not concerned\n", problem.what());
   }
 }

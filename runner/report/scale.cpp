@@ -16,6 +16,7 @@ namespace {
 double round_step(double span, int count) {
   const double rough = span / count, power = std::pow(10.0, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0}) {
+    // A little less will do: rounding must not push an exact step to the next.
     if (factor * power >= rough * 0.999) return factor * power;
   }
   return 10 * power;
@@ -61,10 +62,12 @@ double step_of(double span, double most, Quantity quantity, int count) {
 
 std::string fixed(double value, int decimals) {
   std::array<char, 64> text;
+  // printf() would write -0 with its sign.
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value == 0 ? 0.0 : value);
   return text.data();
 }
 
+// As many as tell one tick from the next. 1e-9 absorbs the rounding of the logarithm.
 int decimals_of(double step) { return std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 9); }
 
 std::string with_commas(double value) {
@@ -73,6 +76,7 @@ std::string with_commas(double value) {
   return (value < 0 ? "-" : "") + digits;
 }
 
+// By the largest value, so that all labels of an axis have one unit.
 std::string count_label(double value, double most) {
   if (most >= 1e7) return short_number(value / 1e6) + "M";
   if (most >= 1e4) return value == 0 ? "0" : short_number(value / 1e3) + "k";
@@ -99,6 +103,7 @@ std::string tick_label(double value, double step, double most, Quantity quantity
     case Quantity::count:
       return count_label(value, most);
     default:
+      // A tick at 0 may miss it by a rounding error, and 1e-17 is no label.
       if (most >= 1e5 || most < 1e-3) return short_number(std::abs(value) < step / 2 ? 0 : value);
       return fixed(std::abs(value) < step / 2 ? 0 : value, decimals_of(step));
   }
@@ -110,8 +115,10 @@ std::string amount_text(double value, Quantity quantity) {
   if (!std::isfinite(value)) return exact_number(value);
   switch (quantity) {
     case Quantity::bytes:
+      // A double beyond int64 cannot be converted (undefined behaviour).
       return size_text(static_cast<int64_t>(std::clamp(value, -9e18, 9e18)));
     case Quantity::seconds:
+      // Below a second time_text() has two decimals at most.
       if (std::abs(value) < 0.0005) return value == 0 ? "0 s" : short_number(value * 1e6) + " us";
       return std::abs(value) < 0.95 ? short_number(std::round(value * 1e5) / 100) + " ms" : time_text(value);
     case Quantity::count:
@@ -122,6 +129,7 @@ std::string amount_text(double value, Quantity quantity) {
 }
 
 Scale Scale::rounded(double lowest, double highest, Quantity quantity, int ticks) {
+  // From 0 where the values keep at least 40 % of the axis.
   if (lowest >= 0 && lowest < 0.6 * highest) lowest = 0;
   if (!(highest > lowest)) {
     const double around = lowest == 0 ? 1 : std::abs(lowest) * 0.1;
@@ -129,6 +137,7 @@ Scale Scale::rounded(double lowest, double highest, Quantity quantity, int ticks
     highest += around;
   }
   const double step = step_of(highest - lowest, std::max(std::abs(lowest), std::abs(highest)), quantity, ticks);
+  // 1e-9: an end that is a multiple of the step stays where it is, in spite of rounding.
   return {std::floor(lowest / step + 1e-9) * step, std::ceil(highest / step - 1e-9) * step, step, quantity};
 }
 
@@ -145,6 +154,7 @@ Scale Scale::fitting(double lowest, double highest, Quantity quantity) {
 }
 
 double Scale::place(double value) const {
+  // Values of 0 and less have no logarithm: they are placed far below.
   if (logarithmic_) return std::log(std::max(value, 1e-300) / lowest_) / std::log(highest_ / lowest_);
   return (value - lowest_) / (highest_ - lowest_);
 }
@@ -152,6 +162,7 @@ double Scale::place(double value) const {
 std::vector<Tick> Scale::logarithmic_ticks() const {
   std::vector<Tick> ticks;
   const double span = std::log10(highest_ / lowest_);
+  // Some five labels: of many decades every second, third, ... has one.
   const int every = std::max(1, static_cast<int>(std::ceil(span / 5)));
   for (int power = static_cast<int>(std::ceil(std::log10(lowest_))); std::pow(10.0, power) <= highest_; ++power) {
     if (power % every != 0) continue;
@@ -168,6 +179,7 @@ std::vector<Tick> Scale::ticks() const {
   const double most = std::max(std::abs(lowest_), std::abs(highest_));
   constexpr int too_many = 50;
   for (int i = 0; i < too_many; ++i) {
+    // Multiples, not sums of steps, whose rounding errors would add up.
     const double value = (std::ceil(lowest_ / step_ - 1e-9) + i) * step_;
     if (value > highest_ + step_ * 1e-6) break;
     ticks.push_back({place(value), tick_label(value, step_, most, quantity_)});

@@ -10,6 +10,7 @@ namespace headroom {
 
 namespace {
 
+// In pixels. The legend begins to the right of the plots, which are 620 wide.
 constexpr int width = 960, left = 70, legend_left = 712, top = 112, gap = 44, bottom = 40;
 
 // Shapes are drawn in tenths of a pixel, so their strokes are ten times as wide. Rules without variables: not every
@@ -46,6 +47,7 @@ std::string svg_file(const std::vector<SvgLine>& head, const std::vector<PlotFra
   }
   double at = top;
   for (const PlotFrame& plot : plots) {
+    // All plots share one time axis, so the last one alone has its labels.
     body += plot.svg(left, at, &plot == &plots.back());
     at += plot.size().height / 10.0 + gap;
   }

@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+// What is missing or of another type counts as not known: a file may be of another version.
 std::string word_at(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
@@ -46,6 +47,7 @@ SweptTrial trial_of(const Json& json) {
   trial.samples_per_second = amount_at(json, "samples_per_second");
   trial.train_seconds = amount_at(json, "train_seconds");
   const auto retry = json.find("retry");
+  // A trial that was retried trained with the micro-batch of the retry.
   const Json& last = retry != json.end() && retry->is_object() ? *retry : json;
   trial.micro_batch = static_cast<int64_t>(amount_at(last, "micro_batch").value_or(0));
   trial.epochs = static_cast<int64_t>(amount_at(json, "epochs").value_or(0));
@@ -72,6 +74,7 @@ std::vector<std::string> SweepReading::values_of(const std::string& key) const {
     const std::string value = trial.setting(key);
     if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
+  // In order only where all are numbers: "auto" has no place among them.
   const bool numbers =
       std::all_of(values.begin(), values.end(), [](const auto& value) { return plain_number(value).has_value(); });
   if (numbers)
@@ -82,6 +85,7 @@ std::vector<std::string> SweepReading::values_of(const std::string& key) const {
 
 bool is_sweep_folder(const fs::path& folder) {
   std::error_code error;
+  // sweep.json is there from the beginning, results.json from the end on.
   return fs::exists(folder / "results.json", error) || fs::exists(folder / "sweep.json", error);
 }
 
@@ -107,6 +111,7 @@ SweepReading read_sweep(const fs::path& folder) {
     }
     sweep.trials.push_back(std::move(trial));
   }
+  // Not written where no trial has finished, and only finished trials show figures.
   sweep.lower_wins = word_at(results, "better") != "higher";
   sweep.scheduling_ms = number_at(results, "scheduling_ms");
   return sweep;

@@ -55,6 +55,7 @@ std::string heat_map(const SweepReading& sweep, const std::string& row_key, cons
       }
       HeatCell& cell = cells.emplace_back();
       if (shown == nullptr) continue;
+      // Figures of trials that stopped earlier do not compare.
       const bool ran = shown->state == "finished";
       if (ran) cell.value = shown->*figure;
       cell.words = words_of(*shown);
@@ -80,10 +81,12 @@ std::vector<std::string> own_keys(const SweepReading& sweep) {
 
 // The keys with most values first: those are what the sweep is about.
 std::vector<std::pair<std::string, std::string>> pairs_of(const SweepReading& sweep) {
+  // Beyond these the tables are too large to be read, and the page is too long.
   constexpr size_t most_values = 40, most_pairs = 3;
   std::vector<std::string> keys;
   for (const std::string& key : own_keys(sweep)) {
     const size_t count = sweep.values_of(key).size();
+    // One value makes no axis.
     if (count > 1 && count <= most_values) keys.push_back(key);
   }
   std::stable_sort(keys.begin(), keys.end(),
@@ -125,6 +128,7 @@ std::string scatter(const SweepReading& sweep, const std::string& name, Figure f
     trials.push_back(&trial);
     points.push_back({*trial.peak_bytes, *(trial.*figure)});
   }
+  // One point has nothing to stand against.
   if (points.size() < 2) return "";
   const auto [cheap, dear] =
       std::minmax_element(points.begin(), points.end(), [](auto& a, auto& b) { return a.cost < b.cost; });
@@ -141,6 +145,7 @@ std::string scatter(const SweepReading& sweep, const std::string& name, Figure f
   std::vector<std::vector<std::string>> rows;
   for (const size_t number : front) {
     const std::string at = frame.point(points[number].cost, points[number].value);
+    // In steps: between two trials of the front there is nothing better than the cheaper one.
     steps += steps.empty() ? "M" + at : "H" + at.substr(0, at.find(' ')) + "V" + at.substr(at.find(' ') + 1);
     rows.push_back({trials[number]->id, amount_text(points[number].cost, Quantity::bytes),
                     amount_text(points[number].value, Quantity::number)});
@@ -167,6 +172,7 @@ std::string fronts(const SweepReading& sweep) {
 }
 
 Cell figure_cell(const std::optional<double>& value, Quantity quantity) {
+  // Sorted by the exact value: "1.2 GiB" is no number to the script.
   return {amount(value, quantity), value ? exact_number(*value) : ""};
 }
 
@@ -188,6 +194,7 @@ std::string trials_table(const SweepReading& sweep) {
     row.push_back(figure_cell(trial.samples_per_second, Quantity::number));
     row.push_back(figure_cell(trial.train_seconds, Quantity::seconds));
     row.push_back({trial.micro_batch > 0 ? std::to_string(trial.micro_batch) : ""});
+    // Eight digits are enough to tell identities apart.
     row.push_back({trial.identity.substr(0, 8)});
     row.push_back({trial.why});
     if (trial.is_best) best = static_cast<int64_t>(rows.size());
@@ -224,6 +231,7 @@ std::string heading(const SweepReading& sweep) {
   const SweptTrial *lightest = nullptr, *fastest = nullptr;
   for (const SweptTrial& trial : sweep.trials) {
     if (trial.is_best) tiles += tile("best " + sweep.metric, amount(trial.metric, Quantity::number), trial.id);
+    // Only finished trials have figures of the whole work.
     if (trial.state != "finished") continue;
     if (trial.peak_bytes && (lightest == nullptr || *trial.peak_bytes < *lightest->peak_bytes)) lightest = &trial;
     if (trial.samples_per_second && (fastest == nullptr || *trial.samples_per_second > *fastest->samples_per_second))

@@ -18,6 +18,7 @@ std::string TextTable::text() const {
       const std::string blanks(i < padded ? widths[i] - row[i].size() : 0, ' ');
       line += (i > 0 ? "  " : "") + (i < left_ ? row[i] + blanks : blanks + row[i]);
     }
+    // Of a blank line nothing is found, and npos + 1 is 0.
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text;

@@ -20,6 +20,7 @@ std::vector<size_t> pareto_front(const std::vector<ParetoPoint>& points, bool lo
   });
   std::vector<size_t> front;
   for (const size_t number : order) {
+    // Costs rise from here on: who is better than the last of the front is beaten by nobody.
     if (front.empty() || better(points[number].value, points[front.back()].value)) front.push_back(number);
   }
   return front;
@@ -33,6 +34,7 @@ constexpr const char *batch_key = "train.batch_size", *accumulation_key = "train
 constexpr int64_t guides_ratio = 4;
 constexpr const char* guides_figures = "25 % memory, 85 % speed";
 
+// 0 where it is not set or no number: such trials are left out.
 int64_t batch_of(const SweptTrial& trial) { return std::atoll(trial.setting(batch_key).c_str()); }
 
 std::string name_of(const SweptTrial& trial) {
@@ -66,6 +68,7 @@ std::string trade_off(const SweepReading& sweep) {
   std::map<std::string, Group> groups;
   for (const SweptTrial& trial : sweep.trials) {
     const bool ran = trial.state == "finished" && trial.peak_bytes && trial.samples_per_second;
+    // Of trials with one batch size the first stands for the others.
     if (ran && !trial.identity.empty() && batch_of(trial) > 0) groups[trial.identity].emplace(batch_of(trial), &trial);
   }
   std::string html;

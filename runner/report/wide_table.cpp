@@ -32,6 +32,7 @@ void for_each_row(const fs::path& run, const std::function<void(const Row&)>& vi
         !event["values"].is_object())
       continue;
     const OrderedJson step = event.value("step", OrderedJson());
+    // Events come in the order of steps: another step ends the row.
     if (!row.values.empty() && step != row.step) {
       visit(row);
       row.values = OrderedJson::object();
@@ -51,6 +52,7 @@ std::string field_of(const OrderedJson& value) {
 }  // namespace
 
 void export_csv(const fs::path& run, std::FILE* out) {
+  // The file is read twice: the heading needs all names before the first row.
   OrderedJson names = OrderedJson::object();
   for_each_row(run, [&](const Row& row) {
     for (const auto& [name, value] : row.values.items()) names[name] = true;
@@ -69,6 +71,7 @@ void export_jsonl(const fs::path& run, std::FILE* out) {
   for_each_row(run, [&](const Row& row) {
     OrderedJson json = {{"step", row.step}, {"epoch", row.epoch}};
     json.update(row.values);
+    // dump() throws at bytes that are not UTF-8, unless it is told to replace them.
     std::fprintf(out, "%s\n", json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace).c_str());
   });
 }

@@ -12,6 +12,7 @@ namespace headroom {
 
 namespace {
 
+// With what other runs have reserved and not taken yet.
 Rooms rooms_now() {
   Rooms rooms = read_rooms();
   set_aside(rooms, other_runs());
@@ -34,6 +35,7 @@ bool is_swept(const Trial& trial, std::string_view key) {
 Admission::Judgement Admission::judge(const Trial& trial, const TrialShape& shape, const std::string& limit, bool alone,
                                       TrialRecord& record) {
   if (!largest_bytes_.contains(limit)) {
+    // "auto" follows what is free: while trials run, that says too little of what this one could have.
     if (!alone && limit == "auto") return {Answer::later, ""};
     // What other trials hold now is no reason to call one infeasible.
     const MemoryLimit most = alone ? decide_limit(limit, rooms_now()) : limit_if_alone(limit, rooms_now());
@@ -42,6 +44,7 @@ Admission::Judgement Admission::judge(const Trial& trial, const TrialShape& shap
   const int64_t largest = largest_bytes_.at(limit);
   const auto need = needs_.of(shape, largest);
   if (need) record.predicted_peak_bytes = need->peak_bytes, record.micro_batch = need->micro_batch;
+  // Before the plan is asked for: what is pruned needs none.
   const auto smaller = std::ranges::find_if(
       infeasible_, [&](const Trial* other) { return needs_no_less(trial.settings, other->settings); });
   if (smaller != infeasible_.end())
@@ -53,6 +56,7 @@ Admission::Judgement Admission::judge(const Trial& trial, const TrialShape& shap
                                     size_text(largest) + ", of which " + size_text(cushion_bytes(largest)) +
                                     " stay free"};
   }
+  // A limit that is swept belongs to the trial, so it stays as it is written.
   record.limit_bytes = is_swept(trial, "memory.limit") ? largest : limit_for(need->peak_bytes, largest);
   return {Answer::fits, ""};
 }

@@ -16,6 +16,7 @@ class HalvingRung {
 
   void add(size_t trial) {
     const auto is_before = [&](size_t a, size_t b) { return is_better(metric(a), metric(b)); };
+    // Behind its equals: the one that came first stays ahead.
     const auto place = ranked_.insert(std::ranges::upper_bound(ranked_, trial, is_before), trial);
     const auto rank = static_cast<size_t>(place - ranked_.begin());
     const size_t best = ranked_.size() / reduction_;
@@ -34,6 +35,7 @@ class HalvingRung {
  private:
   double metric(size_t trial) const { return trials_[trial].metrics[number_]; }
   bool is_better(double a, double b) const {
+    // Behind every number, and equal to each other: so this stays an order.
     if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
     return lower_wins_ ? a < b : a > b;
   }
@@ -66,6 +68,7 @@ Halving halving_of(const SweepSection& sweep, const Experiment& base) {
   Halving halving{.rung_epochs = {}, .reduction = sweep.reduction};
   for (int64_t end = sweep.min_epochs; end < epochs; end *= sweep.reduction) {
     halving.rung_epochs.push_back(end);
+    // The next rung would not lie below the last; so the product never overflows either.
     if (end > epochs / sweep.reduction) break;
   }
   halving.rung_epochs.push_back(epochs);
@@ -75,6 +78,7 @@ Halving halving_of(const SweepSection& sweep, const Experiment& base) {
 std::vector<size_t> promotions(std::span<const Climb> trials, const Halving& halving, bool lower_wins) {
   std::vector<size_t> reach(trials.size(), 0), arrivals(trials.size());
   std::iota(arrivals.begin(), arrivals.end(), size_t{0});
+  // Once a trial is missing at a rung, higher rungs are not complete either.
   bool all_have_come = true;
   for (size_t number = 0; number + 1 < halving.rung_epochs.size(); ++number) {
     HalvingRung rung(trials, number, halving.reduction, lower_wins);

@@ -14,6 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+// A section ends with the key or at a dot, not inside a name.
 bool is_below(std::string_view key, std::string_view section) {
   return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
 }
@@ -41,6 +42,7 @@ TrialShape shape_of(const Settings& settings, const TrainSection& train) {
                    .accumulation = train.gradient_accumulation_steps,
                    .micro_batch = train.micro_batch};
   for (const auto& [key, value] : settings) {
+    // What no probe sees, and what has a row in every table, needs no plan of its own.
     if (is_probed(key) && !is_one_of(key, in_the_table)) shape.group += key + "=" + value + ";";
   }
   shape.group += std::to_string(std::min(shape.window(), furthest_probe));
@@ -55,6 +57,7 @@ void Needs::add(const std::string& group, const Json& plan) {
                                                                  row.at("least_bytes")};
   };
   for (const Json& row : plan.at("rows")) add_row(row);
+  // A fixed micro-batch need not be one of the halvings that the rows have.
   add_row(plan.at("as_written"));
 }
 
@@ -67,6 +70,7 @@ std::optional<Need> Needs::of(const TrialShape& shape, int64_t limit_bytes) cons
   // As `run` judges: what is read ahead and cached is given up before the micro-batch is.
   const int64_t bound = limit_bytes == 0 ? INT64_MAX : limit_bytes - cushion_bytes(limit_bytes);
   std::optional<Need> tight;
+  // As a run halves its micro-batch (MicroBatch::halve()).
   for (;; size = (size + 1) / 2) {
     const auto row = table->second.rows.find({shape.batch_size, size});
     if (row == table->second.rows.end()) return std::nullopt;
@@ -80,6 +84,7 @@ std::optional<Need> Needs::of(const TrialShape& shape, int64_t limit_bytes) cons
 }
 
 bool needs_no_less(const Settings& settings, const Settings& than) {
+  // "auto" becomes 0: an automatic micro-batch can be made as small as it has to be.
   const auto number = [](const std::string& text) { return std::strtod(text.c_str(), nullptr); };
   return std::ranges::all_of(settings, [&](const auto& setting) {
     const auto& [key, value] = setting;

@@ -21,13 +21,16 @@ Json trial_json(const TrialResult& result) {
   Json set = Json::object();
   for (const auto& [key, value] : result.trial->settings) set[key] = value;
   Json json = result.record.json();
+  // Of trial.json; results.json has its own.
   json.erase("format");
   json.update({{"id", result.trial->id}, {"set", set}, {"state", state_name(result.state)}});
   const TrialRun& run = result.run;
   if (!run.folder.empty()) {
+    // Relative to the sweep's folder, which may be moved: trials/<trial>/<name>/<time>-<id>.
     const fs::path name = run.folder.parent_path().filename() / run.folder.filename();
     json["run"] = (fs::path("trials") / result.trial->id / name).string();
   }
+  // A run without a summary has no figures.
   if (run.identity.empty()) return json;
   json.update({{"identity", run.identity},
                {"peak_bytes", run.peak_bytes},
@@ -47,6 +50,7 @@ std::vector<std::string> cells_of(const TrialResult& result, bool best) {
   const bool measured = !run.identity.empty();
   const int64_t predicted = result.record.predicted_peak_bytes;
   std::string peak = measured ? size_text(run.peak_bytes) : "";
+  // In brackets: predicted, not measured.
   if (!measured && predicted > 0) peak = "(" + size_text(predicted) + ")";
   std::string state(state_name(result.state));
   if (result.state == TrialState::paused || result.state == TrialState::dropped)
@@ -62,6 +66,7 @@ size_t count_of(const std::vector<TrialResult>& results, TrialState state) {
 
 std::string counts_text(const std::vector<TrialResult>& results) {
   std::string text = std::to_string(results.size()) + " trials";
+  // TrialState::pruned is the last of the states.
   for (size_t i = 0; i <= static_cast<size_t>(TrialState::pruned); ++i) {
     const auto state = static_cast<TrialState>(i);
     if (const size_t count = count_of(results, state); count > 0)
@@ -86,6 +91,7 @@ std::string identity_lines(const std::vector<IdentityGroup>& groups) {
 }  // namespace
 
 TrialState state_on_disk(const TrialRecord& record, const TrialRun& run) {
+  // What the sweep decided comes first: a failed trial has a run folder, too.
   if (record.decided) return *record.decided;
   if (run.finished) return TrialState::finished;
   return run.folder.empty() ? TrialState::waiting : TrialState::interrupted;
@@ -95,6 +101,7 @@ const TrialResult* best_of(const std::vector<TrialResult>& results) {
   const TrialResult* best = nullptr;
   for (const TrialResult& result : results) {
     const auto& metric = result.run.metric;
+    // NaN is never better, but as the first one it could not be beaten either.
     if (result.state != TrialState::finished || !metric || std::isnan(*metric)) continue;
     const bool better =
         best == nullptr || (result.run.lower_wins ? *metric < *best->run.metric : *metric > *best->run.metric);
@@ -118,6 +125,7 @@ std::vector<IdentityGroup> compare_identities(const fs::path& sweep, const std::
       group.trials.push_back(member->trial->id);
       metrics.push_back(TrialFolder(sweep, member->trial->id).metrics());
     }
+    // Precision is part of the identity, so the first one has that of all.
     group.agreement = agreement_of(metrics, rounding_tolerance(members.front()->run.precision));
   }
   return groups;
@@ -155,10 +163,12 @@ Json results_json(const SweepPlan& plan, const std::vector<TrialResult>& results
 
 std::string results_csv(const SweepPlan& plan, const std::vector<TrialResult>& results) {
   std::string text = "trial,state";
+  // All trials have the same keys in the same order.
   for (const auto& [key, value] : plan.trials.front().settings) text += "," + csv_field(key);
   text += "," + csv_field(plan.metric) +
           ",peak_bytes,predicted_peak_bytes,limit_bytes,micro_batch,samples_per_second," +
           "train_seconds,epochs,steps,identity,why\n";
+  // 0 is not known, and becomes an empty field.
   const auto number = [](int64_t value) { return value > 0 ? std::to_string(value) : std::string(); };
   for (const TrialResult& result : results) {
     const TrialRun& run = result.run;
@@ -200,6 +210,7 @@ std::string write_results(const fs::path& sweep, const SweepPlan& plan, const st
   const auto groups = compare_identities(sweep, results);
   write_file_atomically(sweep / "results.json", results_json(plan, results, groups, scheduling_ms).dump(2) + "\n");
   write_file_atomically(sweep / "results.csv", results_csv(plan, results));
+  // Last: the report reads results.json.
   write_sweep_report(sweep);
   return results_text(plan, results, groups, scheduling_ms);
 }

@@ -35,7 +35,9 @@ class Supervisor {
     entries_.reserve(plan_.trials.size());
     for (const Trial& trial : plan_.trials) {
       TrialEntry& entry = entries_.emplace_back(folder, trial);
+      // Nobody works on a trial that has settled: what an earlier life of this sweep left of it can go.
       if (entry.settle()) remove_trial_cgroup(entry.cgroup);
+      // So that it prunes trials which need no less, as in that life.
       if (entry.state() == TrialState::infeasible) starts_.add_infeasible(trial);
     }
     rungs_.promote();  // as far as an earlier life of this sweep knew
@@ -50,12 +52,15 @@ class Supervisor {
     for (;;) {
       const auto before = Clock::now();
       take_signals(signals);
+      // Ends before starts: they free memory and promote trials, which start in the same round.
       for (TrialEntry& entry : entries_) look_after(entry);
       rungs_.promote();
       if (!is_stopping()) starts_.start_what_fits();
       busy_ += Clock::now() - before;
       show();
       if (count(entries_, is_active) == 0 && (is_stopping() || count(entries_, is_open) == 0)) return conclude();
+      // A lock that is given back sends no signal, so trials that settle are looked at more often. Ends of children
+      // wake this poll (SIGCHLD); 500 ms are for the table, and for memory that others give back.
       const bool settling = count(entries_, [](TrialState state) { return state == TrialState::settling; }) > 0;
       pollfd ready{.fd = signals.file(), .events = POLLIN, .revents = 0};
       poll(&ready, 1, settling ? 50 : 500);
@@ -73,6 +78,7 @@ class Supervisor {
         view_.say("sweep: " + signal_name(received->signal) + " from " + received->sender +
                   ": trials save and stop; go on with: headroom sweep --resume " + folder_.string());
       }
+      // The terminal has sent Ctrl-C to the children itself; a second one would end them at once.
       if (!from_terminal || received->signal == SIGHUP) stop_children(received->signal == SIGINT ? SIGINT : SIGTERM);
     }
   }
@@ -95,10 +101,12 @@ class Supervisor {
       }
       entry.state() = TrialState::settling;
     }
+    // The child is gone, but its trainer may still save, and holds the lock until then.
     if (entry.state() == TrialState::settling && entry.child < 0) take_end(entry);
   }
 
   void take_end(TrialEntry& entry) {
+    // settle() reads it anew: another checkpoint means that the attempt got further.
     const std::string before = entry.checkpoint;
     if (!entry.settle()) return;  // its trainer still saves
     remove_trial_cgroup(entry.cgroup);
@@ -151,6 +159,7 @@ class Supervisor {
   void fail(TrialEntry& entry, const TrialEnd& end) {
     const std::string why = end.sentence.empty() ? "exit code " + std::to_string(end.exit_code) : end.sentence;
     starts_.decide(entry, TrialState::failed, why, end.exit_code);
+    // A sweep that stops already has said why.
     const bool was_stopping = is_stopping();
     storm_.add_failure(why);
     if (was_stopping || !storm_.sentence()) return;
@@ -180,10 +189,12 @@ class Supervisor {
   }
 
   Exit conclude() {
+    // A sweep that was stopped goes on later, and its paused trials with it.
     if (!is_stopping()) rungs_.drop();
     std::vector<TrialResult> results;
     for (TrialEntry& entry : entries_) results.push_back(std::move(entry.result));
     const std::string text = write_results(folder_, plan_, results, scheduling_ms());
+    // The table goes before the results are printed, or they would be drawn over.
     view_.show({}, "");
     std::printf("%ssweep folder: %s\n", text.c_str(), folder_.c_str());
     if (!storm_.sentence() || stop_ != Exit::ok) return stop_;
@@ -192,6 +203,7 @@ class Supervisor {
   }
 
   const fs::path folder_;
+  // Before rungs and starts, which keep references to plan, view and entries. No entry is added after the beginning.
   SweepPlan plan_;
   SweepView view_;
   std::vector<TrialEntry> entries_;
@@ -208,12 +220,14 @@ void lay_out_sweep(const fs::path& folder, const SweepPlan& plan, const std::vec
                    const ResolveTrial& resolve) {
   for (const Trial& trial : plan.trials) {
     Experiment experiment = load_trial(plan.file, overrides, trial.choices);
+    // Left open, each trial would take all cores.
     if (experiment.experiment.threads == 0) experiment.experiment.threads = plan.threads;
     const TrialFolder place(folder, trial.id);
     std::error_code error;
     fs::create_directories(place.path(), error);
     write_file_atomically(place.experiment(), resolve(experiment));
   }
+  // Last: a folder with a sweep.json has all of its trials.
   write_file_atomically(folder / "sweep.json", plan.json().dump(2) + "\n");
 }
 

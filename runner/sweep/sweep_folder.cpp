@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+// In the order of TrialState. For people, a trial that settles is stopping.
 constexpr std::array state_names =
     std::to_array<std::string_view>({"waiting", "planning", "running", "stopping", "interrupted", "paused", "finished",
                                      "dropped", "failed", "infeasible", "pruned"});
@@ -25,6 +26,7 @@ TrialState state_of(const std::string& name) {
   for (size_t i = 0; i < state_names.size(); ++i) {
     if (state_names[i] == name) return static_cast<TrialState>(i);
   }
+  // A word that this version does not know: the trial is not started again.
   return TrialState::failed;
 }
 
@@ -38,6 +40,7 @@ void fill_in(TrialRun& run, const Json& summary) {
   run.steps = summary.value("steps", int64_t{0});
   run.seconds = summary.value("train_seconds", 0.0);
   run.precision = summary.value("precision", "");
+  // Every window counts as a whole one, although the last of an epoch may be smaller.
   const double samples = static_cast<double>(run.steps * summary.value("window_samples", int64_t{0}));
   if (run.seconds > 0) run.samples_per_second = samples / run.seconds;
   if (summary.contains("memory")) run.peak_bytes = summary["memory"].value("measured_peak_bytes", int64_t{0});
@@ -52,6 +55,7 @@ void fill_in(TrialRun& run, const Json& summary) {
 
 std::string_view state_name(TrialState state) { return state_names.at(static_cast<size_t>(state)); }
 
+// By the order of TrialState: ends come last.
 bool is_end(TrialState state) { return state >= TrialState::finished; }
 
 bool is_active(TrialState state) {
@@ -83,6 +87,7 @@ TrialRecord TrialRecord::from_json(const Json& json) {
     json["retry"].at("micro_batch").get_to(record.retry_micro_batch);
     json["retry"].at("because").get_to(record.retry_because);
   }
+  // JSON has no NaN: it was written as null.
   for (const Json& metric : json.value("rung_metrics", Json::array()))
     record.rung_metrics.push_back(metric.is_null() ? NAN : metric.get<double>());
   return record;
@@ -109,6 +114,7 @@ fs::path TrialFolder::newest_run() const {
     if (!named.is_directory()) continue;
     for (const auto& run : fs::directory_iterator(named.path(), error)) {
       std::error_code not_begun;
+      // A run writes its experiment.toml when it begins, and again when it goes on.
       const auto time = fs::last_write_time(run.path() / "experiment.toml", not_begun);
       if (not_begun || (!newest.empty() && time < newest_time)) continue;
       newest = run.path(), newest_time = time;
@@ -125,6 +131,7 @@ TrialRun TrialFolder::run() const {
     try {
       fill_in(run, summary);
     } catch (const Json::exception&) {
+      // Damaged: what was read before stays.
     }
   }
   return run;
@@ -143,8 +150,10 @@ Metrics TrialFolder::metrics() const {
 
 int TrialFolder::try_lock() const {
   const fs::path file = path_ / "trial.lock";
+  // O_CLOEXEC: only the child that is to hold the lock gets it (ChildOptions::kept_file).
   const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0) throw cannot_write(file, errno);
+  // On a file system without locks the trial does without.
   if (::flock(lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return lock;
   ::close(lock);
   return -1;
@@ -159,6 +168,7 @@ Json SweepPlan::json() const {
   }
   std::vector<std::string> dirs;
   for (const fs::path& dir : plugin_dirs) dirs.push_back(dir.string());
+  // JSON sorts the members of "set"; this list keeps the order of the sweep.
   std::vector<std::string> keys;
   for (const auto& [key, value] : trials.empty() ? Settings() : trials.front().settings) keys.push_back(key);
   Json json = {{"format", 1},        {"name", name}, {"keys", keys},        {"file", file},

@@ -7,6 +7,7 @@ namespace headroom {
 
 namespace {
 
+// All trials have one experiment.metric, so any of them that has a value knows its direction.
 bool lower_wins(const std::vector<TrialEntry>& entries) {
   for (const TrialEntry& entry : entries) {
     if (entry.result.run.metric) return entry.result.run.lower_wins;
@@ -21,9 +22,11 @@ bool SweepRungs::pause(TrialEntry& entry) const {
   if (!halving_.is_on() || entry.result.record.decided || run.folder.empty()) return false;
   std::vector<double>& metrics = entry.result.record.rung_metrics;
   const size_t before = metrics.size(), end = run.finished ? halving_.rung_epochs.size() : entry.rung + 1;
+  // A finished trial has reached every rung, also where it stopped early.
   const int64_t epochs = run.finished ? std::numeric_limits<int64_t>::max() : run.epochs;
   while (metrics.size() < end && halving_.rung_epochs[metrics.size()] <= epochs)
     metrics.push_back(run.metric.value_or(NAN));
+  // On the disk before anybody is promoted by it: a sweep that is resumed promotes the same trials.
   if (metrics.size() > before) entry.folder.write(entry.result.record);
   if (run.finished || metrics.size() <= entry.rung) return false;
   entry.state() = TrialState::paused;
@@ -40,6 +43,7 @@ void SweepRungs::promote() {
     climbs.push_back({entry.result.record.rung_metrics, is_out});
     known += climbs.back().metrics.size() + (is_out ? 1 : 0);
   }
+  // Promotions follow from metrics and ends alone.
   if (known == known_) return;
   known_ = known;
   const std::vector<size_t> rungs = promotions(climbs, halving_, lower_wins(entries_));

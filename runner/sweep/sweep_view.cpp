@@ -13,6 +13,7 @@ constexpr size_t most_rows = 20, least_name = 16, gap = 2;
 using Cells = std::array<std::string, 5>;
 constexpr std::array<size_t, 3> first_to_go = {3, 1, 4};  // speed, state, memory
 
+// In UTF-8 the further bytes of a character are 10xxxxxx.
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
 
 size_t width_of(const std::string& text) { return static_cast<size_t>(std::ranges::count_if(text, begins_character)); }
@@ -21,6 +22,7 @@ size_t width_of(const std::string& text) { return static_cast<size_t>(std::range
 std::string fitted(std::string text, size_t width) {
   const size_t is = width_of(text);
   if (is <= width) return text + std::string(width - is, ' ');
+  // In less room dots would leave nothing of the text.
   const std::string ending = width > 6 ? "..." : "";
   size_t characters = 0, end = 0;
   while (end < text.size() && (characters < width - ending.size() || !begins_character(text[end])))
@@ -43,8 +45,10 @@ std::vector<std::string> running_table(const std::vector<RunningRow>& rows, size
     return sum;
   };
   for (const size_t column : first_to_go) {
+    // A width of 0 leaves the column out.
     if (beside_name() + std::min(widths[0], least_name) > columns) widths[column] = 0;
   }
+  // Sizes are unsigned: the difference must not fall below 0.
   widths[0] = std::min(widths[0], columns - std::min(columns, beside_name()));
   std::vector<std::string> lines;
   for (const Cells& row : table) {
@@ -58,6 +62,7 @@ std::vector<std::string> running_table(const std::vector<RunningRow>& rows, size
 }
 
 void SweepView::clear() {
+  // One line up and erased, for each (ECMA-48: CUU, EL).
   for (; drawn_ > 0; --drawn_) std::fputs("\033[1A\033[2K", stderr);
   std::fflush(stderr);
 }
@@ -76,6 +81,7 @@ void SweepView::show(const std::vector<RunningRow>& rows, const std::string& sum
   clear();
   shown_at_ = std::chrono::steady_clock::now();
   if (rows.empty() && summary.empty()) return;
+  // One less than there are: a full line may wrap, and clear() would leave a line behind.
   const auto columns = static_cast<size_t>(std::max(20, terminal_.columns() - 1));
   std::vector<std::string> lines;
   if (!rows.empty())

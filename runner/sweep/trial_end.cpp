@@ -24,6 +24,7 @@ std::string tail_of(const fs::path& log) {
   std::ostringstream text;
   text << file.rdbuf();
   const std::string tail = text.str();
+  // start_trial_process() begins every attempt with such a line.
   const size_t begin = tail.rfind("== ");
   return begin == std::string::npos ? tail : tail.substr(begin);
 }
@@ -51,6 +52,7 @@ bool kernel_killed(const fs::path& run, const std::string& log_tail, fs::file_ti
   std::error_code none;
   const fs::path file = run / "postmortem.json";
   const auto written = fs::last_write_time(file, none);
+  // An older post-mortem is of another attempt. One that could not be written has its words in the log all the same.
   if (none || written < began) return log_tail.find("killed by the kernel's OOM killer") != std::string::npos;
   std::ifstream stream(file);
   const auto json = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
@@ -103,6 +105,7 @@ Verdict judge(const TrialEnd& end, const TrialRun& run, const TrialRecord& recor
 void FailureStorm::add_failure(const std::string& sentence) {
   ++ended_;
   const size_t alike = ++failures_[without_numbers(sentence)];
+  // Three quarters, in whole numbers.
   if (alike >= 3 && 4 * alike >= 3 * ended_ && !sentence_) sentence_ = sentence;
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The target of the link, "step-<N>", which changes with every checkpoint.
 std::string last_checkpoint(const fs::path& run) {
   std::error_code none;
   return fs::read_symlink(run / "checkpoints" / "last", none).string();
@@ -23,6 +24,7 @@ std::string last_checkpoint(const fs::path& run) {
 
 TrialEntry::TrialEntry(const fs::path& sweep, const Trial& trial)
     : folder(sweep, trial.id),
+      // A sweep's folder has a random id, and trials begin with their number: unique on this machine.
       cgroup("headroom-" + sweep.filename().string() + "-" + trial.id.substr(0, trial.id.find('_'))) {
   result.trial = &trial;
   result.record = folder.record();
@@ -34,6 +36,7 @@ bool TrialEntry::settle() {
     state() = TrialState::settling;
     return false;
   }
+  // It only had to be free: the next attempt takes it for itself.
   ::close(lock);
   result.run = folder.run();
   state() = state_on_disk(result.record, result.run);
@@ -42,6 +45,7 @@ bool TrialEntry::settle() {
 }
 
 void TrialEntry::look_at() {
+  // Once, when it is needed: trial.toml does not change.
   if (std::exchange(looked_at, true)) return;
   const Experiment experiment = load_experiment(folder.experiment());
   shape = shape_of(result.trial->settings, experiment.train);
@@ -69,6 +73,7 @@ RunningRow TrialEntry::row() {
   const auto box = read_black_box(folder.newest_run() / black_box_file);
   if (!box || box->records.empty()) return row;
   const auto now = std::chrono::steady_clock::now();
+  // Speed is of the time since the first look: steps before a resume would be too many.
   if (seen_step < 0) seen_step = box->step, seen_at = now;
   const double seconds = std::chrono::duration<double>(now - seen_at).count();
   row.position = "epoch " + std::to_string(box->epoch) + ", step " + std::to_string(box->step);

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 bool write(const fs::path& file, const std::string& text) {
   std::ofstream stream(file);
+  // The kernel refuses a value at the write, so the buffer goes out before it is judged.
   stream << text << std::flush;
   return stream.good();
 }
@@ -36,6 +37,7 @@ fs::path folder_of_cgroup(const std::string& name) {
 int64_t bound_for(int64_t limit_bytes) { return limit_bytes + limit_bytes / 4 + (int64_t{256} << 20); }
 
 bool set_bound(const fs::path& folder, int64_t bytes) {
+  // Of cgroup v1; memory.max is of v2.
   const bool v1 = fs::exists(folder / "memory.limit_in_bytes");
   return write(folder / (v1 ? "memory.limit_in_bytes" : "memory.max"), std::to_string(bytes));
 }
@@ -46,6 +48,8 @@ fs::path make_trial_cgroup(const std::string& name, int64_t limit_bytes) {
   const fs::path folder = folder_of_cgroup(name);
   std::error_code error;
   if (folder.empty()) return {};
+  // In v2 a cgroup has memory.max only where its parent passes the controller on. A parent that holds processes cannot:
+  // then set_bound() fails, too.
   if (fs::exists(folder.parent_path() / "cgroup.subtree_control"))
     write(folder.parent_path() / "cgroup.subtree_control", "+memory");
   fs::create_directory(folder, error);
@@ -72,14 +76,17 @@ Descriptor open_to_write(const std::filesystem::path& file, int how) {
 pid_t start_trial_process(const std::filesystem::path& program, const std::vector<std::string>& words,
                           const TrialFolder& folder, int lock, const std::filesystem::path& answer,
                           const std::filesystem::path& cgroup) {
+  // Closed at the end here. The lock lasts as long as a child has the open file (flock).
   const Descriptor held(lock), log = open_to_write(folder.log(), O_APPEND);
   const Descriptor answers = answer.empty() ? Descriptor() : open_to_write(answer, O_TRUNC);
+  // read_trial_end() knows by this line where the attempt begins in the log.
   std::string line = "== " + rfc3339(std::chrono::system_clock::now()) + " headroom";
   for (const std::string& word : words) line += " " + word;
   line += "\n";
   write_all(log.get(), std::as_bytes(std::span(line)), folder.log());
   std::vector<std::string> all{program.string()};
   all.insert(all.end(), words.begin(), words.end());
+  // become_trial() reads both.
   std::vector<std::string> environment{sweep_variable + std::to_string(::getpid())};
   if (!cgroup.empty()) environment.push_back(cgroup_variable + cgroup.string());
   try {

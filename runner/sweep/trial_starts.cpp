@@ -16,6 +16,7 @@ constexpr int most_plans = 3;  // attempts to plan one trial
 
 void TrialStarts::start_what_fits() {
   admission_.begin_round();
+  // Without halving all trials are on rung 0.
   for (size_t rung = std::max<size_t>(plan_.halving.rung_epochs.size(), 1); rung-- > 0;) {
     for (TrialEntry& entry : entries_) {
       if (count(entries_, is_active) >= static_cast<size_t>(plan_.jobs)) return;
@@ -27,6 +28,7 @@ void TrialStarts::start_what_fits() {
 bool TrialStarts::may_start(TrialEntry& entry) {
   entry.look_at();
   const bool alone = count(entries_, is_active) == 0;
+  // One that has begun, or was planned in an earlier life of the sweep, has its limit already.
   const bool is_new = entry.result.run.folder.empty() && entry.allowed_bytes() == 0;
   if (plan_.plan && is_new && entry.plans < most_plans && !fits(entry, alone)) return false;
   const int64_t needed = entry.allowed_bytes();
@@ -60,9 +62,11 @@ bool TrialStarts::fits(TrialEntry& entry, bool alone) {
 
 // One plan serves every trial of the group whose row is in its table: that of the largest window has most of them.
 void TrialStarts::ask_for_plan(TrialEntry& entry) {
+  // One at a time: the table to come may serve this trial, too.
   if (count(entries_, [](TrialState state) { return state == TrialState::planning; }) > 0) return;
   TrialEntry* largest = &entry;
   for (TrialEntry& other : entries_) {
+    // The table of the group lacks the row of this very trial: it is planned itself.
     if (admission_.has_plan(entry.shape)) break;
     if (other.state() != TrialState::waiting) continue;
     other.look_at();
@@ -78,6 +82,7 @@ std::optional<TrialEnd> TrialStarts::take_plan(TrialEntry& entry, bool is_stoppi
   entry.state() = TrialState::waiting;
   const auto json = read_json_file(entry.folder.path() / "plan.json");
   const auto exit = static_cast<Exit>(entry.exit_code);
+  // Exit 5 with a table says that nothing fits the limit of now; the figures hold all the same.
   if (json.is_object() && (exit == Exit::ok || exit == Exit::does_not_fit)) {
     admission_.add_plan(entry.shape, json);
     return std::nullopt;
@@ -100,6 +105,7 @@ void TrialStarts::start(TrialEntry& entry) {
   const fs::path cgroup = limit > 0 ? make_trial_cgroup(entry.cgroup, limit) : fs::path();
   if (!start_child(entry, words_of(entry), {}, cgroup, TrialState::running)) return;
   ++started_;
+  // It has reserved nothing yet, and the next one of this round must not count on the same memory.
   admission_.take(limit);
   const int64_t until = rungs_.until_epoch(entry);
   view_.say(entry.id() + (entry.result.run.folder.empty() ? ": started" : ": goes on") +
@@ -117,6 +123,7 @@ std::vector<std::string> TrialStarts::words_of(const TrialEntry& entry) const {
   } else {
     words.insert(words.end(), {"--resume", run.string()});
   }
+  // At the end of its rung the run saves and stops (exit 75).
   if (const int64_t until = rungs_.until_epoch(entry); until > 0)
     words.insert(words.end(), {"--until-epoch", std::to_string(until)});
   const auto set = [&](const char* key, int64_t value) {
@@ -139,6 +146,7 @@ bool TrialStarts::start_child(TrialEntry& entry, const std::vector<std::string>&
   entry.began = {};
   entry.state() = lock < 0 ? TrialState::settling : state;
   if (lock < 0) return false;
+  // Before the start: whatever this attempt writes is newer.
   entry.began = fs::file_time_type::clock::now();
   entry.seen_step = -1;
   const auto before = std::chrono::steady_clock::now();

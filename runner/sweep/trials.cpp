@@ -14,6 +14,7 @@ namespace headroom {
 
 namespace {
 
+// A constraint makes few trials of many combinations.
 constexpr size_t most_trials = 10'000, most_combinations = 1'000'000;
 
 [[noreturn]] void refuse_sweep(const Experiment& base, const std::string& sentence) {
@@ -22,6 +23,7 @@ constexpr size_t most_trials = 10'000, most_combinations = 1'000'000;
 
 ConstraintValue constraint_value(const std::string& literal_text) {
   const toml::table holder = parse_literal(literal_text);
+  // parse_literal() puts the value under this key.
   const toml::node& node = *holder.get("value");
   if (node.is_boolean()) return node.as_boolean()->get();
   if (node.is_number()) return *node.value<double>();
@@ -40,6 +42,7 @@ class BaseValues {
       if (const std::string text = value_literal(*find_key(path), field); !text.empty())
         values_.emplace(path, constraint_value(text));
     });
+    // Options of plugins are no fields of Experiment.
     add_options("model.options.", base.model_options, wanted);
     add_options("data.options.", base.data_options, wanted);
     for (const auto& [path, at] : sweep.constraint->keys()) {
@@ -72,6 +75,7 @@ class Draws {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
+  // 53 bits are all that a double holds: from 0 to just below 1.
   double share() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
  private:
@@ -88,6 +92,7 @@ std::string plain(std::string text) {
 }
 
 std::string id_of(size_t number, size_t digits, const Settings& settings) {
+  // File systems take 255 bytes.
   constexpr size_t longest = 120;
   std::string id = std::to_string(number);
   id.insert(0, digits > id.size() ? digits - id.size() : 0, '0');
@@ -107,6 +112,7 @@ class Lister {
       refuse_sweep(base_, sweep_.keys.empty() ? "[sweep] names no key; write one, as \"train.batch_size\" = [8, 16]"
                                               : "no combination of [sweep] fulfils sweep.constraint");
     }
+    // Numbers of one length, so that names sort in the order of the sweep.
     const size_t digits = std::max<size_t>(3, std::to_string(trials_.size()).size());
     for (size_t i = 0; i < trials_.size(); ++i) trials_[i].id = id_of(i + 1, digits, trials_[i].settings);
     return std::move(trials_);
@@ -116,6 +122,7 @@ class Lister {
   void combine() {
     size_t combinations = sweep_.keys.empty() ? 0 : 1;
     for (const SweptKey& key : sweep_.keys) {
+      // Looked at after every factor, so that the product cannot overflow.
       combinations *= key.values.size();
       if (combinations > most_combinations)
         refuse_sweep(base_,
@@ -124,6 +131,7 @@ class Lister {
     }
     for (size_t number = 0; number < combinations; ++number) {
       Trial trial;
+      // Digits of the number in a mixed base: the last key changes fastest.
       size_t rest = number;
       for (auto key = sweep_.keys.rbegin(); key != sweep_.keys.rend(); ++key) {
         set(trial, *key, rest % key->values.size());
@@ -153,6 +161,7 @@ class Lister {
   }
 
   static void set(Trial& trial, const SweptKey& key, size_t element) {
+    // A value of a range is no element of a list in the file, so it is laid as a literal.
     if (key.range) return set_number(trial, key.path, key.values[element]);
     trial.settings.emplace_back(key.path, key.values[element]);
     trial.choices.push_back({key.path, element, ""});

@@ -72,6 +72,7 @@ void announce(const Setup& setup, RunLog& log) {
   if (const std::string line = slow_precision(setup.data.experiment.train.precision, setup.device); !line.empty())
     log.say(line);
   CacheSetting cache = setup.data.cache_setting();
+  // Of this moment: what others hold leaves less for the cache.
   cache.room_bytes = room_bytes();
   for (const std::string& line : cache_outlook(cache)) log.say(line);
   const auto& splits = setup.data.splits;

@@ -21,6 +21,7 @@ std::vector<double> ensembled(const Chunks& chunks, double decay) {
   const uint64_t steps = chunks.steps(), channels = chunks.channels;
   std::vector<double> actions(steps * channels, 0.0);
   for (uint64_t step = 0; step < steps; ++step) {
+    // Of the answers made up to here, the last `horizon` ones reach this step.
     const uint64_t oldest = step + 1 - std::min(chunks.horizon, step + 1), made = step + 1 - oldest;
     double total = 0.0;
     for (uint64_t i = 0; i < made; ++i) total += std::exp(-decay * static_cast<double>(i));
@@ -46,6 +47,7 @@ std::vector<double> held_position(std::span<const double> recorded, uint64_t hor
 }
 
 std::vector<uint64_t> question_starts(uint64_t steps, uint64_t horizon, uint64_t overlap) {
+  // A stride of at least 1, so that the questions move on.
   const uint64_t last = steps > horizon ? steps - horizon : 0, stride = horizon - std::min(overlap, horizon - 1);
   std::vector<uint64_t> starts;
   for (uint64_t start = 0; start < last; start += stride) starts.push_back(start);

@@ -30,6 +30,7 @@ class Comparison {
   // Of what Setup::mathematics() says.
   void compare(const Json& then, const Json& now) {
     std::set<std::string> names;
+    // Of both: an entry may be on one side only.
     for (const Json* side : {&then, &now}) {
       for (const auto& [name, value] : side->items()) names.insert(name);
     }
@@ -52,6 +53,7 @@ class Comparison {
     const std::vector<std::string> keys = keys_of_entry(name);
     for (size_t i = 0; i < keys.size(); ++i) {
       const auto element = [&](const Json& value) {
+        // An entry of one key is its value; one of several is a list in the order of the keys.
         if (keys.size() == 1) return text_of(value);
         return text_of(value.is_array() && i < value.size() ? value[i] : Json());
       };
@@ -114,15 +116,18 @@ Differences differences_from(const LoadedCheckpoint& checkpoint, const Setup& se
   try {
     const Json& then = checkpoint.json.at("surroundings");
     const Json now = surroundings(setup);
+    // A checkpoint of an earlier build has the hash alone.
     const bool by_key = then.contains("mathematics");
     const bool draws = (setup.model->capabilities() & HR_RNG_GENERATOR) != 0;  // other numbers for other pieces
     for (const auto& [key, value] : then.items()) {
       const bool mathematical = key == "content_id" || key == "precision" || key == "identity" || key == "mathematics";
+      // What the mathematics hold is compared by key below, and plugins by their builds.
       if (now.at(key) == value || key == "plugins" || (mathematical && by_key)) continue;
       (mathematical || (key == "micro_batch" && draws) ? found.mathematics : found.rounding)
           .push_back(key + " was " + value.dump() + ", is " + now.at(key).dump());
     }
     for (const auto& [id, build] : now.at("plugins").items()) {
+      // A plugin that is not listed counts as the same build.
       if (then.value("plugins", Json::object()).value(id, build) != build)
         found.code.push_back("plugin '" + id + "' was built anew since");
     }

@@ -23,7 +23,9 @@ void add_micro_batch(const Pass& pass, const Batch& batch, int64_t first, int64_
   const bool shown = examples != nullptr && examples->wants(position, static_cast<uint64_t>(count));
   StepResult result = setup.model->step(HR_EVAL, step, tensors.keys, tensors.fields, want_outputs || shown);
   if (shown) examples->take(position, tensors.fields, result.outputs);
+  // Outputs that only the examples wanted would widen the sample of metrics.mode = "sampled".
   if (!want_outputs) result.outputs.clear();
+  // What may run out of memory is added here first.
   pass.staged.zero();
   pass.staged.add(result);
   const EssentialAllocations essential;  // the sums take all of a micro-batch or nothing
@@ -52,6 +54,7 @@ std::optional<StepSums> evaluate(const Setup& setup, Loader& loader, int64_t ste
     sums.emplace(setup.model->metrics().size(), setup.device, setup.output_metrics());
     staged.emplace(setup.model->metrics().size(), setup.device, setup.output_metrics());
     snapshot.emplace(*setup.model, setup.device);
+    // Of when the evaluation began; `snapshot` is of each micro-batch.
     before.emplace(*setup.model, setup.device);
     before->take();
   });
@@ -62,9 +65,11 @@ std::optional<StepSums> evaluate(const Setup& setup, Loader& loader, int64_t ste
     before->restore();
     retry.micro_batch().restore(micro_batch);
   };
+  // Always epoch 0: evaluations see the same samples in the same order.
   loader.seek(0);
   int64_t done = 0;
   try {
+    // `done` batches were delivered: the one that could not be read begins behind them.
     const auto seek_back = [&] { loader.seek(0, static_cast<uint64_t>(done * loader.batch_size())); };
     while (const auto batch = read_batch(
                retry, [&] { return loader.next(); }, seek_back)) {

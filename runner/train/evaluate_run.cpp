@@ -28,7 +28,9 @@ const Split& pick_split(const Setup& setup, const std::string& name) {
 
 Exit evaluate_run(const EvaluateRequest& request) {
   const Experiment experiment = load_experiment(run_path(request.run) / "experiment.toml", request.overrides);
+  // Before memory is claimed: the wait for it can be long, and a signal ends it.
   install_stop_signals();
+  // The limit stands before plugins and data take memory.
   const RunMemory memory(experiment, /*needed_bytes=*/0);
   if (memory.cancelled()) return stop_requested();
   const RunData data = prepare_data(experiment, request.plugin_dirs);
@@ -38,6 +40,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
   LoaderOptions options = setup.loader_options(false);
   options.keep_samples.reset();  // each is read once
   Loader loader(setup.data.source, pick_split(setup, request.split),
+                // The statistics that the run was trained with; measured anew they might differ.
                 Normalizer::from_json(checkpoint.json.at("normalizer")), options);
   const int64_t step = checkpoint.json.at("step");
   Retry retry(setup.micro_batch(), setup.device, setup.advice(),

@@ -18,6 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t most_samples = 3;
+// With so many a page stays small and readable; what is left out is left out evenly.
 constexpr int64_t most_channels = 4, most_points = 240, most_inputs = 2;
 
 // Five digits, which a picture cannot tell from all of them; null where it is not finite.
@@ -41,6 +42,7 @@ Json series_json(const at::Tensor& prediction, const at::Tensor& target, const a
   const int64_t stride = (points + most_points - 1) / most_points, shown = std::min(channels, most_channels);
   Json json = {{"kind", "series"}, {"stride", stride}, {"channels", Json::array()}};
   for (int64_t i = 0; i < shown; ++i) {
+    // Evenly spaced, the first one always.
     const int64_t channel = i * channels / shown;
     const auto line = [&](const at::Tensor& values) {
       return values.select(1, channel).slice(0, 0, points, stride).contiguous();
@@ -82,6 +84,7 @@ Json output_json(const PairTensors& tensors, int64_t number, std::span<const at:
     const PictureRange range = range_of(*picture);
     return {{"kind", "picture"},
             {"inputs", inputs_json(fields, field_names, number, *picture)},
+            // In the range of the target, so that a prediction that is too dark looks dark. Its shape is the target's.
             {"prediction", shown_picture(*picture_of(prediction), range)},
             {"target", shown_picture(*picture, range)}};
   }
@@ -96,7 +99,9 @@ Examples::Examples(const std::filesystem::path& run, std::vector<OutputPair> pai
     : file_(run / examples_file), pairs_(std::move(pairs)), outputs_(std::move(outputs)) {
   for (const Field& field : fields) fields_.push_back(field.name);
   const uint64_t count = pairs_.empty() ? 0 : std::min(length, most_samples);
+  // The middle of each of `count` equal parts: neighbours are often alike.
   for (uint64_t i = 0; i < count; ++i) chosen_.push_back((2 * i + 1) * length / (2 * count));
+  // A resumed run keeps the first evaluation of the whole run.
   const Json written = read_json_file(file_);
   if (written.is_object()) first_ = written.value("first", Json());
 }
@@ -128,6 +133,7 @@ void Examples::write(int64_t step, int64_t epoch) {
   for (auto& [sample, outputs] : taken_) samples.push_back({{"sample", sample}, {"outputs", std::move(outputs)}});
   taken_.clear();
   Json evaluation = {{"step", step}, {"epoch", epoch}, {"samples", std::move(samples)}};
+  // A run that goes on from an earlier checkpoint makes its first evaluation again.
   if (!first_.is_object() || first_.value("step", step) >= step) first_ = evaluation;
   const Json json = {{"format", 1}, {"first", first_}, {"last", std::move(evaluation)}};
   write_file_atomically(file_, json.dump() + "\n");

@@ -12,6 +12,7 @@ namespace headroom {
 
 GcPoints::GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device, Report report)
     : section_(section), model_(model), source_(source), device_(device), report_(std::move(report)) {
+  // The file was checked: anything else is a number.
   if (section.gc_every != "epoch" && section.gc_every != "pressure") gc_steps_ = std::stoll(section.gc_every);
 }
 
@@ -35,6 +36,7 @@ void GcPoints::pressure() {
   const auto now = std::chrono::steady_clock::now();
   if (section_.gc_every != "pressure" || now - last_pressure_ < std::chrono::seconds(1)) return;
   last_pressure_ = now;
+  // Where memory is short, plugins give back what costs time to make again as well.
   collect(HR_TRIM_ALL);
 }
 
@@ -55,12 +57,14 @@ void GcPoints::flush() {
 
 void GcPoints::collect(int level) {
   run(collections_, [this, level] {
+    // What plugins and the heap give back shows in what the process holds alone.
     const int64_t before = held_bytes();
     model_.trim(level);
     source_.trim(level);
     purge_tensor_memory(at::kCPU);
     purge_heap();
     const int64_t returned = before - held_bytes();
+    // Memory of a device is not the process's, so it is counted apart.
     return returned + (device_.is_cpu() ? 0 : purge_tensor_memory(device_));
   });
 }

@@ -8,6 +8,7 @@ namespace headroom {
 
 namespace {
 
+// LibTorch counts the writes in place to a tensor; backward adds to a gradient in place where there is one.
 int64_t version_of(const Parameter& parameter) { return parameter.tensor->grad()._version(); }
 
 }  // namespace
@@ -20,6 +21,7 @@ GradientCheck::GradientCheck(std::string model_id, std::span<Parameter* const> t
 void GradientCheck::before_step() {
   for (Entry& entry : entries_) {
     entry.version = version_of(*entry.parameter);
+    // Window::thaw() turns requires_grad on once the parameter is unfrozen.
     entry.asked = entry.asked || entry.parameter->tensor->requires_grad();
   }
 }
@@ -45,6 +47,7 @@ void GradientCheck::end_window() {
   constexpr int patience = 3;
   const auto is_trained = [](const Entry& entry) { return entry.parameter->tensor->requires_grad(); };
   const auto had = [](const Entry& entry) { return entry.had_gradient; };
+  // Windows in which all is frozen prove nothing and do not count.
   if (windows_ == patience || !std::ranges::any_of(entries_, is_trained)) return;
   if (++windows_ < patience || std::ranges::any_of(entries_, had)) return;
   if (!had_graph_) {

@@ -41,11 +41,13 @@ std::string initialise_from(const InitSection& init, Model& model) {
   if (init.from.empty()) return "";
   const SafetensorsFile file(weights_file(init.from));
   std::map<std::string, const TensorBytes*> stored;
+  // Of two tensors that init.map gives one name the first counts.
   for (const TensorBytes& tensor : file.tensors()) stored.emplace(mapped(tensor.name, init), &tensor);
   size_t left = 0, wrong = 0;
   std::string problems;
   std::vector<std::pair<Parameter*, const TensorBytes*>> matched;
   for (Parameter& parameter : model.parameters()) {
+    // The model computes derived tensors from its options: no checkpoint has them.
     if (parameter.kind == HR_DERIVED) continue;
     if (ignored(parameter.name, init)) {
       ++left;
@@ -57,8 +59,10 @@ std::string initialise_from(const InitSection& init, Model& model) {
       continue;
     }
     matched.emplace_back(&parameter, found->second);
+    // What remains is reported as unused.
     stored.erase(found);
   }
+  // A tensor left as it was drawn would train on without a word: init.ignore has to name it.
   if (wrong > 0 || matched.empty()) {
     throw Error(Exit::bad_input, "init",
                 file.path().string() + ": " + std::to_string(matched.size()) + " tensors of the model matched; " +
@@ -67,6 +71,7 @@ std::string initialise_from(const InitSection& init, Model& model) {
   }
   at::NoGradGuard no_grad;
   for (const auto& [parameter, bytes] : matched) {
+    // Bytes of a mapped file need not be aligned for their type; copy_() then converts type and device.
     at::Tensor source = at::empty(bytes->shape, at::toScalarType(bytes->dtype));
     std::memcpy(source.mutable_data_ptr(), bytes->data.data(), bytes->data.size());
     parameter->tensor->copy_(source);
@@ -78,6 +83,7 @@ std::string initialise_from(const InitSection& init, Model& model) {
 std::string start_id(const InitSection& init) {
   if (init.from.empty()) return "";
   Digest digest;
+  // The number divides the entries of map from those of ignore.
   digest.add(std::to_string(init.map.size()));
   for (const auto& [from, to] : init.map) digest.add(from).add(to);
   for (const std::string& pattern : init.ignore) digest.add(pattern);

@@ -53,6 +53,7 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
     examples_.emplace(folder.path(), setup.output_pairs, setup.model->outputs(), setup.model->fields(),
                       setup.data.splits.val.length());
   } else if (metric_.starts_with("val/")) {
+    // The default, val/loss, has to work without a validation split too.
     metric_ = "train/" + metric_.substr(4);
     log_.say("no validation split: experiment.metric is " + metric_);
   }
@@ -67,6 +68,7 @@ StepHooks TrainingLoop::step_hooks() {
       .phase = [this](Phase phase) { memory_.note(phase); },
       .wants_outputs =
           [this](const Batch& batch) {
+            // Counted by its first sample, a batch has the same number in a retry and in a resumed run.
             return sample_.contains(batch.first / static_cast<uint64_t>(experiment_.train.batch_size));
           },
       .batch_done = [this] { gc_points_.train_batch_done(); }};
@@ -74,12 +76,14 @@ StepHooks TrainingLoop::step_hooks() {
 
 void TrainingLoop::register_rungs() {
   MicroBatch& micro_batch = step_.retry().micro_batch();
+  // A fixed one stays: the file wants equal bits at any limit, or the model cannot be divided.
   if (micro_batch.adapts()) {
     smaller_batches_ = add_rung({.name = "smaller micro-batches",
                                  .order = 400,
                                  .tighten = [&micro_batch] { micro_batch.shrink_and_hold(); },
                                  .relax = [&micro_batch] { micro_batch.allow_growth(); }});
   }
+  // No relax(): a run that was told to stop stops.
   stop_ = add_rung({.name = stopping_line, .order = 500, .tighten = [this] { must_stop_ = true; }});
 }
 
@@ -89,6 +93,7 @@ RunState TrainingLoop::state() {
 
 void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   const Differences differences = differences_from(checkpoint, setup_);
+  // What the logs got after the checkpoint is written again.
   log_.truncate(restore_state(checkpoint, state()));
   bad_before_ = position_.bad_samples;
   step_.restore(position_);
@@ -123,6 +128,7 @@ Exit TrainingLoop::run() {
   train_loader_.seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
   report_memory();
   while (!done() || owes_an_evaluation()) {
+    // finish_epoch() has saved.
     if (until_epoch_ > 0 && position_.epoch >= until_epoch_) return Exit::resumable;
     if (!train_epoch() || !evaluate_epoch()) {
       save(false);
@@ -140,6 +146,7 @@ bool TrainingLoop::train_epoch() {
   log_.begin_epoch("train", position_.epoch, experiment_.train.epochs, setup_.data.windows_per_epoch(), windows_done());
   interval_samples_ = 0;
   interval_started_ = Clock::now();
+  // Signals, pressure and checkpoints have their turn between two windows, where the state is whole.
   while (position_.samples < samples && !done()) {
     if (stop_requested() != Exit::ok || must_stop_) return false;
     step_meter_.begin();
@@ -150,6 +157,7 @@ bool TrainingLoop::train_epoch() {
     if (memory_.is_short()) gc_points_.pressure();
     if (const auto leak = leaks_.after_window(read_ledger())) log_.say(*leak);
   }
+  // train.max_steps ended the run within the epoch.
   if (position_.samples < samples) return true;
   require_a_step();
   train_loader_.next();  // the epoch's end; reading ahead goes on into the next
@@ -158,6 +166,7 @@ bool TrainingLoop::train_epoch() {
 
 int64_t TrainingLoop::windows_done() const {
   const auto window = static_cast<uint64_t>(setup_.data.window_samples());
+  // The last window of an epoch may be shorter.
   return static_cast<int64_t>((position_.samples + window - 1) / window);
 }
 
@@ -206,6 +215,7 @@ void TrainingLoop::stop_for(const TakenByOthers& taken) {
 // Once: the window is read again for it. The loader stands at the window's end again afterwards.
 std::string TrainingLoop::bad_value_in(WindowBatches& batches) {
   std::string found;
+  // Reading a window twice costs time, and under on_nonfinite = "skip" there may be many such windows.
   if (std::exchange(looked_for_bad_value_, true)) return found;
   batches.rewind();
   while (const auto batch = batches.next(step_.retry())) {
@@ -252,6 +262,7 @@ bool TrainingLoop::evaluate_epoch() try {
                    [&] { found = sums.measured(split, setup_.model->metrics()); });
   };
   measure(measured, step_.epoch_sums(), "train");
+  // The last epoch is evaluated whatever eval.every_epochs says.
   const bool last = position_.epoch + 1 >= experiment_.train.epochs || position_.step == experiment_.train.max_steps;
   if (val_loader_ == nullptr || ((position_.epoch + 1) % experiment_.eval.every_epochs != 0 && !last)) {
     position_.measured = std::move(measured);
@@ -292,6 +303,7 @@ bool TrainingLoop::compare_with_best() {
   }
   const double margin = experiment_.train.early_stop ? experiment_.train.early_stop->min_delta : 0.0;
   const double gain = lower_is_better_ ? position_.best - found->second : found->second - position_.best;
+  // A NaN would stay the best: every comparison with it is false.
   if (!std::isfinite(found->second) || (position_.has_best && !(gain > margin))) {
     ++position_.stale_evaluations;
     return false;
@@ -309,6 +321,7 @@ void TrainingLoop::finish_epoch() {
   report_epoch();
   report_without_gradient();
   const bool is_best = compare_with_best();
+  // Saved below: a run that is resumed after this does not evaluate the epoch again.
   position_.finished_step = position_.step;
   if (position_.samples >=
       setup_.data.samples_per_epoch()) {  // otherwise train.max_steps ended the run within the epoch
@@ -348,9 +361,11 @@ void TrainingLoop::save_when_due() {
 
 void TrainingLoop::save(bool is_best) {
   position_.bad_samples = bad_before_ + train_loader_.skipped_samples();
+  // Of all processes of the run together.
   position_.train_seconds += since(started_);
   started_ = Clock::now();
   log_.event("checkpoint", {{"step", position_.step}, {"best", is_best}});
+  // The checkpoint holds the lengths of the logs: up to there they have to be on the disk before it is.
   log_.sync();
   memory_.note(Phase::checkpoint);
   step_.note_in(position_);
@@ -363,6 +378,7 @@ void TrainingLoop::save(bool is_best) {
     log_.say(
         "fewer checkpoints are kept than checkpoint.keep says: the run folder lies in memory (tmpfs), which has no "
         "room for more");
+  // A checkpoint on a tmpfs has taken memory that the next window may want.
   memory_.look_again();
   saved_ = Clock::now();
 }

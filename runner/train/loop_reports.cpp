@@ -44,6 +44,7 @@ std::string plugin_text(const nlohmann::json& bytes) {
 void TrainingLoop::report_resume(const Differences& differences) {
   const auto& [mathematics, length, rounding, code] = differences;
   const std::string& schedule = experiment_.train.schedule.name;
+  // These two are fractions of the run (Schedule::at): with another length the rate of a step is another.
   const bool spans_the_run = schedule == "cosine" || schedule == "linear";
   const bool equal = mathematics.empty() && rounding.empty() && code.empty() && (length.empty() || !spans_the_run);
   std::vector<std::string> all = mathematics;
@@ -67,6 +68,7 @@ void TrainingLoop::report_step(double loss, double lr, double norm) {
   if (position_.step % experiment_.train.log_every == 0) {
     const std::chrono::duration<double> interval = std::chrono::steady_clock::now() - interval_started_;
     Scalars values = {
+        // Pooled over the steps since the last row.
         {"train/loss_step", step_.interval_sums().loss()},
         {"train/lr", lr},
         {"train/gradient_norm", norm},
@@ -92,6 +94,7 @@ void TrainingLoop::report_shortage(const Shortage& shortage, const std::string& 
 
 void TrainingLoop::report_loss_scale(double was, double is) {
   log_.event("loss_scale", {{"step", position_.step}, {"was", was}, {"is", is}});
+  // A stream, as std::to_string() would add six decimals.
   log_.say((std::ostringstream() << "gradients overflow float16 at a loss scale of " << was
                                  << ": the window is computed again at " << is)
                .str());
@@ -102,6 +105,7 @@ void TrainingLoop::report_without_gradient() {
   if (std::exchange(told_without_gradient_, true)) return;
   const std::vector<std::string> names = step_.without_gradient();
   if (names.empty()) return;
+  // The line names a few of them; the event has all.
   constexpr size_t most_named = 5;
   std::string list;
   for (size_t i = 0; i < std::min(names.size(), most_named); ++i) list += (i == 0 ? "" : ", ") + names[i];
@@ -131,7 +135,9 @@ nlohmann::json TrainingLoop::memory_json() const {
                           {"recomputed", c.recomputed}};
   };
   nlohmann::json json = memory_.json();
+  // Beside the measured peak, so that predictions can be judged.
   if (predicted_peak_bytes_) json["predicted_peak_bytes"] = *predicted_peak_bytes_;
+  // Training and evaluation shrink and grow apart: each has its own micro-batch.
   json.update({{"retries", {{"train", counts(step_.retry())}, {"eval", counts(eval_retry_)}}},
                {"recompute", step_.recompute().kinds()},
                {"gc_points", gc_points_.json()},
@@ -142,6 +148,7 @@ nlohmann::json TrainingLoop::memory_json() const {
 void TrainingLoop::report_memory() {
   memory_.settle();
   MemoryUsage usage = read_memory_usage();
+  // Of a GPU, whose memory is no part of what the process holds.
   usage.device = read_device_memory(setup_.device);
   const LedgerReading ledger = read_ledger();
   nlohmann::json fields = {{"process_bytes", usage.process_bytes},
@@ -167,6 +174,7 @@ void TrainingLoop::report_memory() {
 void TrainingLoop::report_epoch() {
   const auto& [values, channels] = position_.measured;
   log_.scalars(position_.step, position_.epoch + 1, values);
+  // metrics.csv has one value a row and no column for a channel: the event alone has these.
   if (!channels.empty()) {
     log_.event("channels", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"values", channels}});
   }

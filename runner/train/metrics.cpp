@@ -16,6 +16,7 @@ void StepSums::zero() {
 
 void StepSums::add(const StepResult& result) {
   at::NoGradGuard no_grad;
+  // Put together first: what runs out of memory leaves the sums as they are.
   at::Tensor rows = at::empty_like(rows_);
   rows[0][0].copy_(result.loss_sum);
   rows[0][1].copy_(result.weight);
@@ -44,6 +45,7 @@ Measured StepSums::measured(const std::string& prefix, std::span<const MetricInf
   if (data[1] > 0) values.emplace_back(prefix + "/loss", data[0] / data[1]);
   for (size_t i = 0; i < metrics.size(); ++i) {
     const double sum = data[2 * (i + 1)], weight = data[2 * (i + 1) + 1];
+    // Nothing counted.
     if (weight <= 0) continue;
     const double mean = sum / weight;
     values.emplace_back(prefix + "/" + metrics[i].name, metrics[i].reduction == HR_ROOT_MEAN ? std::sqrt(mean) : mean);

@@ -18,6 +18,7 @@ MicroBatchTensors::MicroBatchTensors(const Batch& batch, int64_t first, int64_t 
     }
     const std::vector<int64_t> shape(field.shape, field.shape + field.ndim);
     const auto type = at::toScalarType(field.dtype);
+    // The slot is lent as long as a tensor of it lives.
     auto hold = batch.hold;
     const at::Tensor whole = torch::from_blob(
         field.data, shape, [hold](void*) {}, at::TensorOptions(type));

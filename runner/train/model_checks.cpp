@@ -19,7 +19,10 @@ namespace headroom {
 
 namespace {
 
+// Enough to divide a batch.
 constexpr int64_t most_checked_samples = 4;
+// Parts of the largest value: in float64; in float32, where sums in another order round otherwise; and of a loss in
+// bfloat16 or float16.
 constexpr double exact_tolerance = 1e-9, rounded_tolerance = 1e-3, narrow_tolerance = 0.25;
 
 [[noreturn]] void refuse_model(const Setup& setup, const std::string& sentence) {
@@ -65,6 +68,7 @@ struct Request {
 Experiment experiment_of(const Request& request, const std::string& precision) {
   const int64_t batch = load_experiment(request.experiment, request.overrides).train.batch_size;
   std::vector<Override> overrides = request.overrides;
+  // The checks divide batches and recompute calls themselves; without workers no thread is started.
   for (const auto& [key, value] :
        std::map<std::string, std::string>{{"train.precision", precision},
                                           {"train.batch_size", std::to_string(std::min(batch, most_checked_samples))},
@@ -94,10 +98,12 @@ class Trial {
 
   // A window in micro-batches of so many samples, from the weights and the state of the beginning.
   Trained train(int64_t micro_batch) {
+    // A fixed size: smaller pieces would not be the ones that a check asks for.
     Retry retry({micro_batch, /*adapts=*/false}, setup_.device, setup_.advice(),
                 [](const Shortage&, const std::string&) {});
     snapshot_.restore();
     Window window(model(), setup_.device, setup_.dtype, retry);
+    // Past every frozen_until_step but INT64_MAX, which means never.
     window.thaw(INT64_MAX - 1);
     window.begin();
     if (!window.add(batch_, 0))
@@ -148,6 +154,7 @@ class ModelChecks {
   }
 
   std::vector<CheckResult> run() {
+    // The others compare with what this one gives, or step as it does.
     if (!check("a step gives loss, weight, outputs and metrics", [&] { whole_ = plain_.train(plain_.samples()); }))
       return list_.take();
     check("a gradient reaches every parameter", [&] { require_gradients(); });
@@ -250,11 +257,13 @@ class ModelChecks {
     if (has(HR_COUPLES_SAMPLES)) throw DoesNotApply{"it says that samples of a batch influence each other"};
     Trial& trial = exact_ ? *exact_ : plain_;
     if (trial.samples() < 2) throw DoesNotApply{"there is one sample only"};
+    // The second sample: what leaks from the first one into others does not show in the first.
     const StepResult together = trial.evaluate(0, trial.samples()), alone = trial.evaluate(1, 1);
     for (size_t i = 0; i < together.outputs.size(); ++i) {
       const at::Tensor &all = together.outputs[i], &one = alone.outputs[i];
       const bool has_rows = all.dim() > 0 && all.size(0) == trial.samples() && one.dim() == all.dim();
       if (!has_rows || !all.is_floating_point()) continue;
+      // NaN may stand for what does not count: compared as 0.
       const at::Tensor row = at::nan_to_num(all.narrow(0, 1, 1)), own = at::nan_to_num(one);
       const double found = difference(std::span(&row, 1), std::span(&own, 1));
       if (found <= (exact_ ? exact_tolerance : rounded_tolerance)) continue;
@@ -299,11 +308,13 @@ class ModelChecks {
       return std::accumulate(ledger.live_bytes.begin(), ledger.live_bytes.end(), int64_t{0});
     };
     std::vector<int64_t> after;
+    // The first four fill caches; the last four tell.
     for (int i = 0; i < 8; ++i) {
       plain_.train(plain_.samples());
       after.push_back(held());
     }
     const int64_t growth = (after[7] - after[3]) / 4;
+    // Strictly: under this order two equal values are out of order.
     const bool grows_always = std::is_sorted(after.begin() + 3, after.end(), std::less_equal<>());
     if (growth > 0 && !grows_always) return;
     if (growth > 0)

@@ -9,6 +9,7 @@ namespace headroom {
 
 namespace {
 
+// As Moment of output_moments.hpp, which needs LibTorch: count, mean, variation, squared and absolute error.
 constexpr int64_t moment_rows = 5;
 
 template <class T>
@@ -31,6 +32,7 @@ struct SumMoments {
           square[c] += error * error;
           absolute[c] += std::fabs(error);
         });
+    // With the mean known, a second pass sums the deviations: sums of squares would cancel.
     for (int64_t c = 0; c < channels; ++c) {
       shift[c] /= std::max(count[c], 1.0);
       mean[c] = origin[c] + shift[c];
@@ -49,6 +51,7 @@ struct SumMoments {
     for (int64_t r = 0; r < rows.rows; ++r) {
       const T *const prediction = rows.prediction + r * rows.channels, *const target = rows.target + r * rows.channels;
       const bool* const valid = rows.valid == nullptr ? nullptr : rows.valid + r * rows.valid_row_stride;
+      // No mask, or one value for the row: no branch in the loop. ivdep says that sums and inputs do not overlap.
       if (valid == nullptr || rows.valid_channel_stride == 0) {
         if (valid != nullptr && !*valid) continue;
 #pragma GCC ivdep

@@ -36,6 +36,7 @@ double norm_in_pieces(const std::vector<at::Tensor>& tensors) {
       add(tensor);
       continue;
     }
+    // A norm does not depend on the order: a dense tensor of any layout is seen as flat without a copy.
     const at::Tensor flat =
         tensor.is_non_overlapping_and_dense() ? tensor.as_strided({tensor.numel()}, {1}) : tensor.reshape({-1});
     for (int64_t begin = 0; begin < flat.numel(); begin += piece)
@@ -52,6 +53,7 @@ Optimizer::Optimizer(const OptimizerSection& section, double ema_decay, std::vec
   at::NoGradGuard no_grad;
   for (Parameter& parameter : parameters) {
     if (!parameter.trains()) continue;
+    // A rate of its own as a scale: the schedule then moves it in proportion.
     const double lr_scale = parameter.lr > 0 ? parameter.lr / section_.lr : parameter.lr_scale;
     const auto scales = std::tuple(lr_scale, parameter.weight_decay_scale, parameter.frozen_until_step);
     auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) {
@@ -83,6 +85,7 @@ Optimizer::Optimizer(const OptimizerSection& section, double ema_decay, std::vec
     }
     group.first_moment = zeros_like_all(group.tensors);
     group.second_moment = zeros_like_all(group.tensors);
+    // The fused kernels take the number of steps as a float32 tensor on the parameter's device.
     for (const at::Tensor& tensor : group.tensors)
       group.steps.push_back(at::zeros({}, tensor.options().dtype(at::kFloat).requires_grad(false)));
   }
@@ -107,6 +110,7 @@ void Optimizer::step(double lr, int64_t step) {
 void Optimizer::step_adam(Group& group, std::vector<at::Tensor>& gradients, double lr) {
   at::_foreach_add_(group.steps, 1.0);
   const double decay = section_.weight_decay * group.weight_decay_scale;
+  // The casts choose the overload whose learning rate is a number and not a tensor.
   const auto update =
       section_.name == "adamw"
           ? static_cast<void (*)(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList,
@@ -125,6 +129,7 @@ void Optimizer::step_adam(Group& group, std::vector<at::Tensor>& gradients, doub
 // torch.optim.SGD.
 void Optimizer::step_sgd(Group& group, std::vector<at::Tensor>& gradients, double lr) {
   const double decay = section_.weight_decay * group.weight_decay_scale;
+  // Gradients are written over: the next window zeroes them.
   if (decay != 0) at::_foreach_add_(gradients, group.tensors, decay);
   if (section_.momentum > 0) {
     at::_foreach_mul_(group.momentum, section_.momentum);
@@ -173,6 +178,7 @@ double clip_gradients(std::span<const at::Tensor> gradients, double max_norm) {
   at::NoGradGuard no_grad;
   const std::vector<at::Tensor> list(gradients.begin(), gradients.end());
   const double norm = list.front().is_cpu() ? norm_in_pieces(list) : norm_of(list);
+  // 1e-6 as in torch.nn.utils.clip_grad_norm_. What is not finite is left for the caller to see.
   if (max_norm > 0 && norm > max_norm && std::isfinite(norm)) at::_foreach_mul_(list, max_norm / (norm + 1e-6));
   return norm;
 }
@@ -185,10 +191,12 @@ Schedule::Schedule(const ScheduleSection& section, double lr, int64_t steps_per_
 }
 
 double Schedule::at(int64_t step) const {
+  // From 1 / warmup_steps on: a first step with a rate of 0 would train nothing.
   if (step < warmup_steps_) return lr_ * static_cast<double>(step + 1) / static_cast<double>(warmup_steps_);
   if (section_.name == "constant") return lr_;
   const auto since = static_cast<double>(step - warmup_steps_);
   if (section_.name == "step") {
+    // In steps, which may be a fraction: step_epochs is a number of epochs.
     const double period = section_.step_epochs * static_cast<double>(steps_per_epoch_);
     return std::max(section_.min_lr, lr_ * std::pow(section_.gamma, std::floor(since / period)));
   }

@@ -16,6 +16,7 @@ constexpr double none = std::numeric_limits<double>::quiet_NaN();
 using HostValues = std::array<double, host_metric_count>;  // mse, mae, rmse, r2
 
 HostValues values_of(double count, double squared_error, double absolute_error, double r2) {
+  // Nothing was valid: there is no mean.
   if (count <= 0) return {none, none, none, none};
   const double mse = squared_error / count;
   return {mse, absolute_error / count, std::sqrt(mse), r2};
@@ -28,6 +29,7 @@ struct Reading {
     double squared = 0.0, absolute = 0.0, r2 = 0.0, with_r2 = 0.0;
     for (int64_t c = 0; c < rows.size(1); ++c) {
       const double n = rows[Moment::count][c], variation = rows[Moment::variation][c];
+      // R2 is 1 - squared error / variation: a target that never changes has none.
       const bool has_r2 = variation != 0.0;
       channels.push_back(values_of(n, rows[Moment::squared_error][c], rows[Moment::absolute_error][c],
                                    has_r2 ? 1.0 - rows[Moment::squared_error][c] / variation : none));
@@ -36,6 +38,7 @@ struct Reading {
       absolute += rows[Moment::absolute_error][c];
       if (has_r2) r2 += channels.back().back(), ++with_r2;
     }
+    // NaN where no channel has an R2; `counted` then leaves it out.
     pooled = values_of(count, squared, absolute, r2 / with_r2);
     counted = {count > 0, count > 0, count > 0, with_r2 > 0};
   }
@@ -49,6 +52,7 @@ struct Reading {
 nlohmann::json column(const std::vector<HostValues>& channels, size_t metric) {
   nlohmann::json values = nlohmann::json::array();
   for (const HostValues& channel : channels) {
+    // JSON has no number for what is not finite.
     values.push_back(std::isfinite(channel[metric]) ? nlohmann::json(channel[metric]) : nlohmann::json());
   }
   return values;
@@ -88,6 +92,7 @@ void OutputMetrics::zero() {
 
 void OutputMetrics::add(std::span<const at::Tensor> outputs) {
   if (outputs.empty()) return;
+  // Whatever may throw comes in the first loop, which adds nothing; the second only adds.
   std::vector<at::Tensor> moments(parts_.size());
   std::vector<PairTensors> copies(parts_.size());
   for (size_t i = 0; i < parts_.size(); ++i) {
@@ -95,6 +100,7 @@ void OutputMetrics::add(std::span<const at::Tensor> outputs) {
     const PairTensors tensors = tensors_of(part.pair, outputs);
     if (keep_ == Keep::outputs) {
       if (!part.kept.empty()) require_channels(part.pair, tensors.channels(), part.kept.front().channels());
+      // The outputs may share the memory of a batch, which the loader uses again.
       copies[i] = keep(tensors);
       make_room(part.kept, 1);
     } else {
@@ -120,6 +126,7 @@ void OutputMetrics::add(const OutputMetrics& other) {
     if (moments.defined()) parts_[i].sums.make_room(moments.size(1), moments.device());
   }
   for (size_t i = 0; i < count; ++i) {
+    // There is room: from here on nothing is allocated.
     const Part& more = other.parts_[i];
     parts_[i].kept.insert(parts_[i].kept.end(), more.kept.begin(), more.kept.end());
     if (more.sums.tensor().defined()) parts_[i].sums.add(more.sums.tensor());
@@ -160,6 +167,7 @@ void OutputMetrics::restore(const std::function<at::Tensor(const std::string& na
   for (Part& part : parts_) {
     part.sums.zero();
     const at::Tensor moments = stored(part.pair.name);
+    // Outputs that are kept are in no checkpoint: the epoch goes on without those before it.
     if (keep_ == Keep::outputs || !moments.defined()) continue;
     if (moments.dim() != 2 || moments.size(0) != Moment::rows || moments.scalar_type() != at::kDouble) {
       throw Error(Exit::bad_input, "checkpoint",

@@ -11,6 +11,7 @@ namespace headroom {
 namespace {
 
 constexpr int64_t piece_elements = int64_t{1} << 20;  // 8 MB a float64 tensor
+// Of prediction and target each: 512 KiB together in float32.
 constexpr int64_t kernel_elements = int64_t{1} << 16;
 
 // As rows beside those of the prediction: [n, channels] or, where all channels share it, [n, 1].
@@ -22,6 +23,7 @@ at::Tensor mask_rows(at::Tensor mask, const at::Tensor& prediction) {
   return mask.expand(sizes).reshape({-1, sizes.size() > 1 ? sizes.back() : 1});
 }
 
+// The moments of one piece by LibTorch's operators, for what has no kernel: other types, and GPUs.
 at::Tensor moments_of_rows(const OutputRows& rows) {
   const at::Tensor error = at::where(rows.valid, rows.prediction - rows.target, 0.0);
   const at::Tensor n = rows.valid.sum(0, /*keepdim=*/false, at::kDouble);
@@ -60,6 +62,7 @@ void add_by_kernel(const PairTensors& tensors, OutputMoments& all) {
       if (valid.defined()) {
         rows.valid = valid.const_data_ptr<bool>() + first * valid.stride(0);
         rows.valid_row_stride = valid.stride(0);
+        // 0: one value of the mask holds for all channels of its row.
         rows.valid_channel_stride = valid.size(1) == channels && channels > 1 ? valid.stride(1) : 0;
       }
       sum_moments(rows, sums.data(), scratch.data());
@@ -74,6 +77,7 @@ void for_each_piece(std::span<const PairTensors> kept, const std::function<void(
 
 at::Tensor copy_of(const at::Tensor& tensor) {
   if (!tensor.defined()) return tensor;
+  // On the CPU whatever the device, and no view of a larger tensor that would stay alive with it.
   at::Tensor copy = at::empty(tensor.sizes(), tensor.scalar_type());
   copy.copy_(tensor);
   return copy;
@@ -117,6 +121,7 @@ void OutputMoments::add(const at::Tensor& moments) {
   at::Tensor n = moments_[Moment::count], mean = moments_[Moment::mean], variation = moments_[Moment::variation];
   at::Tensor total = scratch_[0], share = scratch_[1], delta = scratch_[2];
   at::add_out(total, n, moments[Moment::count]);
+  // share = count of `moments` / both counts; where both are 0 it is 0 / 1.
   at::clamp_min_out(share, total, 1.0);
   at::div_out(share, moments[Moment::count], share);
   at::sub_out(delta, moments[Moment::mean], mean);

@@ -18,6 +18,7 @@ std::vector<size_t> with_role(std::span<const OutputInfo> outputs, hr_role role)
 
 std::string squared(const std::string& unit) {
   if (unit.empty()) return "";
+  // "m" becomes "m^2", "m/s" becomes "(m/s)^2".
   return (unit.find_first_of("/*^ ") == std::string::npos ? unit : "(" + unit + ")") + "^2";
 }
 
@@ -30,6 +31,7 @@ std::array<MetricInfo, host_metric_count> metrics_for(const OutputInfo& predicti
                                                     MetricInfo{.name = "r2" + ending, .unit = "", .better = HR_HIGHER}};
   for (MetricInfo& metric : metrics) {
     const auto same = [&](const MetricInfo& other) { return other.name == metric.name; };
+    // The model's own definition of a metric wins over the host's.
     if (std::any_of(declared.begin(), declared.end(), same)) metric.name.clear();
   }
   return metrics;
@@ -41,6 +43,7 @@ std::string shape_of(const at::Tensor& tensor) {
   return text + "]";
 }
 
+// From the first axis on, unlike LibTorch, which aligns the last ones: a mask may lack trailing axes.
 bool broadcasts(const at::Tensor& mask, const at::Tensor& prediction) {
   if (mask.dim() > prediction.dim()) return false;
   for (int64_t axis = 0; axis < mask.dim(); ++axis) {
@@ -56,6 +59,7 @@ std::vector<OutputPair> pair_outputs(const std::string& model_id, std::span<cons
   const auto predictions = with_role(outputs, HR_PREDICTION), targets = with_role(outputs, HR_TARGET),
              masks = with_role(outputs, HR_MASK);
   const size_t count = std::min(predictions.size(), targets.size());
+  // Which mask belongs to which pair would be a guess.
   if (count > 0 && masks.size() > 1 && masks.size() != count) {
     throw Error(Exit::plugin, model_id,
                 "the model declares " + std::to_string(masks.size()) + " outputs with the role mask for " +
@@ -72,6 +76,7 @@ std::vector<OutputPair> pair_outputs(const std::string& model_id, std::span<cons
                     outputs[targets[i]].name,
                     metrics_for(prediction, count > 1 ? "_" + prediction.name : "", declared)};
     if (!masks.empty()) pair.mask = masks[masks.size() == 1 ? 0 : i];
+    // Where the model measures all four itself, its outputs need not be asked for.
     if (!host_metrics(std::span(&pair, 1)).empty()) pairs.push_back(std::move(pair));
   }
   return pairs;
@@ -90,6 +95,7 @@ std::vector<MetricInfo> host_metrics(std::span<const OutputPair> pairs) {
 PairTensors tensors_of(const OutputPair& pair, std::span<const at::Tensor> outputs) {
   PairTensors tensors{outputs[pair.prediction], outputs[pair.target], pair.mask ? outputs[*pair.mask] : at::Tensor()};
   const auto& [prediction, target, mask] = tensors;
+  // Shapes are known only here: a model declares roles alone.
   if (prediction.sizes() != target.sizes()) {
     throw Error(Exit::plugin, pair.model,
                 "the output '" + pair.name + "' has shape " + shape_of(prediction) + " and its target '" +

@@ -60,6 +60,7 @@ class SelectedTensors {
 std::optional<at::Tensor> load(const TensorBytes& bytes) {
   try {
     at::Tensor tensor = at::empty(bytes.shape, at::toScalarType(bytes.dtype));
+    // memcpy() must not be given the NULL of an empty tensor.
     if (!bytes.data.empty()) std::memcpy(tensor.mutable_data_ptr(), bytes.data.data(), bytes.data.size());
     return tensor;
   } catch (const c10::OutOfMemoryError&) {
@@ -78,6 +79,7 @@ class BatchReader {
       : request_(request), problems_(problems), stored_(request.batch) {}
 
   BatchTensors read() {
+    // Keys that --field gives another name are no fields under their own.
     std::set<std::string> renamed;
     for (const auto& [name, key] : request_.fields) {
       renamed.insert(key);
@@ -116,6 +118,7 @@ class BatchReader {
     if (given == request_.transpositions.end()) return stored;
     const std::vector<int64_t>& axes = given->second;
     std::set<int64_t> each(axes.begin(), axes.end());
+    // A set is in order: from 0 to the last axis, each once.
     const bool permutes = !axes.empty() && each.size() == axes.size() && *each.begin() == 0 &&
                           *each.rbegin() + 1 == static_cast<int64_t>(axes.size()) &&
                           static_cast<int64_t>(axes.size()) == stored.dim();
@@ -136,6 +139,7 @@ class BatchReader {
       }
       batch = batch.value_or(length);
     }
+    // The file may hold more than the batch: most of its fields agree on the length of their batch axis.
     if (!batch) batch = most_common_length();
     if (batch) std::erase_if(fields_, [&](const auto& field) { return field.second.size(0) != *batch; });
     if (fields_.empty()) problems_.add(stored_.name() + " holds no tensor that can be a field" + what_is_there());
@@ -146,6 +150,7 @@ class BatchReader {
     for (const auto& [name, tensor] : fields_) ++lengths[tensor.size(0)];
     std::optional<int64_t> best;
     for (const auto& [length, count] : lengths) {
+      // Of equals the shortest, so that the choice does not depend on the order of keys.
       if (!best || count > lengths.at(*best)) best = length;
     }
     return best;
@@ -171,7 +176,9 @@ std::vector<Field> describe(const BatchTensors& tensors, const ParityOptions& op
     Field field;
     field.name = name;
     const at::ScalarType stored = tensor.scalar_type();
+    // Floating fields are described as float32 however they are stored.
     field.dtype = at::getDLDataType(at::isFloatingType(stored) ? tensor.to(at::kFloat) : tensor);
+    // Of one sample: without the batch axis.
     field.shape = tensor.sizes().slice(1).vec();
     field.axes.resize(field.shape.size());
     if (const auto facts = options.fields.find(name); facts != options.fields.end()) {
@@ -207,6 +214,7 @@ void load_weights(const std::vector<TensorSelection>& selections, Model& model, 
         problems.add("the weight '" + name + "' is " + sdk::shape_text(bytes->shape) + " in " + stored.name() +
                      "; the model's is " + sdk::shape_text(tensor.sizes()));
       } else if (const std::optional<at::Tensor> source = load(*bytes)) {
+        // Where a problem is found, what was copied goes with the model: the caller throws.
         tensor.copy_(*source);
       } else {
         problems.add("the weight '" + name + "' in " + stored.name() + " has an element type that LibTorch lacks");
@@ -221,6 +229,7 @@ void load_weights(const std::vector<TensorSelection>& selections, Model& model, 
 }
 
 void add_metrics(TensorFile& results, const Model& model, const at::Tensor& metrics) {
+  // Columns are sum and weight.
   const at::Tensor means = metrics.select(1, 0) / metrics.select(1, 1);
   for (std::size_t i = 0; i < model.metrics().size(); ++i) {
     const MetricInfo& metric = model.metrics()[i];
@@ -231,6 +240,7 @@ void add_metrics(TensorFile& results, const Model& model, const at::Tensor& metr
 
 // Zeros where the loss does not depend on a parameter; all zeros when nothing counted.
 void add_gradients(TensorFile& results, Model& model, const StepResult& step) {
+  // Of the mean: other implementations take the gradient of that.
   if (step.weight.item<double>() > 0.0 && step.loss_sum.requires_grad()) (step.loss_sum / step.weight).backward();
   for (const Parameter& parameter : model.parameters()) {
     if (parameter.kind != HR_PARAMETER || parameter.inert) continue;
@@ -250,6 +260,7 @@ StepResult one_step(Model& model, const ParityRequest& request, const BatchTenso
                                                              : tensor);
   }
   std::vector<uint64_t> keys(static_cast<std::size_t>(batch.front().size(0)));
+  // Seed, split and epoch 0: draws of the model are the same in every call.
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = hr_sample_key(0, 0, 0, i);
   const at::AutoGradMode gradients(request.gradients);
   return model.step(request.train ? HR_TRAIN : HR_EVAL, 0, keys, batch, /*want_outputs=*/true);
@@ -264,6 +275,7 @@ std::unique_ptr<Model> prepare(const ParityRequest& request, const Library& libr
   try {
     model = std::make_unique<Model>(library, values, std::move(fields), /*seed=*/0);
   } catch (const Error& error) {
+    // A model that does not suit the fields is one problem among others.
     if (error.exit_code() != Exit::bad_input) throw;
     problems.add(error.what());
     return nullptr;
@@ -289,6 +301,7 @@ ParityResult run_parity(const ParityRequest& request) {
   const BatchTensors tensors = BatchReader(request, problems).read();
   std::vector<Field> fields = describe(tensors, options, problems);
   const std::unique_ptr<Model> model = prepare(request, library, std::move(fields), options, problems);
+  // All that is wrong is told at once; `model` may be NULL until here.
   problems.throw_if_any();
 
   const StepResult step = one_step(*model, request, tensors);

@@ -37,6 +37,7 @@ class OptionsReader {
       throw refuse(place(file_, error.source()) + std::string(error.description()));
     }
     ParityOptions result;
+    // Every key is looked at, so that a misspelt one is an error and not a default.
     for (const auto& [key, node] : root) {
       if (key == "model") {
         result.model = model_options(table(node, "model"));
@@ -78,6 +79,7 @@ class OptionsReader {
       if (key == "unit" && node.is_string()) {
         facts.unit = node.value_or(std::string());
       } else if (key == "sample_rate_hz" && node.is_number()) {
+        // TOML tells 2000 from 2000.0; either is a rate.
         facts.sample_rate_hz = node.value_or(0.0);
         if (!std::isfinite(facts.sample_rate_hz) || facts.sample_rate_hz < 0.0) {
           throw refuse(place(file_, node.source()) + where + ".sample_rate_hz must be 0 (none) or more");
@@ -101,10 +103,12 @@ TensorSelection TensorSelection::parse(std::string_view text) {
   TensorSelection selection;
   const std::size_t colon = text.rfind(':');
   std::error_code ignored;
+  // A path may have a colon itself: then the file that is there wins.
   if (colon == std::string_view::npos || std::filesystem::exists(std::filesystem::path(text), ignored)) {
     selection.file = text;
   } else {
     selection.file = text.substr(0, colon);
+    // "prefix" takes the prefix away, "prefix=PREFIX" puts another in its place.
     const std::string_view rule = text.substr(colon + 1);
     const std::size_t equals = rule.find('=');
     selection.prefix = rule.substr(0, equals);
@@ -124,6 +128,7 @@ void ParityRequest::add_transposition(std::string_view text) {
   const std::string form = "FIELD=0,2,1: a field and the order of its stored axes, the batch axis 0 first";
   auto [name, list] = halves(text, "--transpose", form);
   std::vector<int64_t> axes;
+  // Runs once more at the end: an empty list, or a comma at its end, leaves out a number, which is an error.
   for (const char *at = list.data(), *end = at + list.size(); at <= end; ++at) {
     int64_t axis = 0;
     const auto [stop, error] = std::from_chars(at, end, axis);

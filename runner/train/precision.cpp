@@ -18,6 +18,7 @@ bool computes_bf16() {
 }
 
 constexpr double first_factor = 0x1p16, smallest_factor = 0x1p-24;  // of a loss that is a mean, as GradScaler's
+// GradScaler's growth_interval.
 constexpr int64_t windows_until_doubled = 2000;
 
 }  // namespace
@@ -51,6 +52,7 @@ bool LossScale::lower(double weight) {
   if (attempts_++ == 0) before_ = state_;
   // The loss is a sum: what GradScaler would begin with is found by the first window that overflows.
   const double as_of_mean = std::exp2(std::floor(std::log2(first_factor / std::max(weight, 1.0))));
+  // Divided by 2, 4, 16, 256, ...: few attempts reach a factor that is far off.
   const double less = std::ldexp(state_.factor, -(1 << std::min(attempts_ - 1, 5)));
   state_ = {attempts_ == 1 && state_.factor == first_factor ? std::min(less, as_of_mean) : less, 0};
   if (state_.factor >= smallest_factor) return true;

@@ -64,6 +64,7 @@ Exit write_samples(const PredictRequest& request, const Setup& setup, PredictInp
   const fs::path path = request.out / "predictions.safetensors";
   std::vector<std::string> names;
   for (const OutputInfo& output : setup.model->outputs()) names.push_back(output.name);
+  // On the disk as they come: a recording may have more outputs than memory holds.
   RowsFile rows(path, std::move(names));
   const bool done =
       run_pass(setup, input,
@@ -90,6 +91,7 @@ Exit write_samples(const PredictRequest& request, const Setup& setup, PredictInp
 // "run/predictions/episode_7".
 fs::path folder_for(const PredictRequest& request) {
   const fs::path input = request.input.lexically_normal();
+  // Of "episode_7/" with its slash the folder's name.
   const fs::path name = input.has_filename() ? input.stem() : input.parent_path().filename();
   return request.out.empty() ? request.run / "predictions" / name : request.out;
 }
@@ -104,6 +106,7 @@ class OutputFolder {
   }
   ~OutputFolder() {
     std::error_code not_empty;
+    // remove() takes empty folders only, so nothing that was written goes.
     if (made_) fs::remove(folder_, not_empty);
   }
   OutputFolder(const OutputFolder&) = delete;
@@ -123,6 +126,7 @@ Exit predict_run(const PredictRequest& asked) {
   request.input = fs::absolute(request.input);
   request.run = run_path(request.run);
   const Experiment experiment = load_experiment(request.run / "experiment.toml", request.overrides);
+  // Before the wait for memory: a run without a checkpoint is told at once.
   const fs::path chosen = chosen_checkpoint(request.run, request.checkpoint, "predict");
   install_stop_signals();
   const RunMemory memory(experiment, /*needed_bytes=*/0);

@@ -13,6 +13,7 @@ namespace headroom {
 
 namespace {
 
+// One slot is enough: a batch is valid until the next one is read.
 class RecordedSteps : public PredictInput {
  public:
   RecordedSteps(const Setup& setup, std::unique_ptr<Recording> recording, const Normalizer& normalizer,
@@ -30,6 +31,7 @@ class RecordedSteps : public PredictInput {
     if (count == 0) return std::nullopt;
     if (slot_ == nullptr) {
       std::vector<bool> wanted;
+      // A recording may lack a field, such as the one to be predicted: it gets no memory.
       for (const Field& field : recording_->fields()) wanted.push_back(!is_missing(field));
       slot_ =
           std::make_shared<Slot>(recording_->fields(), static_cast<int64_t>(std::min(batch_size_, samples())), wanted);
@@ -38,6 +40,7 @@ class RecordedSteps : public PredictInput {
     batch.first = first;
     const auto begin = starts_.begin() + static_cast<std::ptrdiff_t>(first);
     batch.index.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    // As in evaluation: split and epoch 0.
     for (const uint64_t step : batch.index) batch.key.push_back(hr_sample_key(seed_, 0, 0, step));
     const auto fields = slot_->tensors(0, static_cast<int64_t>(count));
     recording_->read(batch.index, fields);
@@ -55,6 +58,7 @@ class RecordedSteps : public PredictInput {
   std::shared_ptr<Slot> slot_;
 };
 
+// A loader for each split of the source that has samples.
 class SplitSamples : public PredictInput {
  public:
   SplitSamples(const Setup& setup, std::shared_ptr<const Source> source, const Normalizer& normalizer) {
@@ -76,9 +80,12 @@ class SplitSamples : public PredictInput {
 
   std::optional<Batch> read(uint64_t first) override {
     if (first >= samples_) return std::nullopt;
+    // The last part that begins at or before `first`.
     const auto after = std::ranges::upper_bound(parts_, first, {}, &Part::first);
     const Part& part = *(after - 1);
+    // In order no seek() is needed within a part; what was read ahead stays.
     if (next_ != first || part.first == first) part.loader->seek(0, first - part.first);
+    // Where next() throws, the batch is asked for again, and the loader goes on only after a seek().
     next_.reset();
     std::optional<Batch> batch = part.loader->next();
     next_ = first + batch_size_;
@@ -104,6 +111,7 @@ void require_same_fields(const Source& run, const Source& input, const std::file
   for (const Field& field : run.fields()) {
     const auto found = std::ranges::find(input.fields(), field.name, &Field::name);
     const std::string there = found == input.fields().end() ? "not there" : text(*found);
+    // The place counts too: the model takes fields by their order.
     if (there == text(field) && found - input.fields().begin() == &field - run.fields().data()) continue;
     throw Error(Exit::data, "predict",
                 path.string() + ": field '" + field.name + "' is " + there + "; the run was trained with " +
@@ -117,6 +125,7 @@ void pass_batch(const Setup& setup, const Batch& batch, Retry& retry, ForwardSna
     Outputs outputs;
     const bool fits = attempt_with_snapshot(snapshot, retry, "a prediction", count, [&] {
       Outputs answer = pass.ask(MicroBatchTensors(batch, first, count, setup.device, setup.dtype));
+      // Inside the attempt: copies to the CPU take memory as well.
       for (at::Tensor& output : answer) output = output.defined() ? output.to(at::kCPU).contiguous() : output;
       outputs = std::move(answer);
     });
@@ -150,6 +159,7 @@ std::unique_ptr<PredictInput> samples_at(const Setup& setup, const std::filesyst
                 "datasource '" + setup.data.source->id() +
                     "' has no option 'path' and offers no " HR_PREDICT ": no other recording can be given to it");
   }
+  // The run's own options with another path: the samples are made as they were in training.
   OptionValues values = setup.data.data_options;
   values[static_cast<size_t>(option - table.begin())].value = path.string();
   const auto source = Source::open(setup.data.source_library, values, setup.data.session);
@@ -166,6 +176,7 @@ std::function<Outputs(const MicroBatchTensors&)> asking_without(size_t target, c
                                                                 int64_t trained_steps) {
   return [=, &setup](const MicroBatchTensors& tensors) {
     Outputs shown = tensors.fields;
+    // Not the slot itself: what was recorded is compared with the prediction later.
     shown[target].reset();
     return setup.model->predict(trained_steps, tensors.keys, shown);
   };

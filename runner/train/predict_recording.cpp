@@ -38,6 +38,7 @@ std::vector<Channel> channels_of(const Field& field, const Normalizer& normalize
   for (const FieldStatistics& statistics : normalizer.statistics()) {
     if (statistics.field != field.name) continue;
     for (size_t c = 0; c < channels.size(); ++c) {
+      // Without a channel axis the statistics are one mean and one deviation for all.
       const size_t kept = field.channel_axis == 1 ? c : 0;
       channels[c].mean += statistics.mean.at(kept) * channels[c].std;
       channels[c].std *= statistics.std.at(kept);
@@ -116,6 +117,7 @@ std::optional<size_t> before_place(const std::vector<Field>& fields, size_t targ
     const Field& field = fields[i];
     const bool same_type = field.dtype.code == wanted.dtype.code && field.dtype.bits == wanted.dtype.bits;
     if (i == target || !same_type || field.shape.size() != 4 || (field.shape[1] != 1 && field.shape[1] != 3)) continue;
+    // Where the recording lacks the target, there is no size to compare with.
     if (is_missing(wanted) || field.shape == wanted.shape) return i;
   }
   return std::nullopt;
@@ -156,7 +158,9 @@ class Frames {
                   "its prediction has the shape " + c10::str(sizes) + ", the target of it " +
                       (target_ ? c10::str(fields[*target_][0].sizes()) : c10::str(result.horizon) + " pictures"));
     }
+    // Starts rise, so no later answer reaches the steps before this one.
     finish(start);
+    // A recording that is shorter than an answer cuts it off.
     for (uint64_t ahead = 0; ahead < result.horizon && start + ahead < steps_; ++ahead) {
       Frame& frame = open_[start + ahead];
       const auto row = static_cast<int64_t>(ahead);
@@ -247,6 +251,7 @@ std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::uniqu
   const std::vector<Field> fields = recording->fields();
   const size_t target = *place_of(fields, predictor.target_field);
   const size_t output = prediction_output(*setup.model);
+  // Of the source: the recording may lack the field and have no extents of it.
   const auto horizon = static_cast<uint64_t>(setup.data.source->fields()[target].shape[0]);
   Frames frames(setup.model->id(), fields, target, horizon, steps, folder);
   const std::vector<uint64_t> starts = question_starts(steps, horizon, predictor.overlap);

@@ -36,6 +36,7 @@ Recompute::Recompute(Model& model, const std::vector<std::string>& wanted)
 std::string Recompute::add() {
   const std::vector<std::string>& all = model_.recompute_kinds();
   if (!chooses_ || kinds_.size() == all.size()) return "";
+  // kinds_ is always the first few of all: plans and checkpoints keep the order.
   kinds_.push_back(all[kinds_.size()]);
   model_.recompute(kinds_);
   return kinds_.back();

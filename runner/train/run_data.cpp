@@ -25,6 +25,7 @@ at::Device pick_device(const std::string& wanted) {
                 "'" + wanted + "' was asked for, but this LibTorch sees no CUDA device: use \"cpu\" or \"auto\"");
   }
   at::Device device(wanted == "auto" ? "cuda" : wanted);
+  // "cuda" is the first one; memory of a device is asked for by its index.
   if (!device.has_index()) device.set_index(0);
   if (device.index() >= torch::cuda::device_count()) {
     throw Error(Exit::bad_input, "experiment.device",
@@ -95,6 +96,7 @@ int64_t RunData::window_samples() const {
 uint64_t RunData::samples_per_epoch() const {
   const uint64_t all = splits.train.length();
   const auto window = static_cast<uint64_t>(window_samples());
+  // drop_last drops windows, not batches.
   return experiment.train.drop_last ? all / window * window : all;
 }
 
@@ -112,9 +114,11 @@ int64_t RunData::epochs() const {
 std::string RunData::resolved_toml() const {
   std::optional<toml::table> data_synth;
   if (synth) data_synth = options_to_toml(synth->table, synth->values);
+  // The run folder says what "auto" came to, so that the run can be repeated elsewhere.
   DecidedValues decided = {{"data.shuffle", "\"" + order.name + "\""}};
   if (experiment.data.shuffle == "auto" && order.shuffle != Shuffle::grouped)
     decided["data.grouped.runs"] = decided["data.grouped.run_length"] = "";
+  // Left at 0 it is chosen by how the data is stored, which a copy may change.
   if (order.shuffle == Shuffle::grouped) decided["data.grouped.run_length"] = std::to_string(order.grouping.run_length);
   return experiment_to_toml(experiment, options_to_toml(model_table, model_options),
                             options_to_toml(data_table, data_options), data_synth, decided);
@@ -126,6 +130,7 @@ LoaderOptions RunData::loader_options(bool training, int64_t built_bytes) const 
   options.seed = experiment.experiment.seed;
   options.batch_size = experiment.train.batch_size;
   options.samples_per_epoch = training ? static_cast<int64_t>(samples_per_epoch()) : -1;
+  // Nothing is read ahead after the last epoch; each evaluation is one epoch.
   options.epochs = training ? epochs() : 1;
   options.shuffle = training ? order.shuffle : Shuffle::sequential;
   options.grouping = order.grouping;
@@ -137,12 +142,14 @@ LoaderOptions RunData::loader_options(bool training, int64_t built_bytes) const 
   options.persistent_workers = data.persistent_workers;
   options.skip_bad_samples = data.on_bad_sample != "fail";
   options.skip_not_finite = data.on_bad_sample == "skip_not_finite";
+  // An augmented sample is another one in each epoch, so keeping it is of no use.
   if (data.cache_size_bytes > 0 && (!training || !source->augments())) options.keep_samples = cache_setting().samples;
   return options;
 }
 
 StatisticsRequest RunData::statistics_request() const {
   const DataSection& data = experiment.data;
+  // Kept statistics hold only as long as the same code reads the same content in the same way.
   const nlohmann::json reads_as = {source->id(), file_id(source_library.path()),
                                    options_without_paths(data_table, data_options)};
   return {.source = *source,
@@ -183,6 +190,7 @@ int64_t RunData::expected_cache_bytes() const {
 
 RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs) {
   const int threads = experiment.experiment.threads > 0 ? experiment.experiment.threads : auto_threads();
+  // Before anything computes: the number of threads decides how sums round.
   at::set_num_threads(threads);
   const at::Device device = pick_device(experiment.experiment.device);
 
@@ -198,6 +206,7 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
     check_rung_options(model_table, *experiment.rescue, "model.options", model_text);
     check_rung_options(data_table, *experiment.rescue, "data.options", source_text);
   }
+  // What the experiment file gets wrong is told before data is written or opened.
   check_recompute(experiment.memory.recompute, model_library);
 
   std::optional<SynthOptions> synth = check_synth(source_library, experiment);
@@ -208,6 +217,7 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
   const LayoutCensus census(session->arrays);  // of what the source opens
   auto source = Source::open(source_library, data_options, session);
   const StoredLayout stored = census.total();
+  // By how the files are stored that the source has just opened.
   OrderChoice order = choose_order(experiment.data, stored, samples_of(*source), groups_of(*source));
   std::string id = content_id(*source);
   Splits splits = divide(*source, experiment.data);
@@ -228,6 +238,7 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
                .splits = std::move(splits),
                .stored = stored,
                .order = std::move(order)};
+  // Only now: the policy follows from the order.
   data.session->cache->plugin_policy = data.cache_setting().blocks;
   require_a_window(data);
   return data;

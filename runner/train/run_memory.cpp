@@ -30,8 +30,10 @@ class ProcessMemory {
   static int64_t prepared(const MemoryGrant& grant) {
     const int64_t limit_bytes = grant.limit.bytes.value_or(0);
     const Rooms rooms = read_rooms();
+    // Not of rlimits: beyond those a request fails, and nobody is killed.
     if (const Room* shared = rooms.smallest_shared(); shared != nullptr) set_kill_line(shared->room_bytes);
     set_memory_limit(limit_bytes);
+    // Only once our own limit stands in its place.
     lift_start_limit();
     return limit_bytes;
   }
@@ -44,6 +46,7 @@ std::weak_ptr<ProcessMemory> claimed GUARDED_BY(claim_mutex);
 
 // The other run's, where there is one; NULL: cancelled.
 std::shared_ptr<ProcessMemory> claim(const MemoryRequest& request) {
+  // Held through the wait: another run of this process waits for the same memory.
   const MutexLock lock(claim_mutex);
   if (auto there = claimed.lock()) return there;
   std::optional<MemoryGrant> grant = wait_for_memory(request);
@@ -67,6 +70,7 @@ RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t
 }
 
 RunMemory::~RunMemory() {
+  // The monitor's thread writes to the box.
   if (box_ != nullptr) process_->monitor.stop_filling(*box_);
 }
 
@@ -82,11 +86,13 @@ std::string RunMemory::line() const {
 void RunMemory::watch(const std::filesystem::path& file, const PressureLadder::Say& say, PressureLadder::Say rung) {
   try {
     box_ = std::make_unique<BlackBox>(file);
+    // Its spans lie in the box, which is destroyed after it.
     crash_notes_ = std::make_unique<CrashNotes>(box_->crash_site(), box_->plugin_call());
   } catch (const Error& problem) {
     say(problem.what() + std::string("; the run goes on without one"));
   }
   ladder_ = std::make_unique<PressureLadder>([this, rung = std::move(rung)](const std::string& line) {
+    // A line about climbing says why; one about coming down needs no figures.
     rung(is_short() ? line + " (" + surroundings_text(process_->monitor.surroundings()) + ")" : line);
   });
   if (box_ != nullptr) process_->monitor.fill(*box_);
@@ -116,6 +122,7 @@ void RunMemory::judge() {
 void RunMemory::settle() {
   const int64_t peak = read_ledger().peak_held_bytes;
   const int64_t most = limit_bytes_ > 0 ? limit_bytes_ : INT64_MAX;
+  // A tenth above the peak so far: windows are not all alike.
   process_->grant.reservation.update(std::min(most, peak + peak / 10));
 }
 

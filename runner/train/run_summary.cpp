@@ -16,6 +16,7 @@ namespace headroom {
 namespace {
 
 int64_t peak_resident_bytes() {
+  // proc(5): VmHWM is the peak of the resident set, in kB of 1024 bytes.
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
@@ -37,6 +38,7 @@ bool keeps(const Setup& setup, size_t rung) {
                            (setup.model->capabilities() & HR_COUPLES_SAMPLES) != 0);
 }
 
+// Rungs of [rescue] that this run took; they are taken in order, so the first so many.
 size_t taken(const Setup& setup) {
   const auto& rescue = setup.data.experiment.rescue;
   return rescue ? static_cast<size_t>(rescue->taken) : 0;
@@ -45,6 +47,7 @@ size_t taken(const Setup& setup) {
 nlohmann::json rescue_json(const Setup& setup) {
   const auto& rescue = setup.data.experiment.rescue;
   if (!rescue) return nullptr;
+  // One rung that changes the mathematics is enough to change those of the run.
   bool all_keep = true;
   nlohmann::json list = nlohmann::json::array();
   for (size_t i = 0; i < taken(setup); ++i) {
@@ -113,6 +116,7 @@ void print_result(const Setup& setup, const TrainingLoop& loop, const RunFolder&
   if (!loader.empty()) std::printf("%s\n", loader.c_str());
   for (const std::string& line : rescue_lines(setup)) std::printf("%s\n", line.c_str());
   std::printf("run folder: %s\n", folder.path().c_str());
+  // Stopped by a signal, by --until-epoch or for lack of memory.
   if (exit != Exit::ok) std::printf("go on with: headroom run --resume %s\n", folder.path().c_str());
 }
 
@@ -137,6 +141,7 @@ nlohmann::json scalars_json(const Scalars& values) {
 
 std::string unit_of(const Setup& setup, const std::string& name) {
   for (const MetricInfo& metric : setup.metrics()) {
+    // The slash keeps "rmse" from matching "mse".
     if (name.ends_with("/" + metric.name)) return metric.unit;
   }
   return "";
@@ -145,6 +150,7 @@ std::string unit_of(const Setup& setup, const std::string& name) {
 void conclude(const Setup& setup, const TrainingLoop& loop, const RunFolder& folder, RunLog& log, Exit exit) {
   const EssentialAllocations essential;  // also where the run ends because others took its memory
   const std::string state = state_name(exit, loop.position());
+  // On the disk before the summary, which says that the run has ended.
   log.event("end", {{"state", state}});
   log.sync();
   write_summary(folder, summary(setup, loop, state));

@@ -36,15 +36,19 @@ std::vector<Field> fields_as_delivered(const RunData& data) {
 std::unique_ptr<Model> make_model(const RunData& data) {
   const Experiment& experiment = data.experiment;
   std::unique_ptr<Model> model;
+  // What the model can do is not known yet, so the advice leaves that out.
   const Advice advice(experiment, "", /*recomputes=*/false);
   with_one_retry("the model", Owner::parameters, data.device, advice, [&] {
     start_compute_threads(data.threads);
     const MutexLock alone(generator_mutex);
+    // Within the attempt: a second one draws the same weights.
     torch::manual_seed(experiment.experiment.seed);
     model = std::make_unique<Model>(data.model_library, data.model_options, fields_as_delivered(data),
                                     experiment.experiment.seed, *data.session);
     const std::string& precision = experiment.train.precision;
+    // Only a model that is built tells its capabilities.
     check_precision(precision, capability_names(model->capabilities()), model->id());
+    // Built on the CPU in float32 and moved: the weights of a seed are the same for every device.
     model->to(data.device, parameter_dtype(precision));
     model->autocast(autocast_dtype(precision));
   });
@@ -67,6 +71,7 @@ Setup::Setup(const RunData& known, std::string started_from)
 MicroBatch Setup::micro_batch() const {
   const TrainSection& train = data.experiment.train;
   if (model->capabilities() & HR_COUPLES_SAMPLES) return {train.batch_size, /*adapts=*/false};
+  // A number in the file is kept: results are then bit-equal at any limit.
   if (train.micro_batch > 0) return {train.micro_batch, /*adapts=*/false};
   return {train.batch_size, /*adapts=*/!(model->capabilities() & HR_RNG_GENERATOR)};
 }
@@ -88,6 +93,7 @@ nlohmann::json Setup::mathematics() const {
   using Json = nlohmann::json;
   const bool grouped = data.order.shuffle == Shuffle::grouped;
   const bool coupled = (model->capabilities() & HR_COUPLES_SAMPLES) != 0;
+  // Entries that are null are left out of the identity.
   const Json made = {
       {"model", model->id()},
       {"model_options", options_without_paths(data.model_table, data.model_options)},
@@ -107,6 +113,7 @@ bool Setup::lower_wins(const std::string& metric) const {
   const std::string& better = data.experiment.experiment.better;
   const bool known_split = metric.starts_with("train/") || metric.starts_with("val/");
   const std::string name = metric.substr(metric.find('/') + 1);
+  // "auto": a loss is better when it is lower.
   if (known_split && name == "loss") return better != "higher";
   std::string known = "loss";
   for (const MetricInfo& info : metrics()) {

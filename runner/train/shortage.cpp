@@ -20,6 +20,7 @@ std::string listed(const std::vector<std::string>& items) {
 }  // namespace
 
 Shortage Shortage::now(const char* doing, int64_t micro_batch) {
+  // The figures of the refusal: by now the tensors of the attempt are gone.
   const Refusal refusal = take_refusal();
   return {doing, refusal.bytes, refusal.promised_bytes, memory_limit(), micro_batch, refusal.ledger, nullptr};
 }
@@ -28,6 +29,7 @@ std::string Shortage::text() const {
   std::string what = std::string("no memory for ") + doing;
   if (micro_batch > 0) what += " with a micro-batch of " + std::to_string(micro_batch);
   try {
+    // An exception_ptr shows its exception in no other way.
     if (cause) std::rethrow_exception(cause);
   } catch (const Error& problem) {
     what += " (" + std::string(problem.what()) + ")";
@@ -36,6 +38,7 @@ std::string Shortage::text() const {
 }
 
 bool Shortage::is_taken_by_others() const {
+  // The bound is below the limit only while others take what the run counted on.
   if (requested_bytes == 0 || limit_bytes == 0 || memory_bound() >= limit_bytes) return false;
   return ledger.held_bytes + promised_bytes + requested_bytes <= limit_bytes - cushion_bytes(limit_bytes);
 }
@@ -70,6 +73,7 @@ std::string Advice::knobs(const Shortage& shortage) const {
   if (e.data.num_workers > 0) {
     same.push_back("data.num_workers = 0 (batches hold " + size_text(ledger.live(Owner::batches)) + ")");
   }
+  // A fixed micro-batch may be too large; "auto" goes down to 1.
   if (e.train.micro_batch > 1 && whole_.empty())
     same.push_back("train.micro_batch = \"auto\" (now " + std::to_string(e.train.micro_batch) + ")");
   if (recomputes_ && e.memory.recompute.empty()) same.push_back("memory.recompute = \"auto\"");
@@ -77,10 +81,12 @@ std::string Advice::knobs(const Shortage& shortage) const {
     const std::string text = "a smaller train.batch_size with more train.gradient_accumulation_steps (now " +
                              std::to_string(e.train.batch_size) + " x " +
                              std::to_string(e.train.gradient_accumulation_steps) + ")";
+    // Where samples are coupled or drawn for in order, another batch is another mathematics.
     (whole_.empty() ? same : other).push_back(text);
   }
   if (e.train.precision == "fp64") other.push_back("train.precision = \"fp32\"");
   if (e.train.ema_decay > 0) other.push_back("no train.ema");
+  // Below a tenth of all that is held it would help little.
   if (e.train.optimizer.name != "sgd" && ledger.live(Owner::optimizer) > ledger.held_bytes / 10) {
     other.push_back("train.optimizer.name = \"sgd\" (the optimizer holds " + size_text(ledger.live(Owner::optimizer)) +
                     ")");
@@ -97,6 +103,7 @@ std::string Advice::warning(const LedgerReading& ledger) const {
     if (ledger.live_bytes[i] > ledger.live_bytes[largest]) largest = i;
   }
   const auto owner = static_cast<Owner>(largest);
+  // Of activations, and of what has no knob of its own.
   const char* knob = "train.micro_batch";
   if (owner == Owner::batches) knob = "data.num_workers and data.prefetch_factor";
   if (owner == Owner::cache) knob = "data.cache_size";

@@ -16,6 +16,7 @@ std::atomic<int> requested{0};
 void answer_interrupt() {
   constexpr std::string_view line = "\nstopping once this step is done; Ctrl-C again ends at once\n";
   const int error = errno;
+  // signal-safety(7): write() is allowed in a handler, printf() and the log are not. It may change errno.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
   errno = error;
 }
@@ -31,6 +32,7 @@ void on_signal(int signal) {
 void install_stop_signals() {
   struct sigaction action {};
   action.sa_handler = on_signal;
+  // Reads and writes that are under way go on; plugins need not know EINTR.
   action.sa_flags = SA_RESTART;
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) sigaction(signal, &action, nullptr);
 }

@@ -38,6 +38,7 @@ class ByteList {
   std::vector<TensorBytes> bytes_;
 };
 
+// "generator/cpu", "generator/cuda": of a kind of device, so that a checkpoint goes from one GPU to another.
 std::string generator_name(const at::Generator& generator) {
   return "generator/" + c10::DeviceTypeName(generator.device().type(), /*lower_case=*/true);
 }
@@ -57,6 +58,7 @@ std::string copy_into(const SafetensorsFile& file, const std::string& name, at::
            sdk::shape_text(target.sizes());
   }
   at::NoGradGuard no_grad;
+  // Through a tensor of its own: bytes of a mapped file need not be aligned, and copy_() converts type and device.
   target.copy_(tensor_of(*stored));
   return "";
 }
@@ -79,6 +81,7 @@ nlohmann::json values_json(const Scalars& values) {
 
 nlohmann::json position_json(const Position& p) {
   nlohmann::json loss_scale = nullptr;
+  // null without a loss scale, as under every precision but fp16.
   if (p.loss_scale) loss_scale = {p.loss_scale->factor, p.loss_scale->windows};
   return {{"epoch", p.epoch},
           {"finished_step", p.finished_step},
@@ -104,6 +107,7 @@ Position position_from(const nlohmann::json& json, int64_t step) {
   Position p;
   p.step = step;
   json.at("epoch").get_to(p.epoch);
+  // A checkpoint of an earlier build may lack the keys that have a default here.
   p.finished_step = json.value("finished_step", step);
   json.at("samples").get_to(p.samples);
   json.at("skipped_windows").get_to(p.skipped_windows);
@@ -131,6 +135,7 @@ bool in_checkpoint(const Parameter& parameter) { return parameter.kind != HR_DER
 
 std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state, const nlohmann::json& log_lengths,
                                  bool is_best) {
+  // model.safetensors has the tensors of the model alone, which [init] reads; state.safetensors has the rest.
   ByteList model, extra;
   for (const Parameter& parameter : state.setup.model->parameters()) {
     if (in_checkpoint(parameter)) model.add(parameter.name, *parameter.tensor);
@@ -141,6 +146,7 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
   extra.add(interval_sums_name, state.interval_sums.tensor());
   for (const at::Generator& generator : generators_for(state.setup.device))
     extra.add(generator_name(generator), generator.get_state());
+  // Alive until save() returns: the tensor below is a view of it.
   std::string plugin_state = state.setup.model->save_state();
   extra.add(plugin_state_name,
             torch::from_blob(plugin_state.data(), {static_cast<int64_t>(plugin_state.size())}, at::kByte));
@@ -153,6 +159,7 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
 }
 
 nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState& state) {
+  // The live weights: training goes on with those, and the average is part of the optimizer's state.
   restore_model(checkpoint, *state.setup.model, /*use_average=*/false);
   for (NamedTensor& named : state.optimizer.state()) {
     require(copy_into(checkpoint.state, named.name, named.tensor), checkpoint.state.path());
@@ -167,6 +174,7 @@ nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState&
     const std::string name = generator_name(generator);
     // One that was saved on another device has no numbers for this one.
     if (generator.device().type() != at::kCPU && checkpoint.state.find(name) == nullptr) continue;
+    // For its shape; the numbers are replaced.
     at::Tensor numbers = generator.get_state();
     require(copy_into(checkpoint.state, name, numbers), checkpoint.state.path());
     generator.set_state(numbers);
@@ -183,6 +191,7 @@ nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState&
 void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_average) {
   for (Parameter& parameter : model.parameters()) {
     if (!in_checkpoint(parameter)) continue;
+    // Only parameters that train have an average; all others come from the model's file.
     const std::string average = "ema/" + parameter.name;
     const bool averaged = use_average && checkpoint.state.find(average) != nullptr;
     const SafetensorsFile& file = averaged ? checkpoint.state : checkpoint.model;

@@ -38,6 +38,7 @@ void StepMeter::end() {
 }
 
 nlohmann::json StepMeter::json() const {
+  // The order in the ring does not matter to a median.
   const size_t windows = std::min(count_, most_windows);
   nlohmann::json json = {{"windows", windows}};
   if (windows == 0) return json;

@@ -10,6 +10,7 @@
 namespace headroom {
 
 void TensorFile::add(const std::string& name, const at::Tensor& tensor) {
+  // safetensors holds elements in row-major order, without strides.
   tensors_.emplace_back(name, tensor.detach().cpu().contiguous());
 }
 
@@ -23,6 +24,7 @@ void TensorFile::write(const std::filesystem::path& path) const {
 }
 
 void write_whole(const std::filesystem::path& path, std::span<const TensorBytes> tensors) {
+  // Beside the file, so that rename() stays within one file system and is atomic.
   std::filesystem::path partial = path;
   partial += ".partial";
   std::error_code error, ignored;
@@ -43,6 +45,7 @@ namespace fs = std::filesystem;
 RowsFile::RowsFile(fs::path path, std::vector<std::string> names) : path_(std::move(path)) {
   for (std::string& name : names) {
     fs::path rows = path_;
+    // By number: names of outputs need not be legal in file names.
     rows += ".rows" + std::to_string(outputs_.size());
     auto file = std::make_unique<OutputFile>(rows);
     outputs_.push_back({std::move(rows), std::move(file), {.name = std::move(name), .shape = {}, .data = {}}});
@@ -65,8 +68,10 @@ void RowsFile::append(const Outputs& outputs) {
     if (header.shape.empty()) {
       header.dtype = dtype;
       header.shape = shape;
+      // Counts the rows from here on.
       header.shape.front() = 0;
     }
+    // Batches may differ in their number of rows, and in nothing else.
     shape.front() = header.shape.front();
     if (shape != header.shape || !same_dtype(dtype, header.dtype)) {
       throw Error(Exit::plugin, "predict",
@@ -79,6 +84,7 @@ void RowsFile::append(const Outputs& outputs) {
 }
 
 std::vector<TensorBytes> RowsFile::write() {
+  // Mapped until the file is written: the kernel pages the rows in and out, and memory stays flat.
   std::vector<MappedFile> maps;
   std::vector<TensorBytes> tensors;
   for (Output& output : outputs_) {

@@ -35,6 +35,7 @@ std::optional<EarlierRun> open_earlier_run(const TrainRequest& request) {
 }
 
 std::optional<PlannedStart> plan_of(const TrainRequest& request, const RunData& data) {
+  // A resumed run goes on with the micro-batch of its checkpoint.
   return request.plan && !request.resume ? request.plan(data) : std::nullopt;
 }
 
@@ -44,10 +45,12 @@ std::string init_id_of(const Experiment& experiment, const LoadedCheckpoint* che
 }
 
 void write_head(const RunFolder& folder, const RunData& data) {
+  // An earlier one would be taken for this run's.
   forget_postmortem(folder.path());
   tell_supervisor_run_folder(folder.path());
   write_file_atomically(folder.path() / "experiment.toml", data.resolved_toml());
   using Json = nlohmann::json;
+  // Names of groups come from files and may be no UTF-8, on which dump() would throw.
   write_file_atomically(folder.path() / "splits.json",
                         data.splits.json().dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
@@ -72,6 +75,7 @@ Normalizer normalizer_of(const Setup& setup, const LoadedCheckpoint* checkpoint,
 }
 
 void begin(TrainingLoop& loop, const Setup& setup, const std::optional<PlannedStart>& planned, RunLog& log) {
+  // A run that was stopped before its first checkpoint begins anew, and so do its logs.
   log.truncate(nlohmann::json::object());
   if (planned) loop.begin_with(*planned);
   log.event("start", {{"name", setup.data.experiment.experiment.name}, {"identity", setup.identity()}});
@@ -109,6 +113,7 @@ Exit train(const TrainRequest& request) {
   if (checkpoint != nullptr && !request.changed)
     require_same_mathematics(differences_from(*checkpoint, setup), earlier->folder.path());
 
+  // After the last check: a run that is refused leaves no folder, or the earlier one as it was.
   const RunFolder folder =
       earlier ? std::move(earlier->folder) : RunFolder::create(request.out, experiment.experiment.name);
   write_head(folder, data);
@@ -119,6 +124,7 @@ Exit train(const TrainRequest& request) {
   if (planned) log.say(planned->line);
   watch_memory(memory, folder, log);
 
+  // Measuring may read the whole split, so it comes after the log and the black box.
   LoaderInput input =
       loader_input(data, normalizer_of(setup, checkpoint, log), [&log](const std::string& line) { log.say(line); });
   if (!started.empty()) log.say("init: " + started);

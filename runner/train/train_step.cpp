@@ -18,6 +18,7 @@ TrainStep::TrainStep(const Setup& setup, StepHooks hooks)
                  setup.model->parameters()),
       epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
       interval_sums_(setup.model->metrics().size(), setup.device) {
+  // Recomputation costs time in every step, so it comes after all else.
   retry_.when_smallest([this] {
     const std::string kind = recompute_.add();
     return kind.empty() ? kind : "\"" + kind + "\" is computed again in backward from here on (memory.recompute)";
@@ -27,6 +28,7 @@ TrainStep::TrainStep(const Setup& setup, StepHooks hooks)
 // Begins the window again until it fits. What made it fit (a smaller micro-batch, recomputation) stays, unless others
 // took the memory: that says nothing about the window.
 TrainStep::Gradients TrainStep::accumulate(WindowBatches& batches, int64_t step) {
+  // Parameters that are frozen until this step are trained from here on.
   window_.thaw(step);
   const int64_t micro_batch = retry_.size();
   const std::vector<std::string> recomputed = recompute_.kinds();
@@ -68,6 +70,7 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
   }
   doing = "clipping";
   const bool fits = attempt_within_memory(shortage, doing, 0, [&] {
+    // Where one of these runs out of memory the window begins again, so nothing is divided twice.
     gradients.weight = window_.divide();
     gradients.norm = clip_gradients(window_.gradients(), clip_norm_);
     gradients.loss = window_.sums().loss();

@@ -19,6 +19,7 @@ std::vector<Parameter*> make_trainable(Model& model) {
   std::vector<Parameter*> trainable;
   for (Parameter& parameter : model.parameters()) {
     if (parameter.kind != HR_PARAMETER) continue;
+    // What is never trained has no graph and no gradient.
     parameter.tensor->requires_grad_(parameter.trains());
     if (!parameter.trains()) continue;
     parameter.tensor->mutable_grad() = at::zeros_like(*parameter.tensor);
@@ -49,6 +50,7 @@ Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& ret
 void Window::thaw(int64_t step) {
   for (Parameter* parameter : trainable_) {
     const bool trained = parameter->frozen_until_step <= step;
+    // Until then it is in no graph and costs no backward pass.
     if (parameter->tensor->requires_grad() != trained) parameter->tensor->requires_grad_(trained);
   }
 }
@@ -59,6 +61,7 @@ void Window::begin(double loss_scale) {
   at::NoGradGuard no_grad;
   if (!gradients_.empty()) at::_foreach_zero_(gradients_);
   sums_.zero();
+  // Last: where memory runs out before it, there is nothing to restore.
   snapshot_.take();
 }
 
@@ -82,6 +85,7 @@ PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count
     check_.before_step();
     const StepResult result = model_.step(HR_TRAIN, step, tensors.keys, tensors.fields, want_outputs);
     check_.after_step(result);
+    // From here on gradients change, so a shortage loses the window.
     doing = "backward";
     run_backward(result);
     sums_.add(result);
@@ -94,6 +98,7 @@ PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count
 
 // An error of the graph is one of whoever made it.
 void Window::run_backward(const StepResult& result) {
+  // A micro-batch may hold nothing to learn from; GradientCheck tells where none ever does.
   if (!result.loss_sum.requires_grad()) return;
   try {
     (loss_scale_ == 1.0 ? result.loss_sum : result.loss_sum * loss_scale_).backward();
