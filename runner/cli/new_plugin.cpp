@@ -83,7 +83,7 @@ fs::path place_of(const std::string& name, const Words& words) {
 
 void write_plugin(const std::string& name, bool is_model, const fs::path& in) {
   require_id(name);
-  const fs::path folder = in / name;
+  const fs::path folder = (in / name).lexically_normal();
   if (fs::exists(folder)) throw Error(Exit::bad_input, "new", folder.string() + " is there already: give another name");
   const Words words = words_for(name, is_model);
   for (const auto& entry : fs::directory_iterator(sdk_folder() / "share/headroom/templates/plugin")) {

@@ -88,7 +88,11 @@ void try_out(const fs::path& folder, const fs::path& experiment) {
   if (!build(folder)) return;
   for (const auto& library : list_plugins(std::vector{build_folder(folder)})) {
     if (library.parent_path() != build_folder(folder)) continue;
-    if (run_program({program, "plugins", "check", library.string(), "--with", experiment.string()}) != 0) return;
+    std::vector<std::string> words = {program, "plugins", "check", library.string()};
+    // A library with LibTorch is a model; its steps read the source as well.
+    const auto note = read_note(library);
+    if (note && (note->flags & HR_PLUGIN_TORCH) != 0) words.insert(words.end(), {"--with", experiment.string()});
+    if (run_program(words) != 0) return;
   }
   run_program({program, "run", experiment.string(), "--no-plan", "--plugin-dir", libraries, "--out",
                (folder / "runs").string(), "--set", "train.max_steps=10"});

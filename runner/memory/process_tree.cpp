@@ -27,7 +27,8 @@ fs::path folder_of(int64_t pid) { return fs::path("/proc") / std::to_string(pid)
 
 // The text behind `key` at the beginning of a line.
 std::string text_after(const std::string& text, const std::string& key) {
-  const size_t line = text.find(key);
+  size_t line = text.find(key);
+  while (line != std::string::npos && line > 0 && text[line - 1] != '\n') line = text.find(key, line + 1);
   if (line == std::string::npos) return "";
   const size_t begin = text.find_first_not_of(" \t", line + key.size());
   return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);

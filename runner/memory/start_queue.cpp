@@ -24,8 +24,9 @@ std::string describe(const std::vector<OtherRun>& runs, bool waiting) {
   for (const OtherRun& run : runs) {
     if (run.waits() != waiting) continue;
     // Others may claim any number. Of 4,096 runs, the most that are read, such a sum does not overflow.
-    reserved += std::min(run.reserved_bytes, int64_t{1} << 50);
-    held += std::min(run.held_bytes, run.reserved_bytes);
+    constexpr int64_t most = int64_t{1} << 50;
+    reserved += std::min(run.reserved_bytes, most);
+    held += std::min({run.held_bytes, run.reserved_bytes, most});
     if (++number > 3) continue;
     names +=
         (number > 1 ? "; " : "") + run.name + ", pid " + std::to_string(run.pid) + ": " + size_text(run.reserved_bytes);
@@ -83,7 +84,8 @@ class Outlook {
     } else if (request_.limit != "auto") {
       sentence += ": raise the limit or make the run smaller";
     } else {
-      const Room* bound = rooms_.smallest_bound();
+      // Where only memory.high can be read there is no bound that is hard, but a room.
+      const Room* bound = rooms_.smallest_bound() != nullptr ? rooms_.smallest_bound() : rooms_.smallest();
       sentence += std::string("; it will never fit ") + bound->auto_share() + " of the " +
                   size_text(bound->bound_bytes) + " of " + bound->name + ": raise that bound or make the run smaller";
     }

@@ -13,7 +13,7 @@ std::vector<Field> fields_of(const hr_predict& api, const hr_recording* recordin
   if (api.shape == nullptr) return fields;
   for (size_t i = 0; i < fields.size(); ++i) {
     // It writes as many extents as the field has axes: predict.h.
-    api.shape(recording, static_cast<uint32_t>(i), fields[i].shape.data());
+    call(source.id(), "shape", api.shape, recording, static_cast<uint32_t>(i), fields[i].shape.data());
     const auto in_range = [](int64_t extent) { return extent >= 1 && extent <= INT32_MAX; };
     if (!is_missing(fields[i]) && !std::ranges::all_of(fields[i].shape, in_range))
       throw Error(Exit::plugin, source.id(), "a recording's field '" + fields[i].name + "' has no sound shape");

@@ -338,7 +338,7 @@ void TrainingLoop::finish_epoch() {
     log_.event("early_stop", {{"epoch", position_.epoch}, {"metric", metric_}});
   }
   gc_points_.epoch_done();
-  memory_.settle();
+  memory_.settle(/*epoch_done=*/true);
   save(is_best);
 }
 

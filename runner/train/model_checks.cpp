@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -44,8 +45,10 @@ double largest(const at::Tensor& tensor) {
 double difference(std::span<const at::Tensor> a, std::span<const at::Tensor> b) {
   double scale = 1e-30, found = 0.0;
   for (size_t i = 0; i < a.size(); ++i) {
+    const double apart = largest(a[i].to(at::kDouble) - b[i].to(at::kDouble));
+    if (std::isnan(apart)) return apart;
     scale = std::max(scale, largest(a[i]));
-    found = std::max(found, largest(a[i].to(at::kDouble) - b[i].to(at::kDouble)));
+    found = std::max(found, apart);
   }
   return found / scale;
 }
@@ -120,7 +123,7 @@ class Trial {
     return model().step(HR_EVAL, 0, tensors.keys, tensors.fields, /*want_outputs=*/true);
   }
 
-  // Of buffers and the plugin's own state, for comparisons.
+  // Copies, for comparisons.
   std::vector<at::Tensor> buffers() const {
     std::vector<at::Tensor> copies;
     for (const Parameter& parameter : model().parameters()) {
@@ -277,12 +280,16 @@ class ModelChecks {
     Trial& trial = exact_ ? *exact_ : plain_;
     const Trained kept = trial.train(trial.samples());
     trial.model().recompute(std::vector{kind});
-    const auto again = [&] {
-      Trained trained = trial.train(trial.samples());
-      trial.model().recompute({});
-      return trained;
-    };
-    require_same(kept, again(), exact_ ? exact_tolerance : rounded_tolerance,
+    std::exception_ptr problem;
+    Trained again;
+    try {
+      again = trial.train(trial.samples());
+    } catch (...) {
+      problem = std::current_exception();
+    }
+    trial.model().recompute({});  // later checks keep all again
+    if (problem) std::rethrow_exception(problem);
+    require_same(kept, again, exact_ ? exact_tolerance : rounded_tolerance,
                  "what checkpoint() computes again in backward has to give the same values");
   }
 

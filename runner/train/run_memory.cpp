@@ -119,11 +119,16 @@ void RunMemory::judge() {
   ladder_->judge(is_short, wanted);
 }
 
-void RunMemory::settle() {
+int64_t RunMemory::reserved_bytes() const { return process_->grant.reservation.reserved_bytes(); }
+
+void RunMemory::settle(bool epoch_done) {
+  epoch_done_ = epoch_done_ || epoch_done;
   const int64_t peak = read_ledger().peak_held_bytes;
   const int64_t most = limit_bytes_ > 0 ? limit_bytes_ : INT64_MAX;
+  // Others count what is reserved: before the first validation and checkpoint the peak so far says too little.
+  const int64_t least = epoch_done_ ? 0 : process_->grant.reservation.reserved_bytes();
   // A tenth above the peak so far: windows are not all alike.
-  process_->grant.reservation.update(std::min(most, peak + peak / 10));
+  process_->grant.reservation.update(std::min(most, std::max(least, peak + peak / 10)));
 }
 
 std::string RunMemory::summary() const {

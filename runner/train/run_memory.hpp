@@ -50,8 +50,10 @@ class RunMemory {
   void look_again() const;
   bool is_short() const;
 
-  // What the run has needed so far is what it reserves from now on. [control]
-  void settle();
+  // What the run reserves from now on: what it has needed so far, or what it claimed where that is more. After an epoch
+  // it has shown all that it needs, and gives back what it claimed beyond that. [control]
+  void settle(bool epoch_done = false);
+  int64_t reserved_bytes() const;  // among the runs of the machine
 
   std::string summary() const;  // "memory: peak 1.2 GiB of 4.0 GiB"
 
@@ -61,6 +63,7 @@ class RunMemory {
  private:
   std::shared_ptr<ProcessMemory> process_;
   int64_t limit_bytes_ = 0;  // 0: off
+  bool epoch_done_ = false;
   std::unique_ptr<BlackBox> box_;
   std::unique_ptr<CrashNotes> crash_notes_;
   std::unique_ptr<PressureLadder> ladder_;

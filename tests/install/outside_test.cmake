@@ -29,7 +29,9 @@ set(work "${build}/tests/outside of it")
 file(REMOVE_RECURSE "${work}")
 file(MAKE_DIRECTORY "${work}")
 run("${CMAKE_COMMAND}" --install "${build}" --component sdk --prefix "${work}/prefix")
+# What is compiled once is not worth a precompiled header.
 run("${CMAKE_COMMAND}" -G Ninja -S "${source}/tests/install/outside" -B "${work}/build" -DCMAKE_BUILD_TYPE=Release
+    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
     "-DCMAKE_PREFIX_PATH=${work}/prefix" "-DLIBTORCH_DIR=${torch}" "-Dexamples=${source}/examples")
 run("${CMAKE_COMMAND}" --build "${work}/build")
 expect_plugin("${work}/build/toy_source.so" FALSE)

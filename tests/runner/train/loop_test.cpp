@@ -30,6 +30,20 @@ struct LoopTrial {
   TrainingLoop loop;
 };
 
+// A run that starts beside this one counts what is reserved.
+TEST(RunMemory, ReservesWhatItsPlanSaysUntilAnEpochHasShownItsPeak) {
+  const TrialSetup trial;
+  constexpr int64_t planned = int64_t{1} << 30;
+  RunMemory memory(trial.load({}), /*needed_bytes=*/0, planned);
+  EXPECT_EQ(memory.reserved_bytes(), planned);
+  memory.settle();
+  EXPECT_EQ(memory.reserved_bytes(), planned) << "the first step has not been taken yet";
+  memory.settle(/*epoch_done=*/true);
+  EXPECT_LT(memory.reserved_bytes(), planned);
+  memory.settle();
+  EXPECT_LT(memory.reserved_bytes(), planned);
+}
+
 TEST(TrainingLoop, TakesEveryStepOfEveryEpoch) {
   LoopTrial run;
   EXPECT_EQ(run.loop.run(), Exit::ok);
