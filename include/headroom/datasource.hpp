@@ -110,35 +110,33 @@ namespace detail {
 template <class Result>
 concept IsGroups = std::convertible_to<Result, std::vector<Group>>;
 
-template <class T>
-concept HasGroups = requires(const T& source) {
-  { source.groups(0u) } -> IsGroups;
-}
-|| requires(const T& source) {
-  { source.groups() } -> IsGroups;
+// HasGroups<T>: groups(). HasGroups<T, uint32_t>: groups(split). So below.
+template <class T, class... Split>
+concept HasGroups = requires(const T& source, Split... split) {
+  { source.groups(split...) } -> IsGroups;
 };
 
-// A member that was meant to be groups(): without it, each sample would be a group of its own, and neighbours would
-// fall into different splits.
 template <class T>
-concept MisspellsGroups = !HasGroups<T> && (
-                                               requires(const T& source) {
-                                                 { source.group() } -> IsGroups;
-                                               } ||
-                                               requires(const T& source) {
-                                                 { source.group(0u) } -> IsGroups;
-                                               } ||
-                                               requires(const T& source) {
-                                                 { source.get_groups() } -> IsGroups;
-                                               } ||
-                                               requires(const T& source) {
-                                                 { source.get_groups(0u) } -> IsGroups;
-                                               });
+concept HasGroupsOfSplit = HasGroups<T, uint32_t>;
+
+// Members that were meant to be groups(): without it, each sample would be a group of its own, and neighbours would
+// fall into different splits.
+template <class T, class... Split>
+concept HasGroup = requires(const T& source, Split... split) {
+  { source.group(split...) } -> IsGroups;
+};
+
+template <class T, class... Split>
+concept HasGetGroups = requires(const T& source, Split... split) {
+  { source.get_groups(split...) } -> IsGroups;
+};
 
 // hr_source behind the C table: the author's object and its description.
 template <class T>
 struct SourceBox {
-  static_assert(!MisspellsGroups<T>, "the member's name is groups: std::vector<Group> groups(uint32_t split) const");
+  static_assert(HasGroups<T> || HasGroupsOfSplit<T> ||
+                    !(HasGroup<T> || HasGroup<T, uint32_t> || HasGetGroups<T> || HasGetGroups<T, uint32_t>),
+                "the member's name is groups: std::vector<Group> groups(uint32_t split) const");
 
   T source;
   std::vector<Field> fields;

@@ -193,7 +193,7 @@ std::vector<ConvertItem> PieceConversion::list(const fs::path& from, const fs::p
   std::error_code failed;
   // A file becomes the file that was named, whatever name the plugin has for it.
   Listing listing{to, !fs::is_directory(from, failed)};
-  hr_error error{sizeof(hr_error), HR_OK, {}};
+  hr_error error = no_error();
   const hr_status status = call(source_.id(), "convert.list", api_->list, source_.host(), native_.values(),
                                 from.c_str(), &Listing::visit, static_cast<void*>(&listing), &error);
   // First: the status only repeats that the visit ended the listing.
@@ -204,7 +204,7 @@ std::vector<ConvertItem> PieceConversion::list(const fs::path& from, const fs::p
 }
 
 void PieceConversion::write(const fs::path& from, const fs::path& piece, const fs::path& file) const {
-  hr_error error{sizeof(hr_error), HR_OK, {}};
+  hr_error error = no_error();
   const hr_status status = call(source_.id(), "convert.write", api_->write, source_.host(), native_.values(),
                                 from.c_str(), piece.c_str(), file.c_str(), &error);
   check(status, error, source_.id(), "converting " + piece.string(), Exit::cannot_write);

@@ -11,6 +11,7 @@
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
 #include "error.hpp"
+#include "plugins/note.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {
@@ -20,11 +21,10 @@ namespace fs = std::filesystem;
 namespace {
 
 void require_id(const std::string& name) {
-  const auto suits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   static const std::set<std::string> cmakes = {"all", "clean", "help", "install", "package", "test"};
   if (cmakes.contains(name))
     throw Error(Exit::bad_input, "new", "'" + name + "' is a target of CMake's own: give another name");
-  if (!name.empty() && name[0] >= 'a' && name[0] <= 'z' && std::ranges::all_of(name, suits)) return;
+  if (is_plugin_id(name)) return;
   throw Error(Exit::bad_input, "new",
               "'" + name + "' cannot be a plugin's id: use a lower-case letter, then lower-case letters, digits or _");
 }

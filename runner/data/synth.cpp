@@ -21,7 +21,7 @@ void write_and_rename(const Library& source, const hr_synth& synth, const Native
   if (failed)
     throw Error(Exit::cannot_write, "data.synth", "cannot make " + partial.string() + ": " + failed.message());
   try {
-    hr_error error{sizeof(hr_error), HR_OK, ""};
+    hr_error error = no_error();
     const hr_status status = synth.write(source.host(), options.values(), partial.c_str(), &error);
     check(status, error, source.id(), "writing synthetic data", Exit::cannot_write);
     fs::rename(partial, path, failed);

@@ -151,7 +151,7 @@ class PluginChecks {
   // Opens twice, with and without an hr_error; the statuses must agree, and a failure must come with a sentence.
   template <class Open>
   void try_open(const std::string& what, Open open) {
-    hr_error error{sizeof(hr_error), HR_OK, {}};
+    hr_error error = no_error();
     const hr_status status = open(&error);
     // abi.h: the caller's hr_error may be NULL.
     if (open(nullptr) != status) refuse(what + " returns another status when nobody asks for the error");
@@ -188,7 +188,7 @@ class PluginChecks {
     for (uint32_t i = 0; i < call(library_->id(), "param_count", api.param_count, model); ++i) {
       hr_param param{};
       param.struct_size = sizeof param;
-      hr_error error{sizeof(hr_error), HR_OK, {}};
+      hr_error error = no_error();
       headroom::check(call(library_->id(), "param", api.param, model, i, &param, &error), error, library_->id(),
                       "describing a parameter");
       if (param.name == nullptr || std::ranges::find(names, param.name) != names.end())

@@ -59,7 +59,7 @@ const hr_plugin* open(const std::filesystem::path& path, const std::optional<Not
 void initialise(const hr_plugin& plugin) {
   if (plugin.init == nullptr) return;
   // init belongs to no run: the plugin serves all runs of this process.
-  hr_error error{sizeof(hr_error), HR_OK, {}};
+  hr_error error = no_error();
   check(call(plugin.id, "init", plugin.init, Session::of_process()->host_for(plugin.id), &error), error, plugin.id,
         "starting the plugin");
 }

@@ -2,11 +2,12 @@
 // libraries, says why one does not suit, and wraps their C tables:
 //   library.hpp      Library: a loaded plugin and its tables; where plugins are found; their options
 //   source.hpp       Source, Reader: a datasource          recording.hpp   Recording: one recording to predict on
-//   torch_model.hpp  Model: a LibTorch model; the only file here that needs LibTorch
+//   torch_model.hpp  Model: a LibTorch model; with model_contract.hpp, what it must keep to, all that needs LibTorch
 //   host.hpp         the services that plugins may ask for; folders above register theirs
 //   session.hpp      Session: what belongs to one run behind those services
 //   call.hpp         call(), check(): how any function of a plugin is called
-//   describe.hpp, conformance.hpp   `headroom plugins show` and `check`
+//   describe.hpp     `headroom plugins show`
+//   conformance.hpp  `headroom plugins check`              check_list.hpp  CheckList: checks and what came of each
 #pragma once
 
 #include <filesystem>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "error.hpp"
@@ -25,81 +26,73 @@ uint64_t version(const at::Tensor& tensor) {
 
 hr_tensor handle_of(const at::Tensor& tensor) { return reinterpret_cast<hr_tensor>(const_cast<at::Tensor*>(&tensor)); }
 
-std::vector<Parameter> ModelDescription::parameters() const {
+template <class Info, class Native, class Handle>
+std::vector<Info> ModelDescription::each(const std::string& what, const std::string& function,
+                                         uint32_t (*count_of)(const hr_model*),
+                                         hr_status (*describe)(Handle, uint32_t, Native*, hr_error*),
+                                         const std::type_identity_t<Native>& blank,
+                                         std::type_identity_t<Info (*)(const Native&)> info_of) const {
+  const uint32_t count = call(id_, function + "_count", count_of, handle_);
+  if (count > kMost) refuse("it declares " + std::to_string(count) + " " + what + "s");
   std::set<std::string> names;
-  std::vector<Parameter> result;
-  const uint32_t count = counted("parameters", call(id_, "param_count", api_.param_count, handle_));
+  std::vector<Info> result;
   for (uint32_t i = 0; i < count; ++i) {
     hr_error error = no_error();
-    hr_param native{};
-    native.struct_size = sizeof native;
-    // What holds where the plugin leaves them alone.
-    native.lr_scale = native.weight_decay_scale = 1.0;
-    check(call(id_, "param", api_.param, handle_, i, &native, &error), error, id_,
-          "describing parameter " + std::to_string(i));
-    Parameter parameter{text(native.name),
-                        text(native.group),
-                        native.kind,
-                        (native.flags & HR_PARAM_INERT) != 0,
-                        native.lr_scale,
-                        native.weight_decay_scale,
-                        native.frozen_until_step,
-                        native.lr,
-                        reinterpret_cast<at::Tensor*>(native.tensor)};
-    require_name("parameter", parameter.name, names);
-    require_sound(parameter);
-    result.push_back(std::move(parameter));
+    Native native = blank;
+    check(call(id_, function, describe, handle_, i, &native, &error), error, id_,
+          "describing " + what + " " + std::to_string(i));
+    result.push_back(info_of(native));
+    const std::string& name = result.back().name;
+    if (name.empty()) refuse("its " + what + " " + std::to_string(i) + " has no name");
+    if (!names.insert(name).second) refuse("it declares " + what + " '" + name + "' twice");
   }
+  return result;
+}
+
+std::vector<Parameter> ModelDescription::parameters() const {
+  hr_param blank{};
+  blank.struct_size = sizeof blank;
+  // What holds where the plugin leaves them alone.
+  blank.lr_scale = blank.weight_decay_scale = 1.0;
+  auto result = each<Parameter>("parameter", "param", api_.param_count, api_.param, blank, [](const hr_param& native) {
+    return Parameter{text(native.name),
+                     text(native.group),
+                     native.kind,
+                     (native.flags & HR_PARAM_INERT) != 0,
+                     native.lr_scale,
+                     native.weight_decay_scale,
+                     native.frozen_until_step,
+                     native.lr,
+                     reinterpret_cast<at::Tensor*>(native.tensor)};
+  });
+  for (const Parameter& parameter : result) require_sound(parameter);
   require_different_tensors(result);
   return result;
 }
 
 std::vector<OutputInfo> ModelDescription::outputs() const {
-  std::set<std::string> names;
-  std::vector<OutputInfo> result;
-  const uint32_t count = counted("outputs", call(id_, "output_count", api_.output_count, handle_));
-  for (uint32_t i = 0; i < count; ++i) {
-    hr_error error = no_error();
-    // Neither a prediction nor a target where the plugin leaves the role alone.
-    hr_output native{sizeof(hr_output), HR_AUX, nullptr, nullptr};
-    check(call(id_, "output", api_.output, handle_, i, &native, &error), error, id_,
-          "describing output " + std::to_string(i));
-    result.push_back({text(native.name), text(native.unit), native.role});
-    require_name("output", result.back().name, names);
-  }
-  return result;
+  // Neither a prediction nor a target where the plugin leaves the role alone.
+  const hr_output blank{sizeof(hr_output), HR_AUX, nullptr, nullptr};
+  return each<OutputInfo>("output", "output", api_.output_count, api_.output, blank, [](const hr_output& native) {
+    return OutputInfo{text(native.name), text(native.unit), native.role};
+  });
 }
 
 std::vector<MetricInfo> ModelDescription::metrics() const {
-  std::set<std::string> names;
-  std::vector<MetricInfo> result;
-  const uint32_t count = counted("metrics", call(id_, "metric_count", api_.metric_count, handle_));
-  for (uint32_t i = 0; i < count; ++i) {
-    hr_error error = no_error();
-    hr_metric native{sizeof(hr_metric), HR_MEAN, nullptr, nullptr, HR_LOWER, 0};
-    check(call(id_, "metric", api_.metric, handle_, i, &native, &error), error, id_,
-          "describing metric " + std::to_string(i));
-    result.push_back({text(native.name), text(native.unit), native.reduction, native.better});
-    require_name("metric", result.back().name, names);
-    if (native.reduction != HR_MEAN && native.reduction != HR_ROOT_MEAN)
-      refuse("metric '" + result.back().name + "' has an unknown reduction");
+  const hr_metric blank{sizeof(hr_metric), HR_MEAN, nullptr, nullptr, HR_LOWER, 0};
+  auto result =
+      each<MetricInfo>("metric", "metric", api_.metric_count, api_.metric, blank, [](const hr_metric& native) {
+        return MetricInfo{text(native.name), text(native.unit), native.reduction, native.better};
+      });
+  for (const MetricInfo& metric : result) {
+    if (metric.reduction != HR_MEAN && metric.reduction != HR_ROOT_MEAN)
+      refuse("metric '" + metric.name + "' has an unknown reduction");
   }
   return result;
 }
 
 void ModelDescription::refuse(const std::string& sentence) const {
   throw Error(Exit::plugin, id_, "the model describes itself inconsistently: " + sentence);
-}
-
-uint32_t ModelDescription::counted(const std::string& what, uint32_t count) const {
-  if (count > kMost) refuse("it declares " + std::to_string(count) + " " + what);
-  return count;
-}
-
-void ModelDescription::require_name(const std::string& what, const std::string& name,
-                                    std::set<std::string>& seen) const {
-  if (name.empty()) refuse("its " + what + " " + std::to_string(seen.size()) + " has no name");
-  if (!seen.insert(name).second) refuse("it declares " + what + " '" + name + "' twice");
 }
 
 void ModelDescription::require_sound(const Parameter& parameter) const {

@@ -2,9 +2,9 @@
 // Error(plugin) with the plugin's id. Used by torch_model.cpp alone.
 #pragma once
 
-#include <set>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "plugins/torch_model.hpp"
@@ -27,8 +27,13 @@ class ModelDescription {
 
  private:
   [[noreturn]] void refuse(const std::string& sentence) const;
-  uint32_t counted(const std::string& what, uint32_t count) const;
-  void require_name(const std::string& what, const std::string& name, std::set<std::string>& seen) const;
+  // All that the plugin declares of a kind, under names that differ. `function` is the name of `describe`, which fills
+  // a copy of `blank`; `info_of` makes it our own.
+  template <class Info, class Native, class Handle>
+  std::vector<Info> each(const std::string& what, const std::string& function, uint32_t (*count_of)(const hr_model*),
+                         hr_status (*describe)(Handle, uint32_t, Native*, hr_error*),
+                         const std::type_identity_t<Native>& blank,
+                         std::type_identity_t<Info (*)(const Native&)> info_of) const;
   void require_sound(const Parameter& parameter) const;
   void require_different_tensors(const std::vector<Parameter>& parameters) const;
 

@@ -40,12 +40,6 @@ void require_torch(const Note& facts, const std::filesystem::path& path) {
   }
 }
 
-// [a-z][a-z0-9_]*, as abi.h asks.
-bool is_id(const std::string& id) {
-  if (id.empty() || id[0] < 'a' || id[0] > 'z') return false;
-  return id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
-}
-
 // Far above any use: larger ones are not read.
 constexpr uint64_t kLargestNoteSegment = 1u << 20;
 
@@ -100,16 +94,6 @@ std::optional<std::string> find_note(ElfFile& file, std::string_view name, uint3
   return std::nullopt;
 }
 
-std::string hex(std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    text += {digits[value >> 4], digits[value & 15]};
-  }
-  return text;
-}
-
 }  // namespace
 
 std::optional<Note> read_note(const std::filesystem::path& path) {
@@ -121,10 +105,17 @@ std::optional<Note> read_note(const std::filesystem::path& path) {
 
 std::string read_build(const std::filesystem::path& path) {
   ElfFile file(path);
-  if (const auto id = find_note(file, {ELF_NOTE_GNU, sizeof ELF_NOTE_GNU}, NT_GNU_BUILD_ID)) return hex(*id);
-  std::ifstream stream(path, std::ios::binary);
-  const std::string content{std::istreambuf_iterator<char>(stream), {}};
-  return Digest().add(content).hex();
+  auto identity = find_note(file, {ELF_NOTE_GNU, sizeof ELF_NOTE_GNU}, NT_GNU_BUILD_ID);
+  if (!identity) {
+    std::ifstream stream(path, std::ios::binary);
+    identity.emplace(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  }
+  return Digest().add(*identity).hex();
+}
+
+bool is_plugin_id(std::string_view text) {
+  if (text.empty() || text[0] < 'a' || text[0] > 'z') return false;
+  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
 void require_compatible(const Note& facts, const std::filesystem::path& path) {
@@ -158,7 +149,7 @@ Note read_header(const hr_plugin* plugin, const std::filesystem::path& path) {
   // Only the first 16 bytes mean the same in every major version.
   if (facts.abi_major != HR_ABI_MAJOR) require_compatible(facts, path);
   require_size(plugin->struct_size, sizeof(hr_plugin), path.string() + ": its " + HR_PLUGIN_SYMBOL, "plugin");
-  if (plugin->id == nullptr || !is_id(plugin->id)) {
+  if (plugin->id == nullptr || !is_plugin_id(plugin->id)) {
     refuse(path, "its id " + (plugin->id == nullptr ? "is NULL" : "is '" + std::string(plugin->id) + "'") +
                      "; an id is a lower-case letter, then lower-case letters, digits or _");
   }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "headroom/abi.h"
 
@@ -23,8 +24,8 @@ struct Note {
 // note is damaged.
 std::optional<Note> read_note(const std::filesystem::path& path);
 
-// [any] Which build of a library the file is: the linker's build id as hexadecimal digits, a digest of the file where
-// it left none. Error(plugin) as read_note().
+// [any] Which build of a library the file is: a digest of the linker's build id, or of the file where it left none.
+// Error(plugin) as read_note().
 std::string read_build(const std::filesystem::path& path);
 
 // The same facts from a loaded header. Error(plugin) when its first 16 bytes, its size or its required members are
@@ -34,6 +35,9 @@ Note read_header(const hr_plugin* plugin, const std::filesystem::path& path);
 // Error(plugin) unless major version, min_host_minor and torch tag suit this host: what the plugin needs, what this
 // host offers, what to do.
 void require_compatible(const Note& facts, const std::filesystem::path& path);
+
+// [any] Whether `text` may be a plugin's id: [a-z][a-z0-9_]*, as abi.h asks.
+bool is_plugin_id(std::string_view text);
 
 // A struct_size above this is damage, not growth.
 inline constexpr uint32_t kLargestStruct = 1u << 20;

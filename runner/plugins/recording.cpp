@@ -34,7 +34,7 @@ std::unique_ptr<Recording> Recording::open(const Library& library, std::shared_p
   // Before the plugin opens anything: the destructor closes it if a check below throws.
   std::unique_ptr<Recording> recording(new Recording(*api, std::move(source)));
   const std::string& id = recording->source_->id_;
-  hr_error error{sizeof(hr_error), HR_OK, {}};
+  hr_error error = no_error();
   check(call(id, "open", api->open, recording->source_->handle_, path.c_str(), &recording->handle_, &recording->steps_,
              &error),
         error, id, "opening a recording");
@@ -54,7 +54,7 @@ void Recording::read(std::span<const uint64_t> steps, std::span<const DLTensor> 
   const std::vector<uint64_t> keys(steps.size(), 0);
   const hr_read request{sizeof(hr_read), 0u,           /*split=*/0, static_cast<uint32_t>(fields.size()),
                         steps.size(),    steps.data(), keys.data(), fields.data()};
-  hr_error error{sizeof(hr_error), HR_OK, {}};
+  hr_error error = no_error();
   const hr_status status = [&] {
     const SharedLock reading(source_->reads_);
     return call(source_->id_, "read", api_->read, handle_, &request, &error);

@@ -45,7 +45,7 @@ class SourceDescription {
       refuse("it declares " + std::to_string(count) + " fields; 1 to 1024 are allowed");
     std::vector<Field> result;
     for (uint32_t i = 0; i < count; ++i) {
-      hr_error error{sizeof(hr_error), HR_OK, {}};
+      hr_error error = no_error();
       hr_field native{};
       native.struct_size = sizeof native;
       // What holds where the plugin leaves it alone.
@@ -86,7 +86,7 @@ class SourceDescription {
     result.reserve(count);
     uint64_t next = 0;
     for (uint64_t i = 0; i < count; ++i) {
-      hr_error error{sizeof(hr_error), HR_OK, {}};
+      hr_error error = no_error();
       hr_group native{sizeof(hr_group), 0, nullptr, 0, 0};
       check(call(id_, "group", api_.group, handle_, split, i, &native, &error), error, id_,
             "describing group " + std::to_string(i));
@@ -181,7 +181,7 @@ std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string
   source->id_ = std::move(id);
   source->api_ = &api;
   source->gc_ = gc;
-  hr_error error{sizeof(hr_error), HR_OK, {}};
+  hr_error error = no_error();
   check(call(source->id_, "open", api.open, source->session_->host_for(source->id_), options, &source->handle_, &error),
         error, source->id_, "opening the data source");
   if (source->handle_ == nullptr)
@@ -227,7 +227,7 @@ std::vector<Origin> Source::origins(uint32_t field) const {
   std::vector<Origin> result;
   if (api_->origin == nullptr) return result;
   while (true) {
-    hr_error error{sizeof(hr_error), HR_OK, {}};
+    hr_error error = no_error();
     hr_origin origin{};
     origin.struct_size = sizeof origin;
     const hr_status status =
@@ -245,7 +245,7 @@ std::vector<Origin> Source::origins(uint32_t field) const {
 
 Reader Source::reader() const {
   hr_reader* handle = nullptr;
-  hr_error error{sizeof(hr_error), HR_OK, {}};
+  hr_error error = no_error();
   check(call(id_, "reader_open", api_->reader_open, handle_, &handle, &error), error, id_, "opening a reader");
   if (handle == nullptr) throw Error(Exit::plugin, id_, "opening a reader gave neither a reader nor an error");
   return {shared_from_this(), handle};
@@ -282,7 +282,7 @@ void Reader::read(uint32_t split, std::span<const uint64_t> index, std::span<con
                         split,           static_cast<uint32_t>(fields.size()),
                         index.size(),    index.data(),
                         key.data(),      fields.data()};
-  hr_error error{sizeof(hr_error), HR_OK, {}};
+  hr_error error = no_error();
   const hr_status status = [&] {
     // trim() waits for this to end.
     const SharedLock reading(source.reads_);
