@@ -54,7 +54,7 @@ struct DataSection {
   GroupedSection grouped;
   std::optional<SplitFractions> split;
   std::optional<int64_t> max_groups;
-  std::string on_bad_sample = "fail";  // fail | skip
+  std::string on_bad_sample = "fail";  // fail | skip | skip_not_finite
 };
 
 struct OptimizerSection {

@@ -154,7 +154,7 @@ std::vector<Key> make_keys() {
       {"data.on_bad_sample",
        choice,
        mathematics("passes_over", 1),
-       "end the run, or skip and count; the third takes NaN and infinity for bad too",
+       "end the run, or skip and count; skip_not_finite also skips samples with NaN or infinity",
        {},
        {"fail", "skip", "skip_not_finite"}},
       {"data.options", options, mathematics("data_options"),

@@ -5,23 +5,20 @@
 
 #include "data/standardise.hpp"
 #include "headroom/sdk/finite.hpp"
+#include "headroom/sdk/shape_text.hpp"
 
 namespace headroom {
 
 namespace {
 
-// "[0, 2]": where an element stands in its sample, row-major.
-std::string index_text(const Field& field, int64_t element) {
+// Where an element stands in its sample, row-major.
+std::vector<int64_t> index_of(const Field& field, int64_t element) {
   std::vector<int64_t> index(field.shape.size());
   for (size_t axis = field.shape.size(); axis-- > 0;) {
     index[axis] = element % field.shape[axis];
     element /= field.shape[axis];
   }
-  std::ostringstream text;
-  text << '[';
-  for (size_t axis = 0; axis < index.size(); ++axis) text << (axis == 0 ? "" : ", ") << index[axis];
-  text << ']';
-  return text.str();
+  return index;
 }
 
 template <class Real>
@@ -34,7 +31,7 @@ std::optional<BadValue> find_in(const Field& field, const DLTensor& tensor) {
   const auto at = static_cast<int64_t>(*found);
   std::ostringstream text;
   text << "field '" << field.name << "' holds " << values[*found];
-  if (!field.shape.empty()) text << " at " << index_text(field, at % elements);
+  if (!field.shape.empty()) text << " at " << sdk::shape_text(index_of(field, at % elements));
   return BadValue{static_cast<uint64_t>(at / elements), text.str()};
 }
 

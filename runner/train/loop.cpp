@@ -212,11 +212,11 @@ void TrainingLoop::stop_for(const TakenByOthers& taken) {
   must_stop_ = true;
 }
 
-// Once: the window is read again for it. The loader stands at the window's end again afterwards.
+// The window is read again for it. The loader stands at the window's end again afterwards.
 std::string TrainingLoop::bad_value_in(WindowBatches& batches) {
   std::string found;
   // Reading a window twice costs time, and under on_nonfinite = "skip" there may be many such windows.
-  if (std::exchange(looked_for_bad_value_, true)) return found;
+  if (experiment_.train.on_nonfinite == "skip" && position_.skipped_windows > 0) return found;
   batches.rewind();
   while (const auto batch = batches.next(step_.retry())) {
     const auto bad = find_bad_value(setup_.data.source->fields(), batch->fields);
@@ -296,8 +296,7 @@ bool TrainingLoop::compare_with_best() {
   const auto found =
       std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == metric_; });
   if (found == values.end()) return false;  // not evaluated this epoch, or nothing counted
-  if (!std::isfinite(found->second) && !told_not_finite_) {
-    told_not_finite_ = true;
+  if (!std::isfinite(found->second)) {
     log_.say(metric_ + " is " + std::to_string(found->second) + " after epoch " + std::to_string(position_.epoch + 1) +
              ": such an epoch is never the best");
   }
@@ -319,7 +318,8 @@ bool TrainingLoop::compare_with_best() {
 void TrainingLoop::finish_epoch() {
   memory_.note(Phase::epoch_end);
   report_epoch();
-  report_without_gradient();
+  // Once a run: later epochs would mostly say the same.
+  if (position_.epoch == 0) report_without_gradient();
   const bool is_best = compare_with_best();
   // Saved below: a run that is resumed after this does not evaluate the epoch again.
   position_.finished_step = position_.step;

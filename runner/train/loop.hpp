@@ -100,7 +100,6 @@ class TrainingLoop {
   uint64_t bad_before_ = 0;  // samples left out before the run was resumed
   std::string metric_;       // experiment.metric
   bool lower_is_better_ = true;
-  bool told_without_gradient_ = false, told_not_finite_ = false, looked_for_bad_value_ = false;
   bool had_weight_ = false;  // some window had elements that count
   int64_t interval_samples_ = 0;
   std::chrono::steady_clock::time_point run_started_, started_, interval_started_, saved_;

@@ -1,7 +1,6 @@
 // What the training loop reports: log lines, scalars, events, the memory part of the summary.
 
 #include <algorithm>
-#include <utility>
 
 #include "data/cache_session.hpp"
 #include "memory/process_memory.hpp"
@@ -100,9 +99,7 @@ void TrainingLoop::report_loss_scale(double was, double is) {
                .str());
 }
 
-// Once, after the first epoch of this process.
 void TrainingLoop::report_without_gradient() {
-  if (std::exchange(told_without_gradient_, true)) return;
   const std::vector<std::string> names = step_.without_gradient();
   if (names.empty()) return;
   // The line names a few of them; the event has all.

@@ -5,12 +5,11 @@
 #include <cmath>
 #include <exception>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <span>
-#include <sstream>
 
 #include "memory/ledger.hpp"
+#include "record/numbers.hpp"
 #include "train/forward_snapshot.hpp"
 #include "train/micro_batches.hpp"
 #include "train/setup.hpp"
@@ -28,12 +27,6 @@ constexpr double exact_tolerance = 1e-9, rounded_tolerance = 1e-3, narrow_tolera
 
 [[noreturn]] void refuse_model(const Setup& setup, const std::string& sentence) {
   throw Error(Exit::plugin, setup.model->id(), sentence);
-}
-
-std::string number_text(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
 }
 
 double largest(const at::Tensor& tensor) {
@@ -72,14 +65,12 @@ Experiment experiment_of(const Request& request, const std::string& precision) {
   const int64_t batch = load_experiment(request.experiment, request.overrides).train.batch_size;
   std::vector<Override> overrides = request.overrides;
   // The checks divide batches and recompute calls themselves; without workers no thread is started.
-  for (const auto& [key, value] :
-       std::map<std::string, std::string>{{"train.precision", precision},
-                                          {"train.batch_size", std::to_string(std::min(batch, most_checked_samples))},
-                                          {"train.gradient_accumulation_steps", "1"},
-                                          {"train.micro_batch", "auto"},
-                                          {"data.num_workers", "0"},
-                                          {"memory.recompute", "none"}})
-    overrides.push_back({key, value});
+  overrides.insert(overrides.end(), {{"train.precision", precision},
+                                     {"train.batch_size", std::to_string(std::min(batch, most_checked_samples))},
+                                     {"train.gradient_accumulation_steps", "1"},
+                                     {"train.micro_batch", "auto"},
+                                     {"data.num_workers", "0"},
+                                     {"memory.recompute", "none"}});
   return load_experiment(request.experiment, overrides);
 }
 
@@ -198,9 +189,9 @@ class ModelChecks {
 
   void require_same(const Trained& a, const Trained& b, double tolerance, const std::string& otherwise) const {
     if (std::abs(a.weight - b.weight) > std::max(tolerance, 1e-12) * std::abs(a.weight))
-      refuse("the weight is " + number_text(a.weight) + " and " + number_text(b.weight) + ": " + otherwise);
+      refuse("the weight is " + short_number(a.weight) + " and " + short_number(b.weight) + ": " + otherwise);
     const double found = difference(a.gradients, b.gradients);
-    if (!(found <= tolerance)) refuse("gradients differ by " + number_text(found) + " of the largest: " + otherwise);
+    if (!(found <= tolerance)) refuse("gradients differ by " + short_number(found) + " of the largest: " + otherwise);
   }
 
   void require_repeatable() {
@@ -270,7 +261,7 @@ class ModelChecks {
       const at::Tensor row = at::nan_to_num(all.narrow(0, 1, 1)), own = at::nan_to_num(one);
       const double found = difference(std::span(&row, 1), std::span(&own, 1));
       if (found <= (exact_ ? exact_tolerance : rounded_tolerance)) continue;
-      refuse("'" + trial.model().outputs()[i].name + "' of a sample differs by " + number_text(found) +
+      refuse("'" + trial.model().outputs()[i].name + "' of a sample differs by " + short_number(found) +
              " with the samples beside it: in evaluation they are independent, or the model declares "
              "HR_COUPLES_SAMPLES");
     }
@@ -297,7 +288,7 @@ class ModelChecks {
     Trial narrow(request_, precision);
     const double loss = narrow.train(narrow.samples()).loss;
     if (std::abs(loss - whole_.loss) <= narrow_tolerance * std::abs(whole_.loss)) return;
-    refuse("the loss is " + number_text(loss) + " and " + number_text(whole_.loss) +
+    refuse("the loss is " + short_number(loss) + " and " + short_number(whole_.loss) +
            " in fp32: sum in float32, or do not declare this precision");
   }
 
