@@ -70,6 +70,12 @@ void add_plugin_dirs(CLI::App& command, CommandLine& line) {
       ->allow_extra_args(false);
 }
 
+void append_words(std::vector<std::string>& words, const ExperimentWords& experiment,
+                  const std::vector<std::filesystem::path>& plugin_dirs) {
+  for (const std::string& word : experiment.set) words.insert(words.end(), {"--set", word});
+  for (const auto& folder : plugin_dirs) words.insert(words.end(), {"--plugin-dir", folder.string()});
+}
+
 CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
   auto* command = app.add_subcommand("run", "Train, validate, leave a run folder");
   command->footer("Example: headroom run experiments/quick_demo.toml --set train.epochs=2");

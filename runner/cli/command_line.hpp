@@ -30,6 +30,9 @@ struct ExperimentWords {
 };
 void add_experiment_words(CLI::App& command, ExperimentWords& words, bool file_required = true);
 void add_plugin_dirs(CLI::App& command, CommandLine& line);
+// Appends the same options, --set and --plugin-dir, to the words of another process.
+void append_words(std::vector<std::string>& words, const ExperimentWords& experiment,
+                  const std::vector<std::filesystem::path>& plugin_dirs);
 
 struct RunWords {
   ExperimentWords experiment;

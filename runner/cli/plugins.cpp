@@ -94,18 +94,11 @@ int print_checks(const std::vector<CheckResult>& checks) {
   return failed;
 }
 
-// Without a note nobody knows before it is loaded whether it needs LibTorch.
-bool needs_trainer(const std::filesystem::path& path) {
-  const auto note = read_note(path);
-  return !note || (note->flags & HR_PLUGIN_TORCH) != 0;
-}
-
 std::vector<std::string> trainer_words(const std::filesystem::path& library, const ExperimentWords& with,
                                        const std::vector<std::filesystem::path>& plugin_dirs) {
   std::vector<std::string> words = {"plugins", "check", library.string()};
   if (!with.file.empty()) words.insert(words.end(), {"--with", with.file});
-  for (const std::string& word : with.set) words.insert(words.end(), {"--set", word});
-  for (const auto& folder : plugin_dirs) words.insert(words.end(), {"--plugin-dir", folder.string()});
+  append_words(words, with, plugin_dirs);
   return words;
 }
 

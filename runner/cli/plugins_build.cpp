@@ -32,7 +32,14 @@ int run_program(const std::vector<std::string>& words) {
 
 fs::path build_folder(const fs::path& folder) { return folder / "build/release"; }
 
-bool build(const fs::path& folder) {
+// The plugins that were built: list_plugins() has those of all other folders, too.
+std::vector<fs::path> built_libraries(const fs::path& folder) {
+  std::vector<fs::path> libraries = list_plugins(std::vector{build_folder(folder)});
+  std::erase_if(libraries, [&](const fs::path& library) { return library.parent_path() != build_folder(folder); });
+  return libraries;
+}
+
+bool compile(const fs::path& folder) {
   const fs::path into = build_folder(folder);
   if (!fs::exists(into / "build.ninja")) {  // where the first time failed there is a cache, and nothing to build with
     const int exit_code =
@@ -51,13 +58,11 @@ fs::path checked_folder(const std::string& word) {
               word + " holds no CMakeLists.txt: give a plugin's own folder, as headroom new model NAME makes it");
 }
 
-void build_or_throw(const fs::path& folder) {
-  if (!build(folder)) throw Error(Exit::plugin, "plugins", folder.string() + " does not build, see above");
+// The plugins, and the schema of experiments with them.
+void build(const fs::path& folder) {
+  if (!compile(folder)) throw Error(Exit::plugin, "plugins", folder.string() + " does not build, see above");
   write_file_atomically(folder / "headroom.schema.json", schema_text({build_folder(folder)}) + "\n");
-  for (const auto& library : list_plugins(std::vector{build_folder(folder)})) {
-    // list_plugins() has those of all other folders, too.
-    if (library.parent_path() == build_folder(folder)) std::printf("built %s\n", library.c_str());
-  }
+  for (const fs::path& library : built_libraries(folder)) std::printf("built %s\n", library.c_str());
 }
 
 bool is_source(const fs::path& file) {
@@ -85,13 +90,12 @@ fs::file_time_type last_change(const fs::path& folder) {
 // Build, check, ten steps. What fails has said why.
 void try_out(const fs::path& folder, const fs::path& experiment) {
   const std::string program = fs::read_symlink("/proc/self/exe").string(), libraries = build_folder(folder).string();
-  if (!build(folder)) return;
-  for (const auto& library : list_plugins(std::vector{build_folder(folder)})) {
-    if (library.parent_path() != build_folder(folder)) continue;
+  // In a process of its own: the schema needs plugins opened, and here they would stay as they were at the first build.
+  if (run_program({program, "plugins", "build", folder.string()}) != 0) return;
+  for (const fs::path& library : built_libraries(folder)) {
     std::vector<std::string> words = {program, "plugins", "check", library.string()};
     // A library with LibTorch is a model; its steps read the source as well.
-    const auto note = read_note(library);
-    if (note && (note->flags & HR_PLUGIN_TORCH) != 0) words.insert(words.end(), {"--with", experiment.string()});
+    if (needs_trainer(library)) words.insert(words.end(), {"--with", experiment.string()});
     if (run_program(words) != 0) return;
   }
   run_program({program, "run", experiment.string(), "--no-plan", "--plugin-dir", libraries, "--out",
@@ -119,7 +123,7 @@ void add_plugins_build(CLI::App& plugins) {
   auto* build_command = plugins.add_subcommand("build", "Build a plugin's folder against this program");
   build_command->footer("Example: headroom plugins build wrist");
   build_command->add_option("folder", *folder, "Folder with its CMakeLists.txt")->required();
-  build_command->callback([folder] { build_or_throw(checked_folder(*folder)); });
+  build_command->callback([folder] { build(checked_folder(*folder)); });
 
   auto experiment = std::make_shared<std::string>();
   auto* watch_command = plugins.add_subcommand("watch", "Build, check and run ten steps at each save");

@@ -30,8 +30,7 @@ std::vector<std::string> words_of(const RunWords& run, const CommandLine& line) 
     if (run.changed) words.emplace_back("--changed");
   }
   if (run.until_epoch > 0) words.insert(words.end(), {"--until-epoch", std::to_string(run.until_epoch)});
-  for (const std::string& word : run.experiment.set) words.insert(words.end(), {"--set", word});
-  for (const fs::path& folder : line.plugin_dirs) words.insert(words.end(), {"--plugin-dir", folder.string()});
+  append_words(words, run.experiment, line.plugin_dirs);
   return words;
 }
 

@@ -22,8 +22,7 @@ namespace {
 // The probe is a child: it loads the experiment by the same words.
 ProbeWords probe_words(const ExperimentWords& experiment, const CommandLine& line) {
   ProbeWords words = {"probe", experiment.file};
-  for (const std::string& word : experiment.set) words.insert(words.end(), {"--set", word});
-  for (const auto& folder : line.plugin_dirs) words.insert(words.end(), {"--plugin-dir", folder.string()});
+  append_words(words, experiment, line.plugin_dirs);
   return words;
 }
 

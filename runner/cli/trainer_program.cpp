@@ -92,11 +92,13 @@ std::string ask_trainer(const std::vector<std::string>& words, int& exit_code) {
   return answer;
 }
 
+bool needs_trainer(const fs::path& library) {
+  const auto note = read_note(library);
+  return !note || (note->flags & HR_PLUGIN_TORCH) != 0;
+}
+
 nlohmann::json plugin_description(const fs::path& path) {
-  const auto note = read_note(path);
-  // Without a note it may need LibTorch, so the trainer opens it.
-  const bool torch_free = note && (note->flags & HR_PLUGIN_TORCH) == 0;
-  return torch_free ? describe_plugin(Library::load(path)) : description_by_trainer(path);
+  return needs_trainer(path) ? description_by_trainer(path) : describe_plugin(Library::load(path));
 }
 
 CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<fs::path>& plugin_dirs) {

@@ -29,6 +29,9 @@ int run_trainer(const std::vector<std::string>& words, Ended& ended);
 // What the trainer answers on stdout.
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code);
 
+// Whether the trainer has to open the library: it needs LibTorch, or has no note that says whether it does.
+bool needs_trainer(const std::filesystem::path& library);
+
 // What describe_plugin() says of the library at `path`. Torch-free plugins are opened here; others by the trainer, and
 // the answer is kept under the user's cache folder by the file's size and time.
 nlohmann::json plugin_description(const std::filesystem::path& path);

@@ -45,8 +45,7 @@ void validate(const ExperimentWords& words, bool json, const CommandLine& line) 
   } else {
     // The trainer builds model and data as a run would, and answers in JSON.
     std::vector<std::string> arguments{"check", words.file};
-    for (const std::string& word : words.set) arguments.insert(arguments.end(), {"--set", word});
-    for (const auto& folder : line.plugin_dirs) arguments.insert(arguments.end(), {"--plugin-dir", folder.string()});
+    append_words(arguments, words, line.plugin_dirs);
     int exit_code = 0;
     const std::string text = ask_trainer(arguments, exit_code);
     if (exit_code != 0)
