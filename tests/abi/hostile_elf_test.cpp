@@ -123,5 +123,11 @@ TEST_F(HostileElf, ReadsWhatTheNoteSays) {
   EXPECT_EQ(note->torch_tag, "");
 }
 
+TEST_F(HostileElf, EachBuildOfALibraryHasANameOfItsOwn) {
+  const std::string build = read_build(kPlugin);
+  EXPECT_EQ(read_build(write(content_of(kPlugin))), build) << "wherever the file lies";
+  EXPECT_NE(read_build(HEADROOM_TEST_PLUGIN_DIR "/c_source_1_1.so"), build) << "the same source with another header";
+}
+
 }  // namespace
 }  // namespace headroom

@@ -1,8 +1,12 @@
 // Real programs under the watch: what they end with, what of them is seen, and what killed one of them.
 #include "memory/watch.hpp"
 
+#include <algorithm>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "child.hpp"
+#include "memory/process_tree.hpp"
 #include "memory/readable.hpp"
 #include "stand_in/stand_in.hpp"
 
@@ -169,6 +173,26 @@ TEST_F(WatchTest, ReportsWhileItRuns) {
   EXPECT_GE(told, 3);
   EXPECT_EQ(report.end->exit_code(), 0);
   EXPECT_GT(report.bound.limit_bytes, 0);
+}
+
+// Linux lets a process call itself what it likes, and shows the name in the file that has its parent, state and memory.
+TEST(ProcessTree, ANameThatLooksLikeAnotherLineIsANameOnly) {
+  for (const char* name : {"State:\tZ", "PPid:\t1", "RssAnon:\t0 kB", "x\nState:\tZ"}) {
+    const Child child([name](const Child& self) {
+      prctl(PR_SET_NAME, name);
+      self.tell();
+      self.hear();
+    });
+    child.hear();
+    ProcessTree tree(getpid());
+    tree.look();
+    const auto processes = tree.processes();
+    const auto found = std::ranges::find(processes, child.id(), &WatchedProcess::pid);
+    ASSERT_NE(found, processes.end()) << name;
+    EXPECT_EQ(found->parent, getpid()) << name;
+    EXPECT_GT(found->bytes, 0) << name;
+    EXPECT_EQ(found->name.front(), *name);
+  }
 }
 
 WatchedProcess process(int64_t pid, int64_t bytes) {

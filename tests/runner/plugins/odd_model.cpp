@@ -20,7 +20,9 @@ class Odd : public torch::nn::Module {
     count_ = register_buffer("count", torch::zeros({}, torch::kLong));
     table_ = register_buffer("table", torch::ones({3}));
     if (how_ == "tied") register_parameter("tied_weight", weight_);
-    if (how_ == "drops") dropout_ = register_module("outer", torch::nn::Sequential(torch::nn::Dropout(0.5)));
+    if (how_ == "drops" || how_ == "keeps_eval")
+      dropout_ = register_module("outer", torch::nn::Sequential(torch::nn::Dropout(0.5)));
+    if (how_ == "keeps_eval") dropout_->eval();
   }
 
   void attributes(Parameter& parameter) {
@@ -41,7 +43,7 @@ class Odd : public torch::nn::Module {
     if (how_ == "writes") x.add_(1.0);
     if (how_ == "oom") TORCH_CHECK_WITH(OutOfMemoryError, false, "not enough memory: you tried to allocate 7 bytes");
     if (how_ == "c10") x.reshape({1, 2, 3, 4, 5});
-    if (how_ == "drops") x = dropout_->forward(x);
+    if (dropout_) x = dropout_->forward(x);
     const at::Tensor y = x * weight_ * table_;
     at::Tensor loss = y.abs().sum();
     if (how_ == "mean") loss = y.abs().sum(1);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "error.hpp"
+#include "headroom/datasource.hpp"
 #include "headroom/sdk/fields.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/source.hpp"
@@ -85,6 +86,34 @@ TEST(SourceOfTheSdk, DescribesItself) {
   EXPECT_EQ(source->groups(0)[1].first, 4u);
   EXPECT_EQ(source->cost(0, 3), 4.0);
   EXPECT_EQ(source->files(), (std::vector<std::filesystem::path>{"one.h5", "two.h5"}));
+}
+
+// groups() without the split.
+template <int splits_of>
+struct OneGrouping {
+  explicit OneGrouping(const sdk::Options&) {}
+  std::vector<sdk::Field> fields() const { return {{.name = "x", .shape = {1}}}; }
+  std::vector<std::string> splits() const {
+    return splits_of == 1 ? std::vector<std::string>{"all"} : std::vector<std::string>{"train", "val"};
+  }
+  uint64_t length() const { return 5; }
+  std::vector<sdk::Group> groups() const { return {{"a", 0, 2}, {"b", 2, 3}}; }
+  void read(const sdk::ReadRequest&) const {}
+};
+
+template <class T>
+std::shared_ptr<const Source> opened() {
+  return Source::open(*static_cast<const hr_datasource*>(sdk::datasource<T>().find(HR_DATASOURCE)), "grouped", nullptr);
+}
+
+TEST(SourceOfTheSdk, GroupsWithoutAnArgumentAreThoseOfTheOneSplit) {
+  const auto source = opened<OneGrouping<1>>();
+  ASSERT_EQ(source->groups(0).size(), 2u);
+  EXPECT_EQ(source->groups(0)[1].name, "b");
+  EXPECT_EQ(source->groups(0)[1].first, 2u);
+  EXPECT_THAT(
+      [] { opened<OneGrouping<2>>(); },
+      testing::ThrowsMessage<Error>(testing::HasSubstr("groups() of a source with several splits takes the split")));
 }
 
 // From the source's object over the C table to the host, and from there to a model.
