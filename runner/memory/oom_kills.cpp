@@ -218,9 +218,18 @@ std::optional<OomKill> OomKills::from_log(int64_t pid, std::optional<Place> plac
     const auto own = std::find_if(folders.begin(), folders.end(),
                                   [&](const fs::path& folder) { return counters_.contains(folder); });
     if (own != folders.end()) ++counters_[*own].claimed;
+    claim_below(folders);
     name_limit(folders, kill);
   }
   return kill;
+}
+
+// Every cgroup of the place has counted the kill with those below it, wherever it was claimed. Otherwise a death in
+// another cgroup below, which is gone, would claim it again.
+void OomKills::claim_below(const Folders& place) {
+  for (const fs::path& folder : place) {
+    if (const auto found = counters_.find(folder); found != counters_.end()) ++found->second.claimed_below;
+  }
 }
 
 std::optional<OomKill> OomKills::from_counters(const Folders& place) {
@@ -236,13 +245,14 @@ std::optional<OomKill> OomKills::from_counters(const Folders& place) {
       continue;
     }
     const int64_t rise = *now - (own_is_gone ? counter.first_below : counter.first);
-    int64_t& claimed = own_is_gone ? counter.claimed_below : counter.claimed;
+    const int64_t claimed = own_is_gone ? counter.claimed_below : counter.claimed;
     // Kills of this cgroup whose victims the log names, and which these have not claimed yet.
     const auto reserved = std::count_if(logged_.begin(), logged_.end(), [&](const auto& kill) {
       return folder.string().ends_with(kill.second.victims_cgroup);
     });
     if (rise - claimed - reserved <= 0) return std::nullopt;
-    ++claimed;
+    if (!own_is_gone) ++counter.claimed;
+    claim_below(place);
     ++system_claimed_;
     OomKill kill{.certain = !own_is_gone};
     kill.evidence =

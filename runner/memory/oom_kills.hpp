@@ -85,6 +85,7 @@ class OomKills {
   std::optional<OomKill> from_log(int64_t pid, std::optional<Place> place);
   std::optional<OomKill> from_counters(const Folders& place);
   std::optional<OomKill> from_system();
+  void claim_below(const Folders& place);
   void name_limit(const Folders& place, OomKill& kill) const;
   int64_t system_rise() const;
 

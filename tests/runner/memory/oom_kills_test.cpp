@@ -90,6 +90,25 @@ TEST_F(OomKillsTest, ACgroupThatWentWithItsProcessIsJudgedByItsParent) {
   EXPECT_EQ(kill->cgroup, v2_folder("/job"));
 }
 
+TEST_F(OomKillsTest, AKillThatWasClaimedIsNotClaimedAgainAbove) {
+  v2("/job/step", 0, 0, "max", 0);
+  v2("/job/worker", 0, 0, "max", 0);
+  v2("/job", 0, 0, std::to_string(gib), 0);
+  OomKills oom = kills();
+  const auto step = oom.place_of(0);
+  process(77, "/job/worker");
+  const auto worker = oom.place_of(77);
+  v2("/job/step", 1, 1, "max", 0);
+  v2("/job", 0, 1, std::to_string(gib), 1);
+  system_kills(6);
+  EXPECT_TRUE(oom.claim(10, step));
+  fs::remove_all(v2_folder("/job/worker"));
+  EXPECT_FALSE(oom.claim(77, worker)) << "the one kill below /job has its victim";
+  v2("/job", 0, 2, std::to_string(gib), 2);
+  system_kills(7);
+  EXPECT_TRUE(oom.claim(77, worker));
+}
+
 TEST_F(OomKillsTest, TheMachineRanOutWhereNoLimitWasMet) {
   v2("/job/step", 0, 0, std::to_string(gib), 3);
   OomKills oom = kills();
