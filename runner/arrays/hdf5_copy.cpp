@@ -114,6 +114,7 @@ class Copy {
       declare(name, *layout->second);
     } else {
       if (info.type == H5O_TYPE_DATASET) require_copyable(name);
+      require_copyable_attributes(name);
       // Takes attributes along, and the values of a dataset.
       if (H5Ocopy(from_, name.c_str(), to_, name.c_str(), H5P_DEFAULT, links_.get()) < 0) cannot_write(name);
     }
@@ -124,6 +125,17 @@ class Copy {
     const Handle type(dataset ? H5Dget_type(dataset.get()) : H5I_INVALID_HID);
     if (!type) bad(name);
     require_no_references(type.get(), dataset_of(name, path_));
+  }
+
+  // H5Ocopy() would copy references that lead nowhere, without an error.
+  void require_copyable_attributes(const std::string& name) const {
+    const Handle object(H5Oopen(from_, name.c_str(), H5P_DEFAULT));
+    for (const std::string& attribute : attribute_names(object, name)) {
+      const Handle source(H5Aopen(object.get(), attribute.c_str(), H5P_DEFAULT));
+      const Handle type(source ? H5Aget_type(source.get()) : H5I_INVALID_HID);
+      if (!type) bad(name);
+      require_no_references(type.get(), attribute_of(attribute, name));
+    }
   }
 
   void group(const std::string& name) {
@@ -139,14 +151,24 @@ class Copy {
 
   void attributes(const std::string& name) {
     const Handle from(H5Oopen(from_, name.c_str(), H5P_DEFAULT)), to(H5Oopen(to_, name.c_str(), H5P_DEFAULT));
+    for (const std::string& attribute : attribute_names(from, name))
+      copy_attribute(from.get(), to.get(), attribute, name);
+  }
+
+  // `name`: of the object.
+  std::vector<std::string> attribute_names(const Handle& object, const std::string& name) const {
     std::vector<std::string> names;
     hsize_t at = 0;
-    if (!from || H5Aiterate2(from.get(), H5_INDEX_NAME, H5_ITER_INC, &at, take_name, &names) < 0) bad(name);
-    for (const std::string& attribute : names) copy_attribute(from.get(), to.get(), attribute, name);
+    if (!object || H5Aiterate2(object.get(), H5_INDEX_NAME, H5_ITER_INC, &at, take_name, &names) < 0) bad(name);
+    return names;
+  }
+
+  std::string attribute_of(const std::string& name, const std::string& object) const {
+    return "attribute " + in_quotes(name) + " of " + dataset_of(object, path_);
   }
 
   void copy_attribute(hid_t from, hid_t to, const std::string& name, const std::string& object) const {
-    const std::string what = "attribute " + in_quotes(name) + " of " + dataset_of(object, path_);
+    const std::string what = attribute_of(name, object);
     const Handle source(H5Aopen(from, name.c_str(), H5P_DEFAULT));
     const Handle stored(source ? H5Aget_type(source.get()) : H5I_INVALID_HID);
     // A copy of the type is not tied to the old file.

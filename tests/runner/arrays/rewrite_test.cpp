@@ -205,6 +205,29 @@ TEST_F(Rewriting, ReferencesAreRefused) {
   }
 }
 
+// As HDF5's dimension scales have them. The dataset is small, so libhdf5 copies it with its attributes.
+TEST_F(Rewriting, ReferencesInAttributesAreRefused) {
+  {
+    const Hdf5Lock lock;
+    const Handle file = create_file(from_);
+    write_dataset(file.get(), "time", H5T_STD_I32LE, {2}, std::vector<int32_t>{1, 2});
+    write_dataset(file.get(), "x", H5T_STD_I32LE, {2}, std::vector<int32_t>{1, 2});
+    hobj_ref_t reference{};
+    H5Rcreate(&reference, file.get(), "/time", H5R_OBJECT, -1);
+    const Handle dataset(H5Dopen2(file.get(), "/x", H5P_DEFAULT)), scalar(H5Screate(H5S_SCALAR));
+    const Handle scale(H5Acreate2(dataset.get(), "scale", H5T_STD_REF_OBJ, scalar.get(), H5P_DEFAULT, H5P_DEFAULT));
+    ASSERT_GE(H5Awrite(scale.get(), H5T_STD_REF_OBJ, &reference), 0);
+  }
+  try {
+    rewrite_file(from_, to_, {}, ignore);
+    FAIL();
+  } catch (const sdk::Error& problem) {
+    EXPECT_EQ(problem.what(), "attribute 'scale' of '/x' of '" + from_ +
+                                  "' holds references to other objects, which would lead nowhere in a copy; rewrite "
+                                  "this file with h5repack");
+  }
+}
+
 TEST_F(Rewriting, TooLargeChunksAreRefused) {
   write_source();
   RewriteOptions options{.chunk = {5000000}};
