@@ -22,7 +22,8 @@ constexpr uint64_t rewrite_block_bytes = 8u << 20;
 constexpr uint64_t largest_chunk = 64u << 20;
 constexpr uint64_t usual_chunk = 1u << 20;
 
-// The extents of a chunk, none larger than the dataset. `wanted` is RewriteOptions::chunk.
+// The extents of a chunk, none larger than the dataset. `wanted` is RewriteOptions::chunk, {} where that is for other
+// datasets.
 std::vector<uint64_t> chunk_of(const SurveyedObject& object, const std::vector<uint64_t>& wanted) {
   std::vector<uint64_t> chunk = object.shape;
   if (wanted.size() == chunk.size()) chunk = wanted;
@@ -211,10 +212,13 @@ std::optional<NewLayout> new_layout(const SurveyedObject& object, const RewriteO
   if (object.is_group || object.shape.empty() || object.raw_bytes == 0) return std::nullopt;
   if (!scattered && object.raw_bytes < smallest_rewritten) return std::nullopt;
   NewLayout layout{object.name, {}, -1, false};
-  const bool packed = options.deflate || !options.chunk.empty();
+  // Several extents say nothing of datasets with more or fewer axes.
+  const bool chunk_is_for_it = options.chunk.size() == 1 || options.chunk.size() == object.shape.size();
+  const std::vector<uint64_t> wanted = chunk_is_for_it ? options.chunk : std::vector<uint64_t>();
+  const bool packed = options.deflate || !wanted.empty();
   if (options.contiguous || (!packed && object.filters.empty())) return layout;
   if (!packed) return std::nullopt;
-  layout.chunk = chunk_of(object, options.chunk);
+  layout.chunk = chunk_of(object, wanted);
   // What was deflated stays so, at h5py's default level.
   layout.deflate = options.deflate.value_or(has_filter(object, H5Z_FILTER_DEFLATE) ? 4 : -1);
   layout.shuffle = options.shuffle || has_filter(object, H5Z_FILTER_SHUFFLE);

@@ -175,6 +175,20 @@ TEST_F(Rewriting, ChunksAsAsked) {
   EXPECT_EQ(objects()["/frames"].chunk, (std::vector<uint64_t>{2, 9, 30}));
 }
 
+TEST_F(Rewriting, ExtentsOfAChunkAreForDatasetsWithAsManyAxes) {
+  SurveyedObject object;
+  object.name = "/x";
+  object.layout = "contiguous";
+  object.shape = {10000000, 8};
+  object.element_bytes = 4;
+  object.raw_bytes = 320000000;
+  EXPECT_EQ(new_layout(object, {.chunk = {2, 9}}).value().chunk, (std::vector<uint64_t>{2, 8}));
+  EXPECT_TRUE(new_layout(object, {.chunk = {2, 9, 30}}).value().chunk.empty()) << "contiguous, as without options";
+  EXPECT_EQ(new_layout(object, {.chunk = {2, 9, 30}, .deflate = 1}).value().chunk, (std::vector<uint64_t>{32768, 8}));
+  object.filters = {{H5Z_FILTER_DEFLATE, "deflate", true}};
+  EXPECT_FALSE(new_layout(object, {.chunk = {2, 9, 30}})) << "as it is, as without options";
+}
+
 TEST_F(Rewriting, KeepsMatlabsBlock) {
   write_source(512);
   std::string bytes = read_text(from_);
