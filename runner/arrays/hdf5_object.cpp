@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <memory>
 
 namespace headroom {
 
@@ -228,7 +229,7 @@ hr_attribute read_attribute(hid_t file, const std::string& object, const std::st
 
 namespace {
 
-// headroom.strings/1 promises the first limit (abi.h). The second bounds the buffer of strings of fixed length.
+// headroom.strings/1 promises the first limit (abi.h). The second is for the bytes of all strings together.
 constexpr uint64_t most_strings = 1u << 20;
 constexpr uint64_t most_bytes = 64u << 20;
 
@@ -244,13 +245,16 @@ struct Strings {
   std::function<herr_t(hid_t memory_type, void* values)> read;
 };
 
+void require_few_bytes(const Strings& from, uint64_t bytes) {
+  if (bytes > most_bytes)
+    throw sdk::Error(HR_UNSUPPORTED, from.what + " holds " + std::to_string(bytes) + " bytes of strings; at most " +
+                                         std::to_string(most_bytes >> 20) + " MiB are read");
+}
+
 std::vector<std::string> read_fixed(const Strings& from, uint64_t count) {
   const size_t bytes = H5Tget_size(from.type);
   // This cannot overflow: the format keeps a type's size in 4 bytes.
-  if (count * bytes > most_bytes)
-    throw sdk::Error(HR_UNSUPPORTED, from.what + " holds " + std::to_string(count * bytes) +
-                                         " bytes of strings; at most " + std::to_string(most_bytes >> 20) +
-                                         " MiB are read");
+  require_few_bytes(from, count * bytes);
   std::string text(count * bytes, '\0');
   if (from.read(from.type, text.data()) < 0) throw_unreadable(from.what);
   const bool spaces = H5Tget_strpad(from.type) == H5T_STR_SPACEPAD;
@@ -269,10 +273,15 @@ std::vector<std::string> read_variable(const Strings& from, uint64_t count) {
   H5Tset_size(memory.get(), H5T_VARIABLE);
   H5Tset_cset(memory.get(), H5Tget_cset(from.type));
   if (from.read(memory.get(), texts.data()) < 0) throw_unreadable(from.what);
+  // libhdf5 allocated each string, and frees them by walking over the same dataspace.
+  auto reclaim = [&](char** first) { H5Dvlen_reclaim(memory.get(), from.space, H5P_DEFAULT, first); };
+  const std::unique_ptr<char*, decltype(reclaim)> reclaimed(texts.data(), reclaim);
+  // Only now: the file tells no lengths before it is read.
+  uint64_t bytes = 0;
+  for (const char* one : texts) bytes += one != nullptr ? std::strlen(one) : 0;
+  require_few_bytes(from, bytes);
   std::vector<std::string> strings;
   for (const char* one : texts) strings.emplace_back(one != nullptr ? one : "");
-  // libhdf5 allocated each string, and frees them by walking over the same dataspace.
-  H5Dvlen_reclaim(memory.get(), from.space, H5P_DEFAULT, texts.data());
   return strings;
 }
 

@@ -60,6 +60,25 @@ TEST_F(Strings, OfEveryKind) {
   }
 }
 
+TEST_F(Strings, MoreThan64MiBAreRefused) {
+  const std::string mebibyte(1 << 20, 'x');
+  {
+    const Hdf5Lock lock;
+    file_ = create_file(path_);
+    const Handle variable(H5Tcopy(H5T_C_S1));
+    H5Tset_size(variable.get(), H5T_VARIABLE);
+    write_dataset(file_.get(), "long", variable.get(), {65}, std::vector<const char*>(65, mebibyte.c_str()));
+    file_ = Handle();
+  }
+  try {
+    read("long");
+    ADD_FAILURE();
+  } catch (const sdk::Error& problem) {
+    EXPECT_EQ(problem.what(),
+              "'/long' of '" + path_.string() + "' holds 68157440 bytes of strings; at most 64 MiB are read");
+  }
+}
+
 // A list is what h5py writes for attrs["names"] = ["a", "b"].
 TEST_F(Strings, OfAttributes) {
   const std::string longer(2000, 'x');
