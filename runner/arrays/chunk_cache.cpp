@@ -91,33 +91,38 @@ std::unique_ptr<std::byte[]> ChunkCache::make_room(uint64_t most_kept, uint64_t 
 }
 
 // The thread that decodes the chunk may need this thread's turn, and takes the mutex: so pause, and without the mutex.
-void ChunkCache::wait_for(const ChunkKey& key) {
+void ChunkCache::wait_for(const Decoding& decoding) {
   const Pause pause(PauseFor::another_thread);
   const MutexLock lock(mutex_);
-  for (auto found = by_key_.find(key); found != by_key_.end() && found->second->chunk == nullptr;
-       found = by_key_.find(key))
-    decoded_.wait(mutex_);
+  while (!decoding.ended) decoded_.wait(mutex_);
 }
 
 std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_t bytes, const Decode& decode) {
   lock_at_once(mutex_);
   MutexLock lock(mutex_, std::adopt_lock);
   for (auto found = by_key_.find(key); found != by_key_.end(); found = by_key_.find(key)) {
-    if (found->second->chunk != nullptr) {
+    Entry& entry = *found->second;
+    entry.used = true;
+    if (entry.chunk != nullptr) {
       ++hits_;
-      found->second->used = true;
-      return found->second->chunk;
+      return entry.chunk;
     }
+    const std::shared_ptr<const Decoding> decoding = entry.decoding;
     lock.unlock();
-    wait_for(key);
+    wait_for(*decoding);
     lock.lock();
+    if (decoding->chunk != nullptr) {
+      ++hits_;
+      return decoding->chunk;
+    }
   }
   ++misses_;
   const uint64_t counted = bytes <= room() ? bytes : 0;  // a chunk that cannot fit is not kept, and evicts nothing
   std::unique_ptr<std::byte[]> memory;
   if (counted > 0) memory = make_room(room() - counted, bytes);
   // Listed before it is decoded, so that others who want the chunk wait for this entry.
-  entries_.push_front({.key = key, .size = counted, .chunk = nullptr});
+  const auto decoding = std::make_shared<Decoding>();
+  entries_.push_front({.key = key, .size = counted, .chunk = nullptr, .decoding = decoding});
   const auto entry = entries_.begin();
   by_key_.emplace(key, entry);
   kept_ += counted;
@@ -130,12 +135,15 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
     chunk = std::make_shared<DecodedChunk>(std::move(memory), bytes);
   } catch (...) {
     lock.lock();
+    decoding->ended = true;
     drop(entry);
     decoded_.notify_all();  // one of those that wait decodes it
     throw;
   }
   lock.lock();
-  entry->chunk = chunk;
+  decoding->ended = true;
+  decoding->chunk = entry->chunk = chunk;
+  entry->decoding = nullptr;
   if (counted == 0) drop(entry);
   decoded_.notify_all();
   make_room(room(), 0);  // the limit may have shrunk meanwhile

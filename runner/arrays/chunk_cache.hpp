@@ -61,10 +61,16 @@ class ChunkCache {
   Statistics statistics() const;
 
  private:
+  // Shared by the thread that decodes a chunk and those that wait for it, since the entry may go before these look.
+  struct Decoding {
+    bool ended = false;
+    std::shared_ptr<DecodedChunk> chunk = nullptr;  // null until then, and after a failure
+  };
   struct Entry {
     ChunkKey key;
     uint64_t size = 0;                    // what it takes of the limit; 0: too large to be kept
     std::shared_ptr<DecodedChunk> chunk;  // null while a thread decodes it
+    std::shared_ptr<Decoding> decoding;   // null afterwards
     bool used = false;                    // since it was last moved to the front
   };
   struct Hash {
@@ -74,14 +80,15 @@ class ChunkCache {
   };
   using Entries = std::list<Entry>;
 
-  void wait_for(const ChunkKey& key);
+  void wait_for(const Decoding& decoding);
   uint64_t room() const REQUIRES(mutex_);  // the limit that holds now
   std::unique_ptr<std::byte[]> make_room(uint64_t most_kept, uint64_t reusable) REQUIRES(mutex_);
   Entries::iterator drop(Entries::iterator entry) REQUIRES(mutex_);
   int64_t give_back(int64_t wanted_bytes);
 
   // entries_ and by_key_ hold the same chunks; kept_ is the sum of their sizes. An entry whose chunk is null belongs to
-  // the thread that decodes it: nobody else erases it. decoded_ is notified when such an entry gets its chunk or goes.
+  // the thread that decodes it: nobody else erases it. decoded_ is notified when a Decoding has ended; its members are
+  // read and written under mutex_.
   mutable Mutex mutex_;
   Condition decoded_;
   Entries entries_ GUARDED_BY(mutex_);  // the newest first

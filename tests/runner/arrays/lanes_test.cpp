@@ -1,6 +1,7 @@
 // Every way to a dataset's bytes gives what H5Dread gives: layouts, filters in any order and left out, user blocks,
 // chunks at the edge and chunks never written.
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -10,6 +11,7 @@
 #include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
 #include "arrays/hdf5_array.hpp"
+#include "arrays/read_hooks.hpp"
 #include "h5_files.hpp"
 #include "memory/ledger.hpp"
 
@@ -393,6 +395,31 @@ TEST_F(Chunked, ManyThreadsDecodeEachChunkOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(ArraySession::of_process()->chunks()->statistics().misses - misses, 40u);
+}
+
+TEST(DecodedChunks, AreDecodedOnceForAllThatWaitAlsoWhenTheyAreNotKept) {
+  struct CountPauses : PauseListener {
+    void begin_pause(PauseFor) override { ++begun; }
+    void end_pause(PauseFor) override {}
+    std::atomic<int> begun = 0;
+  } pauses;
+  ChunkCache cache;
+  cache.set_limit(0);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      const ListenToPauses listen(pauses);
+      const auto chunk = cache.get({1, 0}, 1, [&](std::span<std::byte> bytes) {
+        while (pauses.begun < 3) std::this_thread::yield();  // until all others wait for it
+        bytes[0] = std::byte{7};
+      });
+      EXPECT_EQ(chunk->bytes()[0], std::byte{7});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cache.statistics().misses, 1u);
+  EXPECT_EQ(cache.statistics().hits, 3u);
+  EXPECT_EQ(cache.statistics().kept_bytes, 0u);
 }
 
 // The cache holds three of forty chunks, and all threads want all of them.
