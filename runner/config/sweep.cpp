@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -122,7 +123,7 @@ SweptRange read_range(const std::string& path, toml::table& table) {
   if (const toml::node* step = table.get("step")) {
     range.step = step->is_number() ? *step->value<double>() : 0;
     // Under log a step is a factor.
-    if (!(range.step > (range.log ? 1.0 : 0.0)))
+    if (!(range.step > (range.log ? 1.0 : 0.0)) || !std::isfinite(range.step))
       refuse_range(step->source(), path, "has " + describe(*step) + " for step");
   }
   if (const toml::node* count = table.get("count")) {
@@ -133,8 +134,13 @@ SweptRange read_range(const std::string& path, toml::table& table) {
   }
   if (range.from > range.to) refuse_range(table.source(), path, "goes from more to less");
   if (range.log && range.from <= 0) refuse_range(table.source(), path, "goes from 0 or below, where ratios end");
-  if (range.step > 0 && (range.to - range.from) / range.step > 10'000 && !range.log)
-    refuse_range(table.source(), path, "lists more than 10000 values");
+  if (range.step > 0) {
+    // Two logarithms, because the ratio of the ends may be too large for a number.
+    const double steps = range.log ? (std::log(range.to) - std::log(range.from)) / std::log(range.step)
+                                   : (range.to - range.from) / range.step;
+    // Also where an end is nan: a list that compares with it would never end.
+    if (!(steps <= 10'000)) refuse_range(table.source(), path, "lists more than 10000 values");
+  }
   return range;
 }
 

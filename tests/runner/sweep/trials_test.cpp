@@ -107,6 +107,10 @@ TEST(Trials, RangesThatAreNoneNameTheirPlace) {
       "[config] FILE:5:31: sweep.\"train.batch_size\".from is the integer 0; it must be an integer of at least 1");
   EXPECT_EQ(refused("{ from = 1, to = 8, step = 0 }"),
             "[config] FILE:5:49: sweep.\"train.batch_size\" has the integer 0 for step" + how);
+  for (const char* endless :
+       {"{ from = 1, to = 1000000, step = 1 }", "{ from = 1, to = 1000000, step = 1.0001, log = true }"}) {
+    EXPECT_EQ(refused(endless), "[config] FILE:5:22: sweep.\"train.batch_size\" lists more than 10000 values" + how);
+  }
   EXPECT_EQ(refused("{ from = 1, to = 8, by = 2 }"), "[config] FILE:5:42: sweep.\"train.batch_size\" has by" + how);
 }
 
