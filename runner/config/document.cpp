@@ -41,17 +41,47 @@ std::string read_text(const fs::path& file, const toml::source_region& asked_at,
   return text;
 }
 
+// The index behind the string that begins at `at`, with one quote or with three.
+size_t end_of_string(std::string_view text, size_t at) {
+  const char quote = text[at];
+  const bool has_lines = text.substr(at).starts_with(std::string(3, quote));
+  at += has_lines ? 3 : 1;
+  while (at < text.size()) {
+    if (text[at] == '\n' && !has_lines) return at;  // no valid TOML
+    if (text[at] == '\\' && quote == '"') {
+      at += 2;
+    } else if (text[at] != quote) {
+      ++at;
+    } else if (!has_lines) {
+      return at + 1;
+    } else {
+      const size_t quotes = std::min(text.find_first_not_of(quote, at), text.size()) - at;
+      // Up to two quotes may stand before the three that end it.
+      if (quotes >= 3) return at + std::min<size_t>(quotes, 5);
+      at += quotes;
+    }
+  }
+  return text.size();
+}
+
 // toml++ builds and destroys a.b.c. ... recursively; a hostile file must not exhaust the stack.
 void refuse_deep_keys(std::string_view text, const fs::path& file) {
-  // Dots since a character that ends a key, or a / as in paths: strings are not told from keys.
-  int dots = 0;
-  bool comment = false;
-  for (const char c : text) {
-    if (c == '#') comment = true;
-    if (c == '\n') comment = false;
+  // Dots since a character that ends a key, or a / as in paths.
+  const auto count = [&](char c, int& dots) {
     if (std::string_view("\n,={}[]/").find(c) != std::string_view::npos) dots = 0;
-    if (c == '.' && !comment && ++dots > deepest_key) {
+    if (c == '.' && ++dots > deepest_key)
       refuse(in_file(file), "a key has more than 64 dotted parts; experiment files need at most four");
+  };
+  int dots = 0;
+  for (size_t at = 0; at < text.size();) {
+    if (text[at] == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (text[at] == '"' || text[at] == '\'') {
+      // Its dots count for themselves: in [rescue] and [sweep] they are those of a key, "train.batch_size".
+      int dots_inside = 0;
+      for (const size_t end = end_of_string(text, at); at < end; ++at) count(text[at], dots_inside);
+    } else {
+      count(text[at++], dots);
     }
   }
 }

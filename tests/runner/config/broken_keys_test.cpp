@@ -91,6 +91,12 @@ const BrokenFile cases[] = {
      "[config] FILE:4:11: extends goes round in a circle: FILE -> FILE; remove one of these extends"},
     {"DeepKey", required_keys + deep_key() + " = 1\n",
      "[config] FILE: a key has more than 64 dotted parts; experiment files need at most four"},
+    {"DeepKeyBehindAHashInQuotes", required_keys + "x = { s = \"\\\"#\", t = '#', " + deep_key() + " = 1 }\n",
+     "[config] FILE: a key has more than 64 dotted parts; experiment files need at most four"},
+    {"DeepKeyBehindLinesInQuotes", required_keys + "x = { s = \"\"\"\n# \"\"\"\"\", " + deep_key() + " = 1 }\n",
+     "[config] FILE: a key has more than 64 dotted parts; experiment files need at most four"},
+    {"DeepKeyInQuotes", required_keys + replaced(deep_key(), "a", "\"/\"") + " = 1\n",
+     "[config] FILE: a key has more than 64 dotted parts; experiment files need at most four"},
     {"NothingLikeIt", required_keys + "[zzzzzzzzzz]\nx = true\n",
      "[config] FILE:4:2: unknown key zzzzzzzzzz; a file may hold experiment, model, data, train, eval, checkpoint, "
      "metrics, memory, record, init, rescue or sweep"},

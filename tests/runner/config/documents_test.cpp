@@ -208,6 +208,13 @@ TEST(Places, FilesBelowTheWorkingFolderAreShownRelativeToIt) {
             "[config] sub/x.toml:1:9: train is the integer 5; it must be a table: write [train] and its keys below it");
 }
 
+TEST(Hostile, DotsOfCommentsAndOfSeparateStringsAreNoDeepKeys) {
+  const std::string dots(60, '.'), many = dots + dots;
+  const Experiment e = loaded("# don't " + many + "\n" + required_keys + "[model.options]\nx = \"" + dots +
+                              "\" # it's \"" + many + "\ny = ['" + dots + "', \"\"\"" + dots + "\"\"\"]\n");
+  EXPECT_EQ(e.model_options["x"].value<std::string>(), dots);
+}
+
 TEST(Hostile, DeepNestingDoesNotCrash) {
   const TemporaryFolder folder;
   std::string braces, brackets = "x = ";
