@@ -99,6 +99,8 @@ const BrokenFile cases[] = {
     {"Itself", ladder("{ \"rescue.taken\" = 1 }"),
      "[config] FILE:11:3: a rung of [rescue] cannot set rescue.taken: rungs change how a run is done, not which run it "
      "is; write it outside of [rescue]"},
+    {"Twice", ladder("{ train.batch_size = 8, \"train.batch_size\" = 4 }"),
+     "[config] FILE:11:25: a rung of [rescue] sets train.batch_size twice; set it once"},
     {"Empty", ladder("{}"),
      "[config] FILE:11:1: a rung of [rescue] sets nothing; write a key, as \"train.batch_size\" = 8"},
     {"NoTable", ladder("\"train.batch_size = 8\""),
