@@ -38,14 +38,16 @@ bool is_hdf5_name(const fs::path& file) {
 
 std::vector<fs::path> regular_files(const fs::path& folder) {
   std::vector<fs::path> files;
-  std::error_code failed;
+  std::error_code failed, ignored;
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, failed);
-  if (failed) refuse(folder.string() + " cannot be listed: " + failed.message());
   for (; entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
     const bool hidden = entry->path().filename().string().starts_with(".");
-    if (hidden && entry->is_directory(failed)) entry.disable_recursion_pending();
-    if (!hidden && entry->is_regular_file(failed)) files.push_back(entry->path());
+    // A link that leads nowhere is neither of these.
+    if (hidden && entry->is_directory(ignored)) entry.disable_recursion_pending();
+    if (!hidden && entry->is_regular_file(ignored)) files.push_back(entry->path());
   }
+  // A failure ends the loop too, at its start or in a folder below.
+  if (failed) refuse(folder.string() + " cannot be listed: " + failed.message());
   std::ranges::sort(files);
   return files;
 }

@@ -137,6 +137,22 @@ TEST_F(DataCommands, ConvertRefusesWhatCannotBeMeant) {
   EXPECT_FALSE(fs::exists(folder_ / "b"));
 }
 
+TEST_F(DataCommands, AFolderThatCannotBeListedToItsEndIsASentence) {
+  write("in/a.hdf5", 100);
+  fs::path deep = folder_ / "in";
+  for (int i = 0; i < 300; ++i) deep /= "d";
+  fs::create_directories(deep);
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  // Fewer than there are folders in each other: listing holds all of them open.
+  const rlimit few{256, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  const Finished finished = data({"convert", "in", "--out", "out"});
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(finished.exit_code, 2) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("in cannot be listed: Too many open files"));
+}
+
 TEST_F(DataCommands, AKilledConversionIsDoneAgain) {
   write("in/a.hdf5", 2000);
   write("in/b.hdf5", 200000);
