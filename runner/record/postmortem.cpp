@@ -68,7 +68,7 @@ Postmortem examine(const Ended& ended) {
   const auto box = read_black_box(run / black_box_file);
   // A box of another process is of an earlier life: this one ended before it made its own.
   if (box && box->pid == ended.pid) add_black_box(json, *box, now_ms());
-  const Json summary = summary_since(run, box ? box->started_ms : 0);
+  const Json summary = summary_since(run, now_ms() - static_cast<int64_t>(ended.seconds * 1e3));
   if (json["ended"]["kind"] == "failed" && summary.contains("error")) json["ended"]["error"] = summary["error"];
   return {json};
 }

@@ -76,14 +76,13 @@ void add_resume(Json& json, const fs::path& run) {
 }
 
 Json summary_since(const fs::path& run, int64_t started_ms) {
-  constexpr int64_t coarse_ms = 2000;  // what some file systems make of times
-  std::error_code error;
-  // The file's time tells which life of the run wrote it.
-  const auto written = fs::last_write_time(run / "summary.json", error);
-  if (error) return {};
-  const auto since_epoch = fs::file_time_type::clock::to_sys(written).time_since_epoch();
-  const int64_t written_ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
-  return written_ms + coarse_ms < started_ms ? Json() : read_json_file(run / "summary.json");
+  Json summary = read_json_file(run / "summary.json");
+  if (!summary.is_object()) return summary;
+  // Its own time tells which life of the run wrote it. The file's would not: copies have another, some file systems
+  // round it to seconds, and a run may go on at once.
+  const Json written = summary.value("time", Json());
+  // Times of one form compare as text.
+  return written.is_string() && written.get_ref<const std::string&>() < time_of(started_ms) ? Json() : summary;
 }
 
 }  // namespace headroom

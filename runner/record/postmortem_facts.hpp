@@ -22,7 +22,7 @@ void add_black_box(nlohmann::json& json, const BlackBoxReading& box, std::option
 // "run", and how to go on under "advice".
 void add_resume(nlohmann::json& json, const std::filesystem::path& run);
 
-// summary.json, null when it is that of an earlier life of the run: before `started_ms`, when this one's began.
+// summary.json, null when it is that of an earlier life of the run: written before `started_ms`, when this one began.
 nlohmann::json summary_since(const std::filesystem::path& run, int64_t started_ms);
 
 }  // namespace headroom

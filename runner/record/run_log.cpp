@@ -174,6 +174,7 @@ void RunLog::sync() {
 
 void write_summary(const RunFolder& folder, nlohmann::json summary) {
   summary["format"] = summary_format;
+  summary["time"] = rfc3339(std::chrono::system_clock::now());
   write_file_atomically(folder.path() / "summary.json", text_of(summary, 2) + "\n");
 }
 

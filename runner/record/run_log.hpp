@@ -53,7 +53,7 @@ class RunLog {
   std::unique_ptr<Sinks> sinks_;
 };
 
-// summary.json, atomically, with "format".
+// summary.json, atomically, with "format" and "time", when it was written.
 void write_summary(const RunFolder& folder, nlohmann::json summary);
 
 }  // namespace headroom

@@ -5,8 +5,8 @@
 
 #include "../memory/stand_in/stand_in.hpp"
 #include "memory/black_box.hpp"
-#include "record/run_folder.hpp"
 #include "record/postmortem_facts.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 namespace {
@@ -31,6 +31,11 @@ class PostmortemTest : public WithFolder {
     return testing::internal::GetCapturedStderr();
   }
   Json written() const { return read_json_file(folder_ / "postmortem.json"); }
+  // A summary written so many milliseconds from now.
+  void summarise(Json summary, int64_t from_now_ms) const {
+    summary["time"] = time_of(now_ms() + from_now_ms);
+    write_text(folder_ / "summary.json", summary.dump());
+  }
   std::string lines() const {
     std::string text;
     for (const std::string& line : read_postmortem(folder_).lines()) text += line + "\n";
@@ -130,7 +135,11 @@ TEST_F(PostmortemTest, OfAnErrorNamesIt) {
   EXPECT_EQ(said, "");
   EXPECT_EQ(written().at("ended").at("kind"), "failed");
   EXPECT_SAYS(lines(), ") ended with exit code 5");
-  write_text(folder_ / "summary.json", R"({"state": "failed", "error": "[memory] it does not fit"})");
+  const Json summary = {{"state", "failed"}, {"error", "[memory] it does not fit"}};
+  summarise(summary, -1000);
+  run("5", 5);
+  EXPECT_FALSE(written().at("ended").contains("error")) << "an earlier life ended with that";
+  summarise(summary, 60'000);  // while it runs
   run("5", 5);
   EXPECT_SAYS(lines(), "[memory] it does not fit");
 }
@@ -165,12 +174,11 @@ TEST_F(PostmortemTest, WithoutASupervisorTheBlackBoxTells) {
 }
 
 TEST_F(PostmortemTest, AnOldSummaryIsNotThatOfThisLife) {
-  write_text(folder_ / "summary.json", R"({"state": "resumable"})");
-  fs::last_write_time(folder_ / "summary.json", fs::file_time_type::clock::now() - std::chrono::hours(1));
+  summarise({{"state", "resumable"}}, -1000);  // it went on a second later
   run("abort", 70);
   forget_postmortem(folder_);
   EXPECT_EQ(read_postmortem(folder_).json.at("ended").at("kind"), "vanished");
-  fs::last_write_time(folder_ / "summary.json", fs::file_time_type::clock::now());
+  summarise({{"state", "resumable"}}, 0);
   EXPECT_EQ(read_postmortem(folder_).json.at("ended").at("kind"), "stopped");
 }
 
