@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fcntl.h>
 #include <fstream>
 #include <random>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -57,19 +59,37 @@ std::string holder_of(int lock) {
   return number.empty() ? "another process" : "process " + number;
 }
 
+// Asks with a shared lock, so that those who look do not take each other for the writer.
+bool has_writer(int lock) {
+  const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::flock(lock, LOCK_UN);
+  return held;
+}
+
+// False: another process writes.
+bool lock_to_write(int lock) {
+  // Those who look hold the lock for an instant each; the bound is for one that was stopped meanwhile.
+  for (int tries = 0; tries < 1000; ++tries) {
+    // Network file systems without locks are used without one.
+    if (::flock(lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+    if (has_writer(lock)) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
 // Held until the descriptor is closed, so a killed process never leaves a lock behind.
 int take_lock(const fs::path& folder) {
   const fs::path path = folder / "lock";
   // O_CLOEXEC: the lock belongs to the open file, so a child that inherits it would hold the lock as well.
   const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0) throw cannot_write(path, errno);
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (!lock_to_write(lock)) {
     const std::string holder = holder_of(lock);
     ::close(lock);
     throw Error(Exit::cannot_write, "record",
                 folder.string() + " is being written by " + holder + "; wait for it, stop it, or start a new run");
   }
-  // Network file systems without locks are used without one.
   const std::string number = std::to_string(::getpid()) + "\n";
   if (::ftruncate(lock, 0) != 0 || ::pwrite(lock, number.data(), number.size(), 0) < 0) {
     const int error = errno;
@@ -148,8 +168,7 @@ fs::path run_path(const fs::path& folder) {
 bool is_being_written(const fs::path& folder) {
   const int lock = ::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC);
   if (lock < 0) return false;
-  // A shared lock, so that those who look do not take each other for the writer.
-  const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const bool held = has_writer(lock);
   ::close(lock);
   return held;
 }

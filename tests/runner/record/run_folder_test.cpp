@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "error.hpp"
@@ -81,6 +83,19 @@ TEST_F(RunFolderTest, TheLockEndsWithItsProcess) {
   EXPECT_EQ(sentence_of([&] { RunFolder::open(path); }), "");
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+TEST_F(RunFolderTest, WhoLooksKeepsNobodyOut) {
+  const fs::path path = [&] { return RunFolder::create(folder_, "emg").path(); }();
+  const int looking = ::open((path / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(looking, LOCK_SH), 0);
+  EXPECT_FALSE(is_being_written(path));
+  std::thread looks([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::close(looking);
+  });
+  EXPECT_EQ(sentence_of([&] { RunFolder::open(path); }), "");
+  looks.join();
 }
 
 TEST_F(RunFolderTest, MovingKeepsTheLock) {
