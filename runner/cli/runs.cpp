@@ -6,7 +6,6 @@
 #include "error.hpp"
 #include "record/numbers.hpp"
 #include "record/postmortem.hpp"
-#include "record/run_folder.hpp"
 #include "report/scale.hpp"
 #include "report/wide_table.hpp"
 
@@ -59,8 +58,7 @@ struct ShowWords {
 void show(const ShowWords& words) {
   const fs::path folder = find_run(words.run, words.root);
   RunFacts run = read_run_facts(folder);
-  // A lock leaves nothing in the files that were read.
-  if (is_being_written(folder)) run.words["state"] = "running";
+  note_running(run);
   if (words.json) {
     std::printf("%s\n", run.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return;

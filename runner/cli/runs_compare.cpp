@@ -56,7 +56,8 @@ void print_identities(const Comparison& comparison, const std::vector<RunFacts>&
 
 void compare(const CompareWords& words) {
   std::vector<RunFacts> runs;
-  for (const std::string& word : words.runs) runs.push_back(read_run_facts(find_run(word, words.root)));
+  for (const std::string& word : words.runs)
+    note_running(runs.emplace_back(read_run_facts(find_run(word, words.root))));
   const Comparison comparison = compare_runs(runs);
   if (words.json) {
     std::printf("%s\n", comparison.json(runs).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());

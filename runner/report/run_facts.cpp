@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <toml++/toml.h>
 
-#include "record/run_folder.hpp"
 #include "record/numbers.hpp"
 #include "record/postmortem_facts.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -184,6 +184,10 @@ RunFacts read_run_facts(const fs::path& folder) {
   }
   read_settings(run);
   return run;
+}
+
+void note_running(RunFacts& run) {
+  if (is_being_written(run.folder)) run.words["state"] = "running";
 }
 
 std::string stamp_of(const fs::path& folder) {

@@ -32,9 +32,11 @@ struct RunFacts {
 
 bool is_run_folder(const std::filesystem::path& folder);
 
-// What the folder's files say; whether it is running is asked anew by every reader. Never throws for a damaged file:
-// what cannot be read is not there.
+// What the folder's files say. Never throws for a damaged file: what cannot be read is not there.
 RunFacts read_run_facts(const std::filesystem::path& folder);
+
+// The state of a run that is running, which its files do not tell: whoever shows the state calls this first.
+void note_running(RunFacts& run);
 
 // Changes when a file of those changes.
 std::string stamp_of(const std::filesystem::path& folder);

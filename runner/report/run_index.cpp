@@ -6,7 +6,6 @@
 
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
-#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -197,7 +196,7 @@ ListedRuns list_runs(const fs::path& root, const fs::path& index_file) {
     if (found != known.end()) known.erase(found);
     facts->folder = folder;  // however the root was written this time
     // A lock changes no stamp, so it is asked about every time.
-    if (is_being_written(folder)) facts->words["state"] = "running";
+    note_running(*facts);
     listed.runs.push_back(std::move(*facts));
   }
   std::vector<std::string> gone;

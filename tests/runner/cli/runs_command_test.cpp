@@ -70,6 +70,17 @@ TEST_F(RunsCommand, ShowsComparesAndExportsByTheEndOfAName) {
   EXPECT_EQ(headroom({"runs", "export", b}).exit_code, 2);
 }
 
+TEST_F(RunsCommand, ComparesARunThatIsRunning) {
+  const fs::path begun = write({.name = "begun", .state = ""}), ended = write({.name = "ended"});
+  const auto compared = [&] {
+    const Finished finished = headroom({"runs", "compare", begun.string(), ended.string(), "--json"});
+    return Json::parse(finished.out).at("facts").at("state");
+  };
+  EXPECT_EQ(compared(), (Json{"ended_badly", "finished"}));
+  const RunFolder held = RunFolder::open(begun);
+  EXPECT_EQ(compared(), (Json{"running", "finished"}));
+}
+
 TEST_F(RunsCommand, MakesReportsAgain) {
   const fs::path run = write({.name = "a"});
   const Finished made = headroom({"report", run.string()});
