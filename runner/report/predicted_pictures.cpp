@@ -23,18 +23,21 @@ Json json_number(const std::optional<double>& value) { return value && std::isfi
 
 std::optional<double> mean_of(const std::vector<PictureStep>& steps, std::optional<double> PictureStep::*figure) {
   double sum = 0;
+  size_t finite = 0;
   for (const PictureStep& step : steps) {
     // A figure is known of all steps or of none: a recording has its target throughout, or not at all.
     if (!(step.*figure)) return std::nullopt;
+    if (!std::isfinite(*(step.*figure))) continue;
     sum += *(step.*figure);
+    ++finite;
   }
-  return sum / static_cast<double>(steps.size());
+  return finite > 0 ? sum / static_cast<double>(finite) : INFINITY;
 }
 
 std::string tiles(const PredictedPictures& told) {
   std::string html;
   if (const auto known = told.psnr_db())
-    html += tile("predicted", decibels(*known), "PSNR against the target, mean over the steps");
+    html += tile("predicted", decibels(*known), "PSNR against the target, mean over the steps that differ from it");
   if (const auto before = told.before_psnr_db()) html += tile(told.before, decibels(*before), "before the model");
   html += tile("steps", amount_text(static_cast<double>(told.steps.size()), Quantity::count),
                "asked for " + amount_text(static_cast<double>(told.horizon), Quantity::count) + " at a time");

@@ -30,7 +30,8 @@ struct PredictedPictures {
   std::vector<PictureStep> steps;
   std::vector<ShownPicture> shown;
 
-  // Means over the steps, of decibels.
+  // Means of decibels over the steps whose pictures differ from the target: one that is equal would make the mean
+  // infinite. Infinite where all are equal.
   std::optional<double> psnr_db() const;
   std::optional<double> before_psnr_db() const;
 

@@ -1,6 +1,10 @@
 #include "report/prediction.hpp"
 
+#include <cmath>
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "report/predicted_pictures.hpp"
 
 namespace headroom {
 namespace {
@@ -49,6 +53,20 @@ TEST(PredictedRecording, ThePageHasAChartForEveryChannelAndAsksForNothing) {
     EXPECT_THAT(html, HasSubstr(text));
   for (size_t at = 0; (at = html.find("http://www.w3.org/2000/svg")) != std::string::npos;) html.erase(at, 26);
   for (const char* text : {"<b>grip", "http:", "https:", "src="}) EXPECT_THAT(html, Not(HasSubstr(text)));
+}
+
+TEST(PredictedPictures, TheMeanIsOverTheStepsThatDiffer) {
+  PredictedPictures told;
+  told.before = "blur";
+  told.steps = {{30, 20}, {INFINITY, 40}, {50, INFINITY}};
+  EXPECT_EQ(told.psnr_db(), 40.0);
+  EXPECT_EQ(told.text(), "3 pictures, PSNR 40 dB, of blur 30 dB\n");
+  EXPECT_EQ(told.json().at("psnr_db"), 40.0);
+  EXPECT_TRUE(told.json().at("steps")[1].at("psnr_db").is_null());
+  told.steps = {{INFINITY, INFINITY}};
+  EXPECT_EQ(told.text(), "1 pictures, PSNR equal, of blur equal\n");
+  told.steps = {{std::nullopt, std::nullopt}};
+  EXPECT_FALSE(told.psnr_db());
 }
 
 }  // namespace
