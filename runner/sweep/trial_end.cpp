@@ -7,12 +7,23 @@
 
 #include "error.hpp"
 #include "memory/black_box.hpp"
+#include "record/timestamps.hpp"
 
 namespace headroom {
 
 namespace {
 
 namespace fs = std::filesystem;
+
+// start_trial_process() begins every attempt with a line "== 2026-11-21T06:30:11.042Z headroom run ...". The time tells
+// it from what programs write. It may lie within a line, where the attempt before was killed.
+size_t attempt_begin(std::string_view log) {
+  constexpr std::string_view mark = "== ";
+  size_t begin = log.rfind(mark);
+  while (begin != std::string_view::npos && !seconds_of(log.substr(begin + mark.size())))
+    begin = begin == 0 ? std::string_view::npos : log.rfind(mark, begin - 1);
+  return begin;
+}
 
 // The last few kilobytes, from the attempt's own first line on.
 std::string tail_of(const fs::path& log) {
@@ -24,8 +35,7 @@ std::string tail_of(const fs::path& log) {
   std::ostringstream text;
   text << file.rdbuf();
   const std::string tail = text.str();
-  // start_trial_process() begins every attempt with such a line.
-  const size_t begin = tail.rfind("== ");
+  const size_t begin = attempt_begin(tail);
   return begin == std::string::npos ? tail : tail.substr(begin);
 }
 

@@ -48,21 +48,36 @@ TEST(TrialEnds, MistakesFail) {
     EXPECT_EQ(judge(ended(exit), {}, {}), Verdict::failed) << static_cast<int>(exit);
 }
 
+const std::string first_line = "== 2026-11-21T06:30:11.042Z headroom run\n";
+
 TEST(TrialEnds, TheLogOfTheAttemptSaysWhy) {
   const TemporaryFolder sweep;
   const TrialFolder folder(sweep.path(), "001");
-  sweep.write(
-      "trials/001/log.txt",
-      "== 2026 headroom run\n[data] of an earlier attempt\n== 2026 headroom run\nepoch 1\n[data] file.h5: broken\n"
-      "[postmortem] the trainer was killed by the kernel's OOM killer: cgroup /x\nlast words\n");
+  sweep.write("trials/001/log.txt",
+              first_line + "[data] of an earlier attempt\n" + first_line +
+                  "epoch 1\n[data] file.h5: broken\n"
+                  "[postmortem] the trainer was killed by the kernel's OOM killer: cgroup /x\nlast words\n");
   const TrialEnd end = read_trial_end(folder, {}, 4, fs::file_time_type::clock::now());
   EXPECT_EQ(end.sentence, "[data] file.h5: broken");
   EXPECT_TRUE(end.oom_kill);
-  sweep.write("trials/001/log.txt",
-              "[postmortem] killed by the kernel's OOM killer\n== 2026 headroom run\nno sentence\n");
+  sweep.write("trials/001/log.txt", "[postmortem] killed by the kernel's OOM killer\n" + first_line + "no sentence\n");
   const TrialEnd next = read_trial_end(folder, {}, 70, fs::file_time_type::clock::now());
   EXPECT_EQ(next.sentence, "no sentence");
   EXPECT_FALSE(next.oom_kill) << "that was before";
+}
+
+TEST(TrialEnds, ATrialMayWriteEqualSigns) {
+  const TemporaryFolder sweep;
+  const TrialFolder folder(sweep.path(), "001");
+  // The first attempt was killed within a line.
+  sweep.write("trials/001/log.txt", "[data] of an earlier attempt\nepoch 1" + first_line +
+                                        "[postmortem] killed by the kernel's OOM killer\n"
+                                        "[data] length == 5 is refused\n== done ==\n");
+  const TrialEnd end = read_trial_end(folder, {}, 4, fs::file_time_type::clock::now());
+  EXPECT_EQ(end.sentence, "[data] length == 5 is refused");
+  EXPECT_TRUE(end.oom_kill);
+  sweep.write("trials/001/log.txt", "[data] of an earlier attempt\nepoch 1" + first_line + "a == b\n");
+  EXPECT_EQ(read_trial_end(folder, {}, 4, fs::file_time_type::clock::now()).sentence, "a == b");
 }
 
 TEST(TrialEnds, APostMortemOfThisAttemptIsBelieved) {
