@@ -73,11 +73,12 @@ std::optional<std::string_view> find_descriptor(std::string_view notes, uint64_t
   while (notes.size() >= sizeof(Elf64_Nhdr)) {
     Elf64_Nhdr head;
     std::memcpy(&head, notes.data(), sizeof head);
-    notes.remove_prefix(sizeof head);
-    const uint64_t name_room = padded(head.n_namesz);
-    if (name_room > notes.size() || head.n_descsz > notes.size() - name_room) return std::nullopt;
-    if (notes.substr(0, head.n_namesz) == name && head.n_type == type) return notes.substr(name_room, head.n_descsz);
-    notes.remove_prefix(std::min<uint64_t>(notes.size(), name_room + padded(head.n_descsz)));
+    // From the note's beginning: the header's 12 bytes are no multiple of 8.
+    const uint64_t begin = padded(sizeof head + uint64_t{head.n_namesz}), end = begin + head.n_descsz;
+    if (end > notes.size()) return std::nullopt;
+    if (notes.substr(sizeof head, head.n_namesz) == name && head.n_type == type)
+      return notes.substr(begin, head.n_descsz);
+    notes.remove_prefix(std::min<uint64_t>(notes.size(), padded(end)));
   }
   return std::nullopt;
 }

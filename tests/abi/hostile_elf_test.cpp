@@ -129,5 +129,33 @@ TEST_F(HostileElf, EachBuildOfALibraryHasANameOfItsOwn) {
   EXPECT_NE(read_build(HEADROOM_TEST_PLUGIN_DIR "/c_source_1_1.so"), build) << "the same source with another header";
 }
 
+// As .note.gnu.property is: descriptor and next note begin at multiples of 8 from the note's own beginning.
+TEST_F(HostileElf, ReadsNotesThatAreAlignedToEight) {
+  Elf64_Ehdr header;
+  memcpy(&header, content_of(kPlugin).data(), sizeof header);
+  header.e_phoff = sizeof header, header.e_phnum = 1;
+  std::string notes;
+  const auto add = [&](const std::string& name, uint32_t type, const std::string& descriptor) {
+    const auto pad = [&] { notes.resize((notes.size() + 7) / 8 * 8); };
+    const Elf64_Nhdr head{static_cast<Elf64_Word>(name.size()), static_cast<Elf64_Word>(descriptor.size()), type};
+    notes.append(reinterpret_cast<const char*>(&head), sizeof head) += name;
+    pad();
+    notes += descriptor;
+    pad();
+  };
+  hr_note said{};
+  said.magic = HR_MAGIC, said.abi_major = HR_ABI_MAJOR, said.struct_size = sizeof said;
+  strcpy(said.id, "aligned");
+  add({"GNU", 4}, NT_GNU_PROPERTY_TYPE_0, std::string(12, '\1'));
+  add({HR_NOTE_NAME, sizeof HR_NOTE_NAME}, HR_NOTE_TYPE, {reinterpret_cast<const char*>(&said), sizeof said});
+  Elf64_Phdr segment{};
+  segment.p_type = PT_NOTE, segment.p_align = 8;
+  segment.p_offset = sizeof header + sizeof segment, segment.p_filesz = notes.size();
+  const auto note = read_note(write(std::string(reinterpret_cast<const char*>(&header), sizeof header) +
+                                    std::string(reinterpret_cast<const char*>(&segment), sizeof segment) + notes));
+  ASSERT_TRUE(note.has_value());
+  EXPECT_EQ(note->id, "aligned");
+}
+
 }  // namespace
 }  // namespace headroom
