@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "error.hpp"
 #include "headroom/sdk/torch_tag.hpp"
@@ -161,14 +163,24 @@ int64_t Model::trim(int level) {
 
 std::string Model::save_state() const {
   if (state_ == nullptr) return {};
-  std::string bytes;
-  // It captures nothing, so that it becomes a C function pointer; `context` is the string.
-  const auto write = [](void* context, const void* data, uint64_t count) {
-    static_cast<std::string*>(context)->append(static_cast<const char*>(data), count);
+  struct Written {
+    std::string bytes;
+    bool fits = true;
+  } written;
+  // It captures nothing, so that it becomes a C function pointer; `context` is `written`. Nothing may be thrown through
+  // the plugin, so what does not fit is told once it has returned.
+  const auto write = [](void* context, const void* data, uint64_t count) noexcept {
+    auto& [bytes, fits] = *static_cast<Written*>(context);
+    try {
+      if (fits) bytes.append(static_cast<const char*>(data), count);
+    } catch (...) {
+      fits = false;
+    }
   };
   hr_error error = no_error();
-  check(call(id_, "save", state_->save, handle_, +write, &bytes, &error), error, id_, "saving the model's state");
-  return bytes;
+  check(call(id_, "save", state_->save, handle_, +write, &written, &error), error, id_, "saving the model's state");
+  if (!written.fits) throw std::bad_alloc();
+  return std::move(written.bytes);
 }
 
 void Model::load_state(std::string_view bytes) {

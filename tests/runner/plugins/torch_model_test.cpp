@@ -200,6 +200,11 @@ TEST(TorchModel, OutOfMemoryStaysOne) {
   EXPECT_THROW(step(*model), c10::OutOfMemoryError);
 }
 
+TEST(TorchModel, AStateThatDoesNotFitThrowsNothingThroughThePlugin) {
+  const auto model = odd_model("endless_state");
+  EXPECT_THROW(model->save_state(), std::bad_alloc);
+}
+
 TEST(TorchModel, RefusalsWhileBuilding) {
   EXPECT_THAT(
       [] { odd_model("create_fails"); },
