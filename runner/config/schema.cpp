@@ -15,10 +15,25 @@ using nlohmann::json;
 
 namespace {
 
-// For parse_bytes(), parse_duration() and parse_limit(). A pattern matches anywhere in a string: hence ^ and $.
-constexpr const char* size_pattern = R"(^\s*[0-9]+(\.[0-9]*)?\s*([kKmMgGtT]?[iI]?[bB])?\s*$)";
-constexpr const char* duration_pattern = R"(^\s*[0-9]+(\.[0-9]*)?\s*(ms|s|min|h|d)?\s*$)";
-constexpr const char* limit_pattern = R"(^\s*(auto|off|[0-9]+(\.[0-9]*)?\s*(%|([kKmMgGtT]?[iI]?[bB])?))\s*$)";
+// What parse_bytes(), parse_duration() and parse_limit() accept. Sizes beyond int64 and limits below one byte match as
+// well, though those refuse them. No \s, which is more than they trim: line ends, for one.
+constexpr const char* blanks = "[ \t]*";
+constexpr const char* number = R"(([0-9]+\.?[0-9]*|\.[0-9]+))";
+constexpr const char* above_zero = R"((0*[1-9][0-9]*(\.[0-9]*)?|0*\.0*[1-9][0-9]*))";
+constexpr const char* up_to_hundred = R"((0*[1-9][0-9]?(\.[0-9]*)?|0*100(\.0*)?|0*\.0*[1-9][0-9]*))";
+constexpr const char* byte_unit = "(([kKmMgGtT][iI]?)?[bB])?";
+constexpr const char* time_unit = "([mM][sS]|[sS]|[mM][iI][nN]|[hH]|[dD])?";
+
+// A pattern matches anywhere in a string: hence ^ and $.
+std::string anchored(const std::string& text) { return std::string("^") + blanks + text + blanks + "$"; }
+
+std::string size_pattern() { return anchored(std::string(number) + blanks + byte_unit); }
+
+std::string duration_pattern() { return anchored(std::string(number) + blanks + time_unit); }
+
+std::string limit_pattern() {
+  return anchored(std::string("(auto|off|") + above_zero + blanks + byte_unit + "|" + up_to_hundred + blanks + "%)");
+}
 
 // `whole`: bounds are written as integers, 1 and not 1.0.
 json with_range(json schema, const Range& range, bool whole) {
@@ -32,9 +47,9 @@ json with_range(json schema, const Range& range, bool whole) {
 
 json any(std::vector<json> choices) { return {{"anyOf", std::move(choices)}}; }
 
-json text_matching(const char* pattern) { return {{"type", "string"}, {"pattern", pattern}}; }
+json text_matching(const std::string& pattern) { return {{"type", "string"}, {"pattern", pattern}}; }
 
-json size_schema() { return any({{{"type", "integer"}, {"minimum", 0}}, text_matching(size_pattern)}); }
+json size_schema() { return any({{{"type", "integer"}, {"minimum", 0}}, text_matching(size_pattern())}); }
 
 json value_schema(const Key& key) {
   const json integer = with_range({{"type", "integer"}}, key.range, true);
@@ -59,11 +74,11 @@ json value_schema(const Key& key) {
     case KeyType::gc_points:
       return any({{{"enum", {"epoch", "pressure"}}}, integer});
     case KeyType::limit:
-      return any({{{"type", "integer"}, {"minimum", 1}}, text_matching(limit_pattern)});
+      return any({{{"type", "integer"}, {"minimum", 1}}, text_matching(limit_pattern())});
     case KeyType::bytes:
       return size_schema();
     case KeyType::duration:
-      return any({{{"type", "number"}, {"minimum", 0}}, text_matching(duration_pattern)});
+      return any({{{"type", "number"}, {"minimum", 0}}, text_matching(duration_pattern())});
     case KeyType::plugin:
     case KeyType::path:
     case KeyType::command:

@@ -8,6 +8,7 @@
 
 #include "config/keys.hpp"
 #include "config/literals.hpp"
+#include "config/sizes.hpp"
 #include "files.hpp"
 
 namespace headroom {
@@ -192,6 +193,21 @@ TEST_F(Schema, RefusesWhatTheLoaderRefuses) {
     EXPECT_FALSE(accepts_with_required(text)) << text;
   }
   EXPECT_FALSE(accepts("[experiment]\nname = \"x\"\n"));
+}
+
+TEST_F(Schema, ReadsSizesAndDurationsAsTheLoaderDoes) {
+  const auto agree = [&](const std::string& key, const std::string& text, bool accepted) {
+    EXPECT_EQ(accepts_with_required(key + " = " + quote(text) + "\n"), accepted) << key << " = " << text;
+  };
+  for (const char* text : {"512 MiB", "1.5 GiB", ".5 GiB", "5.", "0", "7b", " 1\tKB ", "5 iB", "5 M", ".", "1.2.3",
+                           "1 B\n", "", "-1", "1e3"})
+    agree("data.cache_size", text, parse_bytes(text).has_value());
+  for (const char* text : {"10 min", "1.5 H", ".5 Ms", "30", "2d", "1 m", "s", "1 s\n", "1 min 5 s"})
+    agree("memory.wait", text, parse_duration(text).has_value());
+  for (const char* text :
+       {"auto", " off ", "Auto", "80%",   "12.5 %", ".5%",     "00.50%", "100.0%", "0%",      "0.0%", "100.1%",
+        "101%", "99.9%", "%",    "2 GiB", ".5 GiB", "0.1 KiB", "010",    "0",      "0.0 GiB", "8 G",  "5 iB"})
+    agree("memory.limit", text, parse_limit(text).has_value());
 }
 
 TEST_F(Schema, LeavesUnknownPluginsAlone) {
