@@ -42,6 +42,12 @@ int take_supervisor_file() {
   return file;
 }
 
+// SIGTERM when `parent` dies; now, if it died before we could ask to be told.
+void end_with(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) std::raise(SIGTERM);
+}
+
 // RLIMIT_DATA counts what is mapped and never written to, which a library's bss and an allocator's blocks mostly are.
 // So the limit that we began under rises by that much: what may be written to is as before.
 void leave_untouched_out_of_start_limit() {
@@ -59,7 +65,10 @@ void leave_untouched_out_of_start_limit() {
 
 void become_supervised() {
   leave_untouched_out_of_start_limit();
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  pid_t parent = getppid();  // whoever it is where no supervisor started us
+  read_variable(parent_variable, parent);
+  unsetenv(name_of(parent_variable).c_str());
+  end_with(parent);
   std::signal(SIGHUP, SIG_IGN);
   // On a scale to 1000: proc_pid_oom_score_adj(5). Raising one's own needs no privilege.
   std::ofstream("/proc/self/oom_score_adj") << 500;
@@ -76,8 +85,7 @@ void become_trial() {
     std::ofstream(std::filesystem::path(cgroup) / "cgroup.procs") << getpid();
   unsetenv(name_of(cgroup_variable).c_str());
   unsetenv(name_of(sweep_variable).c_str());
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != sweep) std::raise(SIGTERM);  // it died before we could ask to be told
+  end_with(sweep);
 }
 
 std::optional<uint64_t> users_data_limit() {

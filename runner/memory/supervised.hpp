@@ -30,8 +30,10 @@ void lift_start_limit();
 // no supervisor started this process. [any]
 std::optional<uint64_t> users_data_limit();
 
-// "NAME=" of the environment variables that hold the descriptor to write to, and the user's RLIMIT_DATA.
+// "NAME=" of the environment variables that hold the descriptor to write to, the supervisor's process id, and the
+// user's RLIMIT_DATA.
 inline constexpr const char* supervisor_variable = "HEADROOM_SUPERVISOR_FD=";
+inline constexpr const char* parent_variable = "HEADROOM_SUPERVISOR_PID=";
 inline constexpr const char* data_limit_variable = "HEADROOM_DATA_LIMIT=";
 
 // "NAME=" of those that hold a sweep's process id, and the folder of the cgroup that it made for its child.

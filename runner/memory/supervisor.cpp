@@ -100,6 +100,7 @@ pid_t start(const std::filesystem::path& program, const std::vector<std::string>
   // OpenMP threads sleep while they wait instead of burning the cores others need.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr)
     options.environment.emplace_back("OMP_WAIT_POLICY=PASSIVE");
+  options.environment.push_back(parent_variable + std::to_string(getpid()));
   // Where it is set already, a supervisor started us, and our own limit may be a lower one.
   if (!users_data_limit()) {
     rlimit own{};

@@ -1,6 +1,7 @@
 // Real children and real signals, in the hands of the supervisor; the stand-in plays the trainer.
 #include "memory/supervisor.hpp"
 
+#include "memory/supervised.hpp"
 #include "stand_in/stand_in.hpp"
 
 namespace headroom {
@@ -70,6 +71,16 @@ TEST_F(SupervisorTest, KnowsNoFolderOfATrainerThatEndedEarly) {
   const Ended ended = run("early");
   EXPECT_EQ(ended.exit_code(), 70);
   EXPECT_TRUE(ended.run_folder.empty());
+}
+
+// Then the kernel has nobody's death left to tell.
+TEST_F(SupervisorTest, ATrainerWhoseSupervisorDiedBeforeItAskedEnds) {
+  const auto end_under = [&](pid_t supervisor) {
+    const std::string setting = parent_variable + std::to_string(supervisor);
+    return wait_for(start_child({HEADROOM_STAND_IN, folder_.string(), "0"}, {.environment = {setting}}));
+  };
+  EXPECT_EQ(end_under(getppid()).signal(), SIGTERM) << "a process that is not its parent";
+  EXPECT_EQ(end_under(getpid()).exit_code(), 0);
 }
 
 TEST_F(SupervisorTest, AProgramThatIsNotThereIsABug) {
