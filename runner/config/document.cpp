@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::string_view override_mark = "--set ";
 constexpr size_t longest_file = size_t{4} << 20;
-constexpr int deepest_key = 64;
 
 toml::source_region in_file(const fs::path& file) {
   toml::source_region region{};  // a default-initialised one has any line
@@ -77,7 +76,7 @@ void refuse_deep_keys(std::string_view text, const fs::path& file) {
     if (text[at] == '#') {
       at = std::min(text.find('\n', at), text.size());
     } else if (text[at] == '"' || text[at] == '\'') {
-      // Its dots count for themselves: in [rescue] and [sweep] they are those of a key, "train.batch_size".
+      // Its dots count for themselves: in [sweep] they are those of a key, "train.batch_size".
       int dots_inside = 0;
       for (const size_t end = end_of_string(text, at); at < end; ++at) count(text[at], dots_inside);
     } else {

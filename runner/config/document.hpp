@@ -24,6 +24,9 @@ toml::table read_overrides(const std::vector<Override>& overrides);
 // Puts `value` under `key`, keeping where both were written.
 void put(toml::table& table, const toml::key& key, toml::node&& value);
 
+// The most parts that a dotted key may have; what is built of it is a recursion.
+inline constexpr int deepest_key = 64;
+
 // The same for a dotted path, "train.batch_size": every part of it stands where `key` was written. False: a value that
 // is no table is in the way.
 bool put_at(toml::table& table, std::string_view path, const toml::key& key, toml::node&& value);

@@ -30,6 +30,8 @@ void put_all(toml::table& set, toml::table& written, const std::string& prefix) 
       put_all(set, *value.as_table(), path);
     } else {
       refuse_subject(path, key);
+      if (std::ranges::count(path, '.') > deepest_key)
+        refuse(key.source(), "a key of a rung of [rescue] has more than 64 dotted parts; keys need at most four");
       // put_at() alone would replace what the other spelling has set.
       if (set.at_path(path).node() != nullptr || !put_at(set, path, key, std::move(value)))
         refuse(key.source(), "a rung of [rescue] sets " + path + " twice; set it once");

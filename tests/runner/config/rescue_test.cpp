@@ -82,6 +82,14 @@ TEST(Rescue, SurvivesBeingWritten) {
   EXPECT_EQ(next.data.num_workers, 0);
 }
 
+// "a.a. ... /a.a. ...": what looks like paths of a few dots each.
+std::string slashed_dots(int times) {
+  std::string path, once;
+  for (int i = 0; i < 60; ++i) once += "a.";
+  for (int i = 0; i < times; ++i) path += once + "/";
+  return path + "a";
+}
+
 const BrokenFile cases[] = {
     {"UnknownKey", ladder("{ train.batch_sise = 8 }"),
      "[config] FILE:11:9: unknown key train.batch_sise; did you mean train.batch_size (an integer of at least 1)?"},
@@ -101,6 +109,8 @@ const BrokenFile cases[] = {
      "is; write it outside of [rescue]"},
     {"Twice", ladder("{ train.batch_size = 8, \"train.batch_size\" = 4 }"),
      "[config] FILE:11:25: a rung of [rescue] sets train.batch_size twice; set it once"},
+    {"DeepKeyInQuotes", ladder("{ \"" + slashed_dots(3000) + "\" = 1 }"),
+     "[config] FILE:11:3: a key of a rung of [rescue] has more than 64 dotted parts; keys need at most four"},
     {"Empty", ladder("{}"),
      "[config] FILE:11:1: a rung of [rescue] sets nothing; write a key, as \"train.batch_size\" = 8"},
     {"NoTable", ladder("\"train.batch_size = 8\""),

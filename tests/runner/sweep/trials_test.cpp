@@ -111,6 +111,8 @@ TEST(Trials, RangesThatAreNoneNameTheirPlace) {
        {"{ from = 1, to = 1000000, step = 1 }", "{ from = 1, to = 1000000, step = 1.0001, log = true }"}) {
     EXPECT_EQ(refused(endless), "[config] FILE:5:22: sweep.\"train.batch_size\" lists more than 10000 values" + how);
   }
+  EXPECT_EQ(refused("{ from = 1, to = 8, step = inf }"),
+            "[config] FILE:5:49: sweep.\"train.batch_size\" has the number inf for step" + how);
   EXPECT_EQ(refused("{ from = 1, to = 8, by = 2 }"), "[config] FILE:5:42: sweep.\"train.batch_size\" has by" + how);
 }
 
