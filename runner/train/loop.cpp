@@ -215,8 +215,8 @@ void TrainingLoop::stop_for(const TakenByOthers& taken) {
 // The window is read again for it. The loader stands at the window's end again afterwards.
 std::string TrainingLoop::bad_value_in(WindowBatches& batches) {
   std::string found;
-  // Reading a window twice costs time, and under on_nonfinite = "skip" there may be many such windows.
-  if (experiment_.train.on_nonfinite == "skip" && position_.skipped_windows > 0) return found;
+  // Once: reading a window twice costs time, and under on_nonfinite = "skip" there may be many such windows.
+  if (std::exchange(looked_for_bad_value_, true)) return found;
   batches.rewind();
   while (const auto batch = batches.next(step_.retry())) {
     const auto bad = find_bad_value(setup_.data.source->fields(), batch->fields);

@@ -101,6 +101,7 @@ class TrainingLoop {
   std::string metric_;       // experiment.metric
   bool lower_is_better_ = true;
   bool had_weight_ = false;  // some window had elements that count
+  bool looked_for_bad_value_ = false;
   int64_t interval_samples_ = 0;
   std::chrono::steady_clock::time_point run_started_, started_, interval_started_, saved_;
 };
