@@ -138,7 +138,7 @@ TEST_F(DataCommands, ConvertRefusesWhatCannotBeMeant) {
 }
 
 TEST_F(DataCommands, AFolderThatCannotBeListedToItsEndIsASentence) {
-  write("in/a.hdf5", 100);
+  write("in/a.hdf5", 2000);
   fs::path deep = folder_ / "in";
   for (int i = 0; i < 300; ++i) deep /= "d";
   fs::create_directories(deep);
