@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "error.hpp"
+#include "memory/crash_site.hpp"
 
 namespace headroom {
 
@@ -32,7 +33,8 @@ struct Header {
   uint64_t phase;
   int64_t step, epoch, micro_batch;
   std::array<char, 352> crash_site;
-  std::array<char, 80> plugin_call;
+  std::array<char, 72> plugin_call;
+  uint64_t call_changes;
 };
 static_assert(sizeof(Header) == 512);
 
@@ -122,6 +124,7 @@ void BlackBox::push(BlackBoxRecord record) {
   record.step = load(header.step);
   record.epoch = load(header.epoch);
   record.micro_batch = load(header.micro_batch);
+  store(header.call_changes, PluginCall::changes());
   const auto words = std::bit_cast<Words>(record);
   // Several threads may push: each gets a number, and with it a slot, of its own.
   const uint64_t number = std::atomic_ref(header.pushed).fetch_add(1);
@@ -134,29 +137,18 @@ void BlackBox::push(BlackBoxRecord record) {
 
 namespace {
 
-class ReadOnly {
- public:
-  explicit ReadOnly(const std::filesystem::path& file) {
-    const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return;
-    struct stat info {};
-    // Reading a mapping beyond the end of its file would be a SIGBUS.
-    if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == off_t{sizeof(Box)}) {
-      void* address = mmap(nullptr, sizeof(Box), PROT_READ, MAP_SHARED, descriptor, 0);
-      if (address != MAP_FAILED) address_ = address;
-    }
-    close(descriptor);
-  }
-  ~ReadOnly() {
-    if (address_ != nullptr) munmap(address_, sizeof(Box));
-  }
-  ReadOnly(const ReadOnly&) = delete;
-  ReadOnly& operator=(const ReadOnly&) = delete;
-  const Box* box() const { return static_cast<const Box*>(address_); }
-
- private:
-  void* address_ = nullptr;
-};
+// nullptr: there is no such file, or it is of another size.
+const Box* map_box(const std::filesystem::path& file) {
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return nullptr;
+  struct stat info {};
+  void* address = MAP_FAILED;
+  // Reading a mapping beyond the end of its file would be a SIGBUS.
+  if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == off_t{sizeof(Box)})
+    address = mmap(nullptr, sizeof(Box), PROT_READ, MAP_SHARED, descriptor, 0);
+  close(descriptor);
+  return address != MAP_FAILED ? static_cast<const Box*>(address) : nullptr;
+}
 
 // A damaged file may lack the final zero.
 template <size_t size>
@@ -183,31 +175,51 @@ std::optional<BlackBoxRecord> whole_record(const Slot& slot, uint64_t number) {
 
 }  // namespace
 
-std::optional<BlackBoxReading> read_black_box(const std::filesystem::path& file) {
-  const ReadOnly mapping(file);
-  const Box* box = mapping.box();
+std::optional<BlackBoxView> BlackBoxView::open(const std::filesystem::path& file) {
+  const Box* box = map_box(file);
+  if (box == nullptr) return std::nullopt;
+  BlackBoxView view(box);
+  const Header& header = box->header;
   // The magic number was stored last: who sees it sees the rest of the header.
-  if (box == nullptr || load(box->header.magic, std::memory_order_acquire) != magic || box->header.format != format ||
-      box->header.record_bytes != sizeof(BlackBoxRecord) || box->header.capacity != capacity ||
-      box->header.owners != owner_count) {
+  if (load(header.magic, std::memory_order_acquire) != magic || header.format != format ||
+      header.record_bytes != sizeof(BlackBoxRecord) || header.capacity != capacity || header.owners != owner_count) {
     return std::nullopt;
   }
-  const Header& header = box->header;
-  BlackBoxReading reading{.pid = header.pid,
-                          .started_ms = header.started_ms,
-                          .phase = phase_of(load(header.phase)),
-                          .step = load(header.step),
-                          .epoch = load(header.epoch),
-                          .micro_batch = load(header.micro_batch),
-                          .crash_site = text_of(header.crash_site),
-                          .plugin_call = text_of(header.plugin_call),
-                          .records = {}};
-  const uint64_t end = load(header.pushed, std::memory_order_acquire);
+  return view;
+}
+
+BlackBoxView::~BlackBoxView() {
+  if (box_ != nullptr) munmap(const_cast<void*>(box_), sizeof(Box));
+}
+
+BlackBoxReading BlackBoxView::head() const {
+  const Header& header = static_cast<const Box*>(box_)->header;
+  return {.pid = header.pid,
+          .started_ms = header.started_ms,
+          .phase = phase_of(load(header.phase)),
+          .step = load(header.step),
+          .epoch = load(header.epoch),
+          .micro_batch = load(header.micro_batch),
+          .crash_site = text_of(header.crash_site),
+          .plugin_call = text_of(header.plugin_call),
+          .call_changes = load(header.call_changes)};
+}
+
+BlackBoxReading BlackBoxView::whole() const {
+  const Box& box = *static_cast<const Box*>(box_);
+  BlackBoxReading reading = head();
+  const uint64_t end = load(box.header.pushed, std::memory_order_acquire);
   // Older ones have been overwritten.
   for (uint64_t number = end - std::min<uint64_t>(end, capacity); number != end; ++number) {
-    if (auto record = whole_record(box->slots[number % capacity], number)) reading.records.push_back(*record);
+    if (auto record = whole_record(box.slots[number % capacity], number)) reading.records.push_back(*record);
   }
   return reading;
+}
+
+std::optional<BlackBoxReading> read_black_box(const std::filesystem::path& file) {
+  const auto view = BlackBoxView::open(file);
+  if (!view) return std::nullopt;
+  return view->whole();
 }
 
 std::string_view phase_name(Phase phase) {

@@ -1,6 +1,6 @@
 // The black box: a ring of 1,024 records of what the run was doing and holding, in a mapped file. The kernel keeps its
-// pages, so it survives SIGKILL, and the supervisor reads it afterwards. Layout (little endian, format 1): see
-// black_box.cpp. One process writes it; any may read it, also meanwhile.
+// pages, so it survives SIGKILL. The supervisor reads it afterwards, and meanwhile to see whether the run moves. Layout
+// (little endian, format 1): see black_box.cpp. One process writes it; any may read it, also meanwhile.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "memory/ledger.hpp"
@@ -73,9 +74,28 @@ struct BlackBoxReading {
   int64_t started_ms = 0;         // when it was made, since the epoch
   Phase phase = Phase::starting;  // at the very end, newer than the last record
   int64_t step = 0, epoch = 0, micro_batch = 0;
-  std::string crash_site;               // "": no crash, or its place is unknown
-  std::string plugin_call;              // "tds_lstm step"; "": in none
-  std::vector<BlackBoxRecord> records;  // oldest first, at most 1,024
+  std::string crash_site = {};               // "": no crash, or its place is unknown
+  std::string plugin_call = {};              // "tds_lstm step"; "": in none
+  uint64_t call_changes = 0;                 // PluginCall::changes() at the last record
+  std::vector<BlackBoxRecord> records = {};  // oldest first, at most 1,024
+};
+
+// A black box that is read while its writer lives. The file is opened once, so that a disk that stops to answer holds
+// nobody up later.
+class BlackBoxView {
+ public:
+  // nullopt as read_black_box(). [any]
+  static std::optional<BlackBoxView> open(const std::filesystem::path& file);
+  BlackBoxView(BlackBoxView&& other) noexcept : box_(std::exchange(other.box_, nullptr)) {}
+  BlackBoxView& operator=(BlackBoxView&&) = delete;
+  ~BlackBoxView();
+
+  BlackBoxReading head() const;  // without records
+  BlackBoxReading whole() const;
+
+ private:
+  explicit BlackBoxView(const void* box) : box_(box) {}
+  const void* box_;
 };
 
 // nullopt: there is no such file, or it is not a black box of this format. Records that were half written are left out.

@@ -22,6 +22,7 @@ namespace {
 
 thread_local const PluginCall* innermost = nullptr;
 thread_local std::span<char> kept;
+std::atomic<uint64_t> change_count{0};
 
 // Somebody else may read it when this process is gone: it is "" until the whole of it is there.
 void keep(const PluginCall* call) {
@@ -36,13 +37,17 @@ void keep(const PluginCall* call) {
 PluginCall::PluginCall(std::string_view plugin, std::string_view entry)
     : plugin_(plugin), entry_(entry), outer_(innermost) {
   innermost = this;
+  change_count.fetch_add(1, std::memory_order_relaxed);
   keep(this);
 }
 
 PluginCall::~PluginCall() {
   innermost = outer_;
+  change_count.fetch_add(1, std::memory_order_relaxed);
   keep(outer_);
 }
+
+uint64_t PluginCall::changes() { return change_count.load(std::memory_order_relaxed); }
 
 const PluginCall* PluginCall::current() { return innermost; }
 

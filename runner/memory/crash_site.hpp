@@ -3,6 +3,7 @@
 // have.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -17,6 +18,8 @@ class PluginCall {
   PluginCall(const PluginCall&) = delete;
   PluginCall& operator=(const PluginCall&) = delete;
 
+  // How many calls of all threads have begun or ended: where that stands still, no plugin makes progress. [any], a load
+  static uint64_t changes();
   // The innermost of this thread; nullptr: in no plugin. Safe in a signal handler.
   static const PluginCall* current();
   // Writes "tds_lstm step" ("" for nullptr), zero-terminated, cut to fit `text`. Safe in a signal handler.

@@ -9,9 +9,9 @@
 namespace headroom {
 
 // First thing in the trainer's main(), behind the tensor allocator. From then on it gets SIGTERM when its supervisor
-// dies, the kernel's OOM killer prefers it to its supervisor (oom_score_adj), and it ignores SIGHUP: the supervisor
-// gets that and sends SIGTERM. What is mapped so far and not written to no longer counts against the limit it began
-// under (lift_start_limit). [control]
+// dies, at once if it is dead already (the environment says who it was), the kernel's OOM killer prefers it to its
+// supervisor (oom_score_adj), and it ignores SIGHUP: the supervisor gets that and sends SIGTERM. What is mapped so far
+// and not written to no longer counts against the limit it began under (lift_start_limit). [control]
 void become_supervised();
 
 // First thing in `headroom`'s main(). Where a sweep started it (the environment says so), it gets SIGTERM when the

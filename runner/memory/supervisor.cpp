@@ -16,6 +16,7 @@
 
 #include "memory/limits.hpp"
 #include "memory/readable.hpp"
+#include "memory/stall_watch.hpp"
 #include "memory/supervised.hpp"
 
 namespace headroom {
@@ -39,11 +40,10 @@ class Pipe {
   Pipe& operator=(const Pipe&) = delete;
 
   int write_end() const { return ends_[1]; }
-  // Until the last writer closes, or only what is there already.
-  std::string read_all(bool wait) {
-    // While this end is open, reading the other never comes to an end.
-    close(std::exchange(ends_[1], -1));
-    if (!wait) fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+  // While this end is open, reading the other never comes to an end. Once the child has been started.
+  void close_write_end() { close(std::exchange(ends_[1], -1)); }
+  // Until the last writer closes.
+  std::string read_all() {
     std::string text;
     std::array<char, 65536> block;
     for (;;) {
@@ -52,6 +52,11 @@ class Pipe {
       if (got <= 0) return text;
       text.append(block.data(), static_cast<size_t>(got));
     }
+  }
+  // Only what is there already.
+  std::string read_some() {
+    fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+    return read_all();
   }
 
  private:
@@ -117,6 +122,38 @@ pid_t start(const std::filesystem::path& program, const std::vector<std::string>
   }
 }
 
+// The child tells it behind begun_mark. Empty: not yet.
+std::filesystem::path run_folder_in(const std::string& text) { return text.substr(std::min<size_t>(text.size(), 1)); }
+
+// A box of another process is of an earlier life of the run.
+void open_box_of(pid_t child, const std::filesystem::path& run_folder, std::optional<BlackBoxView>& box) {
+  if (auto found = BlackBoxView::open(run_folder / black_box_file); found && found->head().pid == child)
+    box.emplace(std::move(*found));
+}
+
+// Until `child` has ended, which is not reaped. Returns the signal that ended it, 0 for none. `text` is what it has
+// told.
+int watch_until_end(pid_t child, SignalRelay& signals, Pipe& told, std::string& text, const StallReport& stall) {
+  StallWatch stall_watch(stall.after);
+  std::optional<BlackBoxView> box;
+  const int pause_ms = stall.tell ? static_cast<int>(stall.after.count() / 4 + 1) : -1;
+  for (;;) {
+    if (const auto signal = ended_by(child)) return *signal;
+    // SIGCHLD comes through the same file, so the end of the child wakes this too.
+    pollfd ready{.fd = signals.file(), .events = POLLIN, .revents = 0};
+    poll(&ready, 1, pause_ms);
+    signals.forward(child, SIGTERM);
+    if (!stall.tell) continue;
+    if (!box) {
+      text += told.read_some();
+      const std::filesystem::path run_folder = run_folder_in(text);
+      if (!run_folder.empty()) open_box_of(child, run_folder, box);
+    }
+    if (!box) continue;
+    if (const auto clause = stall_watch.look(box->head(), Clock::now())) stall.tell(*clause);
+  }
+}
+
 }  // namespace
 
 int Ended::exit_code() const {
@@ -135,7 +172,8 @@ int Ended::exit_code() const {
   }
 }
 
-Ended supervise(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
+Ended supervise(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+                const StallReport& stall) {
   // First: a signal that comes while the child starts must wait for it instead of ending this process.
   SignalRelay signals({SIGTERM, SIGINT, SIGUSR1, SIGHUP});
   Pipe told;
@@ -146,13 +184,9 @@ Ended supervise(const std::filesystem::path& program, const std::vector<std::str
   const pid_t child =
       start(program, arguments, room,
             {.environment = {supervisor_variable + std::to_string(told.write_end())}, .kept_file = told.write_end()});
-  std::optional<int> signal;
-  while (!(signal = ended_by(child))) {
-    // SIGCHLD comes through the same file, so the end of the child wakes this too.
-    pollfd ready{.fd = signals.file(), .events = POLLIN, .revents = 0};
-    poll(&ready, 1, -1);
-    signals.forward(child, SIGTERM);
-  }
+  told.close_write_end();
+  std::string text;
+  const int signal = watch_until_end(child, signals, told, text, stall);
   Ended ended;
   ended.pid = child;
   ended.seconds = std::chrono::duration<double>(Clock::now() - started).count();
@@ -160,7 +194,7 @@ Ended supervise(const std::filesystem::path& program, const std::vector<std::str
   if (signal == SIGKILL) ended.oom_kill = kills.claim(child, place);
   ended.end = wait_for(child);
   ended.last_forwarded = signals.last();
-  const std::string text = told.read_all(/*wait=*/false);
+  text += told.read_some();
   // The dynamic linker says 127; what a library does before main() and without memory ends in ways of its own.
   const bool began = !text.empty();
   const bool stumbled =
@@ -168,8 +202,7 @@ Ended supervise(const std::filesystem::path& program, const std::vector<std::str
   const bool was_full = room.own || ended.end.peak_resident_bytes >= room.bytes / 2;  // address space is not resident
   const bool refused = ended.end.exit_code() == linker_failed || (stumbled && was_full);
   if (!began && room.bytes > 0 && refused) refuse_to_load(program, room);
-  // Behind begun_mark.
-  ended.run_folder = text.substr(std::min<size_t>(text.size(), 1));
+  ended.run_folder = run_folder_in(text);
   return ended;
 }
 
@@ -179,7 +212,8 @@ std::string output_of(const std::filesystem::path& program, const std::vector<st
   Pipe output;
   const StartRoom room = start_room();
   const pid_t child = start(program, arguments, room, {.stdout_file = output.write_end()});
-  std::string text = output.read_all(/*wait=*/true);
+  output.close_write_end();
+  std::string text = output.read_all();
   ended.pid = child;
   ended.end = wait_for(child);
   if (room.bytes > 0 && ended.end.exit_code() == linker_failed) refuse_to_load(program, room);
