@@ -190,6 +190,8 @@ bool TrainingLoop::train_window() try {
   }
   if (!is_finite) {
     not_finite(gradients.loss, gradients.norm, bad_value);
+    // A running mean that has taken up one NaN would keep it for good.
+    step_.leave_out();
     return false;
   }
   const double lr = schedule_.at(position_.step);

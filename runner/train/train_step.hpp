@@ -44,6 +44,10 @@ class TrainStep {
   // The optimizer step; the window's sums are added to those of the epoch and of the interval.
   void apply(double lr, int64_t step);
 
+  // In place of apply(): the window is left out, and leaves nothing behind in buffers, generators and the plugin's
+  // state.
+  void leave_out() { window_.restore(); }
+
   // Micro-batch, recomputation and loss scale, from and to a checkpoint.
   void restore(const Position& position);
   void note_in(Position& position) const;

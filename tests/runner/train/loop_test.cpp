@@ -89,6 +89,27 @@ TEST(TrainingLoop, GoesOnWhereItStoppedToTheSameBits) {
   EXPECT_TRUE(at::equal(parts.weights(), whole.weights()));
 }
 
+at::Tensor buffer_of(LoopTrial& run, const std::string& name) {
+  for (const Parameter& parameter : run.trial->model->parameters()) {
+    if (parameter.name == name) return parameter.tensor->clone();
+  }
+  return {};
+}
+
+// What forward does to a buffer, as BatchNorm to its running mean, would outlast the window.
+TEST(TrainingLoop, AWindowThatIsLeftOutLeavesNothingInBuffers) {
+  // Three windows of 64 an epoch, of which the bad sample spoils one.
+  const std::string samples = "data.options.samples=256";
+  const uint64_t bad = TrialSetup({samples, "data.options.group_size=1"})->data.splits.train.source_index(0);
+  LoopTrial run({samples, "data.options.nan_at=[" + std::to_string(bad) + "]", "train.on_nonfinite=skip"});
+  ASSERT_EQ(run.trial->data.splits.train.length(), 192u);
+  EXPECT_EQ(run.loop.run(), Exit::ok);
+  EXPECT_EQ(run.loop.position().skipped_windows, 3);
+  EXPECT_EQ(run.loop.position().step, 6);
+  // The model counts there the samples that it was trained on.
+  EXPECT_EQ(buffer_of(run, "seen").item<double>(), 6.0 * 64);
+}
+
 // The plan of a run asks the same rule, with what its probe held.
 TEST(RunLoaders, TakeLittleBesideTheRunWhileTheDiskIsWaitedFor) {
   TrialSetup trial;
