@@ -96,6 +96,9 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   // What the logs got after the checkpoint is written again.
   log_.truncate(restore_state(checkpoint, state()));
   bad_before_ = position_.bad_samples;
+  const auto& early = experiment_.train.early_stop;
+  // With more patience, or none to run out of, a run that was stopped early goes on.
+  position_.stopped_early = position_.stopped_early && early && position_.stale_evaluations >= early->patience;
   step_.restore(position_);
   eval_retry_.micro_batch().restore(position_.eval_micro_batch);
   report_resume(differences);

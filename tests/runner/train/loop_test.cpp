@@ -89,6 +89,23 @@ TEST(TrainingLoop, GoesOnWhereItStoppedToTheSameBits) {
   EXPECT_TRUE(at::equal(parts.weights(), whole.weights()));
 }
 
+// The patience says when a run ends, as train.epochs does.
+TEST(TrainingLoop, MorePatienceGoesOnWhereLessStopped) {
+  const std::string early = "train.early_stop={min_delta=1000.0, patience=";
+  LoopTrial stopped({early + "1}"}), patient({early + "2}"}), as_before({early + "1}"}), without;
+  ASSERT_EQ(stopped.loop.run(), Exit::ok);
+  ASSERT_TRUE(stopped.loop.position().stopped_early);
+  ASSERT_EQ(stopped.loop.position().epoch, 2);
+  const auto goes_on_to = [&](LoopTrial& run) {
+    run.loop.resume(load_checkpoint(stopped.folder.path() / "checkpoints/last"));
+    EXPECT_EQ(run.loop.run(), Exit::ok);
+    return run.loop.position().epoch;
+  };
+  EXPECT_EQ(goes_on_to(patient), 3);
+  EXPECT_EQ(goes_on_to(without), 3);
+  EXPECT_EQ(goes_on_to(as_before), 2);
+}
+
 at::Tensor buffer_of(LoopTrial& run, const std::string& name) {
   for (const Parameter& parameter : run.trial->model->parameters()) {
     if (parameter.name == name) return parameter.tensor->clone();
