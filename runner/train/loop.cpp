@@ -58,6 +58,7 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
     log_.say("no validation split: experiment.metric is " + metric_);
   }
   lower_is_better_ = setup.lower_wins(metric_);
+  judge_by_metric();
   register_rungs();
 }
 
@@ -96,6 +97,7 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   // What the logs got after the checkpoint is written again.
   log_.truncate(restore_state(checkpoint, state()));
   bad_before_ = position_.bad_samples;
+  judge_by_metric();
   const auto& early = experiment_.train.early_stop;
   // With more patience, or none to run out of, a run that was stopped early goes on.
   position_.stopped_early = position_.stopped_early && early && position_.stale_evaluations >= early->patience;
@@ -107,6 +109,16 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
         "metrics.mode = \"full\" keeps nothing in checkpoints: this epoch's metrics of outputs are of what comes "
         "from here on");
   }
+}
+
+// A resumed run may have another experiment.metric, whose values do not compare with those of the old one.
+void TrainingLoop::judge_by_metric() {
+  const std::string now = metric_ + (lower_is_better_ ? " (lower is better)" : " (higher is better)");
+  const std::string before = std::exchange(position_.judged_by, now);
+  if (before.empty() || before == now) return;
+  position_.has_best = false;
+  position_.stale_evaluations = 0;
+  log_.say("experiment.metric was " + before + ", is " + now + ": the best is looked for anew from here on");
 }
 
 void TrainingLoop::begin_with(const PlannedStart& planned) {

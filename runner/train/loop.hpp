@@ -59,6 +59,7 @@ class TrainingLoop {
   void register_rungs();
   RunState state();
   bool evaluate_epoch();     // false: stopped by a signal, or others took the memory
+  void judge_by_metric();    // forgets a best that another metric chose
   bool compare_with_best();  // true: this evaluation is the best so far
   void finish_epoch();
   void save(bool is_best);

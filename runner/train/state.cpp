@@ -88,6 +88,7 @@ nlohmann::json position_json(const Position& p) {
           {"samples", p.samples},
           {"skipped_windows", p.skipped_windows},
           {"bad_samples", p.bad_samples},
+          {"judged_by", p.judged_by},
           {"has_best", p.has_best},
           {"best", p.best},
           {"best_epoch", p.best_epoch},
@@ -112,6 +113,7 @@ Position position_from(const nlohmann::json& json, int64_t step) {
   json.at("samples").get_to(p.samples);
   json.at("skipped_windows").get_to(p.skipped_windows);
   json.at("bad_samples").get_to(p.bad_samples);
+  p.judged_by = json.value("judged_by", std::string());
   json.at("has_best").get_to(p.has_best);
   json.at("best").get_to(p.best);
   json.at("best_epoch").get_to(p.best_epoch);

@@ -24,6 +24,7 @@ struct Position {
   uint64_t samples = 0;         // consumed of the current epoch
   int64_t skipped_windows = 0;  // nothing counted, or not finite under on_nonfinite = "skip"
   uint64_t bad_samples = 0;     // left out by on_bad_sample = "skip"
+  std::string judged_by;        // experiment.metric and which way it improves; "": an earlier build did not say
   bool has_best = false;
   double best = 0.0;  // of experiment.metric
   int64_t best_epoch = 0, best_step = 0;

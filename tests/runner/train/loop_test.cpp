@@ -106,6 +106,27 @@ TEST(TrainingLoop, MorePatienceGoesOnWhereLessStopped) {
   EXPECT_EQ(goes_on_to(as_before), 2);
 }
 
+TEST(TrainingLoop, AnotherMetricIsNotComparedWithTheBestOfTheOldOne) {
+  LoopTrial by_loss, by_closeness({"experiment.metric=val/closeness"}), higher({"experiment.better=higher"}), as_before;
+  by_loss.loop.stop_after(2);
+  ASSERT_EQ(by_loss.loop.run(), Exit::resumable);
+  const Position& before = by_loss.loop.position();
+  ASSERT_TRUE(before.has_best);
+  const auto resume = [&](LoopTrial& run) {
+    run.loop.resume(load_checkpoint(by_loss.folder.path() / "checkpoints/last"));
+    EXPECT_EQ(run.loop.position().best_step, before.best_step);
+    return run.loop.position().has_best;
+  };
+  EXPECT_FALSE(resume(by_closeness));
+  EXPECT_FALSE(resume(higher));
+  EXPECT_TRUE(resume(as_before));
+  EXPECT_EQ(as_before.loop.position().best, before.best);
+  // Never above 0, where a loss never is below it.
+  ASSERT_EQ(by_closeness.loop.run(), Exit::ok);
+  EXPECT_EQ(by_closeness.loop.position().best_step, 9);
+  EXPECT_LT(by_closeness.loop.position().best, 0.0);
+}
+
 at::Tensor buffer_of(LoopTrial& run, const std::string& name) {
   for (const Parameter& parameter : run.trial->model->parameters()) {
     if (parameter.name == name) return parameter.tensor->clone();
