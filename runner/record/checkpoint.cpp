@@ -50,7 +50,13 @@ std::map<int64_t, fs::path, std::greater<>> steps_in(const fs::path& folder) {
   std::map<int64_t, fs::path, std::greater<>> steps;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (auto step = step_of(entry.path().filename().string())) steps.emplace(*step, entry.path());
+    const std::string name = entry.path().filename().string();
+    if (const auto step = step_of(name)) {
+      steps.insert_or_assign(*step, entry.path());
+    } else if (name.starts_with(replaced_prefix)) {
+      // Between the two renames of put_in_place() it is the only one of its step: who resumes reads before clean().
+      if (const auto replaced = step_of(name.substr(replaced_prefix.size()))) steps.emplace(*replaced, entry.path());
+    }
   }
   return steps;
 }
@@ -177,9 +183,13 @@ std::optional<fs::path> Checkpoints::last() const {
 
 std::optional<fs::path> Checkpoints::best() const {
   std::error_code error;
-  fs::path target = fs::read_symlink(folder_ / "best", error);
-  if (error || !readable(folder_ / target)) return std::nullopt;
-  return folder_ / target;
+  const fs::path target = fs::read_symlink(folder_ / "best", error);
+  if (error) return std::nullopt;
+  // The second as in steps_in().
+  for (const fs::path& found : {folder_ / target, folder_ / (std::string(replaced_prefix) + target.string())}) {
+    if (readable(found)) return found;
+  }
+  return std::nullopt;
 }
 
 // A crash between the two renames of put_in_place() leaves the replaced folder as the only one of its step: it goes
@@ -236,7 +246,7 @@ void Checkpoints::prune(int64_t saved_step) const {
   int64_t kept = 0;
   for (const auto& [step, path] : steps_in(folder_)) {
     if (step <= saved_step && kept++ < keep_) continue;
-    if (path.filename() != best) remove(path);
+    if (step_name(step) != best) remove(path);
   }
 }
 

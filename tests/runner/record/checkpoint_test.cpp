@@ -118,6 +118,24 @@ TEST_F(CheckpointTest, LeftoversOfAnInterruptedWriteGoWithTheNextSave) {
   EXPECT_EQ(content_of(checkpoints() / "step-00000010"), 'a');
 }
 
+// Where a file system cannot exchange two names, as NFS.
+TEST_F(CheckpointTest, ACrashBetweenTheRenamesOfAReplacementLosesNoCheckpoint) {
+  Checkpoints first(checkpoints());
+  save(first, 10, true, 'a');
+  fs::rename(checkpoints() / "step-00000010", checkpoints() / ".old-step-00000010");
+  const Checkpoints reader(checkpoints());
+  ASSERT_TRUE(reader.last());
+  EXPECT_EQ(content_of(*reader.last()), 'a');
+  ASSERT_TRUE(reader.best());
+  EXPECT_EQ(content_of(*reader.best()), 'a');
+  EXPECT_EQ(names(), (Names{".old-step-00000010", "last", "best"})) << "reading touches nothing";
+  // Once the new one is there, it is the one of that step.
+  fs::create_directory(checkpoints() / "other");
+  Checkpoints other(checkpoints() / "other");
+  fs::rename(save(other, 10, false, 'b'), checkpoints() / "step-00000010");
+  EXPECT_EQ(content_of(*reader.last()), 'b');
+}
+
 TEST_F(CheckpointTest, LastFallsBackOverUnreadableOnes) {
   Checkpoints target(checkpoints(), 4);
   save(target, 10, false, 'a');
