@@ -192,6 +192,12 @@ std::optional<fs::path> Checkpoints::best() const {
   return std::nullopt;
 }
 
+void Checkpoints::mend_best(int64_t step) const {
+  std::error_code error;
+  const std::string name = step_name(step);
+  if (fs::read_symlink(folder_ / "best", error) != name && readable(folder_ / name)) link("best", name);
+}
+
 // A crash between the two renames of put_in_place() leaves the replaced folder as the only one of its step: it goes
 // back.
 void Checkpoints::clean() const {

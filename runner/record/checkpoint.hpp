@@ -37,6 +37,9 @@ class Checkpoints {
   // Where the folder lies in memory (tmpfs) and has no such room, older ones go first, but never the newest nor `best`;
   // Error(does_not_fit) where that is not enough.
   std::filesystem::path save(const CheckpointView& checkpoint, bool is_best);
+  // Moves `best` to the checkpoint of that step, where it is there and readable: a crash, or a disk that was full, may
+  // have come between the checkpoint and its link. The caller holds the run's lock. Error(cannot_write).
+  void mend_best(int64_t step) const;
   int64_t removed_for_room() const { return removed_for_room_; }  // checkpoints that went first, in all
   std::optional<std::filesystem::path> last() const;  // newest complete one; falls back over unreadable ones
   std::optional<std::filesystem::path> best() const;

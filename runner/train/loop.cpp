@@ -98,6 +98,7 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   log_.truncate(restore_state(checkpoint, state()));
   bad_before_ = position_.bad_samples;
   judge_by_metric();
+  if (position_.has_best) checkpoints_.mend_best(position_.best_step);
   const auto& early = experiment_.train.early_stop;
   // With more patience, or none to run out of, a run that was stopped early goes on.
   position_.stopped_early = position_.stopped_early && early && position_.stale_evaluations >= early->patience;

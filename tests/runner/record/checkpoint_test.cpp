@@ -136,6 +136,20 @@ TEST_F(CheckpointTest, ACrashBetweenTheRenamesOfAReplacementLosesNoCheckpoint) {
   EXPECT_EQ(content_of(*reader.last()), 'b');
 }
 
+TEST_F(CheckpointTest, BestIsMendedWhereACrashCameBeforeItsLink) {
+  Checkpoints target(checkpoints(), 9);
+  save(target, 10, true, 'a');
+  save(target, 20, false, 'b');
+  target.mend_best(20);
+  EXPECT_EQ(content_of(*target.best()), 'b');
+  target.mend_best(30);
+  EXPECT_EQ(content_of(*target.best()), 'b') << "there is no checkpoint of step 30";
+  EXPECT_EQ(names(), (Names{"step-00000010", "step-00000020", "last", "best"}));
+  Checkpoints nowhere(folder_ / "absent");
+  nowhere.mend_best(10);
+  EXPECT_FALSE(fs::exists(folder_ / "absent"));
+}
+
 TEST_F(CheckpointTest, LastFallsBackOverUnreadableOnes) {
   Checkpoints target(checkpoints(), 4);
   save(target, 10, false, 'a');

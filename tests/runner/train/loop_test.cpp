@@ -127,6 +127,20 @@ TEST(TrainingLoop, AnotherMetricIsNotComparedWithTheBestOfTheOldOne) {
   EXPECT_LT(by_closeness.loop.position().best, 0.0);
 }
 
+// Killed between a checkpoint and its link: the position knows the best, the link is still that of an earlier one.
+TEST(TrainingLoop, ALinkToTheBestThatACrashLeftBehindIsMended) {
+  LoopTrial whole({"checkpoint.keep=9"}), again({"checkpoint.keep=9"});
+  ASSERT_EQ(whole.loop.run(), Exit::ok);
+  const fs::path checkpoints = again.folder.path() / "checkpoints";
+  fs::copy(whole.folder.path() / "checkpoints", checkpoints,
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  const fs::path best = fs::read_symlink(checkpoints / "best");
+  fs::remove(checkpoints / "best");
+  fs::create_symlink(best == "step-00000003" ? "step-00000006" : "step-00000003", checkpoints / "best");
+  again.loop.resume(load_checkpoint(checkpoints / "last"));
+  EXPECT_EQ(fs::read_symlink(checkpoints / "best"), best);
+}
+
 at::Tensor buffer_of(LoopTrial& run, const std::string& name) {
   for (const Parameter& parameter : run.trial->model->parameters()) {
     if (parameter.name == name) return parameter.tensor->clone();
