@@ -47,7 +47,7 @@ struct Rooms {
 Rooms read_rooms(const std::string& root = "/");
 
 struct MemoryLimit {
-  std::optional<int64_t> bytes;  // nullopt: off
+  std::optional<int64_t> bytes;  // nullopt: off; at least 1
   std::string rule;              // one line: what decided, with the figures
 };
 

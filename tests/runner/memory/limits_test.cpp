@@ -101,7 +101,7 @@ TEST_F(LimitsTest, LimitsBelowUseLeaveNothing) {
   only_v2("/job");
   v2_cgroup("sys/fs/cgroup/job", std::to_string(gib), 5 * gib, 0);
   EXPECT_EQ(rooms().rooms[0].room_bytes, 0);
-  EXPECT_EQ(decide_limit("auto", rooms()).bytes, 0);
+  EXPECT_EQ(decide_limit("auto", rooms()).bytes, 1);
   v2_cgroup("sys/fs/cgroup/job", "0", gib, 0);
   EXPECT_EQ(rooms().rooms[0].bound_bytes, 0);
 }
@@ -183,8 +183,13 @@ TEST(DecideLimit, WhatOthersReservedCanMakeAnotherRoomTheSmallest) {
   const MemoryLimit limit = decide_limit("auto", rooms);
   EXPECT_EQ(limit.bytes, 9 * gib - 4 * gib);
   EXPECT_EQ(limit.rule, "0.9 of the 10.0 GiB of room in system, less 4.0 GiB reserved by other runs");
+}
+
+TEST(DecideLimit, WhereOthersReservedEverythingThereIsALimit) {
+  Rooms rooms = two_rooms();
   rooms.rooms[1].reserved_bytes = INT64_MAX;
-  EXPECT_EQ(decide_limit("auto", rooms).bytes, 0);
+  EXPECT_EQ(decide_limit("auto", rooms).bytes, 1) << "0 is no limit: to set_memory_limit(), and to a sweep";
+  EXPECT_EQ(decide_limit("1e-15%", two_rooms()).bytes, 1);
 }
 
 TEST(DecideLimit, AShareIsOfTheSmallestHardBound) {
