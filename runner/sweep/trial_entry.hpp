@@ -25,8 +25,9 @@ struct TrialEntry {
   std::chrono::steady_clock::time_point seen_at = {};
   int64_t seen_step = -1;  // of the black box, when it was first looked at
   int restarts = 0, plans = 0;
-  size_t rung = 0;         // that it may go to
-  std::string checkpoint;  // that the last attempt left
+  bool plans_alone = false;  // its plan has run out of memory beside other trials
+  size_t rung = 0;           // that it may go to
+  std::string checkpoint;    // that the last attempt left
 
   const std::string& id() const { return result.trial->id; }
   TrialState& state() { return result.state; }

@@ -72,6 +72,9 @@ void TrialStarts::ask_for_plan(TrialEntry& entry) {
     other.look_at();
     if (other.shape.group == entry.shape.group && other.shape.window() > largest->shape.window()) largest = &other;
   }
+  const bool alone = count(entries_, is_active) == 0;
+  if (largest->plans_alone && !alone) return;
+  plan_has_company_ = !alone;
   ++largest->plans;
   std::vector<std::string> words{"plan", largest->folder.experiment().string(), "--json"};
   add_plugin_dirs(words);
@@ -90,6 +93,11 @@ std::optional<TrialEnd> TrialStarts::take_plan(TrialEntry& entry, bool is_stoppi
   if (is_stopping || entry.exit_code >= static_cast<int>(Exit::bug)) return std::nullopt;  // killed: again, a few times
   TrialEnd end = read_trial_end(entry.folder, entry.result.record, entry.exit_code, entry.began);
   if (exit != Exit::does_not_fit) return end;
+  // What other trials held meanwhile is no reason to call it infeasible: once more when none of them runs.
+  if (plan_has_company_) {
+    entry.plans_alone = true;
+    return std::nullopt;
+  }
   decide(entry, TrialState::infeasible, end.sentence, entry.exit_code);
   return std::nullopt;
 }
@@ -104,6 +112,7 @@ void TrialStarts::start(TrialEntry& entry) {
   const int64_t limit = entry.allowed_bytes();
   const fs::path cgroup = limit > 0 ? make_trial_cgroup(entry.cgroup, limit) : fs::path();
   if (!start_child(entry, words_of(entry), {}, cgroup, TrialState::running)) return;
+  plan_has_company_ = true;
   ++started_;
   // It has reserved nothing yet, and the next one of this round must not count on the same memory.
   admission_.take(limit);

@@ -50,6 +50,7 @@ class TrialStarts {
   const SweepRungs& rungs_;
   SweepView& view_;
   Admission admission_;
+  bool plan_has_company_ = false;  // other trials run, or have begun to, while one is planned
   size_t started_ = 0;
   std::chrono::steady_clock::duration starting_ = {};
 };

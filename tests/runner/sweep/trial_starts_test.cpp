@@ -1,0 +1,71 @@
+#include "sweep/trial_starts.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+#include "../config/files.hpp"
+#include "error.hpp"
+#include "memory/child_process.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Trials of a sweep that a script stands in for.
+class TrialStartsTest : public testing::Test {
+ protected:
+  static constexpr int64_t mib = 1 << 20;
+
+  // `lines` of the trials' experiments; what the script does in place of `headroom`.
+  void sweep_of(size_t number, const std::string& lines, const std::string& script) {
+    program_ = sweep_.write("program", "#!/bin/sh\n" + script + "\n");
+    fs::permissions(program_, fs::perms::owner_all);
+    plan_.jobs = static_cast<int>(number);
+    for (size_t i = 1; i <= number; ++i) {
+      plan_.trials.push_back({.id = "00" + std::to_string(i), .settings = {}, .choices = {}});
+      sweep_.write("trials/" + plan_.trials.back().id + "/trial.toml", required_keys + lines);
+    }
+  }
+  void begin() {
+    for (const Trial& trial : plan_.trials) entries_.emplace_back(sweep_.path(), trial).settle();
+    starts_.emplace(program_, plan_, entries_, rungs_, view_);
+  }
+  // What the sweep does with the end of a plan.
+  std::optional<TrialEnd> take_plan(TrialEntry& entry) {
+    entry.exit_code = wait_for(entry.child).exit_code();
+    entry.child = -1;
+    return starts_->take_plan(entry, /*is_stopping=*/false);
+  }
+
+  TemporaryFolder sweep_;
+  fs::path program_;
+  SweepPlan plan_;
+  SweepView view_{Terminal{}};
+  std::vector<TrialEntry> entries_;
+  SweepRungs rungs_{plan_.halving, entries_};
+  std::optional<TrialStarts> starts_;
+};
+
+TEST_F(TrialStartsTest, APlanThatRanOutOfMemoryBesideOthersIsMadeAgainAlone) {
+  sweep_of(2, "memory.limit = \"1 GiB\"\n", "exit 5");  // a probe for which others have left too little
+  begin();
+  TrialEntry &runs = entries_[0], &planned = entries_[1];
+  runs.state() = TrialState::running;
+  starts_->start_what_fits();
+  ASSERT_EQ(planned.state(), TrialState::planning);
+  EXPECT_FALSE(take_plan(planned));
+  EXPECT_EQ(planned.state(), TrialState::waiting) << "it may fit once the others have ended";
+  EXPECT_FALSE(planned.folder.record().decided);
+  starts_->start_what_fits();
+  EXPECT_EQ(planned.state(), TrialState::waiting) << "the others hold as much as before";
+  runs.state() = TrialState::finished;
+  starts_->start_what_fits();
+  ASSERT_EQ(planned.state(), TrialState::planning);
+  EXPECT_FALSE(take_plan(planned));
+  EXPECT_EQ(planned.state(), TrialState::infeasible);
+}
+
+}  // namespace
+}  // namespace headroom
