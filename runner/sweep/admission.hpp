@@ -31,8 +31,8 @@ class Admission {
   bool has_plan(const TrialShape& shape) const { return needs_.has(shape.group); }
   void add_infeasible(const Trial& trial) { infeasible_.push_back(&trial); }
 
-  // A round of starts, in which memory is looked at once. `expected_bytes`: limits of trials that have just started and
-  // have no reservation yet.
+  // A round of starts, in which memory is looked at once. `expected_bytes`: what running trials may take beyond their
+  // reservations.
   void begin_round() { free_bytes_.reset(); }
   bool has_room(int64_t needed_bytes, const std::function<int64_t()>& expected_bytes);
   void take(int64_t bytes);

@@ -67,6 +67,18 @@ bool TrialEntry::has_begun() const {
   return !run.empty() && fs::last_write_time(run / "experiment.toml", none) >= began;
 }
 
+int64_t TrialEntry::unreserved_bytes() const {
+  if (!has_begun()) return allowed_bytes();
+  // A run that began anew has reserved what its plan told it. One that goes on has no plan.
+  if (result.run.folder.empty()) return 0;
+  const fs::path file = folder.newest_run() / black_box_file;
+  std::error_code none;
+  const bool is_new = fs::last_write_time(file, none) >= began;  // made anew by each attempt
+  const auto box = is_new ? read_black_box(file) : std::nullopt;
+  const int64_t held = box && !box->records.empty() ? box->records.back().held_bytes : 0;
+  return std::max<int64_t>(allowed_bytes() - held, 0);
+}
+
 RunningRow TrialEntry::row() {
   RunningRow row{.id = id(), .state = std::string(state_name(state())), .position = "", .speed = "", .held = ""};
   if (state() != TrialState::running || !has_begun()) return row;

@@ -39,8 +39,9 @@ struct TrialEntry {
   void look_at();
   // Writes down what the sweep decided.
   void decide(TrialState state, const std::string& why, int exit_code);
-  // Whether the run of the last attempt has begun, and with it reserved what it may take.
-  bool has_begun() const;
+  bool has_begun() const;  // the run of the last attempt
+  // What of its limit the running trial may still take and has not reserved.
+  int64_t unreserved_bytes() const;
   RunningRow row();
 };
 

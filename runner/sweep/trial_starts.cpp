@@ -164,11 +164,11 @@ bool TrialStarts::start_child(TrialEntry& entry, const std::vector<std::string>&
   return true;
 }
 
-// Limits of those that have just started and have no reservation yet.
+// What running trials may take beyond their reservations.
 int64_t TrialStarts::expected_bytes() const {
   int64_t bytes = 0;
   for (const TrialEntry& entry : entries_) {
-    if (entry.result.state == TrialState::running && !entry.has_begun()) bytes += entry.allowed_bytes();
+    if (entry.result.state == TrialState::running) bytes += entry.unreserved_bytes();
   }
   return bytes;
 }

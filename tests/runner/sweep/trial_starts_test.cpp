@@ -6,6 +6,7 @@
 
 #include "../config/files.hpp"
 #include "error.hpp"
+#include "memory/black_box.hpp"
 #include "memory/child_process.hpp"
 
 namespace headroom {
@@ -65,6 +66,26 @@ TEST_F(TrialStartsTest, APlanThatRanOutOfMemoryBesideOthersIsMadeAgainAlone) {
   ASSERT_EQ(planned.state(), TrialState::planning);
   EXPECT_FALSE(take_plan(planned));
   EXPECT_EQ(planned.state(), TrialState::infeasible);
+}
+
+TEST_F(TrialStartsTest, ARunThatGoesOnCountsAsFarAsItsLimit) {
+  sweep_of(1, "", "exit 0");
+  const std::string run = "trials/001/x/20260101-000000-a/";
+  sweep_.write(run + "experiment.toml", "");
+  begin();
+  TrialEntry& entry = entries_[0];
+  entry.result.record.limit_bytes = 1000 * mib;
+  entry.began = fs::file_time_type::clock::now() + std::chrono::hours(1);
+  EXPECT_EQ(entry.unreserved_bytes(), 1000 * mib) << "it has not begun";
+  entry.began = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  EXPECT_EQ(entry.unreserved_bytes(), 1000 * mib) << "without a plan it has reserved nothing";
+  BlackBox box(sweep_.path() / run / black_box_file);
+  BlackBoxRecord record;
+  record.held_bytes = 300 * mib;
+  box.push(record);
+  EXPECT_EQ(entry.unreserved_bytes(), 700 * mib);
+  entry.result.run.folder.clear();
+  EXPECT_EQ(entry.unreserved_bytes(), 0) << "a first attempt reserves what its plan says";
 }
 
 }  // namespace
