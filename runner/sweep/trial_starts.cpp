@@ -34,7 +34,11 @@ bool TrialStarts::may_start(TrialEntry& entry) {
   const int64_t needed = entry.allowed_bytes();
   if (alone) return true;
   if (needed == 0) return !plan_.plan;  // without a plan it may take all there is
-  return admission_.has_room(needed, [this] { return expected_bytes(); });
+  return has_room(needed);
+}
+
+bool TrialStarts::has_room(int64_t bytes) {
+  return admission_.has_room(bytes, [this] { return expected_bytes(); });
 }
 
 // By its plan; asks for one, or ends the trial, where it does not.
@@ -111,7 +115,12 @@ void TrialStarts::decide(TrialEntry& entry, TrialState state, const std::string&
 void TrialStarts::start(TrialEntry& entry) {
   const int64_t limit = entry.allowed_bytes();
   const fs::path cgroup = limit > 0 ? make_trial_cgroup(entry.cgroup, limit) : fs::path();
-  if (!start_child(entry, words_of(entry), {}, cgroup, TrialState::running)) return;
+  std::string limit_word = limit > 0 ? std::to_string(limit) : "";
+  // Alone it starts whatever is free. Where others have taken memory since it was planned, a limit that was told would
+  // let it grow until the kernel kills: "auto" keeps it within what there is.
+  const bool is_taken = limit > 0 && entry.limit == "auto" && !has_room(limit);
+  if (is_taken) limit_word = "auto";
+  if (!start_child(entry, words_of(entry, limit_word), {}, cgroup, TrialState::running)) return;
   plan_has_company_ = true;
   ++started_;
   // It has reserved nothing yet, and the next one of this round must not count on the same memory.
@@ -119,10 +128,11 @@ void TrialStarts::start(TrialEntry& entry) {
   const int64_t until = rungs_.until_epoch(entry);
   view_.say(entry.id() + (entry.result.run.folder.empty() ? ": started" : ": goes on") +
             (until > 0 ? " to epoch " + std::to_string(until) : "") +
-            (limit > 0 ? ", memory.limit " + size_text(limit) : ""));
+            (limit > 0 && !is_taken ? ", memory.limit " + size_text(limit) : "") +
+            (is_taken ? ", memory.limit auto: the " + size_text(limit) + " that it is planned with are not free" : ""));
 }
 
-std::vector<std::string> TrialStarts::words_of(const TrialEntry& entry) const {
+std::vector<std::string> TrialStarts::words_of(const TrialEntry& entry, const std::string& limit) const {
   const TrialRecord& record = entry.result.record;
   const fs::path& run = entry.result.run.folder;
   std::vector<std::string> words{"run"};
@@ -135,11 +145,9 @@ std::vector<std::string> TrialStarts::words_of(const TrialEntry& entry) const {
   // At the end of its rung the run saves and stops (exit 75).
   if (const int64_t until = rungs_.until_epoch(entry); until > 0)
     words.insert(words.end(), {"--until-epoch", std::to_string(until)});
-  const auto set = [&](const char* key, int64_t value) {
-    if (value > 0) words.insert(words.end(), {"--set", key + std::string("=") + std::to_string(value)});
-  };
-  set("memory.limit", record.limit_bytes);
-  set("train.micro_batch", record.retry_micro_batch);
+  if (!limit.empty()) words.insert(words.end(), {"--set", "memory.limit=" + limit});
+  if (record.retry_micro_batch > 0)
+    words.insert(words.end(), {"--set", "train.micro_batch=" + std::to_string(record.retry_micro_batch)});
   add_plugin_dirs(words);
   return words;
 }

@@ -38,7 +38,9 @@ class TrialStarts {
   bool fits(TrialEntry& entry, bool alone);
   void ask_for_plan(TrialEntry& entry);
   void start(TrialEntry& entry);
-  std::vector<std::string> words_of(const TrialEntry& entry) const;
+  bool has_room(int64_t bytes);
+  // `limit`: its memory.limit, empty: as its experiment says.
+  std::vector<std::string> words_of(const TrialEntry& entry, const std::string& limit) const;
   void add_plugin_dirs(std::vector<std::string>& words) const;
   bool start_child(TrialEntry& entry, const std::vector<std::string>& words, const std::filesystem::path& answer,
                    const std::filesystem::path& cgroup, TrialState state);

@@ -2,17 +2,22 @@
 
 #include <chrono>
 #include <filesystem>
-#include <gtest/gtest.h>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <sstream>
 
 #include "../config/files.hpp"
 #include "error.hpp"
 #include "memory/black_box.hpp"
 #include "memory/child_process.hpp"
+#include "sweep/trial_process.hpp"
 
 namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
 
 // Trials of a sweep that a script stands in for.
 class TrialStartsTest : public testing::Test {
@@ -66,6 +71,38 @@ TEST_F(TrialStartsTest, APlanThatRanOutOfMemoryBesideOthersIsMadeAgainAlone) {
   ASSERT_EQ(planned.state(), TrialState::planning);
   EXPECT_FALSE(take_plan(planned));
   EXPECT_EQ(planned.state(), TrialState::infeasible);
+}
+
+TEST_F(TrialStartsTest, AloneItKeepsToWhatIsFree) {
+  sweep_of(1, "", "exit 0");
+  TrialRecord record;
+  record.limit_bytes = int64_t{1} << 50;  // of a plan from when there was more
+  TrialFolder(sweep_.path(), "001").write(record);
+  begin();
+  TrialEntry& entry = entries_[0];
+  starts_->start_what_fits();
+  ASSERT_EQ(entry.state(), TrialState::running);
+  wait_for(entry.child);
+  remove_trial_cgroup(entry.cgroup);
+  std::stringstream log;
+  log << std::ifstream(entry.folder.log()).rdbuf();
+  EXPECT_THAT(log.str(), HasSubstr(" --set memory.limit=auto"));
+  EXPECT_THAT(log.str(), Not(HasSubstr(std::to_string(record.limit_bytes))));
+}
+
+TEST_F(TrialStartsTest, ALimitThatIsWrittenStays) {
+  sweep_of(1, "memory.limit = \"1024 TiB\"\n", "exit 0");
+  TrialRecord record;
+  record.limit_bytes = int64_t{1} << 50;
+  TrialFolder(sweep_.path(), "001").write(record);
+  begin();
+  starts_->start_what_fits();
+  ASSERT_EQ(entries_[0].state(), TrialState::running);
+  wait_for(entries_[0].child);
+  remove_trial_cgroup(entries_[0].cgroup);
+  std::stringstream log;
+  log << std::ifstream(entries_[0].folder.log()).rdbuf();
+  EXPECT_THAT(log.str(), HasSubstr(" --set memory.limit=" + std::to_string(record.limit_bytes)));
 }
 
 TEST_F(TrialStartsTest, ARunThatGoesOnCountsAsFarAsItsLimit) {
