@@ -22,6 +22,7 @@ struct Version {
   const char* usage;
   const char* inactive_file;  // in memory.stat
   const char* active_file;
+  const char* reclaimable;  // what the kernel keeps of names and inodes
   const char* anonymous;
   const char* shared;
 };
@@ -34,6 +35,7 @@ constexpr Version v1{.type = "cgroup",
                      .usage = "memory.usage_in_bytes",
                      .inactive_file = "total_inactive_file",
                      .active_file = "total_active_file",
+                     .reclaimable = nullptr,
                      .anonymous = "total_rss",
                      .shared = "total_shmem"};
 constexpr Version v2{.type = "cgroup2",
@@ -43,6 +45,7 @@ constexpr Version v2{.type = "cgroup2",
                      .usage = "memory.current",
                      .inactive_file = "inactive_file",
                      .active_file = "active_file",
+                     .reclaimable = "slab_reclaimable",
                      .anonymous = "anon",
                      .shared = "shmem"};
 
@@ -128,6 +131,8 @@ std::optional<MemoryCgroup> read_cgroup(const fs::path& point, const fs::path& f
   // Pages of tmpfs files are on the lists of anonymous memory, so they stay counted as used.
   const int64_t file_pages =
       number_after(stat, version.inactive_file).value_or(0) + number_after(stat, version.active_file).value_or(0);
+  // As MemAvailable does for the machine: a run that opens many files would seem to lose room to others.
+  const int64_t reclaimable = version.reclaimable != nullptr ? number_after(stat, version.reclaimable).value_or(0) : 0;
   MemoryCgroup cgroup;
   cgroup.folder = folder;
   cgroup.id = id_of(folder);
@@ -135,7 +140,7 @@ std::optional<MemoryCgroup> read_cgroup(const fs::path& point, const fs::path& f
   cgroup.name =
       "cgroup /" + (folder == point ? "" : folder.lexically_relative(point).string()) + " (" + version.name + ")";
   if (version.throttle != nullptr) cgroup.throttle_bytes = bound_in(folder / version.throttle);
-  cgroup.used_bytes = std::max<int64_t>(*usage - file_pages, 0);
+  cgroup.used_bytes = std::max<int64_t>(*usage - file_pages - reclaimable, 0);
   cgroup.anonymous_bytes = number_after(stat, version.anonymous).value_or(0);
   cgroup.shared_bytes = number_after(stat, version.shared).value_or(0);
   return cgroup;

@@ -16,9 +16,9 @@ struct MemoryCgroup {
   std::string id;                         // "device:inode" of its folder: the same in every namespace of this machine
   std::optional<int64_t> limit_bytes;     // nullopt: none
   std::optional<int64_t> throttle_bytes;  // memory.high: above it the kernel reclaims and slows down, but kills nobody
-  int64_t used_bytes = 0;                 // what the kernel cannot drop at once: usage less file pages on its lists
-  int64_t anonymous_bytes = 0;            // of them, of processes
-  int64_t shared_bytes = 0;               // of them, files in memory (tmpfs, /dev/shm) and other shared memory
+  int64_t used_bytes = 0;       // what the kernel cannot drop at once: usage less file pages and v2's slab_reclaimable
+  int64_t anonymous_bytes = 0;  // of them, of processes
+  int64_t shared_bytes = 0;     // of them, files in memory (tmpfs, /dev/shm) and other shared memory
 };
 
 // Their folders: the process's own first, then towards the root; v1 before v2. Folders without a memory controller are

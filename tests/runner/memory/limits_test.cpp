@@ -55,6 +55,14 @@ TEST_F(LimitsTest, VersionTwoCountsWhatOthersHoldWithoutFilePages) {
   EXPECT_EQ(rooms().rooms[0].room_bytes, 8 * gib - (3 * gib - held));
 }
 
+TEST_F(LimitsTest, NamesAndInodesThatTheKernelKeepsAreNotUsed) {
+  only_v2("/job");
+  v2_cgroup("sys/fs/cgroup/job", std::to_string(8 * gib), 5 * gib, 2 * gib);
+  std::ofstream(root_ / "sys/fs/cgroup/job/memory.stat", std::ios::app)
+      << "slab_reclaimable " << gib << "\nslab_unreclaimable " << gib << "\n";
+  EXPECT_EQ(rooms().rooms[0].used_bytes, 2 * gib);
+}
+
 TEST_F(LimitsTest, EveryAncestorHasARoom) {
   only_v2("/a/b/c");
   v2_cgroup("sys/fs/cgroup/a/b/c", std::to_string(8 * gib), gib, 0);

@@ -131,6 +131,18 @@ TEST_F(SurroundingsTest, PagesOfFilesThatCannotBeToldAreNotUsed) {
   EXPECT_EQ(reader.look().ceiling_bytes, before);
 }
 
+TEST_F(SurroundingsTest, FilesThatTheRunOpensAreNotTakenByOthers) {
+  only_v2("/job");
+  hold(800 * mib, 0);
+  SurroundingsReader reader(900 * mib, root_.string());
+  const int64_t before = reader.look().ceiling_bytes;
+  v2_cgroup("sys/fs/cgroup/job", std::to_string(gib), 1000 * mib, 0);
+  std::ofstream(root_ / "sys/fs/cgroup/job/memory.stat", std::ios::app) << "slab_reclaimable " << 200 * mib << "\n";
+  const Surroundings now = reader.look();
+  EXPECT_FALSE(is_short(now)) << surroundings_text(now);
+  EXPECT_EQ(now.ceiling_bytes, before);
+}
+
 TEST_F(SurroundingsTest, ALimitFarBelowTheRoomLeavesOthersTheRest) {
   only_v2("/job");
   hold(20 * mib, 0);
