@@ -66,7 +66,8 @@ uint32_t member_of(const sdk::Array& array, const Sequence& sequence, const Fiel
   bad(sequence, field, "has no member '" + field.member + "'; its records hold " + sdk::listing(names));
 }
 
-Finding find_dataset(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field) {
+Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequence& sequence,
+                     const FieldSettings& field) {
   const sdk::Array array =
       asked(field, [&] { return sdk::Array(host, sequence.file, sequence.object(field.dataset)); });
   const sdk::ArrayInfo& info = array.info();
@@ -95,8 +96,13 @@ Finding find_dataset(const sdk::Host& host, const Sequence& sequence, const Fiel
   const std::vector<uint64_t> none(info.shape.size(), 0);
   const hr_array_target target{member, delivered_dtype(field, finding.stored), room, 0};
   asked(field, [&] { return array.read_box(none, none, {&target, 1}), true; });
-  if (field.rows == Rows::all && std::ranges::find(info.shape, 0u) != info.shape.end())
-    bad(sequence, field, "is empty: its shape is " + sdk::shape_text(info.shape));
+  // Rows may be missing: such a sequence is too short for a sample.
+  std::vector<uint64_t> needed = info.shape;
+  if (field.rows != Rows::all) needed[row_axis(settings, field, needed.size())] = 1;
+  if (std::ranges::find(needed, 0u) != needed.end()) {
+    bad(sequence, field,
+        "is empty: its shape is " + sdk::shape_text(info.shape) + "; take the field or the file out, or mend the file");
+  }
   return finding;
 }
 
@@ -158,7 +164,7 @@ std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Se
   for (const FieldSettings& field : settings.fields) {
     const bool is_attribute = !field.attribute.empty();
     const Finding& finding = findings.emplace_back(is_attribute ? find_attribute(host, sequence, field)
-                                                                : find_dataset(host, sequence, field));
+                                                                : find_dataset(host, settings, sequence, field));
     if (is_attribute) {
       sequence.attributes.resize(settings.fields.size());
       sequence.attributes[findings.size() - 1] = finding.attribute;

@@ -87,6 +87,27 @@ TEST_F(BadLayouts, Datasets) {
             "[hdf5] none of the 1 sequences of DIR has the 21 rows that a sample needs; the longest has 20");
 }
 
+TEST_F(BadLayouts, RowsWithoutValues) {
+  {
+    const Hdf5Lock lock;
+    const Handle file = create_file(folder_ / "a.h5");
+    // libhdf5 takes no NULL for the values, though it reads none of them.
+    const std::vector<double> none(1);
+    write_dataset(file.get(), "object", H5T_IEEE_F64LE, {20, 0}, none);
+    write_dataset(file.get(), "short", H5T_IEEE_F64LE, {0, 3}, none);
+  }
+  for (const std::string rows : {"rows = \"row\"", "length = 4", "rows = \"all\""}) {
+    Exit code{};
+    EXPECT_EQ(
+        says("fields = [ { name = \"o\", dataset = \"object\", " + rows + " } ]", &code),
+        "[hdf5] '/object' of DIR/a.h5 (field 'o') is empty: its shape is [20, 0]; take the field or the file out, "
+        "or mend the file");
+    EXPECT_EQ(code, Exit::data) << rows;
+  }
+  EXPECT_EQ(says(R"(fields = [ { name = "s", dataset = "short", rows = "row" } ])"),
+            "[hdf5] none of the 1 sequences of DIR has the 1 rows that a sample needs; the longest has 0");
+}
+
 TEST_F(BadLayouts, AttributesThatATypeDoesNotHold) {
   {
     const Hdf5Lock lock;
