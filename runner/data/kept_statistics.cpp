@@ -58,10 +58,13 @@ std::string identity_of(const Source& source) {
   return Digest().add(all.dump()).hex();
 }
 
+// Notes name files, whose names need not be UTF-8: dump() alone would throw at them.
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 Json contents(const std::string& identity, const Normalizer& normalizer, const MeasurementNotes& notes) {
   Json json = {{"format", format}, {"files", identity}, {"statistics", normalizer.to_json()}, {"notes", notes}};
   // Of all that is before it, so that a damaged file does not match.
-  json["check"] = Digest().add(json.dump()).hex();
+  json["check"] = Digest().add(text_of(json)).hex();
   return json;
 }
 
@@ -129,7 +132,7 @@ FoundStatistics find_statistics(const StatisticsRequest& request) {
   }
   if (found.normalizer.statistics().empty()) return found;
   if (!found.kept && !sidecar.empty())
-    keep_in_cache(sidecar, contents(identity, found.normalizer, notes).dump() + "\n");
+    keep_in_cache(sidecar, text_of(contents(identity, found.normalizer, notes)) + "\n");
   found.lines.push_back(
       "normalisation: mean and deviation of " + samples_text(request) +
       (found.kept ? ", measured before on the same files"

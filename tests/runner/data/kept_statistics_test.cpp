@@ -79,6 +79,29 @@ TEST_F(KeptStatistics, ANoteIsSaidAgain) {
   EXPECT_EQ(find().lines[1], first.lines[1]);
 }
 
+TEST_F(KeptStatistics, ANoteMayNameAFileWhoseNameIsNotUtf8) {
+  // Of the block as a whole, then of its first sample alone.
+  int failures = 2;
+  data_.during_read = [&] {
+    if (failures-- > 0) throw sdk::Error(HR_DATA_CORRUPT, "'/data/h\xE4nde.h5' is damaged");
+  };
+  const StatisticsRequest request{.source = *source_,
+                                  .train = split_,
+                                  .mode = "sampled",
+                                  .max_samples = 10,
+                                  .skip_bad_samples = true,
+                                  .content_id = content_id(*source_),
+                                  .reads_as = "x"};
+  const FoundStatistics first = find_statistics(request);
+  ASSERT_EQ(first.lines.size(), 2u);
+  EXPECT_NE(first.lines[1].find("'/data/h\xE4nde.h5' is damaged"), std::string::npos) << first.lines[1];
+  const FoundStatistics second = find_statistics(request);
+  EXPECT_TRUE(second.kept);
+  EXPECT_EQ(text(second.normalizer), text(first.normalizer));
+  ASSERT_EQ(second.lines.size(), 2u);
+  EXPECT_NE(second.lines[1].find("'/data/h\xEF\xBF\xBDnde.h5' is damaged"), std::string::npos) << second.lines[1];
+}
+
 TEST_F(KeptStatistics, AnotherRequestIsMeasured) {
   find();
   EXPECT_FALSE(find("sampled", 11).kept);
