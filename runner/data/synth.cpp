@@ -10,7 +10,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void write_and_rename(const Library& source, const hr_synth& synth, const NativeOptions& options,
+// False where another process has put data at `path` meanwhile, which stays.
+bool write_and_rename(const Library& source, const hr_synth& synth, const NativeOptions& options,
                       const fs::path& path) {
   std::error_code failed;
   // Beside `path`, so that rename() stays inside of one file system. The process id keeps other runs out.
@@ -25,7 +26,9 @@ void write_and_rename(const Library& source, const hr_synth& synth, const Native
     const hr_status status = synth.write(source.host(), options.values(), partial.c_str(), &error);
     check(status, error, source.id(), "writing synthetic data", Exit::cannot_write);
     fs::rename(partial, path, failed);
-    if (failed)
+    if (!failed) return true;
+    std::error_code ignored;
+    if (!fs::exists(path, ignored))
       throw Error(Exit::cannot_write, "data.synth",
                   "cannot rename " + partial.string() + " to " + path.string() + ": " + failed.message());
   } catch (...) {
@@ -33,6 +36,8 @@ void write_and_rename(const Library& source, const hr_synth& synth, const Native
     fs::remove_all(partial, failed);
     throw;
   }
+  fs::remove_all(partial, failed);
+  return false;
 }
 
 }  // namespace
@@ -68,7 +73,8 @@ std::optional<fs::path> synthesise_missing(const Library& source, const std::opt
                 "datasource '" + source.id() + "' needs data.options.path to write to: set it");
   }
   if (fs::exists(*path)) return std::nullopt;
-  write_and_rename(source, *source.synth(), NativeOptions(synth->table, synth->values), *path);
+  if (!write_and_rename(source, *source.synth(), NativeOptions(synth->table, synth->values), *path))
+    return std::nullopt;
   return path;
 }
 

@@ -2,7 +2,9 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sstream>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "trial_run.hpp"
 
@@ -179,6 +181,33 @@ TEST_F(Commands, SynthWritesOnceAndNeverTouchesWhatIsThere) {
   const Finished without = with_plugins({"data", "synth", "trial.toml"});
   EXPECT_EQ(without.exit_code, 2);
   EXPECT_NE(without.err.find("has no [data.synth] table"), std::string::npos) << without.err;
+}
+
+TEST_F(Commands, SynthLeavesWhatAnotherProcessHasWrittenMeanwhile) {
+  // Reading `like` waits for the FIFO's writer, so the plugin is still at work when the other data comes.
+  const fs::path fifo = folder_ / "like";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  Program program({"data", "synth", "trial.toml", "--set", "data.options.path=made", "--set",
+                   "data.synth={like=\"" + fifo.string() + "\"}", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR},
+                  here());
+  int writer = -1;
+  ASSERT_TRUE(eventually([&] {
+    writer = open(fifo.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    return writer >= 0 || program.ended();
+  }));
+  if (writer >= 0) {
+    fs::create_directory(folder_ / "made");
+    write_text(folder_ / "made/seed.txt", "8\n");
+    EXPECT_EQ(write(writer, "7\n", 2), 2);
+    close(writer);
+  }
+  const Finished finished = program.wait();
+  EXPECT_GE(writer, 0) << finished.err;
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_NE(finished.out.find("is there already: left as it is"), std::string::npos) << finished.out;
+  EXPECT_EQ(read_text(folder_ / "made/seed.txt"), "8\n");
+  for (const auto& entry : fs::directory_iterator(folder_))
+    EXPECT_EQ(entry.path().filename().string().find(".partial-"), std::string::npos) << entry.path();
 }
 
 TEST_F(Commands, RunMakesMissingDataAndSaysSo) {
