@@ -28,6 +28,32 @@ bool lies_below(const fs::path& inner, const fs::path& outer) {
   return at == outer.end();
 }
 
+// Adds the regular files below `folder`, also those that links to folders lead to, as datasources see them. `left`: the
+// real folders in which the links on the way here stand. A link to one of them, or above one, would lead around without
+// end.
+void add_files(const fs::path& folder, const std::vector<fs::path>& left, std::vector<fs::path>& files,
+               std::error_code& failed) {
+  std::error_code ignored;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, failed);
+  // A failure ends the loop too, at its start or in a folder below.
+  for (; entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
+    const fs::path& path = entry->path();
+    const bool hidden = path.filename().string().starts_with(".");
+    // A link that leads nowhere is neither of these.
+    if (hidden && entry->is_directory(ignored)) entry.disable_recursion_pending();
+    if (hidden) continue;
+    if (entry->is_regular_file(ignored)) files.push_back(path);
+    if (!entry->is_symlink(ignored) || !entry->is_directory(ignored)) continue;
+    std::vector<fs::path> all_left = left;
+    all_left.push_back(fs::weakly_canonical(path.parent_path(), ignored));
+    const fs::path target = fs::weakly_canonical(path, ignored);
+    const bool leads_around =
+        std::ranges::any_of(all_left, [&](const fs::path& one) { return lies_below(one, target); });
+    if (!leads_around) add_files(path, all_left, files, failed);
+    if (failed) return;
+  }
+}
+
 }  // namespace
 
 bool is_hdf5_name(const fs::path& file) {
@@ -38,15 +64,8 @@ bool is_hdf5_name(const fs::path& file) {
 
 std::vector<fs::path> regular_files(const fs::path& folder) {
   std::vector<fs::path> files;
-  std::error_code failed, ignored;
-  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, failed);
-  for (; entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
-    const bool hidden = entry->path().filename().string().starts_with(".");
-    // A link that leads nowhere is neither of these.
-    if (hidden && entry->is_directory(ignored)) entry.disable_recursion_pending();
-    if (!hidden && entry->is_regular_file(ignored)) files.push_back(entry->path());
-  }
-  // A failure ends the loop too, at its start or in a folder below.
+  std::error_code failed;
+  add_files(folder, {}, files, failed);
   if (failed) refuse(folder.string() + " cannot be listed: " + failed.message());
   std::ranges::sort(files);
   return files;

@@ -13,7 +13,7 @@ namespace headroom {
 
 bool is_hdf5_name(const std::filesystem::path& file);  // *.hdf5, *.h5, *.mat, ...
 
-// Regular files below `folder`, sorted; names with a leading dot are left out.
+// Regular files below `folder`, sorted; names with a leading dot are left out, links to folders are followed.
 std::vector<std::filesystem::path> regular_files(const std::filesystem::path& folder);
 
 struct ConvertItem {

@@ -116,6 +116,20 @@ TEST_F(DataCommands, ConvertsAFolderOnce) {
             "1 files converted, 2 were done before, 0 could not be read: out\n");
 }
 
+TEST_F(DataCommands, LinksToFoldersAreFollowed) {
+  write("in/a.hdf5", 2000);
+  write("elsewhere/b.hdf5", 3000);
+  fs::create_directory_symlink("../elsewhere", folder_ / "in/linked");
+  fs::create_directory_symlink("../in", folder_ / "elsewhere/back");  // around
+  fs::create_directory_symlink("nowhere", folder_ / "in/broken");
+  const Finished finished = data({"convert", "in", "--out", "out"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.out, "2 files converted, 0 were done before, 0 could not be read: out\n");
+  EXPECT_THAT(names_in("out"), testing::ElementsAre(".headroom-convert.jsonl", "a.hdf5", "linked/b.hdf5"));
+  EXPECT_EQ(stored("out/linked/b.hdf5"), stored("elsewhere/b.hdf5"));
+  EXPECT_EQ(Json::parse(data({"inspect", "in", "--json"}).out)["files"].size(), 2u);
+}
+
 TEST_F(DataCommands, ConvertRefusesWhatCannotBeMeant) {
   write("a.hdf5", 1000);
   fs::create_directories(folder_ / "in");
