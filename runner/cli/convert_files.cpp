@@ -4,6 +4,7 @@
 #include <array>
 #include <fcntl.h>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <sys/stat.h>
@@ -125,7 +126,13 @@ void require_apart(const fs::path& from, const fs::path& to) {
 
 void look_for_done(std::vector<ConvertItem>& items, const ConvertRecord& record) {
   std::error_code failed;
+  std::map<fs::path, fs::path> from;  // by what is written
   for (ConvertItem& item : items) {
+    const auto [other, is_new] = from.emplace(item.to, item.from);
+    if (!is_new) {
+      refuse(other->second.string() + " and " + item.from.string() + " would both be written to " + item.to.string() +
+             "; rename one of them");
+    }
     item.done = record.has(item);
     if (!item.done && fs::exists(item.to, failed)) {
       refuse(item.to.string() + " is there already, and not from this conversion; remove it, or choose another --out");

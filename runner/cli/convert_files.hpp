@@ -41,7 +41,7 @@ class ConvertRecord {
 // Throws Error(bad_input) where `from` is not there, or `to` is it or lies inside.
 void require_apart(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// Sees which are done. Throws Error(bad_input) where something would be overwritten.
+// Sees which are done. Throws Error(bad_input) where something would be overwritten, also one item by another.
 void look_for_done(std::vector<ConvertItem>& items, const ConvertRecord& record);
 
 // Both, for the files of `from`, or itself.

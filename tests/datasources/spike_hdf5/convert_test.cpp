@@ -89,6 +89,17 @@ TEST_F(ConvertSequences, OneBadSequenceDoesNotStopTheOthers) {
   EXPECT_EQ(convert({"in", "--out", "frames", "--set", "use_voxel=false"}).exit_code, 0);
 }
 
+TEST_F(ConvertSequences, TwoThatWouldBecomeOneFileAreRefused) {
+  write_sequence(folder_ / "in", {});
+  std::filesystem::rename(folder_ / "in/a.hdf5", folder_ / "in/a.h5");
+  write_sequence(folder_ / "in", {});
+  const Finished finished = convert({"in", "--out", "out"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_EQ(finished.err,
+            "[data convert] in/a.h5 and in/a.hdf5 would both be written to out/a.hdf5; rename one of them\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
 TEST_F(ConvertSequences, FramesAndStreamsBecomeOneFile) {
   const auto frames = folder_ / "in/GOPRO_Large/test/s", spikes = folder_ / "in/GOPRO_Large_spike_seq/test/s/spike";
   for (const char* name : {"000001", "000002"}) {
