@@ -89,7 +89,7 @@ TEST_F(StartQueueTest, AnUnknownNeedIsNoLessThanWhatItHolds) {
   file("proc/self/status", "RssAnon: 65536 kB\nRssShmem: 0 kB\n");
   Child other([](Child& self) { hold(self, "other", 24 * gib); });
   other.hear();
-  EXPECT_THAT(refusal(), HasSubstr("the run needs 64.0 MiB, and memory.limit gives it 0 B (0.9 of"));
+  EXPECT_THAT(refusal(), HasSubstr("the run needs 64.0 MiB, and memory.limit gives it 1 B (0.9 of"));
   request_.wait_seconds = 60;
   while_asleep_ = [&] {
     if (seconds_ > 1020 && other.id() > 0) other.kill();
