@@ -43,7 +43,7 @@ if(CMAKE_UNITY_BUILD)
   target_compile_options(headroom_warnings INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()
 if(HEADROOM_SANITIZE)
-  # The checks that are left out stand at every access and cost a sixth of the build; AddressSanitizer sees most of what they would.
+  # The checks that are left out stand at every access and cost about a sixth of a unit's compile time; AddressSanitizer sees most of what they would.
   # Tests (HEADROOM_IS_TEST) leave out three more; what they test keeps those.
   target_compile_options(
     headroom_warnings

@@ -24,7 +24,7 @@ toml::table read_overrides(const std::vector<Override>& overrides);
 // Puts `value` under `key`, keeping where both were written.
 void put(toml::table& table, const toml::key& key, toml::node&& value);
 
-// The most parts that a dotted key may have; what is built of it is a recursion.
+// The most dots of a key: put_at() and toml++ call themselves for each.
 inline constexpr int deepest_key = 64;
 
 // The same for a dotted path, "train.batch_size": every part of it stands where `key` was written. False: a value that

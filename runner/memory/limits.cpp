@@ -144,7 +144,7 @@ std::string warning(int64_t bytes, const Rooms& rooms) {
 }
 
 // At least 1, because 0 means that there is no limit.
-int64_t least_limit(int64_t bytes) { return std::max<int64_t>(bytes, 1); }
+int64_t above_zero(int64_t bytes) { return std::max<int64_t>(bytes, 1); }
 
 MemoryLimit automatic(const Rooms& rooms) {
   const Room* room = rooms.smallest();
@@ -154,7 +154,7 @@ MemoryLimit automatic(const Rooms& rooms) {
   if (room->reserved_bytes > 0) rule += ", less " + size_text(room->reserved_bytes) + " reserved by other runs";
   if (room->claimed_bytes > room->reserved_bytes) rule += ", who claim " + size_text(room->claimed_bytes);
   rule += unknown_text(rooms);
-  return {least_limit(room->auto_bytes()), rule};
+  return {above_zero(room->auto_bytes()), rule};
 }
 
 // A limit that was told may be above what its cgroup has: the kernel would end the run there.
@@ -164,7 +164,7 @@ MemoryLimit held_to_cgroup(MemoryLimit limit, const Rooms& rooms) {
     if (cgroup.kills() && (room == nullptr || cgroup.share_bytes() < room->share_bytes())) room = &cgroup;
   }
   if (room == nullptr || room->share_bytes() >= *limit.bytes) return limit;
-  limit.bytes = least_limit(room->share_bytes());
+  limit.bytes = above_zero(room->share_bytes());
   limit.rule += std::string("; held to ") + room->auto_share() + " of the " + size_text(room->room_bytes) +
                 " of room in " + room->name;
   return limit;
@@ -173,7 +173,7 @@ MemoryLimit held_to_cgroup(MemoryLimit limit, const Rooms& rooms) {
 MemoryLimit share_of_bound(double share, const std::string& text, const Rooms& rooms) {
   const Room* bound = rooms.smallest_bound();
   if (bound == nullptr) return {std::nullopt, "off: no bound can be read here"};
-  const int64_t bytes = least_limit(static_cast<int64_t>(share * static_cast<double>(bound->bound_bytes)));
+  const int64_t bytes = above_zero(static_cast<int64_t>(share * static_cast<double>(bound->bound_bytes)));
   return held_to_cgroup({bytes, text + " of " + size_text(bound->bound_bytes) + ", the bound of " + bound->name +
                                     warning(bytes, rooms) + unknown_text(rooms)},
                         rooms);

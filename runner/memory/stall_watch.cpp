@@ -35,7 +35,6 @@ std::string occupation(const BlackBoxReading& box) {
 std::optional<std::string> StallWatch::look(const BlackBoxReading& box, Clock::time_point now) {
   if (!last_ || place_of(*last_) != place_of(box)) {
     last_ = box;
-    last_->records.clear();
     looked_ = now;
     still_ = {};
     tell_at_ = after_;

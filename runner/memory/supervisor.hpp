@@ -1,7 +1,6 @@
 // The parent's side of supervision: runs the trainer as a child, forwards signals, tells when it stands still, waits,
-// and finds out how it ended.
-// It has no LibTorch, so it is small and survives when the kernel kills the trainer. The child's side is
-// supervised.hpp.
+// and finds out how it ended. It has no LibTorch, so it is small and survives when the kernel kills the trainer. The
+// child's side is supervised.hpp.
 #pragma once
 
 #include <chrono>

@@ -205,7 +205,8 @@ bool TrainingLoop::train_window() try {
     return false;
   }
   if (!is_finite) {
-    not_finite(gradients.loss, gradients.norm, bad_value);
+    ++position_.skipped_windows;
+    report_not_finite(gradients.loss, gradients.norm, bad_value);
     // A running mean that has taken up one NaN would keep it for good.
     step_.leave_out();
     return false;
@@ -242,21 +243,6 @@ std::string TrainingLoop::bad_value_in(WindowBatches& batches) {
       found = bad->text + ", in " + setup_.data.splits.train.place_of(batch->index[bad->sample]);
   }
   return found;
-}
-
-void TrainingLoop::not_finite(double loss, double norm, const std::string& bad_value) {
-  ++position_.skipped_windows;
-  log_.event("nonfinite",
-             {{"step", position_.step}, {"loss", loss}, {"gradient_norm", norm}, {"bad_value", bad_value}});
-  if (experiment_.train.on_nonfinite == "skip") return;
-  throw Error(
-      Exit::diverged, "train",
-      "after step " + std::to_string(position_.step) + " the loss is " + std::to_string(loss) +
-          " and the gradient norm " + std::to_string(norm) + ": " +
-          (bad_value.empty() ? ""
-                             : bad_value + "; mend the data, or leave such samples out with data.on_bad_sample = "
-                                           "\"skip_not_finite\"; where the model expects such values, ") +
-          "lower train.optimizer.lr, set train.clip_norm, or train.on_nonfinite = \"skip\"");
 }
 
 // A run without steps would end as if all were well. One epoch alone may hold nothing that counts.

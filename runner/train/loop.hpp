@@ -52,8 +52,7 @@ class TrainingLoop {
   bool train_epoch();   // false: stopped by a signal between two windows
   bool train_window();  // one optimizer step; false: the window was skipped, or others took the memory
   std::string bad_value_in(WindowBatches& batches);  // of a window; "" where all are finite
-  void not_finite(double loss, double norm, const std::string& bad_value);
-  void require_a_step() const;  // at an epoch's end
+  void require_a_step() const;                       // at an epoch's end
   void stop_for(const TakenByOthers& taken);
   StepHooks step_hooks();
   void register_rungs();
@@ -76,6 +75,7 @@ class TrainingLoop {
   void report_shortage(const Shortage& shortage, const std::string& action);
   void report_loss_scale(double was, double is);
   void report_without_gradient();
+  void report_not_finite(double loss, double norm, const std::string& bad_value);  // Error(diverged)
 
   const Setup& setup_;
   const Experiment& experiment_;

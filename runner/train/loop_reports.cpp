@@ -99,6 +99,21 @@ void TrainingLoop::report_loss_scale(double was, double is) {
                .str());
 }
 
+// Ends the run unless such windows are skipped.
+void TrainingLoop::report_not_finite(double loss, double norm, const std::string& bad_value) {
+  log_.event("nonfinite",
+             {{"step", position_.step}, {"loss", loss}, {"gradient_norm", norm}, {"bad_value", bad_value}});
+  if (experiment_.train.on_nonfinite == "skip") return;
+  throw Error(
+      Exit::diverged, "train",
+      "after step " + std::to_string(position_.step) + " the loss is " + std::to_string(loss) +
+          " and the gradient norm " + std::to_string(norm) + ": " +
+          (bad_value.empty() ? ""
+                             : bad_value + "; mend the data, or leave such samples out with data.on_bad_sample = "
+                                           "\"skip_not_finite\"; where the model expects such values, ") +
+          "lower train.optimizer.lr, set train.clip_norm, or train.on_nonfinite = \"skip\"");
+}
+
 void TrainingLoop::report_without_gradient() {
   const std::vector<std::string> names = step_.without_gradient();
   if (names.empty()) return;

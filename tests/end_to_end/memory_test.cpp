@@ -138,6 +138,8 @@ TEST_F(MemoryRun, WhatCannotFitEndsWithTheLedgerTheNeedAndTheKnobs) {
   const Json summary = read_json(run_folder("refused") / "summary.json");
   EXPECT_EQ(summary.at("state"), "failed");
   EXPECT_EQ(summary.at("error").get<std::string>() + "\n", sentence);
+  const Json postmortem = read_json(run_folder("refused") / "postmortem.json");
+  EXPECT_EQ(postmortem.at("ended").at("error"), summary.at("error")) << "of this life of the run";
   EXPECT_LE(summary.at("memory").at("measured_peak_bytes"), too_little);
   EXPECT_EQ(read_json_lines(run_folder("refused") / "events.jsonl").back().at("exit_code"), 5);
 

@@ -67,7 +67,7 @@ TEST_F(RunFolderTest, AnotherHolderIsNamed) {
 TEST_F(RunFolderTest, TheLockEndsWithItsProcess) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
-  const fs::path path = [&] { return RunFolder::create(folder_, "emg").path(); }();
+  const fs::path path = RunFolder::create(folder_, "emg").path();
   const pid_t child = ::fork();
   if (child == 0) {
     RunFolder run = RunFolder::open(path);

@@ -38,6 +38,21 @@ class TrialStartsTest : public testing::Test {
     for (const Trial& trial : plan_.trials) entries_.emplace_back(sweep_.path(), trial).settle();
     starts_.emplace(program_, plan_, entries_, rungs_, view_);
   }
+  // The log of the only trial, whose plan gave it `limit_bytes`.
+  std::string log_of_one(const std::string& lines, int64_t limit_bytes) {
+    sweep_of(1, lines, "exit 0");
+    TrialRecord record;
+    record.limit_bytes = limit_bytes;
+    TrialFolder(sweep_.path(), "001").write(record);
+    begin();
+    starts_->start_what_fits();
+    EXPECT_EQ(entries_[0].state(), TrialState::running);
+    wait_for(entries_[0].child);
+    remove_trial_cgroup(entries_[0].cgroup);
+    std::stringstream log;
+    log << std::ifstream(entries_[0].folder.log()).rdbuf();
+    return log.str();
+  }
   // What the sweep does with the end of a plan.
   std::optional<TrialEnd> take_plan(TrialEntry& entry) {
     entry.exit_code = wait_for(entry.child).exit_code();
@@ -74,35 +89,14 @@ TEST_F(TrialStartsTest, APlanThatRanOutOfMemoryBesideOthersIsMadeAgainAlone) {
 }
 
 TEST_F(TrialStartsTest, AloneItKeepsToWhatIsFree) {
-  sweep_of(1, "", "exit 0");
-  TrialRecord record;
-  record.limit_bytes = int64_t{1} << 50;  // of a plan from when there was more
-  TrialFolder(sweep_.path(), "001").write(record);
-  begin();
-  TrialEntry& entry = entries_[0];
-  starts_->start_what_fits();
-  ASSERT_EQ(entry.state(), TrialState::running);
-  wait_for(entry.child);
-  remove_trial_cgroup(entry.cgroup);
-  std::stringstream log;
-  log << std::ifstream(entry.folder.log()).rdbuf();
-  EXPECT_THAT(log.str(), HasSubstr(" --set memory.limit=auto"));
-  EXPECT_THAT(log.str(), Not(HasSubstr(std::to_string(record.limit_bytes))));
+  const std::string log = log_of_one("", int64_t{1} << 50);  // planned when there was more
+  EXPECT_THAT(log, HasSubstr(" --set memory.limit=auto"));
+  EXPECT_THAT(log, Not(HasSubstr(std::to_string(int64_t{1} << 50))));
 }
 
 TEST_F(TrialStartsTest, ALimitThatIsWrittenStays) {
-  sweep_of(1, "memory.limit = \"1024 TiB\"\n", "exit 0");
-  TrialRecord record;
-  record.limit_bytes = int64_t{1} << 50;
-  TrialFolder(sweep_.path(), "001").write(record);
-  begin();
-  starts_->start_what_fits();
-  ASSERT_EQ(entries_[0].state(), TrialState::running);
-  wait_for(entries_[0].child);
-  remove_trial_cgroup(entries_[0].cgroup);
-  std::stringstream log;
-  log << std::ifstream(entries_[0].folder.log()).rdbuf();
-  EXPECT_THAT(log.str(), HasSubstr(" --set memory.limit=" + std::to_string(record.limit_bytes)));
+  const std::string log = log_of_one("memory.limit = \"1024 TiB\"\n", int64_t{1} << 50);
+  EXPECT_THAT(log, HasSubstr(" --set memory.limit=" + std::to_string(int64_t{1} << 50)));
 }
 
 TEST_F(TrialStartsTest, ARunThatGoesOnCountsAsFarAsItsLimit) {
