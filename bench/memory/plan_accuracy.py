@@ -5,15 +5,17 @@
     bench/memory/plan_accuracy.py PRESET --vary data.options.clip_length=2,3,4 --vary data.options.crop_size=48,64
                                   [--set KEY=VALUE] [--epochs 3] [--steps N] [--build build/release]
     sudo bench/memory/plan_accuracy.py --cgroup           # also against the kernel's count of the run's anonymous memory
-    bench/memory/plan_accuracy.py --limits 8              # also under limits of 0.5 to 1.2 of each plan, three seeds each
+    bench/memory/plan_accuracy.py --limits 8 --jobs 2     # also under limits of 0.5 to 1.2 of each plan, three seeds each
 
 Each run writes its data and its folder below a temporary folder. Prints a line a run and, at the end, how many predictions were
 too low by more than 2 % or too high by more than 15 % of measured_peak_bytes. The kernel's count is that of the whole cgroup: beside the
 trainer the `headroom` that waits for it and the processes that read HDF5 files; plans are probed before, outside of it. A run under a
-limit is admitted when it began to train; then it must not end with 5, nor hold more than its limit. Exits with 1 where more than 1 % of
-predictions were too low, any was too high, a run failed, or an admitted one broke its promise.
+limit is admitted when it began to train; then it must not end with 5, nor hold more than its limit. One that was refused must not have more
+than 1.1 times the least limit that another seed or limit of the same experiment finished in. Exits with 1 where more than 1 % of predictions
+were too low, any was too high, a run failed, an admitted one broke its promise, or one was refused that fits.
 """
 import argparse
+import concurrent.futures
 import itertools
 import os
 import pathlib
@@ -105,6 +107,7 @@ def family_of(preset):
 class Tally:
     def __init__(self):
         self.errors, self.kernel_saw, self.failures, self.admitted, self.broken = [], [], 0, 0, []
+        self.finished_in, self.refused_in = {}, {}  # experiment: limits
 
     def whole(self, name, ended):
         """Judges a run without a limit; its predicted peak, or None."""
@@ -121,8 +124,9 @@ class Tally:
         print(f"{name}: predicted {mib(predicted)}, measured {mib(measured)}{kernel}, {self.errors[-1]:+.1%}", flush=True)
         return predicted
 
-    def limited(self, name, limit, ended):
+    def limited(self, experiment, seed, limit, ended):
         exit_code, summary, _, said = ended
+        name = f"{experiment}, seed {seed}"
         peak = summary["memory"]["measured_peak_bytes"] if summary else 0
         self.admitted += summary is not None
         wrong = []
@@ -132,6 +136,15 @@ class Tally:
             wrong.append(f"held {mib(peak)}")
         print(f"{name} in {mib(limit)}: exit {exit_code}, peak {mib(peak)}{': ' * bool(wrong)}{'; '.join(wrong)}", flush=True)
         self.broken += [f"{name} in {mib(limit)}: {sentence}" for sentence in wrong]
+        by_end = self.finished_in if exit_code == 0 else self.refused_in
+        by_end.setdefault(experiment, []).append(limit)
+
+    def refused_that_fit(self):
+        for experiment, limits in self.refused_in.items():
+            least = min(self.finished_in.get(experiment, [float("inf")]))
+            for limit in sorted(limits):
+                if limit > 1.1 * least:
+                    yield f"{experiment} in {mib(limit)}: refused, and finished in {mib(least)}"
 
     def told(self):
         low, high = sum(e < -0.02 for e in self.errors), sum(e > 0.15 for e in self.errors)
@@ -142,7 +155,11 @@ class Tally:
             print(f"the kernel saw {min(self.kernel_saw):.2f} to {max(self.kernel_saw):.2f} of the measured peaks")
         if self.admitted:
             print(f"{self.admitted} admitted under a limit, {len(self.broken)} broken promises", *self.broken, sep="\n  ")
-        return 1 if self.failures or not self.errors or low > 0.01 * len(self.errors) or high or self.broken else 0
+        refused = list(self.refused_that_fit())
+        if self.refused_in:
+            print(f"{sum(map(len, self.refused_in.values()))} refused, {len(refused)} of them in more than 1.1 times what they need",
+                  *refused, sep="\n  ")
+        return 1 if self.failures or not self.errors or low > 0.01 * len(self.errors) or high or self.broken or refused else 0
 
 
 def main():
@@ -155,6 +172,7 @@ def main():
     parser.add_argument("--steps", type=int, default=0, help="end after so many; 0: whole epochs")
     parser.add_argument("--cgroup", action="store_true", help="needs root")
     parser.add_argument("--limits", type=int, default=0, metavar="N")
+    parser.add_argument("--jobs", type=int, default=1, help="runs under a limit at once")
     options = parser.parse_args()
     keys = [word.split("=", 1)[0] for word in options.vary]
     combinations = list(itertools.product(*(word.split("=", 1)[1].split(",") for word in options.vary)))
@@ -165,10 +183,13 @@ def main():
             chosen = [f"{key}={value}" for key, value in zip(keys, values, strict=True)]
             name = " ".join([preset.removeprefix("experiments/").removesuffix(".toml"), *values])
             predicted = tally.whole(name, runs.run(preset, ["memory.limit=off", *chosen]))
-            for i, seed in itertools.product(range(options.limits if predicted else 0), SEEDS):
-                limit = int(predicted * (0.5 + 0.7 * i / max(1, options.limits - 1)))
-                ended = runs.run(preset, [f"memory.limit={limit}", f"experiment.seed={seed}", *chosen])
-                tally.limited(f"{name}, seed {seed}", limit, ended)
+            cases = [(int(predicted * (0.5 + 0.7 * i / max(1, options.limits - 1))), seed)
+                     for i, seed in itertools.product(range(options.limits if predicted else 0), SEEDS)]
+            with concurrent.futures.ThreadPoolExecutor(options.jobs) as jobs:
+                started = [jobs.submit(runs.run, preset, [f"memory.limit={limit}", f"experiment.seed={seed}", *chosen])
+                           for limit, seed in cases]
+                for (limit, seed), run in zip(cases, started):
+                    tally.limited(name, seed, limit, run.result())
     return tally.told()
 
 
