@@ -374,6 +374,7 @@ void TrainingLoop::save(bool is_best) {
   memory_.note(Phase::checkpoint);
   step_.note_in(position_);
   position_.eval_micro_batch = eval_retry_.size();
+  position_.reserved_bytes = memory_.reserved_bytes();
   const EssentialAllocations essential;  // the little that it takes is there when memory is short
   const int64_t removed = checkpoints_.removed_for_room();
   with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(),

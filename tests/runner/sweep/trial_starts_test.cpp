@@ -115,6 +115,9 @@ TEST_F(TrialStartsTest, ARunThatGoesOnCountsAsFarAsItsLimit) {
   record.held_bytes = 300 * mib;
   box.push(record);
   EXPECT_EQ(entry.unreserved_bytes(), 700 * mib);
+  const std::string reserved = std::to_string(900 * mib);
+  sweep_.write(run + "checkpoints/last/checkpoint.json", "{\"position\": {\"reserved_bytes\": " + reserved + "}}");
+  EXPECT_EQ(entry.unreserved_bytes(), 100 * mib) << "what it has reserved counts there";
   entry.result.run.folder.clear();
   EXPECT_EQ(entry.unreserved_bytes(), 0) << "a first attempt reserves what its plan says";
 }

@@ -55,6 +55,16 @@ TEST(TrainingLoop, TakesEveryStepOfEveryEpoch) {
   EXPECT_TRUE(fs::exists(run.folder.path() / "checkpoints/last/model.safetensors"));
 }
 
+TEST(TrainingLoop, SaysInItsCheckpointsWhatItHasReserved) {
+  LoopTrial run;
+  ASSERT_EQ(run.loop.run(), Exit::ok);
+  ASSERT_GT(run.memory.reserved_bytes(), 0);
+  EXPECT_EQ(reserved_bytes_in(load_checkpoint(run.folder.path() / "checkpoints/last").json),
+            run.memory.reserved_bytes());
+  EXPECT_EQ(reserved_bytes_in({}), 0);
+  EXPECT_EQ(reserved_bytes_in({{"position", {{"epoch", 3}}}}), 0) << "of an earlier build";
+}
+
 TEST(TrainingLoop, EndsInMidEpochAtMaxSteps) {
   LoopTrial run({"train.max_steps=4"});
   EXPECT_EQ(run.loop.run(), Exit::ok);
