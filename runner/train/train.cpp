@@ -112,7 +112,8 @@ Exit train(const TrainRequest& request) {
   std::optional<EarlierRun> earlier = open_earlier_run(request);
   const LoadedCheckpoint* checkpoint = earlier && earlier->last ? &*earlier->last : nullptr;
   const std::optional<PlannedStart> planned = plan_of(request, data);
-  RunMemory memory(experiment, planned ? planned->needed_bytes : 0, wanted_bytes(planned, checkpoint));
+  RunMemory memory(experiment, planned ? planned->needed_bytes : 0, wanted_bytes(planned, checkpoint),
+                   planned ? planned->waited_seconds : 0);
   if (memory.cancelled()) return stop_requested();
 
   const Setup setup(data, init_id_of(experiment, checkpoint));
