@@ -109,9 +109,8 @@ std::optional<PlannedStart> plan_start(const RunData& data, const ProbeWords& wo
   }
   const int64_t peak = plan->as_written.prediction.peak_bytes, cache = data.expected_cache_bytes();
   const int64_t most = plan->limit.bytes ? std::max(peak, *plan->limit.bytes) : INT64_MAX;
-  const int64_t least = plan->as_written.prediction.least_bytes;
   PlannedStart start{.predicted_peak_bytes = peak,
-                     .needed_bytes = least,
+                     .needed_bytes = plan->least_bytes(),
                      .wanted_bytes = std::min(peak + cache, most),
                      .waited_seconds = waited_seconds,
                      .micro_batch = plan->as_written.setting.micro_batch,
