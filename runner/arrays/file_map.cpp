@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "memory/crash_site.hpp"
+#include "memory/file_memory.hpp"
 
 namespace headroom {
 
@@ -47,7 +48,7 @@ void handle_bus_errors() {
 }
 
 FileMap::FileMap(int file, uint64_t bytes) : bytes_(bytes) {
-  if (bytes == 0) return;
+  if (bytes == 0 || lies_in_memory(file)) return;
   void* memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
   if (memory != MAP_FAILED) memory_ = static_cast<std::byte*>(memory);
 }

@@ -15,7 +15,8 @@ void handle_bus_errors();
 class FileMap {
  public:
   FileMap() = default;  // maps nothing: at() returns NULL
-  // Maps the first `bytes` bytes of a descriptor, which may be closed afterwards. Where mmap() fails it maps nothing.
+  // Maps the first `bytes` bytes of a descriptor, which may be closed afterwards. Where mmap() fails it maps nothing;
+  // nor does it map a file on a tmpfs, whose mapped pages would count as held by this process (RssShmem).
   FileMap(int file, uint64_t bytes);
   ~FileMap();
   FileMap(const FileMap&) = delete;

@@ -7,6 +7,7 @@
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
 #include "plugins/library.hpp"
+#include "record/checkpoint.hpp"
 
 namespace headroom {
 
@@ -62,7 +63,7 @@ std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const C
     return std::nullopt;
   }
   const bool keeps = keeps_mathematics(*experiment.rescue, next, couples_samples(experiment, line));
-  const bool has_checkpoint = !run.resume.empty() && fs::exists(fs::path(run.resume) / "checkpoints" / "last");
+  const bool has_checkpoint = !run.resume.empty() && Checkpoints(fs::path(run.resume) / "checkpoints").last();
   const bool in_new_folder = has_checkpoint && !keeps;
   std::fprintf(stderr, "[rescue] %s: rung %zu of %zu, %s; %s; it %s\n", why, next + 1, rungs.size(),
                rung_text(rungs[next]).c_str(), keeps ? "this keeps the mathematics" : "this changes the mathematics",

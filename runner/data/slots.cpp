@@ -220,23 +220,22 @@ std::unique_ptr<Slot> SlotPool::reserve() {
   const MutexLock lock(mutex_);
   // One call is one batch, which is what the wait is counted in.
   if (backoff_left_ > 0) --backoff_left_;
-  if (lend_waits_ == 0) {
+  if (owed_ == 0) {
     if (auto slot = take()) return slot;
   }
+  ++owed_;
   ++made_;  // the one that lend() makes
   return nullptr;
 }
 
-// NULL where grow() made no slot and none came back meanwhile.
-std::unique_ptr<Slot> SlotPool::wait_for_growth() {
+// What reserve() did not have: NULL where no slot was made nor came back since.
+std::unique_ptr<Slot> SlotPool::take_owed() {
   std::unique_ptr<Slot> slot;
   bool others_may_go_on = false;
   {
     const MutexLock lock(mutex_);
-    if (!growing_) return nullptr;
-    ++lend_waits_;
     while (growing_) grown_.wait(mutex_);
-    --lend_waits_;
+    --owed_;
     slot = take();
     if (slot != nullptr) --made_;  // the one that reserve() counted
     others_may_go_on = has_one_or_grows();
@@ -246,7 +245,7 @@ std::unique_ptr<Slot> SlotPool::wait_for_growth() {
 }
 
 std::shared_ptr<Slot> SlotPool::lend(std::unique_ptr<Slot> reserved) {
-  if (reserved == nullptr) reserved = wait_for_growth();
+  if (reserved == nullptr) reserved = take_owed();
   if (reserved == nullptr) {
     try {
       reserved = std::make_unique<Slot>(fields_, samples_);

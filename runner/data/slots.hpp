@@ -84,9 +84,10 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // has_free() first.
   std::unique_ptr<Slot> reserve();
 
-  // Lends what reserve() returned: it comes back when the last copy of the pointer is destroyed. For NULL it makes a
-  // slot. If another thread is in grow() it waits for that first, as there may be room for one slot only.
-  // std::bad_alloc where the memory limit has no room even after others gave memory back.
+  // Lends what reserve() returned: it comes back when the last copy of the pointer is destroyed. For NULL it takes the
+  // slot that grow() is making or has made since reserve(), or one that came back since then, as there may be room for
+  // one slot only; else it makes one. std::bad_alloc where the memory limit has no room even after others gave memory
+  // back.
   std::shared_ptr<Slot> lend(std::unique_ptr<Slot> reserved);
 
  private:
@@ -94,10 +95,10 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     const bool none_is_free = unused_ == nullptr && free_ == nullptr;
     return backoff_left_ == 0 && !growing_ && (made_ < usual_ || (none_is_free && made_ < most_));
   }
-  bool has_one() const REQUIRES(mutex_) { return lend_waits_ == 0 && (unused_ != nullptr || free_ != nullptr); }
+  bool has_one() const REQUIRES(mutex_) { return owed_ == 0 && (unused_ != nullptr || free_ != nullptr); }
   bool has_one_or_grows() const REQUIRES(mutex_) { return has_one() || may_grow(); }
   std::unique_ptr<Slot> take() REQUIRES(mutex_);
-  std::unique_ptr<Slot> wait_for_growth();
+  std::unique_ptr<Slot> take_owed();
   static void push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot);
   static std::unique_ptr<Slot> pop(std::unique_ptr<Slot>& stack);
   void back_off() REQUIRES(mutex_);
@@ -114,7 +115,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   size_t made_ GUARDED_BY(mutex_) = 0;
   bool growing_ GUARDED_BY(mutex_) = false;
   Condition grown_;                              // growing_ is false again
-  int lend_waits_ GUARDED_BY(mutex_) = 0;        // calls of lend() that wait for it: they get the next free slots
+  int owed_ GUARDED_BY(mutex_) = 0;              // calls of lend(NULL) to come, which get the next free slots
   int64_t backoff_left_ GUARDED_BY(mutex_) = 0;  // batches until the pool may grow again
   int64_t backoff_ GUARDED_BY(mutex_) = 32;      // what backoff_left_ is set to next time; doubles, as a back-off
   std::unique_ptr<Slot> unused_ GUARDED_BY(mutex_), free_ GUARDED_BY(mutex_);  // stacks; unused_: never read into

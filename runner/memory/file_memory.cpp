@@ -11,13 +11,23 @@ namespace headroom {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+bool is_in_memory(const struct statfs& status) { return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC; }
+
+}  // namespace
+
+bool lies_in_memory(int file) {
+  struct statfs status {};
+  return fstatfs(file, &status) == 0 && is_in_memory(status);
+}
+
 bool lies_in_memory(const fs::path& path) {
   std::error_code error;
   fs::path place = fs::absolute(path, error);
   while (!fs::exists(place, error) && place.has_relative_path()) place = place.parent_path();
   struct statfs status {};
-  if (statfs(place.c_str(), &status) != 0) return false;
-  return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
+  return statfs(place.c_str(), &status) == 0 && is_in_memory(status);
 }
 
 namespace {

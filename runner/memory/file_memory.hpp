@@ -11,6 +11,7 @@ namespace headroom {
 
 // Whether `path` is on such a file system. Where it does not exist yet, the nearest folder above it decides. [any]
 bool lies_in_memory(const std::filesystem::path& path);
+bool lies_in_memory(int file);  // one that is open [any]
 
 // Permission to write `bytes` there, to keep until they are written; from then on they are part of what the monitor
 // finds taken of the room. Always granted on a disk. [any]

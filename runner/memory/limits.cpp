@@ -224,7 +224,8 @@ MemoryLimit decide_limit(const std::string& wanted, const Rooms& rooms) {
 
 MemoryLimit limit_if_alone(const std::string& wanted, Rooms rooms) {
   for (Room& room : rooms.rooms) {
-    room.room_bytes = room.bound_bytes;
+    // What leaves less of an rlimit are this process's own mappings.
+    if (!room.scope.empty()) room.room_bytes = room.bound_bytes;
     room.reserved_bytes = room.claimed_bytes = 0;
   }
   return decide_limit(wanted, rooms);

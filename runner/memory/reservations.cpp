@@ -114,6 +114,10 @@ int64_t sum(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &total) ? INT64_MAX : total;
 }
 
+bool shares(const Room& room, const OtherRun& run) {
+  return room.scope == "machine" || std::ranges::find(run.scopes, room.scope) != run.scopes.end();
+}
+
 }  // namespace
 
 int64_t OtherRun::outstanding_bytes() const { return std::max<int64_t>(reserved_bytes - held_bytes, 0); }
@@ -130,13 +134,20 @@ void set_aside(Rooms& rooms, const std::vector<OtherRun>& others) {
   for (Room& room : rooms.rooms) {
     int64_t trusted = 0, untrusted = 0;
     for (const OtherRun& run : others) {
-      const bool shares = room.scope == "machine" || std::ranges::find(run.scopes, room.scope) != run.scopes.end();
-      if (!shares) continue;
+      if (!shares(room, run)) continue;
       int64_t& total = run.is_trusted ? trusted : untrusted;
       total = sum(total, run.outstanding_bytes());
     }
     room.claimed_bytes = sum(trusted, untrusted);
     room.reserved_bytes = sum(std::min(trusted, room.bound_bytes), std::min(untrusted, room.room_bytes / 2));
+  }
+}
+
+void set_free(Rooms& rooms, const std::vector<OtherRun>& others) {
+  for (Room& room : rooms.rooms) {
+    for (const OtherRun& run : others) {
+      if (shares(room, run)) room.room_bytes = std::min(sum(room.room_bytes, run.held_bytes), room.bound_bytes);
+    }
   }
 }
 

@@ -39,6 +39,9 @@ std::vector<OtherRun> other_runs();
 // room.
 void set_aside(Rooms& rooms, const std::vector<OtherRun>& others);
 
+// Room::room_bytes as it will be once these runs have ended and given back what they hold: never above the bound.
+void set_free(Rooms& rooms, const std::vector<OtherRun>& others);
+
 // Outstanding bytes of all other runs together, in whatever cgroup. Errors as other_runs(). [any]
 int64_t reserved_by_others();
 

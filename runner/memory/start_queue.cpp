@@ -168,4 +168,22 @@ std::optional<MemoryGrant> wait_for_memory(const MemoryRequest& request, const W
   return Queue(request, clock, root).wait();
 }
 
+bool wait_for_more_memory(MemoryRequest request, int64_t too_little_bytes, const WaitClock& clock,
+                          const std::string& root) {
+  constexpr int64_t little = 64 << 20;
+  request.limit = "auto";
+  const int64_t most = limit_if_alone(request.limit, read_rooms(root)).bytes.value_or(0);
+  // Half the way at most: something is always held by the system itself.
+  const int64_t step = std::min(std::max(too_little_bytes / 4, little), (most - too_little_bytes) / 2);
+  if (step < std::max(too_little_bytes / 40, little / 8)) return false;
+  request.needed_bytes = too_little_bytes + step;
+  request.wanted_bytes = 0;
+  try {
+    return wait_for_memory(request, clock, root).has_value();
+  } catch (const Error& problem) {
+    if (problem.exit_code() != Exit::does_not_fit) throw;
+    return false;  // the time is over
+  }
+}
+
 }  // namespace headroom

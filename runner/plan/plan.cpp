@@ -127,6 +127,15 @@ Plan make_plan(const Experiment& experiment, const Fit& fit, const MemoryLimit& 
   return Planner(experiment, fit, limit).make();
 }
 
+int64_t Plan::least_bytes() const {
+  int64_t least = as_written.prediction.least_bytes;
+  for (const PlanRow& row : rows) {
+    const bool may_come = micro_batch_is_auto && row.setting.batch_size == as_written.setting.batch_size;
+    if (may_come) least = std::min(least, row.prediction.least_bytes);
+  }
+  return least;
+}
+
 nlohmann::json Plan::json() const {
   nlohmann::json list = nlohmann::json::array();
   for (const PlanRow& row : rows) list.push_back(row_json(row));

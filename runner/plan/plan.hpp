@@ -34,6 +34,9 @@ struct Plan {
   double probe_seconds = 0.0;
 
   bool something_fits() const { return recommended.has_value(); }
+  // Without which the run as written does not run at all: of an automatic micro-batch at the smallest that it may come
+  // to, whatever the limit is.
+  int64_t least_bytes() const;
   nlohmann::json json() const;
   // For people: the table and the recommendation.
   std::string text(const Experiment& experiment) const;

@@ -5,6 +5,7 @@
 
 #include "memory/readable.hpp"
 #include "memory/reservations.hpp"
+#include "memory/start_queue.hpp"
 #include "train/recompute.hpp"
 #include "train/signals.hpp"
 
@@ -53,6 +54,35 @@ Plan plan_under(const MemoryLimit& limit, const RunData& data, const ProbeWords&
   }
 }
 
+bool is_for_want_of_memory(const Error& problem) {
+  // Resumable: TakenByOthers.
+  return problem.exit_code() == Exit::does_not_fit || problem.exit_code() == Exit::resumable;
+}
+
+// A probe needs memory itself. Where others hold that, a run that may wait for memory waits with its probe, too.
+Plan patient_plan(const MemoryLimit& limit, const RunData& data, const ProbeWords& words, double& waited_seconds) {
+  const double may_wait_seconds = data.experiment.memory.wait_seconds;
+  const WaitClock clock = WaitClock::of_machine();
+  for (;;) {
+    const MemoryLimit room = foreseen_limit("auto", /*may_wait=*/false);
+    try {
+      return plan_under(limit, data, words);
+    } catch (const Error& problem) {
+      const bool may_wait = waited_seconds < may_wait_seconds && is_for_want_of_memory(problem) && room.bytes;
+      if (!may_wait) throw;
+      const double before = clock.now_seconds();
+      const bool is_more =
+          wait_for_more_memory({.name = data.experiment.experiment.name,
+                                .wait_seconds = may_wait_seconds - waited_seconds,
+                                .say = [](const std::string& line) { spdlog::info("[plan] {}", line); },
+                                .cancelled = [] { return stop_requested() != Exit::ok; }},
+                               *room.bytes, clock);
+      waited_seconds += clock.now_seconds() - before;
+      if (!is_more) throw;
+    }
+  }
+}
+
 std::string start_line(const Plan& plan) {
   const Setting& setting = plan.as_written.setting;
   return "plan: a peak of " + size_text(plan.as_written.prediction.peak_bytes) +
@@ -69,8 +99,9 @@ Plan plan_for(const RunData& data, const std::string& limit, const ProbeWords& w
 std::optional<PlannedStart> plan_start(const RunData& data, const ProbeWords& words) {
   const MemorySection& memory = data.experiment.memory;
   std::optional<Plan> plan;
+  double waited_seconds = 0;
   try {
-    plan = plan_under(foreseen_limit(memory.limit, memory.wait_seconds > 0), data, words);
+    plan = patient_plan(foreseen_limit(memory.limit, memory.wait_seconds > 0), data, words, waited_seconds);
   } catch (const Error& problem) {
     // The terminal sends Ctrl-C to the probe too: its end then needs no warning.
     if (stop_requested() == Exit::ok) spdlog::warn("no plan, the run begins all the same: {}", problem.what());
@@ -78,10 +109,10 @@ std::optional<PlannedStart> plan_start(const RunData& data, const ProbeWords& wo
   }
   const int64_t peak = plan->as_written.prediction.peak_bytes, cache = data.expected_cache_bytes();
   const int64_t most = plan->limit.bytes ? std::max(peak, *plan->limit.bytes) : INT64_MAX;
-  const int64_t least = plan->as_written.prediction.least_bytes;
   PlannedStart start{.predicted_peak_bytes = peak,
-                     .needed_bytes = least,
+                     .needed_bytes = plan->least_bytes(),
                      .wanted_bytes = std::min(peak + cache, most),
+                     .waited_seconds = waited_seconds,
                      .micro_batch = plan->as_written.setting.micro_batch,
                      .recompute = plan->recompute,
                      .line = start_line(*plan)};

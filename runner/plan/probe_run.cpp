@@ -10,6 +10,7 @@
 #include "memory/limits.hpp"
 #include "memory/monitor.hpp"
 #include "memory/process_memory.hpp"
+#include "memory/readable.hpp"
 #include "memory/reservations.hpp"
 #include "memory/supervised.hpp"
 #include "train/evaluate.hpp"
@@ -34,6 +35,15 @@ int64_t room_for_us() {
   Rooms rooms = read_rooms();
   set_aside(rooms, other_runs());
   return decide_limit("auto", rooms).bytes.value_or(0);
+}
+
+// Under a limit below what is held already, the first allocation would fail, wherever that is.
+void require_room(int64_t room_bytes) {
+  const int64_t held = held_bytes();
+  if (room_bytes == 0 || held < room_bytes - cushion_bytes(room_bytes)) return;
+  throw Error(Exit::does_not_fit, "plan",
+              "a probe holds " + size_text(held) + " before it begins, and other processes leave it " +
+                  size_text(room_bytes) + ": see `headroom limits`");
 }
 
 // The `count` samples of a split that say they cost most, as a split of their own; the first ones where none says.
@@ -253,6 +263,7 @@ class ProbeRun {
 Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugin_dirs, const fs::path& folder) {
   const auto began = Clock::now();
   const int64_t room = room_for_us();
+  require_room(room);
   // The limit stands before data and model take memory.
   set_memory_limit(room);
   const Monitor monitor(room);

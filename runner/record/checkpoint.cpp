@@ -303,4 +303,10 @@ LoadedCheckpoint load_checkpoint(const fs::path& folder) {
           std::move(json)};
 }
 
+int64_t reserved_bytes_in(const nlohmann::json& checkpoint) {
+  const nlohmann::json::json_pointer place("/position/reserved_bytes");
+  const bool says = checkpoint.contains(place) && checkpoint.at(place).is_number_integer();
+  return says ? checkpoint.at(place).get<int64_t>() : 0;
+}
+
 }  // namespace headroom

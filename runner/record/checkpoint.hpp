@@ -67,4 +67,8 @@ struct LoadedCheckpoint {
 // Error(bad_input) when the folder is no checkpoint, of another format, or damaged: names the file.
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& folder);
 
+// Of a checkpoint.json: what its run had reserved among the runs of the machine, which a run that goes on from it
+// claims at its start. 0: it does not say.
+int64_t reserved_bytes_in(const nlohmann::json& checkpoint);
+
 }  // namespace headroom

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "memory/growth.hpp"
+#include "record/checkpoint.hpp"
 #include "record/run_folder.hpp"
 #include "record/timestamps.hpp"
 
@@ -71,8 +72,8 @@ void add_resume(Json& json, const fs::path& run) {
   // Absolute, so that it holds wherever the file is read.
   json["run"] = fs::absolute(run, error).lexically_normal().string();
   json["advice"]["resume"] = "headroom run --resume " + run.string();
-  // exists() follows the link, which must lead to a checkpoint that is there.
-  json["advice"]["has_checkpoint"] = fs::exists(run / "checkpoints" / "last", error);
+  // As who resumes looks for one: a crash may have come between a checkpoint and the link to it.
+  json["advice"]["has_checkpoint"] = Checkpoints(run / "checkpoints").last().has_value();
 }
 
 Json summary_since(const fs::path& run, int64_t started_ms) {

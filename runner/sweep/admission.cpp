@@ -19,6 +19,17 @@ Rooms rooms_now() {
   return rooms;
 }
 
+LimitOutlook outlook_of(const std::string& limit) {
+  const std::vector<OtherRun> others = other_runs();
+  Rooms now = read_rooms(), later = now;
+  set_aside(now, others);
+  set_free(later, others);
+  return {decide_limit(limit, now).bytes.value_or(0), decide_limit(limit, later).bytes.value_or(0)};
+}
+
+// Less would be the same attempt once more.
+int64_t clearly_more_than(int64_t bytes) { return bytes + std::max<int64_t>(bytes / 4, 64 << 20); }
+
 // Some more than the plan, for what it cannot see.
 int64_t limit_for(int64_t peak_bytes, int64_t largest_bytes) {
   constexpr int64_t furniture_bytes = 32 << 20;
@@ -32,16 +43,35 @@ bool is_swept(const Trial& trial, std::string_view key) {
 
 }  // namespace
 
+bool LimitOutlook::depends_on_others() const { return later_bytes >= clearly_more_than(bytes); }
+
+void Admission::begin_round() {
+  free_bytes_.reset();
+  of_round_.clear();
+}
+
+const LimitOutlook& Admission::look(const std::string& limit) {
+  const auto found = of_round_.find(limit);
+  return found != of_round_.end() ? found->second : of_round_.emplace(limit, outlook_of(limit)).first->second;
+}
+
+bool Admission::is_due_again(int64_t too_little_bytes) {
+  const int64_t enough = clearly_more_than(too_little_bytes);
+  return automatic().bytes >= enough || automatic().later_bytes < enough;
+}
+
 Admission::Judgement Admission::judge(const Trial& trial, const TrialShape& shape, const std::string& limit, bool alone,
                                       TrialRecord& record) {
-  if (!largest_bytes_.contains(limit)) {
+  if (alone) {
+    largest_.insert_or_assign(limit, look(limit));
+  } else if (!largest_.contains(limit)) {
     // "auto" follows what is free: while trials run, that says too little of what this one could have.
-    if (!alone && limit == "auto") return {Answer::later, ""};
+    if (limit == "auto") return {Answer::later, ""};
     // What other trials hold now is no reason to call one infeasible.
-    const MemoryLimit most = alone ? decide_limit(limit, rooms_now()) : limit_if_alone(limit, rooms_now());
-    largest_bytes_[limit] = most.bytes.value_or(0);
+    const int64_t most = limit_if_alone(limit, read_rooms()).bytes.value_or(0);
+    largest_[limit] = {most, most};
   }
-  const int64_t largest = largest_bytes_.at(limit);
+  const auto [largest, later] = largest_.at(limit);
   const auto need = needs_.of(shape, largest);
   if (need) record.predicted_peak_bytes = need->peak_bytes, record.micro_batch = need->micro_batch;
   // Before the plan is asked for: what is pruned needs none.
@@ -51,6 +81,11 @@ Admission::Judgement Admission::judge(const Trial& trial, const TrialShape& shap
     return {Answer::pruned, "it needs no less than " + (*smaller)->id + ", which does not fit"};
   if (!need) return {Answer::no_plan, ""};
   if (!need->fits) {
+    if (const auto then = needs_.of(shape, later); then && then->fits) {
+      // No figure that changes: it is said once.
+      return {Answer::later,
+              "it needs at least " + size_text(then->least_bytes) + ", which other runs hold now: it waits for them"};
+    }
     return {Answer::infeasible, "it needs at least " + size_text(need->least_bytes) + " with micro-batches of " +
                                     std::to_string(need->micro_batch) + ", and memory.limit gives it " +
                                     size_text(largest) + ", of which " + size_text(cushion_bytes(largest)) +

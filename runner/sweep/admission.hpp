@@ -14,16 +14,26 @@
 
 namespace headroom {
 
+// What a memory.limit gives; 0: no limit.
+struct LimitOutlook {
+  int64_t bytes = 0;        // now
+  int64_t later_bytes = 0;  // once the other runs of the machine have ended
+
+  // Something failed for want of memory under `bytes`: it may be worth another attempt later.
+  bool depends_on_others() const;
+};
+
 class Admission {
  public:
   enum class Answer { fits, infeasible, pruned, no_plan, later };
   struct Judgement {
     Answer answer = Answer::later;
-    std::string why;  // of what is not started
+    std::string why;  // of what is not started; "" where it only has to wait for trials
   };
 
   // By its plan: fills in what `record` has of it. `limit`: memory.limit of the trial's experiment. `alone`: nothing of
-  // the sweep is running, so that what is free now is what a trial can have.
+  // the sweep is running, so that what is free now is what a trial can have. What runs outside of the sweep hold is no
+  // reason to call it infeasible: then the answer is `later`, with a sentence.
   Judgement judge(const Trial& trial, const TrialShape& shape, const std::string& limit, bool alone,
                   TrialRecord& record);
 
@@ -33,14 +43,23 @@ class Admission {
 
   // A round of starts, in which memory is looked at once. `expected_bytes`: what running trials may take beyond their
   // reservations.
-  void begin_round() { free_bytes_.reset(); }
+  void begin_round();
   bool has_room(int64_t needed_bytes, const std::function<int64_t()>& expected_bytes);
   void take(int64_t bytes);
 
+  // What "auto" gives in this round.
+  const LimitOutlook& automatic() { return look("auto"); }
+  // Whether what failed for want of memory under a limit of `too_little_bytes` is worth another attempt: there is
+  // clearly more now, or nobody is left to wait for.
+  bool is_due_again(int64_t too_little_bytes);
+
  private:
+  const LimitOutlook& look(const std::string& limit);
+
   Needs needs_;
   std::vector<const Trial*> infeasible_;
-  std::map<std::string, int64_t> largest_bytes_;  // by memory.limit
+  std::map<std::string, LimitOutlook> largest_;   // by memory.limit, when no trial ran
+  std::map<std::string, LimitOutlook> of_round_;  // the same, as this round has found it
   std::optional<int64_t> free_bytes_;
 };
 

@@ -136,6 +136,7 @@ class Supervisor {
   }
 
   void go_on(TrialEntry& entry, const TrialEnd& end, bool got_further) {
+    if (end.ran_out() && end.in_setup && starts_.waits_for_other_runs(entry)) return;
     entry.restarts = got_further ? 0 : entry.restarts + 1;
     if (entry.restarts > (end.ran_out() && end.in_setup ? most_setups : most_restarts)) {
       starts_.decide(

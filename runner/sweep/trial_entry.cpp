@@ -6,6 +6,7 @@
 
 #include "memory/black_box.hpp"
 #include "memory/readable.hpp"
+#include "record/checkpoint.hpp"
 #include "record/numbers.hpp"
 
 namespace headroom {
@@ -69,14 +70,16 @@ bool TrialEntry::has_begun() const {
 
 int64_t TrialEntry::unreserved_bytes() const {
   if (!has_begun()) return allowed_bytes();
-  // A run that began anew has reserved what its plan told it. One that goes on has no plan.
+  // A run that began anew has reserved what its plan told it. One that goes on claims what its checkpoint says.
   if (result.run.folder.empty()) return 0;
   const fs::path file = folder.newest_run() / black_box_file;
   std::error_code none;
   const bool is_new = fs::last_write_time(file, none) >= began;  // made anew by each attempt
   const auto box = is_new ? read_black_box(file) : std::nullopt;
   const int64_t held = box && !box->records.empty() ? box->records.back().held_bytes : 0;
-  return std::max<int64_t>(allowed_bytes() - held, 0);
+  const int64_t reserved =
+      is_new ? reserved_bytes_in(read_json_file(folder.newest_run() / "checkpoints/last/checkpoint.json")) : 0;
+  return std::max<int64_t>(allowed_bytes() - std::max(held, reserved), 0);
 }
 
 RunningRow TrialEntry::row() {

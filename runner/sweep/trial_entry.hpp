@@ -4,6 +4,7 @@
 #include <chrono>
 #include <sys/types.h>
 
+#include "sweep/admission.hpp"
 #include "sweep/needs.hpp"
 #include "sweep/results.hpp"
 #include "sweep/sweep_view.hpp"
@@ -25,9 +26,12 @@ struct TrialEntry {
   std::chrono::steady_clock::time_point seen_at = {};
   int64_t seen_step = -1;  // of the black box, when it was first looked at
   int restarts = 0, plans = 0;
-  bool plans_alone = false;  // its plan has run out of memory beside other trials
-  size_t rung = 0;           // that it may go to
-  std::string checkpoint;    // that the last attempt left
+  bool plans_alone = false;      // its plan has run out of memory beside other trials
+  LimitOutlook outlook;          // of "auto", when its last child was started
+  int64_t too_little_bytes = 0;  // a limit beside runs outside of the sweep under which it ran out; 0: none did
+  std::string said;              // why it waits, as people were told last
+  size_t rung = 0;               // that it may go to
+  std::string checkpoint;        // that the last attempt left
 
   const std::string& id() const { return result.trial->id; }
   TrialState& state() { return result.state; }

@@ -1,5 +1,7 @@
 #include "sweep/trial_starts.hpp"
 
+#include <utility>
+
 #include "memory/readable.hpp"
 #include "record/run_folder.hpp"
 #include "sweep/trial_process.hpp"
@@ -27,6 +29,7 @@ void TrialStarts::start_what_fits() {
 
 bool TrialStarts::may_start(TrialEntry& entry) {
   entry.look_at();
+  if (!is_due(entry)) return false;
   const bool alone = count(entries_, is_active) == 0;
   // One that has begun, or was planned in an earlier life of the sweep, has its limit already.
   const bool is_new = entry.result.run.folder.empty() && entry.allowed_bytes() == 0;
@@ -59,9 +62,25 @@ bool TrialStarts::fits(TrialEntry& entry, bool alone) {
       decide(entry, TrialState::pruned, found.why);
       return false;
     case Admission::Answer::later:
+      if (!found.why.empty()) say_once(entry, found.why);
       break;
   }
   return false;
+}
+
+bool TrialStarts::is_due(const TrialEntry& entry) {
+  return entry.too_little_bytes == 0 || admission_.is_due_again(entry.too_little_bytes);
+}
+
+void TrialStarts::say_once(TrialEntry& entry, const std::string& why) {
+  if (std::exchange(entry.said, why) != why) view_.say(entry.id() + ": " + why);
+}
+
+bool TrialStarts::waits_for_other_runs(TrialEntry& entry) {
+  if (!entry.outlook.depends_on_others()) return false;
+  entry.too_little_bytes = entry.outlook.bytes;
+  say_once(entry, "there was too little memory beside other runs: it waits for them");
+  return true;
 }
 
 // One plan serves every trial of the group whose row is in its table: that of the largest window has most of them.
@@ -77,7 +96,7 @@ void TrialStarts::ask_for_plan(TrialEntry& entry) {
     if (other.shape.group == entry.shape.group && other.shape.window() > largest->shape.window()) largest = &other;
   }
   const bool alone = count(entries_, is_active) == 0;
-  if (largest->plans_alone && !alone) return;
+  if ((largest->plans_alone && !alone) || !is_due(*largest)) return;
   plan_has_company_ = !alone;
   ++largest->plans;
   std::vector<std::string> words{"plan", largest->folder.experiment().string(), "--json"};
@@ -102,6 +121,11 @@ std::optional<TrialEnd> TrialStarts::take_plan(TrialEntry& entry, bool is_stoppi
     entry.plans_alone = true;
     return std::nullopt;
   }
+  // Nor is what runs outside of the sweep held: once more when they have given it back, which is no further attempt.
+  if (waits_for_other_runs(entry)) {
+    --entry.plans;
+    return std::nullopt;
+  }
   decide(entry, TrialState::infeasible, end.sentence, entry.exit_code);
   return std::nullopt;
 }
@@ -118,9 +142,10 @@ void TrialStarts::start(TrialEntry& entry) {
   std::string limit_word = limit > 0 ? std::to_string(limit) : "";
   // Alone it starts whatever is free. Where others have taken memory since it was planned, a limit that was told would
   // let it grow until the kernel kills: "auto" keeps it within what there is.
-  const bool is_taken = limit > 0 && entry.limit == "auto" && !has_room(limit);
+  const bool is_free = limit > 0 && has_room(limit), is_taken = limit > 0 && entry.limit == "auto" && !is_free;
   if (is_taken) limit_word = "auto";
   if (!start_child(entry, words_of(entry, limit_word), {}, cgroup, TrialState::running)) return;
+  if (is_free) entry.outlook = {};  // others hold nothing that it could lack
   plan_has_company_ = true;
   ++started_;
   // It has reserved nothing yet, and the next one of this round must not count on the same memory.
@@ -166,6 +191,8 @@ bool TrialStarts::start_child(TrialEntry& entry, const std::vector<std::string>&
   // Before the start: whatever this attempt writes is newer.
   entry.began = fs::file_time_type::clock::now();
   entry.seen_step = -1;
+  entry.too_little_bytes = 0;
+  entry.outlook = admission_.automatic();
   const auto before = std::chrono::steady_clock::now();
   entry.child = start_trial_process(program_, words, entry.folder, lock, answer, cgroup);
   starting_ += std::chrono::steady_clock::now() - before;

@@ -27,6 +27,9 @@ class TrialStarts {
   std::optional<TrialEnd> take_plan(TrialEntry& entry, bool is_stopping);
   // Writes down and says what becomes of a trial.
   void decide(TrialEntry& entry, TrialState state, const std::string& why, int exit_code = 0);
+  // Of an entry whose child ran out of memory before its first batch: true where runs outside of the sweep held what it
+  // lacked. Then it starts again when there is clearly more, or when they have ended.
+  bool waits_for_other_runs(TrialEntry& entry);
   // That it was found not to fit in an earlier life of this sweep.
   void add_infeasible(const Trial& trial) { admission_.add_infeasible(trial); }
 
@@ -39,6 +42,8 @@ class TrialStarts {
   void ask_for_plan(TrialEntry& entry);
   void start(TrialEntry& entry);
   bool has_room(int64_t bytes);
+  bool is_due(const TrialEntry& entry);
+  void say_once(TrialEntry& entry, const std::string& why);
   // `limit`: its memory.limit, empty: as its experiment says.
   std::vector<std::string> words_of(const TrialEntry& entry, const std::string& limit) const;
   void add_plugin_dirs(std::vector<std::string>& words) const;

@@ -236,12 +236,18 @@ std::string TrainingLoop::bad_value_in(WindowBatches& batches) {
   std::string found;
   // Once: reading a window twice costs time, and under on_nonfinite = "skip" there may be many such windows.
   if (std::exchange(looked_for_bad_value_, true)) return found;
+  const char* doing = "looking for what is not finite";
+  Shortage shortage;
   batches.rewind();
-  while (const auto batch = batches.next(step_.retry())) {
-    const auto bad = find_bad_value(setup_.data.source->fields(), batch->fields);
-    if (bad && found.empty())
-      found = bad->text + ", in " + setup_.data.splits.train.place_of(batch->index[bad->sample]);
-  }
+  // It only explains: where memory is short it ends unsaid, and the window as it would without it.
+  const bool fits = attempt_within_memory(shortage, doing, 0, [&] {
+    while (const auto batch = batches.next()) {
+      const auto bad = find_bad_value(setup_.data.source->fields(), batch->fields);
+      if (bad && found.empty())
+        found = bad->text + ", in " + setup_.data.splits.train.place_of(batch->index[bad->sample]);
+    }
+  });
+  if (!fits) batches.skip();
   return found;
 }
 
@@ -374,6 +380,7 @@ void TrainingLoop::save(bool is_best) {
   memory_.note(Phase::checkpoint);
   step_.note_in(position_);
   position_.eval_micro_batch = eval_retry_.size();
+  position_.reserved_bytes = memory_.reserved_bytes();
   const EssentialAllocations essential;  // the little that it takes is there when memory is short
   const int64_t removed = checkpoints_.removed_for_room();
   with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(),

@@ -76,14 +76,24 @@ class WindowBatches {
     if (at_ >= end_) return std::nullopt;
     auto batch = read_batch(
         retry, [&] { return loader_.next(); }, [&] { seek(at_); });
-    at_ = std::min(end_, at_ + static_cast<uint64_t>(loader_.batch_size()));
+    advance();
     return batch;
   }
 
-  // To the window's first sample.
+  // The same, but where memory runs out that is thrown.
+  std::optional<Batch> next() {
+    if (at_ >= end_) return std::nullopt;
+    auto batch = loader_.next();
+    advance();
+    return batch;
+  }
+
+  // To the window's first sample, and behind its last.
   void rewind() { seek(at_ = first_); }
+  void skip() { seek(at_ = end_); }
 
  private:
+  void advance() { at_ = std::min(end_, at_ + static_cast<uint64_t>(loader_.batch_size())); }
   void seek(uint64_t sample) { loader_.seek(epoch_, sample, /*continuous=*/true); }
 
   Loader& loader_;

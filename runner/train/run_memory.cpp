@@ -58,12 +58,12 @@ std::shared_ptr<ProcessMemory> claim(const MemoryRequest& request) {
 
 }  // namespace
 
-RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes)
+RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes, double waited_seconds)
     : process_(claim({.name = experiment.experiment.name,
                       .limit = experiment.memory.limit,
                       .needed_bytes = needed_bytes,
                       .wanted_bytes = wanted_bytes,
-                      .wait_seconds = experiment.memory.wait_seconds,
+                      .wait_seconds = std::max(experiment.memory.wait_seconds - waited_seconds, 0.0),
                       .say = [](const std::string& line) { spdlog::info("[memory] {}", line); },
                       .cancelled = [] { return stop_requested() != Exit::ok; }})) {
   if (process_ != nullptr) limit_bytes_ = limit().bytes.value_or(0);

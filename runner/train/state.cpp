@@ -98,6 +98,7 @@ nlohmann::json position_json(const Position& p) {
           {"stopped_early", p.stopped_early},
           {"micro_batch", p.micro_batch},
           {"eval_micro_batch", p.eval_micro_batch},
+          {"reserved_bytes", p.reserved_bytes},
           {"recompute", p.recompute},
           {"loss_scale", loss_scale},
           {"values", values_json(p.measured.values)},

@@ -32,6 +32,7 @@ struct Position {
   double train_seconds = 0.0;
   bool stopped_early = false;
   int64_t micro_batch = 0, eval_micro_batch = 0;  // in use
+  int64_t reserved_bytes = 0;                     // among the runs of the machine, see reserved_bytes_in()
   std::vector<std::string> recompute;             // kinds, in use
   std::optional<LossScale::State> loss_scale;     // of fp16
   Measured measured;                              // of the last finished epoch

@@ -39,6 +39,13 @@ std::optional<PlannedStart> plan_of(const TrainRequest& request, const RunData& 
   return request.plan && !request.resume ? request.plan(data) : std::nullopt;
 }
 
+// All that the run is known to take; 0: unknown. A run that goes on has no plan: it claims what it had reserved, so
+// that another one does not start in the same memory.
+int64_t wanted_bytes(const std::optional<PlannedStart>& planned, const LoadedCheckpoint* checkpoint) {
+  if (planned) return planned->wanted_bytes;
+  return checkpoint != nullptr ? reserved_bytes_in(checkpoint->json) : 0;
+}
+
 // The file of [init] may be gone by the time its run is resumed: then the checkpoint says what it held.
 std::string init_id_of(const Experiment& experiment, const LoadedCheckpoint* checkpoint) {
   return checkpoint != nullptr ? checkpoint->json.at("init_id").get<std::string>() : start_id(experiment.init);
@@ -102,12 +109,13 @@ Exit train(const TrainRequest& request) {
   const RunData data =
       prepare_data(experiment, request.plugin_dirs);  // first: a run that cannot begin leaves no folder
 
-  const std::optional<PlannedStart> planned = plan_of(request, data);
-  RunMemory memory(experiment, planned ? planned->needed_bytes : 0, planned ? planned->wanted_bytes : 0);
-  if (memory.cancelled()) return stop_requested();
-
   std::optional<EarlierRun> earlier = open_earlier_run(request);
   const LoadedCheckpoint* checkpoint = earlier && earlier->last ? &*earlier->last : nullptr;
+  const std::optional<PlannedStart> planned = plan_of(request, data);
+  RunMemory memory(experiment, planned ? planned->needed_bytes : 0, wanted_bytes(planned, checkpoint),
+                   planned ? planned->waited_seconds : 0);
+  if (memory.cancelled()) return stop_requested();
+
   const Setup setup(data, init_id_of(experiment, checkpoint));
   const std::string started = checkpoint != nullptr ? "" : initialise_from(experiment.init, *setup.model);
   if (checkpoint != nullptr && !request.changed)

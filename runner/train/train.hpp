@@ -24,6 +24,7 @@ struct PlannedStart {
   int64_t predicted_peak_bytes = 0;
   int64_t needed_bytes = 0;            // without which it cannot run
   int64_t wanted_bytes = 0;            // the peak, with the sample cache
+  double waited_seconds = 0;           // of memory.wait, for memory to measure with
   int64_t micro_batch = 0;             // to begin with, where it is not fixed
   std::vector<std::string> recompute;  // kinds, where memory.recompute leaves them open
   std::string line;                    // for the log

@@ -1,6 +1,9 @@
 // `headroom plan`, and runs that plan first.
+#include <optional>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "memory/reservations.hpp"
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -89,6 +92,25 @@ TEST_F(PlanRun, ARunPlansFirstAndToldItsPrediction) {
   const Finished without = run({"train.epochs=1"}, "without");
   EXPECT_EQ(without.err.find("plan:"), std::string::npos) << without.err;
   EXPECT_FALSE(read_json(run_folder("without") / "summary.json").at("memory").contains("predicted_peak_bytes"));
+}
+
+// A probe has to have memory before it can say how much a run needs.
+TEST_F(PlanRun, ARunThatMayWaitForMemoryWaitsWithItsProbe) {
+  const std::string reservations = (folder_ / "reservations").string();
+  setenv("HEADROOM_RESERVATIONS", reservations.c_str(), 1);
+  std::optional<Reservation> all = Reservation::claim("others", int64_t{1} << 45);
+  std::vector<std::string> words = run_words({"train.epochs=1", "memory.wait=4 min"}), places = cache();
+  std::erase(words, "--no-plan");
+  places.push_back("HEADROOM_RESERVATIONS=" + reservations);
+  Program program(words, here(places));
+  EXPECT_TRUE(eventually([] { return !other_runs().empty(); })) << "it waits for them";
+  all.reset();
+  const Finished finished = program.wait();
+  unsetenv("HEADROOM_RESERVATIONS");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_NE(finished.err.find("[plan] waiting for memory: needs "), std::string::npos) << finished.err;
+  EXPECT_NE(finished.err.find("plan: a peak of"), std::string::npos) << finished.err;
+  EXPECT_EQ(finished.err.find("no plan"), std::string::npos) << finished.err;
 }
 
 // How its three large tensors share free memory differs with their size: that much a plan may err.

@@ -102,6 +102,21 @@ TEST_F(Rescue, BeginsAnewWhereTheMathematicsChange) {
   EXPECT_EQ(summary().at("steps"), 90);
 }
 
+// A crash may come between a checkpoint and its link.
+TEST_F(Rescue, LeavesACheckpointWithoutALinkAlone) {
+  add_ladder(R"(  { "train.micro_batch" = 2, "train.batch_size" = 2 },)");
+  std::vector<std::string> words = run_words({"train.micro_batch=4"});
+  words.insert(words.end(), {"--until-epoch", "1"});
+  ASSERT_EQ(headroom(words).exit_code, 75);
+  ASSERT_TRUE(fs::remove(run_folder() / "checkpoints" / "last"));
+  const Finished finished = headroom_program(
+      {"run", "--resume", run_folder().string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR}, here(short_of_memory()));
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_NE(finished.err.find("; this changes the mathematics; it begins anew in another folder\n"), std::string::npos)
+      << finished.err;
+  EXPECT_EQ(run_folders(), 2u);
+}
+
 TEST_F(Rescue, EndsWithExit5WhenNoRungIsLeft) {
   add_ladder(R"(  { "train.micro_batch" = 3 },)");
   const Finished finished = headroom_program(run_words({"train.micro_batch=4"}), here(short_of_memory()));

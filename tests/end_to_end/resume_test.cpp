@@ -1,10 +1,12 @@
 // A run that was stopped, by whatever signal and wherever, and resumed ends with the very bytes of the undisturbed run.
 #include <csignal>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "headroom/sdk/cpu_kernel.hpp"
+#include "memory/reservations.hpp"
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -113,6 +115,32 @@ INSTANTIATE_TEST_SUITE_P(Signals, ResumeAfter,
                                          Stop{"TermInEvaluation", SIGTERM, false, "eval:30", 75},
                                          Stop{"KillInEvaluation", SIGKILL, true, "eval:30", 137}),
                          [](const auto& stop) { return stop.param.name; });
+
+// Before its first windows have shown what it takes.
+TEST_F(Resume, ClaimsWhatTheRunHadReserved) {
+  std::vector<std::string> words = run_words(kCheckpoints);
+  words.insert(words.end(), {"--until-epoch", "1"});
+  ASSERT_EQ(headroom(words).exit_code, 75);
+  const fs::path file = run_folder() / "checkpoints/last/checkpoint.json";
+  nlohmann::json checkpoint = read_json(file);
+  auto& reserved = checkpoint.at("position").at("reserved_bytes");
+  ASSERT_GT(reserved, 0);
+  reserved = reserved.get<int64_t>() + (100 << 20);  // as if it had taken more
+  write_text(file, checkpoint.dump());
+
+  const std::string reservations = (folder_ / "reservations").string();
+  setenv("HEADROOM_RESERVATIONS", reservations.c_str(), 1);
+  const fs::path waiting = folder_ / "waiting";
+  Program program({"run", "--resume", run_folder().string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR},
+                  here({"HEADROOM_TEST_PAUSE=train:17:" + waiting.string(), "HEADROOM_RESERVATIONS=" + reservations}));
+  EXPECT_TRUE(eventually([&] { return fs::exists(waiting); }));
+  const auto runs = other_runs();
+  let_go();
+  EXPECT_EQ(program.wait().exit_code, 0);
+  unsetenv("HEADROOM_RESERVATIONS");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_GE(runs[0].reserved_bytes, reserved.get<int64_t>());
+}
 
 TEST_F(Resume, AfterTheEndOfAnEpochItWasToStopAt) {
   std::vector<std::string> words = run_words(kCheckpoints);

@@ -4,14 +4,17 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "arrays/array_session.hpp"
 #include "arrays/open_files.hpp"
 #include "h5_files.hpp"
 #include "memory/crash_site.hpp"
 #include "memory/descriptor.hpp"
+#include "memory/file_memory.hpp"
 
 namespace headroom {
 namespace {
@@ -65,6 +68,16 @@ TEST_F(FileMapTest, GivesTheBytesAndEndsWithTheFile) {
   EXPECT_FALSE(copied({all + page, to, 2 * page}));
   EXPECT_FALSE(copied({all + page, to, 1})) << "the second time too";
   EXPECT_TRUE(copied({all, to, page}));
+}
+
+// Its pages would count as held (RssShmem), and data larger than memory.limit would refuse the run every tensor.
+TEST_F(FileMapTest, AFileThatLiesInMemoryIsNotMapped) {
+  std::string name = "/dev/shm/headroom-test-XXXXXX";
+  const Descriptor file(::mkstemp(name.data()));
+  if (!file || !lies_in_memory(file.get())) GTEST_SKIP() << "/dev/shm is no tmpfs here";
+  ::unlink(name.c_str());
+  ASSERT_EQ(ftruncate(file.get(), page), 0);
+  EXPECT_FALSE(FileMap(file.get(), page).is_there());
 }
 
 TEST_F(FileMapTest, AMapOfNothingGivesNothing) {

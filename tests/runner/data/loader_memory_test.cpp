@@ -213,6 +213,41 @@ TEST(SlotPool, GrowsWithoutTakingFromOthers) {
   EXPECT_EQ(take_refusal().bytes, 77);
 }
 
+// A reader that found no slot while another one made it takes that one, also where it is there before lend().
+TEST(SlotPool, WhoReservedWhileASlotWasMadeTakesThatOne) {
+  if (is_sanitized) GTEST_SKIP() << "a sanitizer holds memory of its own";
+  FakeData data;
+  data.channels = 100'000;
+  const auto source = open_fake(data);
+  const auto pool = std::make_shared<SlotPool>(source->fields(), 8, 1, 1);
+  int64_t slot = 0;
+  {
+    const Slot one(source->fields(), 8);
+    slot = static_cast<int64_t>(one.bytes());
+  }
+  const int64_t free = slot + slot / 2;  // for one slot
+  set_memory_limit(held_bytes() + free + cushion_bytes(held_bytes() + free));
+  std::atomic<bool> is_growing = false, may_grow = false;
+  set_ceiling_look([&] {
+    is_growing = true;
+    while (!may_grow) std::this_thread::yield();
+    return int64_t{0};
+  });
+  std::thread grower([&] { pool->grow(); });
+  while (!is_growing) std::this_thread::yield();
+  EXPECT_EQ(pool->reserve(), nullptr) << "it is not there yet";
+  may_grow = true;
+  grower.join();
+  set_ceiling_look({});
+  EXPECT_FALSE(pool->has_free()) << "it is for the one who was first";
+  std::shared_ptr<Slot> lent;
+  EXPECT_NO_THROW(lent = pool->lend(nullptr)) << "there is room for one";
+  set_memory_limit(0);
+  lent.reset();
+  EXPECT_TRUE(pool->has_free());
+  EXPECT_EQ(pool->drop_free(0, std::numeric_limits<int64_t>::max()), slot) << "one was made, and one is counted";
+}
+
 int64_t bytes_of_one_slot(const std::shared_ptr<const Source>& source) {
   Loader loader(source, train(*source), {}, options(0));
   const auto batch = loader.next();

@@ -234,6 +234,14 @@ TEST(DecideLimit, NothingIsTakenAtItsWordThatItsCgroupDoesNotHave) {
   EXPECT_EQ(limit_if_alone("auto", rooms).bytes, share);
 }
 
+// Who waited for more of an rlimit would wait for itself.
+TEST(DecideLimit, AloneAProcessHasNoMoreOfItsRlimits) {
+  Rooms rooms;
+  rooms.rooms = {Room{.name = "system", .scope = "machine", .bound_bytes = 24 * gib, .room_bytes = 10 * gib},
+                 Room{.name = "RLIMIT_DATA", .bound_bytes = 8 * gib, .room_bytes = 5 * gib}};
+  EXPECT_EQ(limit_if_alone("auto", rooms).bytes, 5 * gib - gib / 2);
+}
+
 TEST(DecideLimit, OffIsNoLimit) {
   EXPECT_EQ(decide_limit("off", two_rooms()).bytes, std::nullopt);
   EXPECT_THAT(decide_limit("off", two_rooms()).rule, HasSubstr("off"));

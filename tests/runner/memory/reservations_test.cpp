@@ -243,6 +243,22 @@ TEST_F(ReservationsTest, ARunCountsInTheRoomsItShares) {
   EXPECT_EQ(rooms.rooms[0].reserved_bytes, 0);
 }
 
+TEST_F(ReservationsTest, WhatOthersHoldIsFreeOnceTheyHaveEnded) {
+  Rooms rooms;
+  rooms.rooms = {Room{.name = "ours", .scope = "1:7", .bound_bytes = 1000, .room_bytes = 300},
+                 Room{.name = "system", .scope = "machine", .bound_bytes = 5000, .room_bytes = 3000},
+                 Room{.name = "RLIMIT_DATA", .bound_bytes = 700, .room_bytes = 600}};
+  const OtherRun beside{.name = "beside", .pid = 1, .reserved_bytes = 900, .held_bytes = 400, .scopes = {"1:7"}};
+  const OtherRun liar{.name = "liar", .pid = 2, .held_bytes = INT64_MAX, .is_trusted = false};
+  set_free(rooms, {beside});
+  EXPECT_EQ(rooms.rooms[0].room_bytes, 700);
+  EXPECT_EQ(rooms.rooms[1].room_bytes, 3400);
+  EXPECT_EQ(rooms.rooms[2].room_bytes, 600);
+  set_free(rooms, {liar});
+  EXPECT_EQ(rooms.rooms[0].room_bytes, 700);
+  EXPECT_EQ(rooms.rooms[1].room_bytes, 5000);
+}
+
 TEST_F(ReservationsTest, WhatNobodyConfirmsSetsAsideHalfOfARoomAtMost) {
   Rooms rooms;
   rooms.rooms = {Room{.name = "ours", .scope = "1:7", .bound_bytes = 1000, .room_bytes = 800},

@@ -31,13 +31,9 @@ class StartQueueTest : public ReservationTrial {
   void available(int64_t bytes) {
     file("proc/meminfo", "MemTotal: 25165824 kB\nMemAvailable: " + std::to_string(bytes / 1024) + " kB\n");
   }
-  std::optional<MemoryGrant> wait() {
-    const WaitClock clock{[this] { return seconds_; },
-                          [this](double seconds) {
-                            seconds_ += seconds;
-                            if (while_asleep_) while_asleep_();
-                          }};
-    return wait_for_memory(request_, clock, root_.string());
+  std::optional<MemoryGrant> wait() { return wait_for_memory(request_, clock_, root_.string()); }
+  bool wait_for_more(int64_t too_little_bytes) {
+    return wait_for_more_memory(request_, too_little_bytes, clock_, root_.string());
   }
   std::string refusal() {
     try {
@@ -62,6 +58,11 @@ class StartQueueTest : public ReservationTrial {
   std::vector<std::string> lines_;
   double seconds_ = 1000;
   std::function<void()> while_asleep_;
+  const WaitClock clock_{[this] { return seconds_; },
+                         [this](double seconds) {
+                           seconds_ += seconds;
+                           if (while_asleep_) while_asleep_();
+                         }};
 };
 
 TEST_F(StartQueueTest, WhatFitsStartsAtOnce) {
@@ -150,6 +151,44 @@ TEST_F(StartQueueTest, WhatWillNeverFitDoesNotWait) {
   request_.needed_bytes = 5 * gib;
   EXPECT_THAT(refusal(), HasSubstr("gives it 4.0 GiB (as told): raise the limit or make the run smaller"));
   EXPECT_EQ(seconds_, 1000);
+}
+
+// A probe does not know what it needs, only that there was too little.
+TEST_F(StartQueueTest, AnUnknownNeedWaitsUntilThereIsClearlyMore) {
+  request_.wait_seconds = 600;
+  while_asleep_ = [this] {
+    if (seconds_ > 1100) available(10 * gib + 1);
+    if (seconds_ > 1200) available(13 * gib);
+  };
+  EXPECT_TRUE(wait_for_more(9 * gib));
+  EXPECT_GT(seconds_, 1200);
+  EXPECT_LT(seconds_, 1210);
+  EXPECT_EQ(reserved_as_seen(), -1);
+  while_asleep_ = {};
+  const double began = seconds_;
+  EXPECT_FALSE(wait_for_more(13 * gib / 10 * 9)) << "the time is over";
+  EXPECT_NEAR(seconds_, began + 600, 1e-6);
+}
+
+TEST_F(StartQueueTest, AnUnknownNeedWaitsForTheRunsThatReservedEverything) {
+  Child other([](Child& self) { hold(self, "other", 24 * gib); });
+  other.hear();
+  request_.wait_seconds = 60;
+  while_asleep_ = [&] {
+    if (seconds_ > 1020 && other.id() > 0) other.kill();
+  };
+  EXPECT_TRUE(wait_for_more(1));
+  EXPECT_GT(seconds_, 1020);
+}
+
+TEST_F(StartQueueTest, WhereOthersHoldNextToNothingAnUnknownNeedDoesNotWait) {
+  request_.wait_seconds = 600;
+  available(24 * gib);
+  EXPECT_FALSE(wait_for_more(24 * gib / 10 * 9));
+  available(23 * gib);
+  EXPECT_FALSE(wait_for_more(23 * gib / 10 * 9)) << "the system itself holds some";
+  EXPECT_EQ(seconds_, 1000);
+  EXPECT_THAT(lines_, IsEmpty());
 }
 
 TEST_F(StartQueueTest, ItCanBeCancelled) {

@@ -77,6 +77,21 @@ TEST(Plan, WithoutALimitNothingIsToChange) {
   EXPECT_EQ(plan.recommended->setting.micro_batch, 16);
 }
 
+// Between a plan and the start others may take memory: less than for the planned micro-batch is no reason to refuse.
+TEST(Plan, TheLeastIsThatOfTheSmallestMicroBatch) {
+  const auto least_at = [](int64_t micro_batch) {
+    return plan_of(experiment_of(16, 4, micro_batch), 0).as_written.prediction.least_bytes;
+  };
+  ASSERT_LT(least_at(1), least_at(16));
+  const Plan automatic = plan_of(experiment_of(16, 4), 0);
+  EXPECT_EQ(automatic.as_written.setting.micro_batch, 16);
+  EXPECT_EQ(automatic.least_bytes(), least_at(1));
+  EXPECT_EQ(plan_of(experiment_of(16, 4, 8), 0).least_bytes(), least_at(8)) << "a fixed one stays";
+  Probe whole = straight_probe();
+  whole.indivisible_because = "it must not be divided";
+  EXPECT_EQ(plan_of(experiment_of(16, 4), 0, whole).least_bytes(), least_at(16));
+}
+
 TEST(Plan, AutoBecomesTheLargestMicroBatchThatFits) {
   const Plan plan = plan_of(experiment_of(16, 4), 240);  // 105 + 2 x 16 of slots + 10 a sample
   EXPECT_EQ(plan.as_written.setting.micro_batch, 8);

@@ -5,6 +5,7 @@
 
 #include "../memory/stand_in/stand_in.hpp"
 #include "memory/black_box.hpp"
+#include "record/checkpoint.hpp"
 #include "record/postmortem_facts.hpp"
 #include "record/run_folder.hpp"
 
@@ -81,7 +82,10 @@ TEST_F(PostmortemTest, OfAKill) {
 }
 
 TEST_F(PostmortemTest, OfASegfaultInAPlugin) {
-  fs::create_directories(folder_ / "checkpoints" / "last");
+  const std::string bytes(8, 'x');
+  const std::vector<TensorBytes> tensors = {{"w", {kDLUInt, 8, 1}, {8}, std::as_bytes(std::span(bytes))}};
+  Checkpoints(folder_ / "checkpoints").save({.step = 400, .model = tensors, .state = tensors, .json = {}}, false);
+  fs::remove(folder_ / "checkpoints" / "last");  // a crash before the link, say
   const std::string said = run("plugin", 70);
   EXPECT_EQ(lines_in(said), 5u) << said;
   EXPECT_SAYS(said, ") crashed with SIGSEGV (Segmentation fault)");

@@ -5,11 +5,14 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <sstream>
+#include <stdlib.h>
 
 #include "../config/files.hpp"
+#include "../memory/child.hpp"
 #include "error.hpp"
 #include "memory/black_box.hpp"
 #include "memory/child_process.hpp"
+#include "memory/reservations.hpp"
 #include "sweep/trial_process.hpp"
 
 namespace headroom {
@@ -23,6 +26,9 @@ using testing::Not;
 class TrialStartsTest : public testing::Test {
  protected:
   static constexpr int64_t mib = 1 << 20;
+
+  void SetUp() override { setenv("HEADROOM_RESERVATIONS", (sweep_.path() / "reservations").c_str(), 1); }
+  void TearDown() override { unsetenv("HEADROOM_RESERVATIONS"); }
 
   // `lines` of the trials' experiments; what the script does in place of `headroom`.
   void sweep_of(size_t number, const std::string& lines, const std::string& script) {
@@ -88,6 +94,62 @@ TEST_F(TrialStartsTest, APlanThatRanOutOfMemoryBesideOthersIsMadeAgainAlone) {
   EXPECT_EQ(planned.state(), TrialState::infeasible);
 }
 
+// A run that is not of the sweep.
+void reserve_everything(Child& self) {
+  const Reservation all = Reservation::claim("other", int64_t{1} << 50);
+  self.tell();
+  self.hear();
+}
+
+TEST_F(TrialStartsTest, APlanThatRanOutOfMemoryBesideOtherRunsIsMadeAgainWhenTheyHaveEnded) {
+  sweep_of(1, "", "exit 5");
+  begin();
+  TrialEntry& entry = entries_[0];
+  Child other(reserve_everything);
+  other.hear();
+  for (int round = 0; round < 3; ++round) {
+    starts_->start_what_fits();
+    if (round > 0) {
+      EXPECT_EQ(entry.state(), TrialState::waiting) << "others hold as much as before";
+      continue;
+    }
+    ASSERT_EQ(entry.state(), TrialState::planning);
+    EXPECT_FALSE(take_plan(entry));
+    EXPECT_FALSE(entry.folder.record().decided) << "it may fit once they have ended";
+  }
+  other.kill();
+  starts_->start_what_fits();
+  ASSERT_EQ(entry.state(), TrialState::planning);
+  EXPECT_FALSE(take_plan(entry));
+  EXPECT_EQ(entry.state(), TrialState::infeasible);
+}
+
+TEST_F(TrialStartsTest, ATrialThatFoundNoRoomBesideOtherRunsStartsAgainWhenTheyHaveEnded) {
+  sweep_of(1, "", "exit 5");
+  TrialRecord record;
+  record.limit_bytes = 10 * mib;
+  TrialFolder(sweep_.path(), "001").write(record);
+  begin();
+  TrialEntry& entry = entries_[0];
+  const auto run = [&] {
+    starts_->start_what_fits();
+    ASSERT_EQ(entry.state(), TrialState::running);
+    wait_for(entry.child);
+    entry.child = -1;
+    entry.state() = TrialState::waiting;
+  };
+  Child other(reserve_everything);
+  other.hear();
+  run();
+  EXPECT_TRUE(starts_->waits_for_other_runs(entry));
+  starts_->start_what_fits();
+  EXPECT_EQ(entry.state(), TrialState::waiting);
+  other.kill();
+  run();
+  EXPECT_FALSE(starts_->waits_for_other_runs(entry)) << "nobody held what it lacked";
+  remove_trial_cgroup(entry.cgroup);
+}
+
 TEST_F(TrialStartsTest, AloneItKeepsToWhatIsFree) {
   const std::string log = log_of_one("", int64_t{1} << 50);  // planned when there was more
   EXPECT_THAT(log, HasSubstr(" --set memory.limit=auto"));
@@ -115,6 +177,9 @@ TEST_F(TrialStartsTest, ARunThatGoesOnCountsAsFarAsItsLimit) {
   record.held_bytes = 300 * mib;
   box.push(record);
   EXPECT_EQ(entry.unreserved_bytes(), 700 * mib);
+  const std::string reserved = std::to_string(900 * mib);
+  sweep_.write(run + "checkpoints/last/checkpoint.json", "{\"position\": {\"reserved_bytes\": " + reserved + "}}");
+  EXPECT_EQ(entry.unreserved_bytes(), 100 * mib) << "what it has reserved counts there";
   entry.result.run.folder.clear();
   EXPECT_EQ(entry.unreserved_bytes(), 0) << "a first attempt reserves what its plan says";
 }

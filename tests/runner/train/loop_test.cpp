@@ -55,6 +55,16 @@ TEST(TrainingLoop, TakesEveryStepOfEveryEpoch) {
   EXPECT_TRUE(fs::exists(run.folder.path() / "checkpoints/last/model.safetensors"));
 }
 
+TEST(TrainingLoop, SaysInItsCheckpointsWhatItHasReserved) {
+  LoopTrial run;
+  ASSERT_EQ(run.loop.run(), Exit::ok);
+  ASSERT_GT(run.memory.reserved_bytes(), 0);
+  EXPECT_EQ(reserved_bytes_in(load_checkpoint(run.folder.path() / "checkpoints/last").json),
+            run.memory.reserved_bytes());
+  EXPECT_EQ(reserved_bytes_in({}), 0);
+  EXPECT_EQ(reserved_bytes_in({{"position", {{"epoch", 3}}}}), 0) << "of an earlier build";
+}
+
 TEST(TrainingLoop, EndsInMidEpochAtMaxSteps) {
   LoopTrial run({"train.max_steps=4"});
   EXPECT_EQ(run.loop.run(), Exit::ok);
@@ -160,6 +170,20 @@ TEST(TrainingLoop, AWindowThatIsLeftOutLeavesNothingInBuffers) {
   EXPECT_EQ(run.loop.position().step, 6);
   // The model counts there the samples that it was trained on.
   EXPECT_EQ(buffer_of(run, "seen").item<double>(), 6.0 * 64);
+}
+
+// Reading the window again only explains what happened.
+TEST(TrainingLoop, WhereThereIsNoMemoryToLookForABadValueTheRunGoesOn) {
+  const std::string samples = "data.options.samples=256";
+  const uint64_t bad = TrialSetup({samples, "data.options.group_size=1"})->data.splits.train.source_index(0);
+  const std::string at = "[" + std::to_string(bad) + "]";
+  LoopTrial run({samples, "data.options.nan_at=" + at, "data.options.once_at=" + at, "train.on_nonfinite=skip"});
+  run.loop.stop_after(1);
+  EXPECT_EQ(run.loop.run(), Exit::resumable);
+  EXPECT_EQ(run.loop.position().skipped_windows, 1);
+  EXPECT_EQ(run.loop.position().step, 2);
+  EXPECT_EQ(run.loop.position().micro_batch, 8) << "it says nothing about training";
+  EXPECT_EQ(buffer_of(run, "seen").item<double>(), 2.0 * 64);
 }
 
 // The plan of a run asks the same rule, with what its probe held.

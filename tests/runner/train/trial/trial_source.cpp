@@ -1,7 +1,9 @@
 // A datasource for tests of the loop: short sequences y = f(x) with a ragged mask, made from the sample's index.
 // Options damage chosen samples; with `path` the numbers depend on a file there, which [data.synth] can write.
 #include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <new>
 
 #include "headroom/datasource.hpp"
 
@@ -19,7 +21,8 @@ class TrialSource {
             opt_path("path").help("folder with seed.txt"),
             opt_i64s("nan_at").def("[]").help("samples whose target is not a number"),
             opt_i64s("masked").def("[]").help("samples without a valid step"),
-            opt_i64s("broken_at").def("[]").help("samples that cannot be read")};
+            opt_i64s("broken_at").def("[]").help("samples that cannot be read"),
+            opt_i64s("once_at").def("[]").help("samples for which there is no memory when they are read again")};
   }
   static OptionList synth_options() {
     return {opt_i64("seed").def(1).min(0).help("what seed.txt says"),
@@ -39,7 +42,8 @@ class TrialSource {
         group_size_(static_cast<uint64_t>(options.i64("group_size"))),
         nan_at_(options.list_i64("nan_at")),
         masked_(options.list_i64("masked")),
-        broken_at_(options.list_i64("broken_at")) {
+        broken_at_(options.list_i64("broken_at")),
+        once_at_(options.list_i64("once_at")) {
     host.account("lists",
                  static_cast<int64_t>((nan_at_.size() + masked_.size() + broken_at_.size()) * sizeof(int64_t)));
     if (!options.has("path")) return;
@@ -80,6 +84,7 @@ class TrialSource {
   void read_one(const ReadRequest& request, uint64_t i) const {
     const uint64_t index = request.index(i), key = hr_sample_key(seed_, 0, 0, index);
     if (listed(broken_at_, index)) throw Error(HR_DATA_CORRUPT, "sample " + std::to_string(index) + " is damaged");
+    if (listed(once_at_, index) && read_before_.exchange(true)) throw std::bad_alloc();
     const auto x = request.slot<float>(0, i), y = request.slot<float>(1, i);
     const auto valid = request.slot<uint8_t>(2, i);
     const uint64_t counted = listed(masked_, index) ? 0 : 1 + below(key, "length"_site, kSteps);
@@ -100,7 +105,8 @@ class TrialSource {
   }
 
   uint64_t samples_, group_size_, seed_ = 0;
-  std::vector<int64_t> nan_at_, masked_, broken_at_;
+  std::vector<int64_t> nan_at_, masked_, broken_at_, once_at_;
+  mutable std::atomic<bool> read_before_ = false;  // any of once_at_
   std::filesystem::path file_;
 };
 
