@@ -6,6 +6,7 @@
 #include "error.hpp"
 #include "record/numbers.hpp"
 #include "record/postmortem.hpp"
+#include "record/run_folder.hpp"
 #include "report/scale.hpp"
 #include "report/wide_table.hpp"
 
@@ -60,7 +61,7 @@ void show(const ShowWords& words) {
   RunFacts run = read_run_facts(folder);
   note_running(run);
   if (words.json) {
-    std::printf("%s\n", run.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", json_text(run.json(), 2).c_str());
     return;
   }
   std::printf("%s\n", folder.c_str());

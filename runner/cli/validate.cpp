@@ -4,6 +4,7 @@
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
 #include "data/synth.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -54,7 +55,7 @@ void validate(const ExperimentWords& words, bool json, const CommandLine& line) 
     found.update(nlohmann::json::parse(text));
   }
   if (json) {
-    std::printf("%s\n", found.dump(2).c_str());
+    std::printf("%s\n", json_text(found, 2).c_str());
     return;
   }
   std::printf("%s: valid\n", words.file.c_str());

@@ -86,7 +86,7 @@ int conclude(const Ended& ended) {
   }
   if (ended.run_folder.empty()) return code;
   try {
-    write_file_atomically(ended.run_folder / postmortem_file, postmortem.json.dump(2) + "\n");
+    write_file_atomically(ended.run_folder / postmortem_file, json_text(postmortem.json, 2) + "\n");
   } catch (const Error& problem) {  // a full disk may be what ended the run: the lines have said it
     std::fprintf(stderr, "%s\n", problem.what());
   }

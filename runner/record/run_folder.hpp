@@ -45,4 +45,11 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 // JSON that another process wrote, or somebody by hand: null when it is missing or no JSON.
 nlohmann::json read_json_file(const std::filesystem::path& file);
 
+// Either of nlohmann's types as text; `indent`: spaces a level, -1: one line. Paths, words and logs may hold bytes that
+// are no UTF-8: they are replaced. dump() alone would throw at them. [any]
+template <class Json>
+std::string json_text(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace headroom

@@ -39,7 +39,7 @@ SweptTrial trial_of(const Json& json) {
   trial.run = word_at(json, "run");
   if (const auto set = json.find("set"); set != json.end() && set->is_object()) {
     for (const auto& [key, value] : set->items())
-      trial.settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+      trial.settings.emplace_back(key, value.is_string() ? value.get<std::string>() : json_text(value));
   }
   trial.metric = number_at(json, "metric");
   trial.peak_bytes = amount_at(json, "peak_bytes");

@@ -10,6 +10,7 @@
 #include "memory/child_process.hpp"
 #include "memory/readable.hpp"
 #include "record/numbers.hpp"
+#include "record/run_folder.hpp"
 #include "sweep/trial_process.hpp"
 #include "sweep/trial_starts.hpp"
 
@@ -228,7 +229,7 @@ void lay_out_sweep(const fs::path& folder, const SweepPlan& plan, const std::vec
     write_file_atomically(place.experiment(), resolve(experiment));
   }
   // Last: a folder with a sweep.json has all of its trials.
-  write_file_atomically(folder / "sweep.json", plan.json().dump(2) + "\n");
+  write_file_atomically(folder / "sweep.json", json_text(plan.json(), 2) + "\n");
 }
 
 Exit run_sweep(const fs::path& folder, const fs::path& program, int jobs) {

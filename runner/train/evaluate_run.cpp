@@ -51,13 +51,12 @@ Exit evaluate_run(const EvaluateRequest& request) {
   if (!sums) return stop_requested();
   const auto [values, channels] = sums->measured(request.split, setup.model->metrics());
   if (request.json) {
-    std::printf("%s\n", nlohmann::json{{"run", request.run.string()},
-                                       {"split", request.split},
-                                       {"step", step},
-                                       {"metrics", scalars_json(values)},
-                                       {"channels", channels}}
-                            .dump(2)
-                            .c_str());
+    const nlohmann::json json = {{"run", request.run.string()},
+                                 {"split", request.split},
+                                 {"step", step},
+                                 {"metrics", scalars_json(values)},
+                                 {"channels", channels}};
+    std::printf("%s\n", json_text(json, 2).c_str());
     return Exit::ok;
   }
   for (const auto& [name, value] : values)

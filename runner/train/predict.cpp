@@ -36,7 +36,7 @@ void print_result(const PredictRequest& request, const nlohmann::json& json, con
   if (!request.json) return static_cast<void>(std::printf("%s%s\n", text.c_str(), file.c_str()));
   nlohmann::json with_path = json;
   with_path["out"] = file.string();
-  std::printf("%s\n", with_path.dump(2).c_str());
+  std::printf("%s\n", json_text(with_path, 2).c_str());
 }
 
 Exit write_steps(const PredictRequest& request, const Setup& setup, PredictInput& input, const Normalizer& normalizer,

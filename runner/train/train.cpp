@@ -49,10 +49,7 @@ void write_head(const RunFolder& folder, const RunData& data) {
   forget_postmortem(folder.path());
   tell_supervisor_run_folder(folder.path());
   write_file_atomically(folder.path() / "experiment.toml", data.resolved_toml());
-  using Json = nlohmann::json;
-  // Names of groups come from files and may be no UTF-8, on which dump() would throw.
-  write_file_atomically(folder.path() / "splits.json",
-                        data.splits.json().dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file_atomically(folder.path() / "splits.json", json_text(data.splits.json(), 1) + "\n");
 }
 
 void watch_memory(RunMemory& memory, const RunFolder& folder, RunLog& log) {

@@ -220,5 +220,17 @@ TEST_F(PostmortemTest, OfAnOutOfMemoryKillNamesTheLimit) {
   EXPECT_EQ(written().at("ended").at("oom_kill").at("limit_bytes"), 256 * mib);
 }
 
+// A folder's name may be no UTF-8, which JSON has to be: the exit code is the trainer's all the same.
+TEST_F(PostmortemTest, OfAFolderWhoseNameIsNoUtf8) {
+  Ended ended;
+  ended.end.status = 5 << 8;
+  ended.run_folder = folder_ / "caf\xe9";
+  fs::create_directory(ended.run_folder);
+  EXPECT_EQ(conclude(ended), 5);
+  const Json json = read_json_file(ended.run_folder / "postmortem.json");
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json.at("run"), (folder_ / "caf\xEF\xBF\xBD").string());
+}
+
 }  // namespace
 }  // namespace headroom
