@@ -32,6 +32,16 @@ int report_bug(const std::exception& problem) {
   return static_cast<int>(Exit::bug);
 }
 
+// Files that fail are errors of their own. What is left is a path that is relative to a folder that is gone.
+int report_working_folder(const std::filesystem::filesystem_error& problem) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::current_path(error);
+  if (!error) return report_bug(problem);
+  std::fprintf(stderr, "[cli] the working folder cannot be used: %s; it may have been removed: go to another one\n",
+               error.message().c_str());
+  return static_cast<int>(Exit::bad_input);
+}
+
 // The kernels of the SDK pass over a word that they do not know.
 void require_known_cpu_isa() {
   const char* told = std::getenv(sdk::max_cpu_isa_variable);
@@ -192,6 +202,8 @@ int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
     return static_cast<int>(problem.exit_code());
   } catch (const std::bad_alloc&) {
     return report_no_memory();
+  } catch (const std::filesystem::filesystem_error& problem) {
+    return report_working_folder(problem);
   } catch (const std::system_error& problem) {
     // std::thread throws these where the system refuses one.
     if (problem.code() != std::errc::not_enough_memory && problem.code() != std::errc::resource_unavailable_try_again)

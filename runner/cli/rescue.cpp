@@ -62,7 +62,8 @@ std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const C
     return std::nullopt;
   }
   const bool keeps = keeps_mathematics(*experiment.rescue, next, couples_samples(experiment, line));
-  const bool has_checkpoint = !run.resume.empty() && fs::exists(fs::path(run.resume) / "checkpoints" / "last");
+  std::error_code error;
+  const bool has_checkpoint = !run.resume.empty() && fs::exists(fs::path(run.resume) / "checkpoints" / "last", error);
   const bool in_new_folder = has_checkpoint && !keeps;
   std::fprintf(stderr, "[rescue] %s: rung %zu of %zu, %s; %s; it %s\n", why, next + 1, rungs.size(),
                rung_text(rungs[next]).c_str(), keeps ? "this keeps the mathematics" : "this changes the mathematics",

@@ -41,7 +41,8 @@ int run_action(const RunWords& words, const CommandLine& line) {
     request.resume = words.resume;
     const auto file = std::filesystem::path(words.resume) / "experiment.toml";
     // Said here, where it is known that --resume is meant.
-    if (!std::filesystem::exists(file)) {
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) {
       throw Error(
           Exit::bad_input, "cli",
           "--resume " + words.resume + ": no experiment.toml there: give a run's own folder, runs/<name>/<time>-<id>");

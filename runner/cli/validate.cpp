@@ -13,7 +13,8 @@ namespace {
 // Whether the data would have to be written first; then nothing of it can be checked yet.
 bool data_missing(const Experiment& experiment, const CheckedPlugins& plugins) {
   const auto path = data_path(plugins.data_table, plugins.data_options);
-  return experiment.data_synth && path && !std::filesystem::exists(*path);
+  std::error_code error;
+  return experiment.data_synth && path && !std::filesystem::exists(*path, error);
 }
 
 // For reading: "emg float32 [500,16], valid uint8 [500]" of fields, "120 train, 40 val" of samples.

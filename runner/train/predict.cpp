@@ -121,7 +121,8 @@ class OutputFolder {
 
 Exit predict_run(const PredictRequest& asked) {
   PredictRequest request = asked;
-  if (!fs::exists(request.input))
+  std::error_code error;
+  if (!fs::exists(request.input, error))
     throw Error(Exit::bad_input, "predict", "--input " + request.input.string() + ": there is no such file or folder");
   request.input = fs::absolute(request.input);
   request.run = run_path(request.run);
