@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fcntl.h>
 #include <new>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -18,6 +19,14 @@
 namespace headroom {
 
 namespace {
+
+// A closed one's number would go to the first file that is opened, and what is printed into that file. Children get
+// them, too.
+void open_standard_streams() {
+  int file = open("/dev/null", O_RDWR);
+  while (file >= 0 && file <= STDERR_FILENO) file = open("/dev/null", O_RDWR);
+  if (file >= 0) close(file);
+}
 
 // Results that went to a full disk are not there; a pipe whose reader left wanted no more of them.
 void require_output_written() {
@@ -177,6 +186,7 @@ int report_no_memory() {
 }
 
 int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
+  open_standard_streams();
   // stdout is for results. Lines of the log are bare sentences.
   spdlog::set_default_logger(spdlog::stderr_color_mt("headroom"));
   spdlog::set_pattern("%v");

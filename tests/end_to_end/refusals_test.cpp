@@ -204,6 +204,19 @@ TEST_F(Refusals, AReaderThatLeavesDoesNotEndTheRun) {
   EXPECT_EQ(read_json(run_folder() / "summary.json").at("state"), "finished");
 }
 
+// Files of the run must not get their numbers, nor the pipe on which the supervisor hears of its folder.
+TEST_F(Refusals, AStandardStreamThatIsClosedIsNoFileOfTheRun) {
+  const std::string command = std::string("cd ") + folder_.string() + " && " + HEADROOM_BUILD_DIR +
+                              "/bin/headroom run trial.toml --set train.log_every=1 --plugin-dir " +
+                              HEADROOM_TEST_PLUGIN_DIR + " <&- >&- 2>&-";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("state"), "finished");
+  EXPECT_FALSE(read_json_lines(run_folder() / "events.jsonl").empty());
+  EXPECT_TRUE(fs::exists(run_folder() / "report.html"));
+  const std::string lock = read_text(run_folder() / "lock");
+  EXPECT_EQ(lock.find_first_not_of("0123456789\n"), std::string::npos) << lock;
+}
+
 // Started by a program that ignores its children's ends, as some batch systems do.
 TEST_F(Refusals, AParentThatIgnoresItsChildrenHidesNoExitCode) {
   const std::string command =
