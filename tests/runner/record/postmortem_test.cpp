@@ -202,6 +202,23 @@ TEST_F(PostmortemTest, NothingButAnExperimentIsUnknown) {
   EXPECT_THROW(read_postmortem(folder_ / "absent"), Error);
 }
 
+TEST_F(PostmortemTest, OneThatIsDamagedIsTold) {
+  for (const char* text :
+       {R"({"format": 1})", R"({"format": "one"})", R"({"format": 1, "ended": 5, "advice": {}})",
+        R"({"format": 1, "ended": {"kind": "crash", "sentence": "crashed", "pid": "x"}, "advice": {}})",
+        R"({"format": 1, "ended": {"kind": "crash", "sentence": "crashed"}, "where": {"phase": 1}, "advice": {}})"}) {
+    write_text(folder_ / "postmortem.json", text);
+    EXPECT_EQ(lines(), "the run has ended, and postmortem.json, which says how, is damaged\n") << text;
+    EXPECT_EQ(read_postmortem(folder_).json.at("ended").at("kind"), "unknown");
+  }
+  fs::remove(folder_ / "postmortem.json");
+  for (const char* text : {R"({"state": 5})", R"({"state": "finished", "steps": "many"})",
+                           R"({"state": "failed", "error": ["no", "sentence"]})"}) {
+    write_text(folder_ / "summary.json", text);
+    EXPECT_EQ(lines(), "the run has ended, and summary.json, which says how, is damaged\n") << text;
+  }
+}
+
 TEST_F(PostmortemTest, OfAnOutOfMemoryKillNamesTheLimit) {
   Ended ended;
   ended.pid = 77;

@@ -102,8 +102,8 @@ TEST_F(RunReport, StandsDamagedFiles) {
   write_text(run / "memory.jsonl", "{\"time\": 5}\n{\"time\": \"yesterday\", \"held_bytes\": []}\n");
   write_text(run / "summary.json", "{\"memory\": 5, \"best\": [], \"metrics\": null, \"data\": 3}");
   write_text(run / postmortem_file, "{\"format\": 1, \"ended\": 5}");
-  EXPECT_THAT(run_report(run),
-              testing::AllOf(HasSubstr("2 lines of the logs are damaged"), HasSubstr("postmortem.json is damaged")));
+  EXPECT_THAT(run_report(run), testing::AllOf(HasSubstr("2 lines of the logs are damaged"),
+                                              HasSubstr("postmortem.json, which says how, is damaged")));
   for (const char* file : {"events.jsonl", "memory.jsonl", "summary.json", "metrics.csv"}) fs::remove(run / file);
   EXPECT_THAT(run_report(run), HasSubstr("batch_size = 8"));
 }
