@@ -19,7 +19,7 @@ void add_runs_root(CLI::App& command, std::string& root) {
 }
 
 fs::path find_run(const std::string& word, const fs::path& root) {
-  if (is_run_folder(word)) return word;
+  if (is_run_folder(word)) return named_folder(word);
   std::vector<fs::path> found;
   for (const fs::path& run : find_runs(root)) {
     const std::string path = run.string();

@@ -152,12 +152,17 @@ RunFolder::~RunFolder() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-fs::path run_path(const fs::path& folder) {
+fs::path named_folder(const fs::path& folder) {
   std::error_code error;
   fs::path path = folder.lexically_normal();
-  // "runs/x/" and "." end in no name, but the folder's name is the run's id.
   if (!path.has_filename()) path = path.parent_path();
   if (path.filename() == "." || path.filename() == "..") path = fs::canonical(folder, error);
+  return path;
+}
+
+fs::path run_path(const fs::path& folder) {
+  std::error_code error;
+  const fs::path path = named_folder(folder);
   const std::string given = folder.string();
   if (!fs::is_directory(path, error)) throw Error(Exit::bad_input, "record", given + ": there is no such folder");
   if (is_run(path)) return path;

@@ -33,7 +33,11 @@ class RunFolder {
   int lock_ = -1;
 };
 
-// The path of an existing run's folder, normal. Error(bad_input) where `folder` is none, with the newest run in it.
+// The same folder by a path that ends in its name, as "runs/x/" and "." do not: a run's id is its folder's name.
+std::filesystem::path named_folder(const std::filesystem::path& folder);
+
+// The path of an existing run's folder, as named_folder() has it. Error(bad_input) where `folder` is none, with the
+// newest run in it.
 std::filesystem::path run_path(const std::filesystem::path& folder);
 
 // Whether a process holds the folder's lock now.

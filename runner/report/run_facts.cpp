@@ -169,7 +169,7 @@ RunFacts read_run_facts(const fs::path& folder) {
   RunFacts run;
   run.folder = folder;
   // The folder is <name>/<time>-<id>; the start event says the name as it was written.
-  run.words["name"] = fs::absolute(folder).lexically_normal().parent_path().filename().string();
+  run.words["name"] = fs::absolute(named_folder(folder)).parent_path().filename().string();
   read_start(run);
   read_summary(run);
   // A post-mortem is of the run's last life (forget_postmortem), the summary perhaps of an earlier one.
