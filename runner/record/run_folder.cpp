@@ -180,7 +180,8 @@ bool is_being_written(const fs::path& folder) {
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   fs::path temporary = path;
-  temporary += ".tmp";
+  // A name of this write's own: others may write the same file now, as two reports of one run.
+  temporary += "." + random_id() + ".tmp";
   try {
     OutputFile file(temporary);
     file.write(bytes);

@@ -43,7 +43,8 @@ std::filesystem::path run_path(const std::filesystem::path& folder);
 // Whether a process holds the folder's lock now.
 bool is_being_written(const std::filesystem::path& folder);
 
-// Writes `bytes` to path.tmp, fsync, rename, fsync of the folder. Error(cannot_write) names path and reason.
+// Writes `bytes` beside `path`, fsync, rename, fsync of the folder. Of several at a time each writes a whole file, and
+// the last one stays. Error(cannot_write) names path and reason. [any]
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 // JSON that another process wrote, or somebody by hand: null when it is missing or no JSON.
