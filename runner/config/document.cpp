@@ -245,6 +245,8 @@ toml::table read_overrides(const std::vector<Override>& overrides) {
   return table;
 }
 
+toml::table read_one_file(const fs::path& file) { return parse_file(file, {}, ""); }
+
 toml::table read_document(const fs::path& file, const std::vector<Override>& overrides) {
   std::vector<fs::path> chain;
   // Absolute from here on: places in sentences and relative paths follow from it.

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <toml++/toml.h>
 
+#include "config/document.hpp"
+#include "error.hpp"
 #include "record/numbers.hpp"
 #include "record/postmortem_facts.hpp"
 #include "record/run_folder.hpp"
@@ -46,8 +48,8 @@ void flatten(const toml::table& table, const std::string& prefix, std::map<std::
 
 void read_settings(RunFacts& run) {
   try {
-    flatten(toml::parse_file((run.folder / "experiment.toml").string()), "", run.settings);
-  } catch (const toml::parse_error&) {
+    flatten(read_one_file(run.folder / "experiment.toml"), "", run.settings);
+  } catch (const Error&) {
     // Damaged: then the run has no settings.
   }
 }

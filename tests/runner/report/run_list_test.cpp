@@ -42,6 +42,19 @@ TEST_F(RunList, KnowsWhatTheFoldersSay) {
   EXPECT_EQ(run.text("experiment.name"), "a");
 }
 
+// A run may be a stranger's. toml++ calls itself for every part of a key.
+TEST_F(RunList, StandsSettingsThatAreDamaged) {
+  const fs::path run = write_run(runs_(), {.name = "a"});
+  std::string deep = "a";
+  for (int i = 0; i < 500'000; ++i) deep += ".a";
+  for (const std::string& text : {deep + " = 1\n", std::string("[experiment\n"), std::string("name = \"\xff\"\n")}) {
+    write_text(run / "experiment.toml", text);
+    const RunFacts facts = read_run_facts(run);
+    EXPECT_TRUE(facts.settings.empty());
+    EXPECT_EQ(facts.word("state"), "finished");
+  }
+}
+
 TEST_F(RunList, ReadsOnlyWhatChanged) {
   const fs::path a = write_run(runs_(), {.name = "a"}), b = write_run(runs_() / "sweep/1/trials", {.name = "b"});
   EXPECT_EQ(list().read_anew, 2u);
