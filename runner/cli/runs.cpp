@@ -4,6 +4,7 @@
 
 #include "cli/command_line.hpp"
 #include "error.hpp"
+#include "memory/readable.hpp"
 #include "record/numbers.hpp"
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
@@ -65,7 +66,8 @@ void show(const ShowWords& words) {
     return;
   }
   std::printf("%s\n", folder.c_str());
-  for (const auto& [key, value] : run.words) std::printf("  %-24s %s\n", key.c_str(), value.c_str());
+  for (const auto& [key, value] : run.words)
+    std::printf("  %-24s %s\n", key.c_str(), printable(value, value.size()).c_str());
   // Facts first: metrics are those with a split in their names.
   for (const bool metrics : {false, true}) {
     for (const auto& [key, value] : run.numbers) {

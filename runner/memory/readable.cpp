@@ -1,5 +1,6 @@
 #include "memory/readable.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -77,6 +78,10 @@ std::string printable(std::string_view text, size_t most) {
     if (clean.size() > most) return clean.substr(0, cut).append(dots);
   }
   return clean;
+}
+
+size_t width_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
 }  // namespace headroom
