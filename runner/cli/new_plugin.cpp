@@ -11,6 +11,7 @@
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
 #include "error.hpp"
+#include "memory/readable.hpp"
 #include "plugins/note.hpp"
 #include "record/output_file.hpp"
 #include "record/run_folder.hpp"
@@ -97,9 +98,9 @@ void write_plugin(const std::string& name, bool is_model, const fs::path& in) {
   }
   std::printf("%s: model %s.cpp, datasource %s.cpp, experiment %s.toml\n", folder.c_str(), words.at("my_model").c_str(),
               words.at("my_source").c_str(), name.c_str());
-  std::printf("  headroom plugins build %s\n", folder.c_str());
-  std::printf("  headroom run %s --plugin-dir %s\n", (folder / (name + ".toml")).c_str(),
-              (folder / "build/release").c_str());
+  std::printf("  headroom plugins build %s\n", shell_word(folder.string()).c_str());
+  std::printf("  headroom run %s --plugin-dir %s\n", shell_word((folder / (name + ".toml")).string()).c_str(),
+              shell_word((folder / "build/release").string()).c_str());
 }
 
 void add_kind(CLI::App& command, const char* kind, const char* what, bool is_model) {

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "memory/growth.hpp"
+#include "memory/readable.hpp"
 #include "record/run_folder.hpp"
 #include "record/timestamps.hpp"
 
@@ -70,7 +71,7 @@ void add_resume(Json& json, const fs::path& run) {
   std::error_code error;
   // Absolute, so that it holds wherever the file is read.
   json["run"] = fs::absolute(run, error).lexically_normal().string();
-  json["advice"]["resume"] = "headroom run --resume " + run.string();
+  json["advice"]["resume"] = "headroom run --resume " + shell_word(run.string());
   // exists() follows the link, which must lead to a checkpoint that is there.
   json["advice"]["has_checkpoint"] = fs::exists(run / "checkpoints" / "last", error);
 }

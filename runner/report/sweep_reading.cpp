@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "error.hpp"
+#include "memory/readable.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {
@@ -94,7 +95,7 @@ SweepReading read_sweep(const fs::path& folder) {
   if (!results.is_object() || !results.contains("trials") || !results["trials"].is_array()) {
     throw Error(Exit::bad_input, "report",
                 (folder / "results.json").string() + " is missing or damaged; `headroom sweep --resume " +
-                    folder.string() + "` writes it again");
+                    shell_word(folder.string()) + "` writes it again");
   }
   SweepReading sweep;
   sweep.name = word_at(results, "name");

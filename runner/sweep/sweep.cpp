@@ -77,7 +77,7 @@ class Supervisor {
       if (stop_ == Exit::ok) {
         stop_ = received->signal == SIGINT ? Exit::interrupted : Exit::resumable;
         view_.say("sweep: " + signal_name(received->signal) + " from " + received->sender +
-                  ": trials save and stop; go on with: headroom sweep --resume " + folder_.string());
+                  ": trials save and stop; go on with: headroom sweep --resume " + shell_word(folder_.string()));
       }
       // The terminal has sent Ctrl-C to the children itself; a second one would end them at once.
       if (!from_terminal || received->signal == SIGHUP) stop_children(received->signal == SIGINT ? SIGINT : SIGTERM);

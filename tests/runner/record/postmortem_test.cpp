@@ -237,6 +237,13 @@ TEST_F(PostmortemTest, OfAnOutOfMemoryKillNamesTheLimit) {
   EXPECT_EQ(written().at("ended").at("oom_kill").at("limit_bytes"), 256 * mib);
 }
 
+TEST_F(PostmortemTest, ItsCommandCanBeCopied) {
+  const fs::path run = folder_ / "my runs" / "a";
+  fs::create_directories(run);
+  write_text(run / "experiment.toml", "");
+  EXPECT_EQ(read_postmortem(run).json.at("advice").at("resume"), "headroom run --resume '" + run.string() + "'");
+}
+
 // A folder's name may be no UTF-8, which JSON has to be: the exit code is the trainer's all the same.
 TEST_F(PostmortemTest, OfAFolderWhoseNameIsNoUtf8) {
   Ended ended;
