@@ -8,6 +8,7 @@
 #include <toml++/toml.h>
 
 #include "config/document.hpp"
+#include "config/sizes.hpp"
 #include "error.hpp"
 #include "record/numbers.hpp"
 #include "record/postmortem_facts.hpp"
@@ -103,6 +104,15 @@ constexpr const char* stamped_files[] = {"summary.json", "experiment.toml", "pos
 
 }  // namespace
 
+std::optional<double> quantity_of(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec == std::errc() && read.ptr == end) return value;
+  if (const auto bytes = parse_bytes(text)) return static_cast<double>(*bytes);
+  return parse_duration(text);
+}
+
 std::string RunFacts::word(const std::string& key) const {
   const auto found = words.find(key);
   return found == words.end() ? "" : found->second;
@@ -118,12 +128,7 @@ std::string RunFacts::text(const std::string& key) const {
 std::optional<double> RunFacts::number(const std::string& key) const {
   if (const auto found = numbers.find(key); found != numbers.end()) return found->second;
   const auto found = settings.find(key);
-  if (found == settings.end()) return std::nullopt;
-  double value = 0;
-  // The whole text has to be a number: "8 GiB" is none.
-  const char* end = found->second.data() + found->second.size();
-  const auto read = std::from_chars(found->second.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
+  return found == settings.end() ? std::nullopt : quantity_of(found->second);
 }
 
 std::vector<std::string> RunFacts::metrics() const {

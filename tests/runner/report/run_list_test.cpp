@@ -55,6 +55,20 @@ TEST_F(RunList, StandsSettingsThatAreDamaged) {
   }
 }
 
+// As text "64 MiB" is above "1 GiB".
+TEST_F(RunList, SizesAndDurationsAreComparedAsWhatTheyAre) {
+  const fs::path run = write_run(runs_(), {.name = "a"});
+  write_text(run / "experiment.toml", "data.cache_size = \"64 MiB\"\nmemory.wait = \"10 min\"\n");
+  std::vector<RunFacts> facts = {read_run_facts(run), read_run_facts(run)};
+  for (const char* holds : {"data.cache_size < 1 GiB", "data.cache_size == 67108864", "memory.wait >= 90 s",
+                            "memory.wait == 600", "memory.wait < 1 h"})
+    EXPECT_TRUE(RunFilter(holds).holds(facts[0])) << holds;
+  EXPECT_FALSE(RunFilter("data.cache_size > 1 GiB").holds(facts[0]));
+  facts[1].settings["data.cache_size"] = "1 GiB";
+  sort_runs(facts, "data.cache_size", /*descending=*/true);
+  EXPECT_EQ(facts[0].text("data.cache_size"), "1 GiB");
+}
+
 TEST_F(RunList, ReadsOnlyWhatChanged) {
   const fs::path a = write_run(runs_(), {.name = "a"}), b = write_run(runs_() / "sweep/1/trials", {.name = "b"});
   EXPECT_EQ(list().read_anew, 2u);
