@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <fstream>
-#include <iterator>
 #include <map>
+#include <sstream>
 #include <unistd.h>
 #include <utility>
 
@@ -15,6 +15,7 @@
 #include "memory/file_memory.hpp"
 #include "memory/readable.hpp"
 #include "record/output_file.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -273,9 +274,10 @@ Error refuse(const fs::path& file, const std::string& what) {
 
 nlohmann::json parse(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream) throw refuse(file, "cannot be read");
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream.is_open()) throw refuse(file, "cannot be read");
+  nlohmann::json json = parse_json(text.view());
   if (!json.is_object()) throw refuse(file, "is damaged: not a JSON object");
   return json;
 }

@@ -47,7 +47,18 @@ bool is_being_written(const std::filesystem::path& folder);
 // the last one stays. Error(cannot_write) names path and reason. [any]
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-// JSON that another process wrote, or somebody by hand: null when it is missing or no JSON.
+// nlohmann's types call themselves for each level when they are copied and written.
+bool nests_too_deep(std::string_view json);
+
+// JSON that another process wrote, or somebody by hand, as either of nlohmann's types: null where it is none, or of
+// more than 100 levels. [any]
+template <class Json = nlohmann::json>
+Json parse_json(std::string_view text) {
+  Json json = nests_too_deep(text) ? Json() : Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return json.is_discarded() ? Json() : json;
+}
+
+// The same of a file; null when it is missing or cannot be read.
 nlohmann::json read_json_file(const std::filesystem::path& file);
 
 // Either of nlohmann's types as text; `indent`: spaces a level, -1: one line. Paths, words and logs may hold bytes that

@@ -61,7 +61,7 @@ void read_start(RunFacts& run) {
   std::string line;
   if (!std::getline(stream, line)) return;
   // A run that was killed at once may have left half a line.
-  const Json start = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json start = parse_json(line);
   if (!start.is_object()) return;
   for (const auto& [key, name] : {std::pair("time", "started"), {"name", "name"}, {"identity", "identity"}}) {
     if (start.contains(key) && start[key].is_string()) run.words[name] = start[key];

@@ -47,7 +47,7 @@ void for_each_line(const fs::path& file, int64_t& torn, const std::function<void
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
     // A process that is killed may leave half a line: the rest of the file counts all the same.
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_json(line);
     if (json.is_object()) {
       visit(json);
     } else {

@@ -28,7 +28,7 @@ void for_each_row(const fs::path& run, const std::function<void(const Row&)>& vi
     throw Error(Exit::bad_input, "runs", (run / "events.jsonl").string() + " cannot be opened: it is what is exported");
   Row row;
   for (std::string line; std::getline(stream, line);) {
-    const OrderedJson event = OrderedJson::parse(line, nullptr, /*allow_exceptions=*/false);
+    const OrderedJson event = parse_json<OrderedJson>(line);
     if (!event.is_object() || event.value("kind", OrderedJson()) != "scalars" || !event.contains("values") ||
         !event["values"].is_object())
       continue;

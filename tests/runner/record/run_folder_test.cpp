@@ -158,6 +158,15 @@ TEST_F(RunFolderTest, AtomicWritesOfOneFileAtATimeAreAllWhole) {
   EXPECT_TRUE(left == a || left == b);
 }
 
+TEST(ParseJson, GivesNullForWhatIsNoneAndForTooManyLevels) {
+  EXPECT_EQ(parse_json(R"({"a": "]}\"[", "b": [[1]]})").at("b"), nlohmann::json::parse("[[1]]"));
+  EXPECT_TRUE(parse_json("{\"a\": ").is_null());
+  EXPECT_TRUE(parse_json("").is_null());
+  EXPECT_FALSE(parse_json(std::string(100, '[') + std::string(100, ']')).is_null());
+  EXPECT_TRUE(parse_json(std::string(101, '[') + std::string(101, ']')).is_null());
+  EXPECT_FALSE(parse_json("\"" + std::string(200, '[') + "\"").is_null()) << "in a string";
+}
+
 TEST_F(RunFolderTest, LogFilesGoOnAndAreCutBack) {
   {
     LogFile log(folder_ / "log");

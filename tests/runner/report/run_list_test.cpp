@@ -55,6 +55,17 @@ TEST_F(RunList, StandsSettingsThatAreDamaged) {
   }
 }
 
+TEST_F(RunList, StandsJsonThatIsDamaged) {
+  const fs::path run = write_run(runs_(), {.name = "a"});
+  const std::string deep = "{\"best\": " + std::string(500'000, '[') + std::string(500'000, ']') + "}";
+  write_text(run / "summary.json", deep);
+  write_text(run / "events.jsonl", deep + "\n");
+  EXPECT_EQ(read_run_facts(run).word("state"), "ended_badly");
+  fs::remove(run / "summary.json");
+  fs::create_directory(run / "summary.json");
+  EXPECT_EQ(read_run_facts(run).word("state"), "ended_badly");
+}
+
 // As text "64 MiB" is above "1 GiB".
 TEST_F(RunList, SizesAndDurationsAreComparedAsWhatTheyAre) {
   const fs::path run = write_run(runs_(), {.name = "a"});
