@@ -230,6 +230,21 @@ TEST(Hostile, DeepNestingDoesNotCrash) {
   }
 }
 
+// The run would leave an experiment.toml that nothing reads: no resume, no evaluate.
+TEST(Paths, ThatTomlCannotHoldAreRefused) {
+  const TemporaryFolder folder;
+  const std::string rest = "[init]\nfrom = ";
+  const auto relative = folder.write("caf\xe9/relative.toml", required_keys + rest + "\"weights\"\n"),
+             absolute = folder.write("caf\xe9/absolute.toml", required_keys + rest + "\"/data/weights\"\n"),
+             plain = folder.write("café/plain.toml", required_keys + rest + "\"weights\"\n");
+  const std::string sentence = refusal([&] { load_experiment(relative); });
+  EXPECT_NE(sentence.find("relative.toml:5:8: the path \"weights\" is relative to a folder whose name is no UTF-8"),
+            std::string::npos)
+      << sentence;
+  EXPECT_EQ(load_experiment(absolute).init.from, "/data/weights");
+  EXPECT_EQ(load_experiment(plain).init.from, folder.path() / "café" / "weights");
+}
+
 }  // namespace
 
 }  // namespace headroom
