@@ -170,6 +170,9 @@ TEST(Set, IsRefusedInItsOwnWords) {
             "at least 1");
   EXPECT_EQ(sentence("a..b", "1"), "[config] --set a..b=1: \"a..b\" is not a key; write --set section.key=value");
   EXPECT_EQ(sentence("", "1"), "[config] --set =1: \"\" is not a key; write --set section.key=value");
+  EXPECT_EQ(
+      sentence("experiment.name", "caf\xe9"),
+      "[config] --set experiment.name=caf\xe9: the value is no UTF-8, as TOML has to be; write it in that encoding");
   EXPECT_EQ(sentence("extends", "y.toml"),
             "[config] --set extends=y.toml: extends cannot be set here; write it in the file");
   EXPECT_EQ(sentence("train", "5"),
