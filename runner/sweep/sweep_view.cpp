@@ -79,7 +79,7 @@ void SweepView::show(const std::vector<RunningRow>& rows, const std::string& sum
   shown_at_ = std::chrono::steady_clock::now();
   if (rows.empty() && summary.empty()) return;
   // One less than there are: a full line may wrap, and clear() would leave a line behind.
-  const auto columns = static_cast<size_t>(std::max(20, terminal_.columns() - 1));
+  const auto columns = static_cast<size_t>(std::max(1, terminal_.columns() - 1));
   std::vector<std::string> lines;
   if (!rows.empty())
     lines = running_table({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), most_rows))},
