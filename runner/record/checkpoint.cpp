@@ -305,4 +305,10 @@ LoadedCheckpoint load_checkpoint(const fs::path& folder) {
           std::move(json)};
 }
 
+const nlohmann::json& LoadedCheckpoint::at(const char* key, nlohmann::json::value_t type) const {
+  const auto found = json.find(key);
+  if (found != json.end() && found->type() == type) return *found;
+  throw refuse(model.path().parent_path() / "checkpoint.json", std::string("is damaged: it holds no ") + key);
+}
+
 }  // namespace headroom

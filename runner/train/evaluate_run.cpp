@@ -41,7 +41,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
   options.keep_samples.reset();  // each is read once
   Loader loader(setup.data.source, pick_split(setup, request.split),
                 // The statistics that the run was trained with; measured anew they might differ.
-                Normalizer::from_json(checkpoint.json.at("normalizer")), options);
+                Normalizer::from_json(checkpoint.at("normalizer", nlohmann::json::value_t::array)), options);
   const int64_t step = checkpoint.json.at("step");
   Retry retry(setup.micro_batch(), setup.device, setup.advice(),
               [](const Shortage& shortage, const std::string& action) {

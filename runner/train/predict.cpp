@@ -136,7 +136,7 @@ Exit predict_run(const PredictRequest& asked) {
   const Setup setup(data);
   const LoadedCheckpoint checkpoint = load_checkpoint(chosen);
   restore_model(checkpoint, *setup.model, /*use_average=*/true);
-  const auto normalizer = Normalizer::from_json(checkpoint.json.at("normalizer"));
+  const auto normalizer = Normalizer::from_json(checkpoint.at("normalizer", nlohmann::json::value_t::array));
   const PredictionOrigin origin = {request.run.string(), request.input.string(), chosen.string(),
                                    checkpoint.json.at("step")};
   std::unique_ptr<Recording> recording = Recording::open(data.source_library, setup.data.source, request.input);

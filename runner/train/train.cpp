@@ -41,7 +41,8 @@ std::optional<PlannedStart> plan_of(const TrainRequest& request, const RunData& 
 
 // The file of [init] may be gone by the time its run is resumed: then the checkpoint says what it held.
 std::string init_id_of(const Experiment& experiment, const LoadedCheckpoint* checkpoint) {
-  return checkpoint != nullptr ? checkpoint->json.at("init_id").get<std::string>() : start_id(experiment.init);
+  return checkpoint != nullptr ? checkpoint->at("init_id", nlohmann::json::value_t::string).get<std::string>()
+                               : start_id(experiment.init);
 }
 
 void write_head(const RunFolder& folder, const RunData& data) {
@@ -63,7 +64,7 @@ void watch_memory(RunMemory& memory, const RunFolder& folder, RunLog& log) {
 
 // Of the checkpoint where there is one: a resumed run goes on with what it began with.
 Normalizer normalizer_of(const Setup& setup, const LoadedCheckpoint* checkpoint, RunLog& log) {
-  if (checkpoint != nullptr) return Normalizer::from_json(checkpoint->json.at("normalizer"));
+  if (checkpoint != nullptr) return Normalizer::from_json(checkpoint->at("normalizer", nlohmann::json::value_t::array));
   FoundStatistics found;
   with_one_retry("measuring the normalisation", Owner::batches, setup.device, setup.advice(),
                  [&] { found = find_statistics(setup.data.statistics_request()); });
