@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fcntl.h>
 #include <new>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -19,6 +20,14 @@ namespace headroom {
 
 namespace {
 
+// A closed one's number would go to the first file that is opened, and what is printed into that file. Children get
+// them, too.
+void open_standard_streams() {
+  int file = open("/dev/null", O_RDWR);
+  while (file >= 0 && file <= STDERR_FILENO) file = open("/dev/null", O_RDWR);
+  if (file >= 0) close(file);
+}
+
 // Results that went to a full disk are not there; a pipe whose reader left wanted no more of them.
 void require_output_written() {
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
@@ -30,6 +39,16 @@ void require_output_written() {
 int report_bug(const std::exception& problem) {
   std::fprintf(stderr, "[bug] %s: please report this with the command that led to it\n", problem.what());
   return static_cast<int>(Exit::bug);
+}
+
+// Files that fail are errors of their own. What is left is a path that is relative to a folder that is gone.
+int report_working_folder(const std::filesystem::filesystem_error& problem) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::current_path(error);
+  if (!error) return report_bug(problem);
+  std::fprintf(stderr, "[cli] the working folder cannot be used: %s; it may have been removed: go to another one\n",
+               error.message().c_str());
+  return static_cast<int>(Exit::bad_input);
 }
 
 // The kernels of the SDK pass over a word that they do not know.
@@ -167,6 +186,7 @@ int report_no_memory() {
 }
 
 int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
+  open_standard_streams();
   // stdout is for results. Lines of the log are bare sentences.
   spdlog::set_default_logger(spdlog::stderr_color_mt("headroom"));
   spdlog::set_pattern("%v");
@@ -192,6 +212,8 @@ int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
     return static_cast<int>(problem.exit_code());
   } catch (const std::bad_alloc&) {
     return report_no_memory();
+  } catch (const std::filesystem::filesystem_error& problem) {
+    return report_working_folder(problem);
   } catch (const std::system_error& problem) {
     // std::thread throws these where the system refuses one.
     if (problem.code() != std::errc::not_enough_memory && problem.code() != std::errc::resource_unavailable_try_again)

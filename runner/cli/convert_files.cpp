@@ -14,6 +14,7 @@
 #include "memory/descriptor.hpp"
 #include "plugins/call.hpp"
 #include "record/output_file.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -91,7 +92,7 @@ std::string ConvertRecord::line_of(const ConvertItem& item, const fs::path& writ
                                {"from_size_bytes", source.st_size},
                                {"from_modified_ns", source.st_mtim.tv_sec * 1'000'000'000LL + source.st_mtim.tv_nsec},
                                {"options", options_}};
-  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(line);
 }
 
 bool ConvertRecord::has(const ConvertItem& item) const {

@@ -10,6 +10,7 @@
 #include "config/sizes.hpp"
 #include "headroom/sdk/shape_text.hpp"
 #include "memory/readable.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -196,9 +197,7 @@ void inspect(const InspectWords& words, CommandLine& line) {
     }
     ++count;
   }
-  // Names in a file need not be UTF-8, and dump() would throw at them.
-  if (words.json)
-    std::printf("%s\n", Json{{"files", files}}.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  if (words.json) std::printf("%s\n", json_text(Json{{"files", files}}, 2).c_str());
   if (!words.json) warnings.print_repeated();
   // Printed all the same: one bad file hides none of the others.
   if (unreadable > 0) line.exit_code = static_cast<int>(Exit::data);

@@ -7,6 +7,7 @@
 #include "config/sizes.hpp"
 #include "memory/readable.hpp"
 #include "memory/reservations.hpp"
+#include "record/run_folder.hpp"
 #include "report/text_table.hpp"
 
 namespace headroom {
@@ -90,7 +91,7 @@ void show_limits(const std::string& text, bool json) {
   set_aside(rooms, runs);
   const MemoryLimit limit = decide_limit(*wanted, rooms);
   if (json) {
-    std::printf("%s\n", as_json(rooms, runs, *wanted, limit).dump(2).c_str());
+    std::printf("%s\n", json_text(as_json(rooms, runs, *wanted, limit), 2).c_str());
     return;
   }
   print_rooms(rooms);

@@ -11,7 +11,9 @@
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
 #include "error.hpp"
+#include "memory/readable.hpp"
 #include "plugins/note.hpp"
+#include "record/output_file.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {
@@ -84,18 +86,21 @@ fs::path place_of(const std::string& name, const Words& words) {
 void write_plugin(const std::string& name, bool is_model, const fs::path& in) {
   require_id(name);
   const fs::path folder = (in / name).lexically_normal();
-  if (fs::exists(folder)) throw Error(Exit::bad_input, "new", folder.string() + " is there already: give another name");
+  std::error_code error;
+  if (fs::exists(folder, error))
+    throw Error(Exit::bad_input, "new", folder.string() + " is there already: give another name");
   const Words words = words_for(name, is_model);
   for (const auto& entry : fs::directory_iterator(sdk_folder() / "share/headroom/templates/plugin")) {
     const fs::path to = folder / place_of(entry.path().filename().string(), words);
-    fs::create_directories(to.parent_path());
+    fs::create_directories(to.parent_path(), error);
+    if (error) throw cannot_write(to.parent_path(), error.value());
     write_file_atomically(to, replaced(read_file(entry.path()), words));
   }
   std::printf("%s: model %s.cpp, datasource %s.cpp, experiment %s.toml\n", folder.c_str(), words.at("my_model").c_str(),
               words.at("my_source").c_str(), name.c_str());
-  std::printf("  headroom plugins build %s\n", folder.c_str());
-  std::printf("  headroom run %s --plugin-dir %s\n", (folder / (name + ".toml")).c_str(),
-              (folder / "build/release").c_str());
+  std::printf("  headroom plugins build %s\n", shell_word(folder.string()).c_str());
+  std::printf("  headroom run %s --plugin-dir %s\n", shell_word((folder / (name + ".toml")).string()).c_str(),
+              shell_word((folder / "build/release").string()).c_str());
 }
 
 void add_kind(CLI::App& command, const char* kind, const char* what, bool is_model) {

@@ -4,6 +4,7 @@
 #include "cli/trainer_program.hpp"
 #include "plugins/conformance.hpp"
 #include "plugins/library.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -28,7 +29,7 @@ void list(bool json, const CommandLine& line) {
     }
   }
   if (json) {
-    std::printf("%s\n", all.dump(2).c_str());
+    std::printf("%s\n", json_text(all, 2).c_str());
     return;
   }
   for (const Json& plugin : all) {
@@ -65,7 +66,7 @@ void print_options(const OptionTable& table, const std::string& indent) {
 void show(const std::string& name, bool json, const CommandLine& line) {
   const Json plugin = plugin_description(find_plugin(name, line.plugin_dirs));
   if (json) {
-    std::printf("%s\n", plugin.dump(2).c_str());
+    std::printf("%s\n", json_text(plugin, 2).c_str());
     return;
   }
   std::printf("%s %s: %s\n%s\n", plugin.at("id").get<std::string>().c_str(),

@@ -53,7 +53,8 @@ bool compile(const fs::path& folder) {
 fs::path checked_folder(const std::string& word) {
   const fs::path folder = fs::absolute(word).lexically_normal();
   // A slash at the end leaves a path without a last name.
-  if (fs::exists(folder / "CMakeLists.txt")) return folder.has_filename() ? folder : folder.parent_path();
+  std::error_code error;
+  if (fs::exists(folder / "CMakeLists.txt", error)) return folder.has_filename() ? folder : folder.parent_path();
   throw Error(Exit::bad_input, "plugins",
               word + " holds no CMakeLists.txt: give a plugin's own folder, as headroom new model NAME makes it");
 }
@@ -134,7 +135,8 @@ void add_plugins_build(CLI::App& plugins) {
   watch_command->callback([folder, experiment] {
     const fs::path where = checked_folder(*folder);
     const fs::path with = experiment->empty() ? where / (where.filename().string() + ".toml") : fs::path(*experiment);
-    if (!fs::exists(with))
+    std::error_code error;
+    if (!fs::exists(with, error))
       throw Error(Exit::bad_input, "plugins", with.string() + " is not there: give an experiment with --with");
     watch_folder(where, with);
   });

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/command_line.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -16,7 +17,7 @@ void add_postmortem(CLI::App& app) {
   command->callback([run, json] {
     const Postmortem postmortem = read_postmortem(*run);
     if (*json) {
-      std::printf("%s\n", postmortem.json.dump(2).c_str());
+      std::printf("%s\n", json_text(postmortem.json, 2).c_str());
       return;
     }
     for (const std::string& line : postmortem.lines()) std::printf("%s\n", line.c_str());

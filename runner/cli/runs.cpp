@@ -4,8 +4,10 @@
 
 #include "cli/command_line.hpp"
 #include "error.hpp"
+#include "memory/readable.hpp"
 #include "record/numbers.hpp"
 #include "record/postmortem.hpp"
+#include "record/run_folder.hpp"
 #include "report/scale.hpp"
 #include "report/wide_table.hpp"
 
@@ -18,7 +20,7 @@ void add_runs_root(CLI::App& command, std::string& root) {
 }
 
 fs::path find_run(const std::string& word, const fs::path& root) {
-  if (is_run_folder(word)) return word;
+  if (is_run_folder(word)) return named_folder(word);
   std::vector<fs::path> found;
   for (const fs::path& run : find_runs(root)) {
     const std::string path = run.string();
@@ -60,11 +62,12 @@ void show(const ShowWords& words) {
   RunFacts run = read_run_facts(folder);
   note_running(run);
   if (words.json) {
-    std::printf("%s\n", run.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", json_text(run.json(), 2).c_str());
     return;
   }
   std::printf("%s\n", folder.c_str());
-  for (const auto& [key, value] : run.words) std::printf("  %-24s %s\n", key.c_str(), value.c_str());
+  for (const auto& [key, value] : run.words)
+    std::printf("  %-24s %s\n", key.c_str(), printable(value, value.size()).c_str());
   // Facts first: metrics are those with a split in their names.
   for (const bool metrics : {false, true}) {
     for (const auto& [key, value] : run.numbers) {

@@ -2,6 +2,7 @@
 
 #include "cli/runs.hpp"
 #include "record/numbers.hpp"
+#include "record/run_folder.hpp"
 #include "report/comparison.hpp"
 #include "report/text_table.hpp"
 
@@ -60,7 +61,7 @@ void compare(const CompareWords& words) {
     note_running(runs.emplace_back(read_run_facts(find_run(word, words.root))));
   const Comparison comparison = compare_runs(runs);
   if (words.json) {
-    std::printf("%s\n", comparison.json(runs).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", json_text(comparison.json(runs), 2).c_str());
     return;
   }
   print("setting", comparison.settings, runs);

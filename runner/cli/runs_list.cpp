@@ -3,6 +3,7 @@
 #include "cli/runs.hpp"
 #include "error.hpp"
 #include "record/numbers.hpp"
+#include "record/run_folder.hpp"
 #include "report/run_filter.hpp"
 #include "report/run_index.hpp"
 #include "report/text_table.hpp"
@@ -63,7 +64,7 @@ void print_csv(const std::vector<RunFacts>& runs, const std::vector<std::string>
 void print_json(const std::vector<RunFacts>& runs) {
   nlohmann::json list = nlohmann::json::array();
   for (const RunFacts& run : runs) list.push_back(run.json());
-  std::printf("%s\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", json_text(list, 2).c_str());
 }
 
 void print_table(const std::vector<RunFacts>& runs, const std::vector<std::string>& columns) {

@@ -7,6 +7,7 @@
 #include "plan/probe_run.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
+#include "record/run_folder.hpp"
 #include "train/check_experiment.hpp"
 #include "train/evaluate_run.hpp"
 #include "train/model_checks.hpp"
@@ -40,7 +41,8 @@ int run_action(const RunWords& words, const CommandLine& line) {
     request.resume = words.resume;
     const auto file = std::filesystem::path(words.resume) / "experiment.toml";
     // Said here, where it is known that --resume is meant.
-    if (!std::filesystem::exists(file)) {
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) {
       throw Error(
           Exit::bad_input, "cli",
           "--resume " + words.resume + ": no experiment.toml there: give a run's own folder, runs/<name>/<time>-<id>");
@@ -67,7 +69,7 @@ int plan_action(const PlanWords& words, const CommandLine& line) {
   const RunData data = prepare_data(experiment, line.plugin_dirs);
   const Plan plan = plan_for(data, *limit, probe_words(words.experiment, line));
   if (words.json) {
-    std::printf("%s\n", plan.json().dump(2).c_str());
+    std::printf("%s\n", json_text(plan.json(), 2).c_str());
   } else {
     std::printf("%s", plan.text(experiment).c_str());
   }
@@ -129,7 +131,7 @@ void add_trainer_only(CLI::App& app, CommandLine& line) {
   auto library = std::make_shared<std::string>();
   describe->add_option("library", *library)->required();
   describe->callback(
-      within_memory([library] { std::printf("%s\n", describe_plugin(Library::load(*library)).dump().c_str()); }));
+      within_memory([library] { std::printf("%s\n", json_text(describe_plugin(Library::load(*library))).c_str()); }));
 
   auto* probe = app.add_subcommand("probe", "Measure a short run, for a plan");
   auto probed = std::make_shared<ExperimentWords>();

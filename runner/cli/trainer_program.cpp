@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
 #include "record/postmortem.hpp"
+#include "record/run_folder.hpp"
 #include "report/run_report.hpp"
 
 namespace headroom {
@@ -37,11 +37,8 @@ fs::path cached_description(const fs::path& library) {
 
 nlohmann::json description_by_trainer(const fs::path& library) {
   const fs::path kept = cached_description(library);
-  if (std::ifstream file(kept); !kept.empty() && file) {
-    // A damaged answer is asked for again.
-    const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_discarded()) return json;
-  }
+  // A damaged answer is asked for again.
+  if (const auto json = read_json_file(kept); json.is_object()) return json;
   int exit_code = 0;
   const std::string text = ask_trainer({"describe", library.string()}, exit_code);
   if (exit_code != 0)

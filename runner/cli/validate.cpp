@@ -4,6 +4,7 @@
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
 #include "data/synth.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -12,7 +13,8 @@ namespace {
 // Whether the data would have to be written first; then nothing of it can be checked yet.
 bool data_missing(const Experiment& experiment, const CheckedPlugins& plugins) {
   const auto path = data_path(plugins.data_table, plugins.data_options);
-  return experiment.data_synth && path && !std::filesystem::exists(*path);
+  std::error_code error;
+  return experiment.data_synth && path && !std::filesystem::exists(*path, error);
 }
 
 // For reading: "emg float32 [500,16], valid uint8 [500]" of fields, "120 train, 40 val" of samples.
@@ -54,7 +56,7 @@ void validate(const ExperimentWords& words, bool json, const CommandLine& line) 
     found.update(nlohmann::json::parse(text));
   }
   if (json) {
-    std::printf("%s\n", found.dump(2).c_str());
+    std::printf("%s\n", json_text(found, 2).c_str());
     return;
   }
   std::printf("%s: valid\n", words.file.c_str());

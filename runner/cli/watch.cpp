@@ -18,7 +18,7 @@ struct WatchWords {
 };
 
 void write_files(const WatchWords& words, const WatchReport& report) {
-  if (!words.out.empty()) write_file_atomically(words.out, watch_json(report).dump() + "\n");
+  if (!words.out.empty()) write_file_atomically(words.out, json_text(watch_json(report)) + "\n");
   if (!words.svg.empty()) write_file_atomically(words.svg, watch_svg(report));
 }
 

@@ -52,8 +52,9 @@ class Parser {
   }
 
  private:
-  // The parser calls itself: a hostile text must not exhaust the stack.
-  static constexpr int deepest = 100;
+  // The parser and who walks through the tree call themselves, and the tree is as deep as brackets and operators make
+  // it: a hostile text must not exhaust the stack.
+  static constexpr int deepest = 100, most_operators = 1000;
 
   [[noreturn]] void fail(const std::string& expected) const {
     const std::string found = at_ < text_.size() ? quote(text_.substr(at_, 1)) : "the end";
@@ -87,6 +88,7 @@ class Parser {
       const auto& signs = levels[level].operators;
       const auto sign = std::ranges::find_if(signs, [&](std::string_view s) { return take(s); });
       if (sign == signs.end()) return left;
+      if (++operators_ > most_operators) fail("at most 1000 operators");
       Term right = binary(level + 1);
       left = {.what = plain(*sign), .at = at, .parts = {std::move(left), std::move(right)}};
     }
@@ -143,7 +145,7 @@ class Parser {
   const std::string& text_;
   const toml::source_region& written_at_;
   size_t at_ = 0;
-  int depth_ = 0;
+  int depth_ = 0, operators_ = 0;
 };
 
 std::string noun(const ConstraintValue& value) {

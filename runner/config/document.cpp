@@ -183,10 +183,14 @@ toml::table parse_override(const Override& given) {
   }
   try {
     return toml::parse(given.key + " = " + quote(given.value), source);
+  } catch (const toml::parse_error&) {  // the key is at fault, or bytes of the value
+  }
+  try {
+    static_cast<void>(toml::parse(given.key + " = 0", source));
   } catch (const toml::parse_error&) {
-    // Not as a string either, so the key is at fault.
     refuse(in_file(source), quote(given.key) + " is not a key; write --set section.key=value");
   }
+  refuse(in_file(source), "the value is no UTF-8, as TOML has to be; write it in that encoding");
 }
 
 }  // namespace
@@ -244,6 +248,8 @@ toml::table read_overrides(const std::vector<Override>& overrides) {
   }
   return table;
 }
+
+toml::table read_one_file(const fs::path& file) { return parse_file(file, {}, ""); }
 
 toml::table read_document(const fs::path& file, const std::vector<Override>& overrides) {
   std::vector<fs::path> chain;

@@ -18,6 +18,9 @@ namespace headroom {
 // for files that cannot be read, TOML that does not parse, cycles.
 toml::table read_document(const std::filesystem::path& file, const std::vector<Override>& overrides);
 
+// One file as it is, without what it extends. Error(bad_input) for files that cannot be read, TOML that does not parse.
+toml::table read_one_file(const std::filesystem::path& file);
+
 // The overrides alone, as one tree; later ones win.
 toml::table read_overrides(const std::vector<Override>& overrides);
 

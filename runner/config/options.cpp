@@ -51,7 +51,7 @@ std::optional<std::string> scalar(const OptionSpec& option, const toml::node& no
   if (text.find('\0') != std::string::npos) return std::nullopt;  // plugins see C strings
   // An empty path stays empty, and does not become a folder.
   if (option.type != OptionType::path || text.empty()) return text;
-  return (folder_of(node.source()) / text).lexically_normal().string();
+  return resolved_path(node).string();
 }
 
 // Bounds and choices, on the TOML value as it was written.

@@ -74,9 +74,27 @@ std::string place(const toml::source_region& at) {
   return text;
 }
 
+namespace {
+
 fs::path folder_of(const toml::source_region& at) {
   if (!at.path || at.path->empty() || is_override(*at.path)) return fs::current_path();
   return fs::path(*at.path).parent_path();
+}
+
+}  // namespace
+
+fs::path resolved_path(const toml::node& node) {
+  const std::string& text = node.as_string()->get();
+  const fs::path path = (folder_of(node.source()) / text).lexically_normal();
+  try {
+    parse_literal(quote(path.string()));
+  } catch (const toml::parse_error&) {
+    // The text is of a TOML file, so the folder is at fault.
+    refuse(node.source(), "the path " + quote(text) +
+                              " is relative to a folder whose name is no UTF-8, as TOML has to be; rename the folder, "
+                              "or write a path that does not lead through it");
+  }
+  return path;
 }
 
 std::string describe(const toml::node& node) {

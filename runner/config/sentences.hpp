@@ -23,8 +23,9 @@ struct Range {
 // source.
 std::string place(const toml::source_region& at);
 
-// What relative paths written at `at` are relative to: the folder of the file, or the working folder.
-std::filesystem::path folder_of(const toml::source_region& at);
+// The path that the string `node` holds, absolute and normal. A relative one is relative to the folder of its file, or
+// to the working folder. Error(bad_input) where a run's experiment.toml, which is UTF-8, could not hold it.
+std::filesystem::path resolved_path(const toml::node& node);
 
 // `the string "8"`, `the integer 8`, `a list`. Long strings are cut.
 std::string describe(const toml::node& node);

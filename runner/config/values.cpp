@@ -58,7 +58,7 @@ bool read_limit(std::string& text) {
 // An id stays as it is; what looks like a path becomes absolute.
 std::string resolved_plugin(const std::string& text, const toml::node& node) {
   const bool file = text.find('/') != std::string::npos || text.ends_with(".so");
-  return file ? (folder_of(node.source()) / text).lexically_normal().string() : text;
+  return file ? resolved_path(node).string() : text;
 }
 
 Wanted wanted_by(KeyType type) {
@@ -166,7 +166,7 @@ bool read_value(const Key& key, toml::node& node, std::string& out) {
 
 bool read_value(const Key&, toml::node& node, fs::path& out) {
   if (!node.is_string() || !is_text(node.as_string()->get())) return false;
-  out = (folder_of(node.source()) / node.as_string()->get()).lexically_normal();
+  out = resolved_path(node);
   return true;
 }
 

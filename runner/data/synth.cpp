@@ -72,7 +72,8 @@ std::optional<fs::path> synthesise_missing(const Library& source, const std::opt
     throw Error(Exit::bad_input, "data.synth",
                 "datasource '" + source.id() + "' needs data.options.path to write to: set it");
   }
-  if (fs::exists(*path)) return std::nullopt;
+  std::error_code error;
+  if (fs::exists(*path, error)) return std::nullopt;
   if (!write_and_rename(source, *source.synth(), NativeOptions(synth->table, synth->values), *path))
     return std::nullopt;
   return path;

@@ -1,6 +1,8 @@
 #include "memory/readable.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 
@@ -77,6 +79,23 @@ std::string printable(std::string_view text, size_t most) {
     if (clean.size() > most) return clean.substr(0, cut).append(dots);
   }
   return clean;
+}
+
+std::string shell_word(std::string_view text) {
+  const auto is_plain = [](char c) {
+    constexpr std::string_view harmless = "/._-+=:,@%";
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || harmless.find(c) != std::string_view::npos ||
+           static_cast<unsigned char>(c) >= 0x80;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string word = "'";
+  // Nothing is special between single quotes but the quote itself, which has to stand outside.
+  for (const char c : text) word.append(c == '\'' ? "'\\''" : std::string(1, c));
+  return word + "'";
+}
+
+size_t width_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 // words - as terminals, JSON and XML take it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,5 +20,13 @@ std::string percent_text(double part, int digits);
 
 // Control characters become spaces, bytes that are no UTF-8 '?'. Longer than `most` bytes: cut, with "..." at its end.
 std::string printable(std::string_view text, size_t most);
+
+// For a command line that people copy: in quotes where a shell would take `text` for more than one plain word.
+std::string shell_word(std::string_view text);
+
+// In columns of a terminal: a character of UTF-8 counts once, at its first byte. Characters of two columns are not
+// looked for.
+size_t width_of(std::string_view text);
+inline bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
 
 }  // namespace headroom

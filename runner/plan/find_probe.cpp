@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include "config/values.hpp"
 #include "memory/file_memory.hpp"
 #include "memory/supervisor.hpp"
+#include "record/run_folder.hpp"
 #include "train/compute.hpp"
 
 namespace headroom {
@@ -83,10 +83,8 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
 
 // A file that cannot be read counts as none: the probe is made again.
 std::optional<Probe> kept_probe(const std::string& key) {
-  std::ifstream file(file_of(key));
-  if (!file) return std::nullopt;
-  const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return std::nullopt;
+  const auto json = read_json_file(file_of(key));
+  if (json.is_null()) return std::nullopt;
   try {
     return Probe::from_json(json);
   } catch (const nlohmann::json::exception&) {

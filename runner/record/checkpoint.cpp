@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <fstream>
-#include <iterator>
 #include <map>
+#include <sstream>
 #include <unistd.h>
 #include <utility>
 
@@ -15,6 +15,7 @@
 #include "memory/file_memory.hpp"
 #include "memory/readable.hpp"
 #include "record/output_file.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -273,9 +274,10 @@ Error refuse(const fs::path& file, const std::string& what) {
 
 nlohmann::json parse(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream) throw refuse(file, "cannot be read");
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream.is_open()) throw refuse(file, "cannot be read");
+  nlohmann::json json = parse_json(text.view());
   if (!json.is_object()) throw refuse(file, "is damaged: not a JSON object");
   return json;
 }
@@ -307,6 +309,12 @@ int64_t reserved_bytes_in(const nlohmann::json& checkpoint) {
   const nlohmann::json::json_pointer place("/position/reserved_bytes");
   const bool says = checkpoint.contains(place) && checkpoint.at(place).is_number_integer();
   return says ? checkpoint.at(place).get<int64_t>() : 0;
+}
+
+const nlohmann::json& LoadedCheckpoint::at(const char* key, nlohmann::json::value_t type) const {
+  const auto found = json.find(key);
+  if (found != json.end() && found->type() == type) return *found;
+  throw refuse(model.path().parent_path() / "checkpoint.json", std::string("is damaged: it holds no ") + key);
 }
 
 }  // namespace headroom

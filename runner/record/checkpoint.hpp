@@ -63,6 +63,9 @@ class Checkpoints {
 struct LoadedCheckpoint {
   SafetensorsFile model, state;
   nlohmann::json json;
+
+  // A member of `json`. Error(bad_input) where there is none of that name and type: names the file.
+  const nlohmann::json& at(const char* key, nlohmann::json::value_t type) const;
 };
 // Error(bad_input) when the folder is no checkpoint, of another format, or damaged: names the file.
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& folder);

@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-std::string short_number(double value) {
+std::string short_number(double value, int digits_wanted) {
   if (!std::isfinite(value)) return exact_number(value);
   if (value == 0) return "0";
   // The decimal exponent: 3 for 1234.
@@ -15,8 +15,8 @@ std::string short_number(double value) {
   const bool plain = magnitude >= -4 && magnitude < 6;
   const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
   char buffer[64];
-  const auto result =
-      std::to_chars(buffer, buffer + sizeof buffer, value, format, plain ? std::max(0, 3 - magnitude) : 3);
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, format,
+                                    plain ? std::max(0, digits_wanted - 1 - magnitude) : digits_wanted - 1);
   std::string digits(buffer, result.ptr), exponent;
   if (!plain) {
     exponent = digits.substr(digits.find('e'));

@@ -86,7 +86,7 @@ int conclude(const Ended& ended) {
   }
   if (ended.run_folder.empty()) return code;
   try {
-    write_file_atomically(ended.run_folder / postmortem_file, postmortem.json.dump(2) + "\n");
+    write_file_atomically(ended.run_folder / postmortem_file, json_text(postmortem.json, 2) + "\n");
   } catch (const Error& problem) {  // a full disk may be what ended the run: the lines have said it
     std::fprintf(stderr, "%s\n", problem.what());
   }
@@ -119,8 +119,13 @@ Json vanished_json(const BlackBoxReading& box) {
   return {{"kind", kind}, {"sentence", sentence}, {"pid", box.pid}, {"last_sign_of_life", time_of(last_ms)}};
 }
 
+// Files may be of somebody else's hand.
+Json damaged_json(const char* file) {
+  return {{"kind", "unknown"}, {"sentence", std::string("has ended, and ") + file + ", which says how, is damaged"}};
+}
+
 // By the words that train/run_summary.cpp writes for "state".
-Json summarised_json(const Json& summary) {
+Json summarised_json(const Json& summary) try {
   const std::string state = summary.value("state", "");
   Json json = {{"kind", "finished"}, {"state", state}};
   if (state == "failed") {
@@ -130,16 +135,25 @@ Json summarised_json(const Json& summary) {
     json["kind"] = "stopped";
     json["sentence"] = "was stopped before its end and saved a checkpoint";
   } else {
-    json["sentence"] = "ended well: " + state + " after " + std::to_string(summary.value("steps", 0)) + " steps, " +
-                       std::to_string(summary.value("epochs", 0)) + " epochs";
+    json["sentence"] = "ended well: " + state + " after " + std::to_string(summary.value("steps", int64_t{0})) +
+                       " steps, " + std::to_string(summary.value("epochs", int64_t{0})) + " epochs";
   }
-  if (summary.contains("error")) json["error"] = summary["error"];
+  if (summary.contains("error")) json["error"] = summary["error"].get<std::string>();
   return json;
+} catch (const Json::exception&) {
+  return damaged_json("summary.json");
 }
 
 bool is_run(const fs::path& folder) {
   std::error_code error;
   return fs::exists(folder / "experiment.toml", error) || fs::exists(folder / black_box_file, error);
+}
+
+// False: it is of another format. Throws where it is not what its format promises.
+bool is_readable(const Json& written) {
+  if (!written.is_object() || written.value("format", 0) != 1) return false;
+  Postmortem{written}.lines();
+  return true;
 }
 
 }  // namespace
@@ -149,13 +163,16 @@ Postmortem read_postmortem(const fs::path& run) {
     throw Error(Exit::bad_input, "postmortem",
                 run.string() + " is no run folder: give a run's own, runs/<name>/<time>-<id>");
   }
-  // Of the supervisor, who saw the end. A run that goes on has none (forget_postmortem()).
-  if (const Json written = read_json_file(run / postmortem_file);
-      written.is_object() && written.value("format", 0) == 1)
-    return {written};
-
   Json json = {{"format", 1}, {"time", time_of(now_ms())}, {"source", "run folder"}, {"advice", Json::object()}};
   add_resume(json, run);
+  // Of the supervisor, who saw the end. A run that goes on has none (forget_postmortem()).
+  const Json written = read_json_file(run / postmortem_file);
+  try {
+    if (is_readable(written)) return {written};
+  } catch (const Json::exception&) {
+    json["ended"] = damaged_json(postmortem_file);
+    return {json};
+  }
   const auto box = read_black_box(run / black_box_file);
   const Json summary = summary_since(run, box ? box->started_ms : 0);
   // The lock first: the summary may be that of the run's earlier life.

@@ -20,8 +20,8 @@ struct Postmortem {
 // where a signal ended it. Returns the exit code.
 int conclude(const Ended& ended);
 
-// What is known of a run: its postmortem.json, else how it ended well, or goes on, or what its black box says.
-// Error(bad_input) when it is no run folder.
+// What is known of a run: its postmortem.json, else how it ended well, or goes on, or what its black box says. One that
+// is damaged is told of. Error(bad_input) when it is no run folder.
 Postmortem read_postmortem(const std::filesystem::path& run);
 
 // A run that begins or goes on has no post-mortem. [control]

@@ -5,6 +5,7 @@
 
 #include "memory/growth.hpp"
 #include "record/checkpoint.hpp"
+#include "memory/readable.hpp"
 #include "record/run_folder.hpp"
 #include "record/timestamps.hpp"
 
@@ -71,7 +72,7 @@ void add_resume(Json& json, const fs::path& run) {
   std::error_code error;
   // Absolute, so that it holds wherever the file is read.
   json["run"] = fs::absolute(run, error).lexically_normal().string();
-  json["advice"]["resume"] = "headroom run --resume " + run.string();
+  json["advice"]["resume"] = "headroom run --resume " + shell_word(run.string());
   // As who resumes looks for one: a crash may have come between a checkpoint and the link to it.
   json["advice"]["has_checkpoint"] = Checkpoints(run / "checkpoints").last().has_value();
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <unistd.h>
 
+#include "memory/readable.hpp"
 #include "record/numbers.hpp"
 
 namespace headroom {
@@ -23,11 +24,7 @@ std::string count(const ProgressState& state) {
   return state.total > 0 ? text + "/" + std::to_string(state.total) : text;
 }
 
-// In columns: a UTF-8 character counts once, at its first byte. Characters of two columns are not looked for.
-int width(const std::string& text) {
-  return static_cast<int>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
+int width(const std::string& text) { return static_cast<int>(width_of(text)); }
 
 // The first byte of a character is the last of it to go, so that none is left in half.
 std::string cut(std::string text, int columns) {

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <random>
+#include <sstream>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <thread>
@@ -152,12 +153,17 @@ RunFolder::~RunFolder() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-fs::path run_path(const fs::path& folder) {
+fs::path named_folder(const fs::path& folder) {
   std::error_code error;
   fs::path path = folder.lexically_normal();
-  // "runs/x/" and "." end in no name, but the folder's name is the run's id.
   if (!path.has_filename()) path = path.parent_path();
   if (path.filename() == "." || path.filename() == "..") path = fs::canonical(folder, error);
+  return path;
+}
+
+fs::path run_path(const fs::path& folder) {
+  std::error_code error;
+  const fs::path path = named_folder(folder);
   const std::string given = folder.string();
   if (!fs::is_directory(path, error)) throw Error(Exit::bad_input, "record", given + ": there is no such folder");
   if (is_run(path)) return path;
@@ -175,7 +181,8 @@ bool is_being_written(const fs::path& folder) {
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   fs::path temporary = path;
-  temporary += ".tmp";
+  // A name of this write's own: others may write the same file now, as two reports of one run.
+  temporary += "." + random_id() + ".tmp";
   try {
     OutputFile file(temporary);
     file.write(bytes);
@@ -190,10 +197,32 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
 }
 
+bool nests_too_deep(std::string_view json) {
+  constexpr int deepest = 100;
+  int depth = 0;
+  bool in_string = false;
+  for (size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > deepest) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 nlohmann::json read_json_file(const fs::path& file) {
-  std::ifstream stream(file);
-  nlohmann::json json = stream ? nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
-  return json.is_discarded() ? nlohmann::json() : json;
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  // A folder of that name opens too, and fails when it is read: this catches what the stream throws then.
+  text << stream.rdbuf();
+  return parse_json(text.view());
 }
 
 }  // namespace headroom

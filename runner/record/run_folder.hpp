@@ -33,16 +33,39 @@ class RunFolder {
   int lock_ = -1;
 };
 
-// The path of an existing run's folder, normal. Error(bad_input) where `folder` is none, with the newest run in it.
+// The same folder by a path that ends in its name, as "runs/x/" and "." do not: a run's id is its folder's name.
+std::filesystem::path named_folder(const std::filesystem::path& folder);
+
+// The path of an existing run's folder, as named_folder() has it. Error(bad_input) where `folder` is none, with the
+// newest run in it.
 std::filesystem::path run_path(const std::filesystem::path& folder);
 
 // Whether a process holds the folder's lock now.
 bool is_being_written(const std::filesystem::path& folder);
 
-// Writes `bytes` to path.tmp, fsync, rename, fsync of the folder. Error(cannot_write) names path and reason.
+// Writes `bytes` beside `path`, fsync, rename, fsync of the folder. Of several at a time each writes a whole file, and
+// the last one stays. Error(cannot_write) names path and reason. [any]
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-// JSON that another process wrote, or somebody by hand: null when it is missing or no JSON.
+// nlohmann's types call themselves for each level when they are copied and written.
+bool nests_too_deep(std::string_view json);
+
+// JSON that another process wrote, or somebody by hand, as either of nlohmann's types: null where it is none, or of
+// more than 100 levels. [any]
+template <class Json = nlohmann::json>
+Json parse_json(std::string_view text) {
+  Json json = nests_too_deep(text) ? Json() : Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return json.is_discarded() ? Json() : json;
+}
+
+// The same of a file; null when it is missing or cannot be read.
 nlohmann::json read_json_file(const std::filesystem::path& file);
+
+// Either of nlohmann's types as text; `indent`: spaces a level, -1: one line. Paths, words and logs may hold bytes that
+// are no UTF-8: they are replaced. dump() alone would throw at them. [any]
+template <class Json>
+std::string json_text(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace headroom

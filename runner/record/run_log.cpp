@@ -16,11 +16,6 @@ using nlohmann::ordered_json;
 constexpr int summary_format = 1;
 constexpr std::string_view metrics_header = "step,epoch,split,metric,value";
 
-// Bytes that are no UTF-8 and numbers that are not finite are legal in a log, not in JSON: replaced, null.
-std::string text_of(const ordered_json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 // Time and kind first, so that a line is readable as it is.
 ordered_json stamped() { return {{"time", rfc3339(std::chrono::system_clock::now())}}; }
 
@@ -95,7 +90,7 @@ void RunLog::event(const std::string& kind, nlohmann::json fields) {
   line["kind"] = kind;
   append_members(line, fields);
   const MutexLock lock(sinks_->mutex);
-  sinks_->event_line(text_of(line));
+  sinks_->event_line(json_text(line));
 }
 
 void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
@@ -112,7 +107,7 @@ void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
             exact_number(value) + "\n";
   }
   const MutexLock lock(sinks_->mutex);
-  sinks_->event_line(text_of(line));
+  sinks_->event_line(json_text(line));
   sinks_->metrics.append(rows);
   sinks_->tensorboard.scalars(step, values);
 }
@@ -122,7 +117,7 @@ void RunLog::memory(int64_t step, const nlohmann::json& usage, const std::string
   line["step"] = step;
   append_members(line, usage);
   const MutexLock lock(sinks_->mutex);
-  sinks_->memory.line(text_of(line));
+  sinks_->memory.line(json_text(line));
   sinks_->progress.say(text);
 }
 
@@ -175,7 +170,7 @@ void RunLog::sync() {
 void write_summary(const RunFolder& folder, nlohmann::json summary) {
   summary["format"] = summary_format;
   summary["time"] = rfc3339(std::chrono::system_clock::now());
-  write_file_atomically(folder.path() / "summary.json", text_of(summary, 2) + "\n");
+  write_file_atomically(folder.path() / "summary.json", json_text(summary, 2) + "\n");
 }
 
 }  // namespace headroom

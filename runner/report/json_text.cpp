@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "record/numbers.hpp"
+#include "record/run_folder.hpp"
 #include "report/page.hpp"
 #include "report/plot_frame.hpp"
 
@@ -73,8 +74,7 @@ std::string text_of_json(const std::string& key, const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_null()) return "-";
   if (value.is_number()) return number_text(key, value);
-  // dump() throws at bytes that are not UTF-8, unless it is told to replace them.
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(value);
   if (text.size() > longest) text = text.substr(0, longest) + "...";
   return text;
 }

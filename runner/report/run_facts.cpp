@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <toml++/toml.h>
 
+#include "config/document.hpp"
+#include "config/sizes.hpp"
+#include "error.hpp"
 #include "record/numbers.hpp"
 #include "record/postmortem_facts.hpp"
 #include "record/run_folder.hpp"
@@ -46,8 +49,8 @@ void flatten(const toml::table& table, const std::string& prefix, std::map<std::
 
 void read_settings(RunFacts& run) {
   try {
-    flatten(toml::parse_file((run.folder / "experiment.toml").string()), "", run.settings);
-  } catch (const toml::parse_error&) {
+    flatten(read_one_file(run.folder / "experiment.toml"), "", run.settings);
+  } catch (const Error&) {
     // Damaged: then the run has no settings.
   }
 }
@@ -58,7 +61,7 @@ void read_start(RunFacts& run) {
   std::string line;
   if (!std::getline(stream, line)) return;
   // A run that was killed at once may have left half a line.
-  const Json start = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json start = parse_json(line);
   if (!start.is_object()) return;
   for (const auto& [key, name] : {std::pair("time", "started"), {"name", "name"}, {"identity", "identity"}}) {
     if (start.contains(key) && start[key].is_string()) run.words[name] = start[key];
@@ -101,6 +104,15 @@ constexpr const char* stamped_files[] = {"summary.json", "experiment.toml", "pos
 
 }  // namespace
 
+std::optional<double> quantity_of(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec == std::errc() && read.ptr == end) return value;
+  if (const auto bytes = parse_bytes(text)) return static_cast<double>(*bytes);
+  return parse_duration(text);
+}
+
 std::string RunFacts::word(const std::string& key) const {
   const auto found = words.find(key);
   return found == words.end() ? "" : found->second;
@@ -116,12 +128,7 @@ std::string RunFacts::text(const std::string& key) const {
 std::optional<double> RunFacts::number(const std::string& key) const {
   if (const auto found = numbers.find(key); found != numbers.end()) return found->second;
   const auto found = settings.find(key);
-  if (found == settings.end()) return std::nullopt;
-  double value = 0;
-  // The whole text has to be a number: "8 GiB" is none.
-  const char* end = found->second.data() + found->second.size();
-  const auto read = std::from_chars(found->second.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
+  return found == settings.end() ? std::nullopt : quantity_of(found->second);
 }
 
 std::vector<std::string> RunFacts::metrics() const {
@@ -169,7 +176,7 @@ RunFacts read_run_facts(const fs::path& folder) {
   RunFacts run;
   run.folder = folder;
   // The folder is <name>/<time>-<id>; the start event says the name as it was written.
-  run.words["name"] = fs::absolute(folder).lexically_normal().parent_path().filename().string();
+  run.words["name"] = fs::absolute(named_folder(folder)).parent_path().filename().string();
   read_start(run);
   read_summary(run);
   // A post-mortem is of the run's last life (forget_postmortem), the summary perhaps of an earlier one.

@@ -10,6 +10,9 @@
 
 namespace headroom {
 
+// A number, a size in bytes, a duration in seconds: "8", "64 MiB", "10 min".
+std::optional<double> quantity_of(const std::string& text);
+
 struct RunFacts {
   std::filesystem::path folder;
   // "name", "state" (finished, stopped_early, failed, resumable, interrupted, ended_badly, running), "started",
@@ -23,7 +26,7 @@ struct RunFacts {
   std::string word(const std::string& key) const;
   // A word, a number as text, or a setting; "" where there is none of that name.
   std::string text(const std::string& key) const;
-  std::optional<double> number(const std::string& key) const;  // also of a setting that is a number
+  std::optional<double> number(const std::string& key) const;  // also of a setting that is one (quantity_of())
   std::vector<std::string> metrics() const;                    // names with a split: "val/loss"
 
   nlohmann::json json() const;

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
-#include "config/sizes.hpp"
 #include "error.hpp"
 
 namespace headroom {
@@ -16,15 +14,6 @@ std::string trimmed(const std::string& text) {
   const size_t first = text.find_first_not_of(" \t");
   if (first == std::string::npos) return "";
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-std::optional<double> number_of(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return value;
-  // A size counts in bytes, as the keys that end in _bytes do.
-  if (const auto bytes = parse_bytes(text)) return static_cast<double>(*bytes);
-  return std::nullopt;
 }
 
 template <typename Value>
@@ -59,7 +48,7 @@ RunFilter::RunFilter(const std::string& text) {
                     "\": expected a key, one of < <= > >= == !=, and a value, for example "
                     "--where 'val/loss < 0.1'");
   }
-  number_ = number_of(text_);
+  number_ = quantity_of(text_);
 }
 
 bool RunFilter::holds(const RunFacts& run) const {

@@ -6,6 +6,7 @@
 
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -190,7 +191,7 @@ ListedRuns list_runs(const fs::path& root, const fs::path& index_file) {
     if (!facts) {
       facts = read_run_facts(folder);
       ++listed.read_anew;
-      changed[name] = {stamp, facts->json().dump(-1, ' ', false, Json::error_handler_t::replace)};
+      changed[name] = {stamp, json_text(facts->json())};
     }
     // What is left in `known` at the end are folders that are gone.
     if (found != known.end()) known.erase(found);

@@ -5,8 +5,8 @@
 
 #include "memory/black_box.hpp"
 #include "memory/growth.hpp"
-#include "record/run_folder.hpp"
 #include "record/postmortem.hpp"
+#include "record/run_folder.hpp"
 #include "record/timestamps.hpp"
 
 namespace headroom {
@@ -47,7 +47,7 @@ void for_each_line(const fs::path& file, int64_t& torn, const std::function<void
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
     // A process that is killed may leave half a line: the rest of the file counts all the same.
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_json(line);
     if (json.is_object()) {
       visit(json);
     } else {
@@ -216,16 +216,10 @@ std::string read_whole(const fs::path& file) {
 }
 
 void read_end(RunReading& run) {
-  try {
-    // Error(bad_input) of a folder that is no run goes on to the caller.
-    const Postmortem postmortem = read_postmortem(run.folder);
-    run.postmortem = postmortem.lines();
-    const std::string kind = postmortem.json.at("ended").at("kind");
-    run.ended_badly = kind != "finished" && kind != "running";
-  } catch (const Json::exception&) {
-    run.postmortem = {"how it ended cannot be told: its postmortem.json is damaged"};
-    run.ended_badly = true;
-  }
+  const Postmortem postmortem = read_postmortem(run.folder);
+  run.postmortem = postmortem.lines();
+  const std::string kind = postmortem.json.at("ended").at("kind");
+  run.ended_badly = kind != "finished" && kind != "running";
 }
 
 }  // namespace

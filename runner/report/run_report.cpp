@@ -36,7 +36,8 @@ std::string amount_at(const Json& json, std::initializer_list<const char*> path,
 
 std::string name_of(const RunReading& run) {
   const Json name = at(run.start, {"name"});
-  return name.is_string() ? name.get<std::string>() : fs::absolute(run.folder).parent_path().filename().string();
+  return name.is_string() ? name.get<std::string>()
+                          : fs::absolute(named_folder(run.folder)).parent_path().filename().string();
 }
 
 std::string state_of(const RunReading& run) {
@@ -53,7 +54,7 @@ std::string heading(const RunReading& run) {
                       : run.ended_badly ? "bad"
                                         : "") +
                      "\">" + escape_html(words_of_key(state)) + "</span> <small>" +
-                     escape_html(fs::absolute(run.folder).lexically_normal().filename().string());
+                     escape_html(named_folder(run.folder).filename().string());
   const Json started = at(run.start, {"time"});
   if (started.is_string()) html += ", started " + escape_html(started.get<std::string>());
   html += "</small></p>\n";

@@ -70,6 +70,11 @@ std::string fixed(double value, int decimals) {
 // As many as tell one tick from the next. 1e-9 absorbs the rounding of the logarithm.
 int decimals_of(double step) { return std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 9); }
 
+// Of the largest value, so that a step changes the last one; never less than four.
+int digits_of(double step, double most) {
+  return std::clamp(static_cast<int>(std::floor(std::log10(most)) - std::floor(std::log10(step))) + 1, 4, 15);
+}
+
 std::string with_commas(double value) {
   std::string digits = fixed(std::abs(value), 0);
   for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
@@ -104,7 +109,8 @@ std::string tick_label(double value, double step, double most, Quantity quantity
       return count_label(value, most);
     default:
       // A tick at 0 may miss it by a rounding error, and 1e-17 is no label.
-      if (most >= 1e5 || most < 1e-3) return short_number(std::abs(value) < step / 2 ? 0 : value);
+      if (most >= 1e5 || most < 1e-3)
+        return short_number(std::abs(value) < step / 2 ? 0 : value, digits_of(step, most));
       return fixed(std::abs(value) < step / 2 ? 0 : value, decimals_of(step));
   }
 }
@@ -118,20 +124,33 @@ std::string amount_text(double value, Quantity quantity) {
       // A double beyond int64 cannot be converted (undefined behaviour).
       return size_text(static_cast<int64_t>(std::clamp(value, -9e18, 9e18)));
     case Quantity::seconds:
+      // time_text() counts in int64.
+      if (std::abs(value) > 1e15) return short_number(value) + " s";
       // Below a second time_text() has two decimals at most.
       if (std::abs(value) < 0.0005) return value == 0 ? "0 s" : short_number(value * 1e6) + " us";
       return std::abs(value) < 0.95 ? short_number(std::round(value * 1e5) / 100) + " ms" : time_text(value);
     case Quantity::count:
-      return with_commas(value);
+      // What int64 holds; more digits would be made up.
+      return std::abs(value) < 1e19 ? with_commas(value) : short_number(value);
     default:
       return short_number(value);
   }
 }
 
+namespace {
+
+// Values without a meaning of their own come from sums that ran away or died out. Within these bounds differences,
+// ratios and logarithms are numbers.
+double within_bounds(double value) { return std::abs(value) < 1e-290 ? 0 : std::clamp(value, -1e290, 1e290); }
+
+}  // namespace
+
 Scale Scale::rounded(double lowest, double highest, Quantity quantity, int ticks) {
+  lowest = within_bounds(lowest), highest = within_bounds(highest);
   // From 0 where the values keep at least 40 % of the axis.
   if (lowest >= 0 && lowest < 0.6 * highest) lowest = 0;
-  if (!(highest > lowest)) {
+  // Closer values cannot be told apart by their labels.
+  if (!(highest - lowest > 1e-8 * std::max(std::abs(lowest), std::abs(highest)))) {
     const double around = lowest == 0 ? 1 : std::abs(lowest) * 0.1;
     lowest = lowest > 0 ? lowest - around : lowest == 0 ? 0 : lowest - around;
     highest += around;
@@ -142,6 +161,7 @@ Scale Scale::rounded(double lowest, double highest, Quantity quantity, int ticks
 }
 
 Scale Scale::exact(double lowest, double highest, Quantity quantity, int ticks) {
+  lowest = within_bounds(lowest), highest = within_bounds(highest);
   if (!(highest > lowest)) highest = lowest + 1;
   return {lowest, highest, step_of(highest - lowest, std::max(std::abs(lowest), std::abs(highest)), quantity, ticks),
           quantity};
@@ -149,6 +169,7 @@ Scale Scale::exact(double lowest, double highest, Quantity quantity, int ticks) 
 
 Scale Scale::fitting(double lowest, double highest, Quantity quantity) {
   constexpr double decades = 100;
+  lowest = within_bounds(lowest), highest = within_bounds(highest);
   if (!(lowest > 0 && highest / lowest > decades)) return rounded(lowest, highest, quantity);
   return {lowest / 1.1, highest * 1.1, 10, quantity, /*logarithmic=*/true};
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "error.hpp"
+#include "memory/readable.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {
@@ -39,7 +40,7 @@ SweptTrial trial_of(const Json& json) {
   trial.run = word_at(json, "run");
   if (const auto set = json.find("set"); set != json.end() && set->is_object()) {
     for (const auto& [key, value] : set->items())
-      trial.settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+      trial.settings.emplace_back(key, value.is_string() ? value.get<std::string>() : json_text(value));
   }
   trial.metric = number_at(json, "metric");
   trial.peak_bytes = amount_at(json, "peak_bytes");
@@ -94,7 +95,7 @@ SweepReading read_sweep(const fs::path& folder) {
   if (!results.is_object() || !results.contains("trials") || !results["trials"].is_array()) {
     throw Error(Exit::bad_input, "report",
                 (folder / "results.json").string() + " is missing or damaged; `headroom sweep --resume " +
-                    folder.string() + "` writes it again");
+                    shell_word(folder.string()) + "` writes it again");
   }
   SweepReading sweep;
   sweep.name = word_at(results, "name");

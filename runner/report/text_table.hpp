@@ -7,7 +7,7 @@
 namespace headroom {
 
 // The first `left` columns begin at the left; figures end at the right, but for the last column with a `free_end`: a
-// name as long as it likes to be.
+// name as long as it likes to be. Control characters of a cell become spaces.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> heading, size_t left = 0, bool free_end = true)

@@ -8,6 +8,7 @@
 
 #include "error.hpp"
 #include "record/numbers.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -27,7 +28,7 @@ void for_each_row(const fs::path& run, const std::function<void(const Row&)>& vi
     throw Error(Exit::bad_input, "runs", (run / "events.jsonl").string() + " cannot be opened: it is what is exported");
   Row row;
   for (std::string line; std::getline(stream, line);) {
-    const OrderedJson event = OrderedJson::parse(line, nullptr, /*allow_exceptions=*/false);
+    const OrderedJson event = parse_json<OrderedJson>(line);
     if (!event.is_object() || event.value("kind", OrderedJson()) != "scalars" || !event.contains("values") ||
         !event["values"].is_object())
       continue;
@@ -46,7 +47,7 @@ void for_each_row(const fs::path& run, const std::function<void(const Row&)>& vi
 
 std::string field_of(const OrderedJson& value) {
   if (value.is_number_float()) return exact_number(value.get<double>());
-  return value.is_null() ? "" : csv_field(value.is_string() ? value.get<std::string>() : value.dump());
+  return value.is_null() ? "" : csv_field(value.is_string() ? value.get<std::string>() : json_text(value));
 }
 
 }  // namespace
@@ -71,8 +72,7 @@ void export_jsonl(const fs::path& run, std::FILE* out) {
   for_each_row(run, [&](const Row& row) {
     OrderedJson json = {{"step", row.step}, {"epoch", row.epoch}};
     json.update(row.values);
-    // dump() throws at bytes that are not UTF-8, unless it is told to replace them.
-    std::fprintf(out, "%s\n", json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace).c_str());
+    std::fprintf(out, "%s\n", json_text(json).c_str());
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "memory/readable.hpp"
 #include "record/numbers.hpp"
+#include "record/run_folder.hpp"
 #include "report/sweep_report.hpp"
 #include "report/text_table.hpp"
 
@@ -208,7 +209,8 @@ std::string results_text(const SweepPlan& plan, const std::vector<TrialResult>& 
 std::string write_results(const fs::path& sweep, const SweepPlan& plan, const std::vector<TrialResult>& results,
                           std::optional<double> scheduling_ms) {
   const auto groups = compare_identities(sweep, results);
-  write_file_atomically(sweep / "results.json", results_json(plan, results, groups, scheduling_ms).dump(2) + "\n");
+  write_file_atomically(sweep / "results.json",
+                        json_text(results_json(plan, results, groups, scheduling_ms), 2) + "\n");
   write_file_atomically(sweep / "results.csv", results_csv(plan, results));
   // Last: the report reads results.json.
   write_sweep_report(sweep);

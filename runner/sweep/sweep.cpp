@@ -10,6 +10,7 @@
 #include "memory/child_process.hpp"
 #include "memory/readable.hpp"
 #include "record/numbers.hpp"
+#include "record/run_folder.hpp"
 #include "sweep/trial_process.hpp"
 #include "sweep/trial_starts.hpp"
 
@@ -76,7 +77,7 @@ class Supervisor {
       if (stop_ == Exit::ok) {
         stop_ = received->signal == SIGINT ? Exit::interrupted : Exit::resumable;
         view_.say("sweep: " + signal_name(received->signal) + " from " + received->sender +
-                  ": trials save and stop; go on with: headroom sweep --resume " + folder_.string());
+                  ": trials save and stop; go on with: headroom sweep --resume " + shell_word(folder_.string()));
       }
       // The terminal has sent Ctrl-C to the children itself; a second one would end them at once.
       if (!from_terminal || received->signal == SIGHUP) stop_children(received->signal == SIGINT ? SIGINT : SIGTERM);
@@ -229,7 +230,7 @@ void lay_out_sweep(const fs::path& folder, const SweepPlan& plan, const std::vec
     write_file_atomically(place.experiment(), resolve(experiment));
   }
   // Last: a folder with a sweep.json has all of its trials.
-  write_file_atomically(folder / "sweep.json", plan.json().dump(2) + "\n");
+  write_file_atomically(folder / "sweep.json", json_text(plan.json(), 2) + "\n");
 }
 
 Exit run_sweep(const fs::path& folder, const fs::path& program, int jobs) {

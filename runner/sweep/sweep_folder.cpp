@@ -103,7 +103,7 @@ TrialRecord TrialFolder::record() const {
 }
 
 void TrialFolder::write(const TrialRecord& record) const {
-  write_file_atomically(path_ / "trial.json", record.json().dump(2) + "\n");
+  write_file_atomically(path_ / "trial.json", json_text(record.json(), 2) + "\n");
 }
 
 fs::path TrialFolder::newest_run() const {

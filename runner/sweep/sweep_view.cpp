@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 
+#include "memory/readable.hpp"
+
 namespace headroom {
 
 namespace {
@@ -12,11 +14,6 @@ constexpr size_t most_rows = 20, least_name = 16, gap = 2;
 
 using Cells = std::array<std::string, 5>;
 constexpr std::array<size_t, 3> first_to_go = {3, 1, 4};  // speed, state, memory
-
-// In UTF-8 the further bytes of a character are 10xxxxxx.
-bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
-
-size_t width_of(const std::string& text) { return static_cast<size_t>(std::ranges::count_if(text, begins_character)); }
 
 // Exactly `width` characters wide.
 std::string fitted(std::string text, size_t width) {
@@ -82,7 +79,7 @@ void SweepView::show(const std::vector<RunningRow>& rows, const std::string& sum
   shown_at_ = std::chrono::steady_clock::now();
   if (rows.empty() && summary.empty()) return;
   // One less than there are: a full line may wrap, and clear() would leave a line behind.
-  const auto columns = static_cast<size_t>(std::max(20, terminal_.columns() - 1));
+  const auto columns = static_cast<size_t>(std::max(1, terminal_.columns() - 1));
   std::vector<std::string> lines;
   if (!rows.empty())
     lines = running_table({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), most_rows))},

@@ -7,6 +7,7 @@
 
 #include "error.hpp"
 #include "memory/black_box.hpp"
+#include "record/run_folder.hpp"
 #include "record/timestamps.hpp"
 
 namespace headroom {
@@ -64,9 +65,9 @@ bool kernel_killed(const fs::path& run, const std::string& log_tail, fs::file_ti
   const auto written = fs::last_write_time(file, none);
   // An older post-mortem is of another attempt. One that could not be written has its words in the log all the same.
   if (none || written < began) return log_tail.find("killed by the kernel's OOM killer") != std::string::npos;
-  std::ifstream stream(file);
-  const auto json = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() && json.contains("ended") && json["ended"].value("kind", "") == "oom_kill";
+  const auto json = read_json_file(file);
+  return json.is_object() && json.contains("ended") && json["ended"].is_object() &&
+         json["ended"].value("kind", nlohmann::json()) == "oom_kill";
 }
 
 // What tells trials apart in sentences that mean the same: numbers, and with them trials' folders.

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "record/run_folder.hpp"
 #include "train/init.hpp"
 #include "train/setup.hpp"
 
@@ -29,7 +30,7 @@ Exit check_experiment(const Experiment& experiment, const std::vector<std::files
                             {"val", setup.data.splits.val.length()},
                             {"test", setup.data.splits.test.length()}}}};
   if (!started.empty()) found["init"] = started;
-  std::printf("%s\n", found.dump(2).c_str());
+  std::printf("%s\n", json_text(found, 2).c_str());
   return Exit::ok;
 }
 

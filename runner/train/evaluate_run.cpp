@@ -41,7 +41,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
   options.keep_samples.reset();  // each is read once
   Loader loader(setup.data.source, pick_split(setup, request.split),
                 // The statistics that the run was trained with; measured anew they might differ.
-                Normalizer::from_json(checkpoint.json.at("normalizer")), options);
+                Normalizer::from_json(checkpoint.at("normalizer", nlohmann::json::value_t::array)), options);
   const int64_t step = checkpoint.json.at("step");
   Retry retry(setup.micro_batch(), setup.device, setup.advice(),
               [](const Shortage& shortage, const std::string& action) {
@@ -51,13 +51,12 @@ Exit evaluate_run(const EvaluateRequest& request) {
   if (!sums) return stop_requested();
   const auto [values, channels] = sums->measured(request.split, setup.model->metrics());
   if (request.json) {
-    std::printf("%s\n", nlohmann::json{{"run", request.run.string()},
-                                       {"split", request.split},
-                                       {"step", step},
-                                       {"metrics", scalars_json(values)},
-                                       {"channels", channels}}
-                            .dump(2)
-                            .c_str());
+    const nlohmann::json json = {{"run", request.run.string()},
+                                 {"split", request.split},
+                                 {"step", step},
+                                 {"metrics", scalars_json(values)},
+                                 {"channels", channels}};
+    std::printf("%s\n", json_text(json, 2).c_str());
     return Exit::ok;
   }
   for (const auto& [name, value] : values)

@@ -13,7 +13,8 @@ namespace headroom {
 namespace {
 
 std::filesystem::path weights_file(const std::filesystem::path& from) {
-  return std::filesystem::is_directory(from) ? from / "model.safetensors" : from;
+  std::error_code error;  // what cannot be looked at is told when it is opened
+  return std::filesystem::is_directory(from, error) ? from / "model.safetensors" : from;
 }
 
 // The name a stored tensor has in the model: the first matching prefix of init.map is replaced.

@@ -311,17 +311,20 @@ bool TrainingLoop::compare_with_best() {
              ": such an epoch is never the best");
   }
   const double margin = experiment_.train.early_stop ? experiment_.train.early_stop->min_delta : 0.0;
-  const double gain = lower_is_better_ ? position_.best - found->second : found->second - position_.best;
-  // A NaN would stay the best: every comparison with it is false.
-  if (!std::isfinite(found->second) || (position_.has_best && !(gain > margin))) {
-    ++position_.stale_evaluations;
-    return false;
-  }
+  const auto gains = [&](double before, double at_least) {
+    // A NaN would stay the best: every comparison with it is false.
+    if (!std::isfinite(found->second)) return false;
+    return !position_.has_best || (lower_is_better_ ? before - found->second : found->second - before) > at_least;
+  };
+  // Small changes add up: they count from the last one that was large enough.
+  const bool is_improvement = gains(position_.improved_to, margin), is_best = gains(position_.best, 0.0);
+  position_.stale_evaluations = is_improvement ? 0 : position_.stale_evaluations + 1;
+  if (is_improvement) position_.improved_to = found->second;
+  if (!is_best) return false;
   position_.has_best = true;
   position_.best = found->second;
   position_.best_epoch = position_.epoch + 1;
   position_.best_step = position_.step;
-  position_.stale_evaluations = 0;
   return true;
 }
 

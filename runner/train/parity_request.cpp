@@ -142,7 +142,9 @@ void ParityRequest::add_transposition(std::string_view text) {
 
 ParityOptions ParityOptions::load(const std::filesystem::path& file) {
   if (file.empty()) return {};
-  if (!std::filesystem::is_regular_file(file)) throw refuse("--options " + file.string() + ": there is no such file");
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error))
+    throw refuse("--options " + file.string() + ": there is no such file");
   return OptionsReader(file).read();
 }
 

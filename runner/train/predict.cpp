@@ -36,7 +36,7 @@ void print_result(const PredictRequest& request, const nlohmann::json& json, con
   if (!request.json) return static_cast<void>(std::printf("%s%s\n", text.c_str(), file.c_str()));
   nlohmann::json with_path = json;
   with_path["out"] = file.string();
-  std::printf("%s\n", with_path.dump(2).c_str());
+  std::printf("%s\n", json_text(with_path, 2).c_str());
 }
 
 Exit write_steps(const PredictRequest& request, const Setup& setup, PredictInput& input, const Normalizer& normalizer,
@@ -121,7 +121,8 @@ class OutputFolder {
 
 Exit predict_run(const PredictRequest& asked) {
   PredictRequest request = asked;
-  if (!fs::exists(request.input))
+  std::error_code error;
+  if (!fs::exists(request.input, error))
     throw Error(Exit::bad_input, "predict", "--input " + request.input.string() + ": there is no such file or folder");
   request.input = fs::absolute(request.input);
   request.run = run_path(request.run);
@@ -135,7 +136,7 @@ Exit predict_run(const PredictRequest& asked) {
   const Setup setup(data);
   const LoadedCheckpoint checkpoint = load_checkpoint(chosen);
   restore_model(checkpoint, *setup.model, /*use_average=*/true);
-  const auto normalizer = Normalizer::from_json(checkpoint.json.at("normalizer"));
+  const auto normalizer = Normalizer::from_json(checkpoint.at("normalizer", nlohmann::json::value_t::array));
   const PredictionOrigin origin = {request.run.string(), request.input.string(), chosen.string(),
                                    checkpoint.json.at("step")};
   std::unique_ptr<Recording> recording = Recording::open(data.source_library, setup.data.source, request.input);

@@ -9,6 +9,7 @@
 #include "data/data_report.hpp"
 #include "memory/budget.hpp"
 #include "memory/cores.hpp"
+#include "memory/readable.hpp"
 #include "train/compute.hpp"
 
 namespace headroom {
@@ -117,7 +118,8 @@ void print_result(const Setup& setup, const TrainingLoop& loop, const RunFolder&
   for (const std::string& line : rescue_lines(setup)) std::printf("%s\n", line.c_str());
   std::printf("run folder: %s\n", folder.path().c_str());
   // Stopped by a signal, by --until-epoch or for lack of memory.
-  if (exit != Exit::ok) std::printf("go on with: headroom run --resume %s\n", folder.path().c_str());
+  if (exit != Exit::ok)
+    std::printf("go on with: headroom run --resume %s\n", shell_word(folder.path().string()).c_str());
 }
 
 }  // namespace

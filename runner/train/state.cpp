@@ -93,6 +93,7 @@ nlohmann::json position_json(const Position& p) {
           {"best", p.best},
           {"best_epoch", p.best_epoch},
           {"best_step", p.best_step},
+          {"improved_to", p.improved_to},
           {"stale_evaluations", p.stale_evaluations},
           {"train_seconds", p.train_seconds},
           {"stopped_early", p.stopped_early},
@@ -119,6 +120,7 @@ Position position_from(const nlohmann::json& json, int64_t step) {
   json.at("best").get_to(p.best);
   json.at("best_epoch").get_to(p.best_epoch);
   json.at("best_step").get_to(p.best_step);
+  p.improved_to = json.value("improved_to", p.best);
   json.at("stale_evaluations").get_to(p.stale_evaluations);
   json.at("train_seconds").get_to(p.train_seconds);
   json.at("stopped_early").get_to(p.stopped_early);

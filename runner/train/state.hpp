@@ -28,7 +28,9 @@ struct Position {
   bool has_best = false;
   double best = 0.0;  // of experiment.metric
   int64_t best_epoch = 0, best_step = 0;
-  int64_t stale_evaluations = 0;  // since the best
+  // For train.early_stop: what the last change of at least min_delta led to, and the evaluations since then.
+  double improved_to = 0.0;
+  int64_t stale_evaluations = 0;
   double train_seconds = 0.0;
   bool stopped_early = false;
   int64_t micro_batch = 0, eval_micro_batch = 0;  // in use

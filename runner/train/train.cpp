@@ -48,7 +48,8 @@ int64_t wanted_bytes(const std::optional<PlannedStart>& planned, const LoadedChe
 
 // The file of [init] may be gone by the time its run is resumed: then the checkpoint says what it held.
 std::string init_id_of(const Experiment& experiment, const LoadedCheckpoint* checkpoint) {
-  return checkpoint != nullptr ? checkpoint->json.at("init_id").get<std::string>() : start_id(experiment.init);
+  return checkpoint != nullptr ? checkpoint->at("init_id", nlohmann::json::value_t::string).get<std::string>()
+                               : start_id(experiment.init);
 }
 
 void write_head(const RunFolder& folder, const RunData& data) {
@@ -56,10 +57,7 @@ void write_head(const RunFolder& folder, const RunData& data) {
   forget_postmortem(folder.path());
   tell_supervisor_run_folder(folder.path());
   write_file_atomically(folder.path() / "experiment.toml", data.resolved_toml());
-  using Json = nlohmann::json;
-  // Names of groups come from files and may be no UTF-8, on which dump() would throw.
-  write_file_atomically(folder.path() / "splits.json",
-                        data.splits.json().dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file_atomically(folder.path() / "splits.json", json_text(data.splits.json(), 1) + "\n");
 }
 
 void watch_memory(RunMemory& memory, const RunFolder& folder, RunLog& log) {
@@ -73,7 +71,7 @@ void watch_memory(RunMemory& memory, const RunFolder& folder, RunLog& log) {
 
 // Of the checkpoint where there is one: a resumed run goes on with what it began with.
 Normalizer normalizer_of(const Setup& setup, const LoadedCheckpoint* checkpoint, RunLog& log) {
-  if (checkpoint != nullptr) return Normalizer::from_json(checkpoint->json.at("normalizer"));
+  if (checkpoint != nullptr) return Normalizer::from_json(checkpoint->at("normalizer", nlohmann::json::value_t::array));
   FoundStatistics found;
   with_one_retry("measuring the normalisation", Owner::batches, setup.device, setup.advice(),
                  [&] { found = find_statistics(setup.data.statistics_request()); });

@@ -154,6 +154,32 @@ TEST_F(Refusals, WordsThatMakeNoSense) {
   }
 }
 
+// Looking at such a name is an error itself, and not the answer that nothing is there.
+TEST_F(Refusals, NamesThatAreTooLong) {
+  const std::string name(300, 'n'), plugins = HEADROOM_TEST_PLUGIN_DIR;
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"run", "--resume", name},
+           {"run", "trial.toml", "--no-plan", "--set", "init.from=" + name, "--plugin-dir", plugins},
+           {"predict", ".", "--input", name},
+           {"parity", "tds_lstm", "--options", name, "--weights", name, "--batch", name, "--out", name},
+           {"plugins", "build", name},
+           {"runs", "show", name},
+           {"postmortem", name},
+           {"report", name}})
+    expect(headroom(words), 2, name);
+  expect(headroom({"new", "model", "wrist", "--in", name}), 6, name);
+  expect(headroom({"new", "model", "wrist", "--in", "/proc"}), 6, "/proc/wrist");
+}
+
+TEST_F(Refusals, AWorkingFolderThatIsGone) {
+  const std::string command = "mkdir " + (folder_ / "gone").string() + " && cd " + (folder_ / "gone").string() +
+                              " && rmdir ../gone && " + HEADROOM_BUILD_DIR + "/bin/headroom validate trial.toml 2> " +
+                              (folder_ / "err").string();
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 2);
+  EXPECT_NE(read_text(folder_ / "err").find("[cli] the working folder cannot be used"), std::string::npos)
+      << read_text(folder_ / "err");
+}
+
 TEST_F(Refusals, ExperimentFilesOfNonsense) {
   std::string deep;
   for (int i = 0; i < 5000; ++i) deep += "[";
@@ -176,6 +202,19 @@ TEST_F(Refusals, AReaderThatLeavesDoesNotEndTheRun) {
                               HEADROOM_TEST_PLUGIN_DIR + " 2>&1 | head -c 1 > /dev/null";
   EXPECT_EQ(std::system(command.c_str()), 0);
   EXPECT_EQ(read_json(run_folder() / "summary.json").at("state"), "finished");
+}
+
+// Files of the run must not get their numbers, nor the pipe on which the supervisor hears of its folder.
+TEST_F(Refusals, AStandardStreamThatIsClosedIsNoFileOfTheRun) {
+  const std::string command = std::string("cd ") + folder_.string() + " && " + HEADROOM_BUILD_DIR +
+                              "/bin/headroom run trial.toml --set train.log_every=1 --plugin-dir " +
+                              HEADROOM_TEST_PLUGIN_DIR + " <&- >&- 2>&-";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(read_json(run_folder() / "summary.json").at("state"), "finished");
+  EXPECT_FALSE(read_json_lines(run_folder() / "events.jsonl").empty());
+  EXPECT_TRUE(fs::exists(run_folder() / "report.html"));
+  const std::string lock = read_text(run_folder() / "lock");
+  EXPECT_EQ(lock.find_first_not_of("0123456789\n"), std::string::npos) << lock;
 }
 
 // Started by a program that ignores its children's ends, as some batch systems do.

@@ -277,6 +277,17 @@ test_compiler_killed_for_memory() {
   expect_said "a compiler was killed for lack of memory; HEADROOM_JOBS=1 ./headroom build"
 }
 
+test_a_number_of_compilers_that_is_none() {
+  for jobs in 0 -1 many 1e3 99999; do
+    run LIBTORCH_DIR="$torch" HEADROOM_JOBS=$jobs -- build
+    expect_code 2
+    expect_said "HEADROOM_JOBS=$jobs is no number of compilers from 1 to 9999"
+  done
+  expect_no_call "ninja -C"
+  run LIBTORCH_DIR="$torch" HEADROOM_JOBS=3 -- build
+  expect_called "-j 3 all"
+}
+
 test_fast_tests_unless_all() {
   run LIBTORCH_DIR="$torch" -- test -R order
   expect_code 0

@@ -70,6 +70,21 @@ TEST_F(RunsCommand, ShowsComparesAndExportsByTheEndOfAName) {
   EXPECT_EQ(headroom({"runs", "export", b}).exit_code, 2);
 }
 
+// Shells end a folder's name with a slash.
+TEST_F(RunsCommand, TakesFoldersHoweverTheyAreSpelt) {
+  const fs::path a = write({.name = "a"}), b = write({.name = "b", .val_loss = 0.26});
+  const Finished compared = headroom({"runs", "compare", a.string() + "/", b.string() + "/."});
+  EXPECT_THAT(compared.out, HasSubstr(a.filename().string() + "  " + b.filename().string() + "\n")) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr(": " + a.filename().string() + ", " + b.filename().string() + ": "));
+  fs::remove(a / "events.jsonl");
+  for (const std::string& word : {a.string() + "/", a.string() + "/."}) {
+    EXPECT_THAT(headroom({"runs", "show", word, "--json"}).out, HasSubstr("\"name\": \"a\"")) << word;
+    EXPECT_EQ(headroom({"report", word}).exit_code, 0);
+    EXPECT_THAT(read_text(a / "report.html"), HasSubstr("<h1>a</h1>")) << word;
+    EXPECT_THAT(read_text(a / "report.html"), HasSubstr("<small>" + a.filename().string())) << word;
+  }
+}
+
 TEST_F(RunsCommand, ComparesARunThatIsRunning) {
   const fs::path begun = write({.name = "begun", .state = ""}), ended = write({.name = "ended"});
   const auto compared = [&] {

@@ -170,6 +170,9 @@ TEST(Set, IsRefusedInItsOwnWords) {
             "at least 1");
   EXPECT_EQ(sentence("a..b", "1"), "[config] --set a..b=1: \"a..b\" is not a key; write --set section.key=value");
   EXPECT_EQ(sentence("", "1"), "[config] --set =1: \"\" is not a key; write --set section.key=value");
+  EXPECT_EQ(
+      sentence("experiment.name", "caf\xe9"),
+      "[config] --set experiment.name=caf\xe9: the value is no UTF-8, as TOML has to be; write it in that encoding");
   EXPECT_EQ(sentence("extends", "y.toml"),
             "[config] --set extends=y.toml: extends cannot be set here; write it in the file");
   EXPECT_EQ(sentence("train", "5"),
@@ -228,6 +231,21 @@ TEST(Hostile, DeepNestingDoesNotCrash) {
   for (const std::string& text : {braces, brackets, nested}) {
     EXPECT_NE(refusal([&] { load_experiment(folder.write("deep.toml", text)); }), "accepted");
   }
+}
+
+// The run would leave an experiment.toml that nothing reads: no resume, no evaluate.
+TEST(Paths, ThatTomlCannotHoldAreRefused) {
+  const TemporaryFolder folder;
+  const std::string rest = "[init]\nfrom = ";
+  const auto relative = folder.write("caf\xe9/relative.toml", required_keys + rest + "\"weights\"\n"),
+             absolute = folder.write("caf\xe9/absolute.toml", required_keys + rest + "\"/data/weights\"\n"),
+             plain = folder.write("café/plain.toml", required_keys + rest + "\"weights\"\n");
+  const std::string sentence = refusal([&] { load_experiment(relative); });
+  EXPECT_NE(sentence.find("relative.toml:5:8: the path \"weights\" is relative to a folder whose name is no UTF-8"),
+            std::string::npos)
+      << sentence;
+  EXPECT_EQ(load_experiment(absolute).init.from, "/data/weights");
+  EXPECT_EQ(load_experiment(plain).init.from, folder.path() / "café" / "weights");
 }
 
 }  // namespace

@@ -274,6 +274,14 @@ TEST(PrintableTest, StrangersTextIsMadeHarmless) {
   EXPECT_EQ(printable("0123456\xc3\xa9\xc3\xa9\xc3\xa9", 12), "0123456\xc3\xa9...");
 }
 
+TEST(PrintableTest, WordsForAShellAreQuotedWhereTheyMustBe) {
+  EXPECT_EQ(shell_word("runs/größe/20261121-063011-3fa2b1"), "runs/größe/20261121-063011-3fa2b1");
+  EXPECT_EQ(shell_word("my runs/a"), "'my runs/a'");
+  EXPECT_EQ(shell_word("it's $5;"), "'it'\\''s $5;'");
+  EXPECT_EQ(shell_word("~x"), "'~x'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 TEST(QuantitiesTest, AreReadable) {
   EXPECT_EQ(time_text(0.42), "0.42 s");
   EXPECT_EQ(time_text(12.5), "12.5 s");

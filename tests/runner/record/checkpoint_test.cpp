@@ -206,6 +206,18 @@ std::string in_child(Body body) {
   return {text, static_cast<size_t>(std::max<ssize_t>(length, 0))};
 }
 
+TEST_F(CheckpointTest, WhatItLacksIsSaid) {
+  Checkpoints target(checkpoints());
+  const fs::path path = save(target, 10);
+  const LoadedCheckpoint loaded = load_checkpoint(path);
+  using Type = nlohmann::json::value_t;
+  EXPECT_EQ(loaded.at("lr", Type::number_float), 0.1);
+  EXPECT_EQ(sentence_of([&] { loaded.at("normalizer", Type::array); }),
+            "[checkpoint] " + (path / "checkpoint.json").string() + ": is damaged: it holds no normalizer");
+  EXPECT_EQ(sentence_of([&] { loaded.at("lr", Type::string); }),
+            "[checkpoint] " + (path / "checkpoint.json").string() + ": is damaged: it holds no lr");
+}
+
 TEST_F(CheckpointTest, AWriteThatFailsLeavesEarlierOnesIntact) {
   Checkpoints target(checkpoints());
   save(target, 10, true, 'a');

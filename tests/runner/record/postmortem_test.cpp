@@ -206,6 +206,23 @@ TEST_F(PostmortemTest, NothingButAnExperimentIsUnknown) {
   EXPECT_THROW(read_postmortem(folder_ / "absent"), Error);
 }
 
+TEST_F(PostmortemTest, OneThatIsDamagedIsTold) {
+  for (const char* text :
+       {R"({"format": 1})", R"({"format": "one"})", R"({"format": 1, "ended": 5, "advice": {}})",
+        R"({"format": 1, "ended": {"kind": "crash", "sentence": "crashed", "pid": "x"}, "advice": {}})",
+        R"({"format": 1, "ended": {"kind": "crash", "sentence": "crashed"}, "where": {"phase": 1}, "advice": {}})"}) {
+    write_text(folder_ / "postmortem.json", text);
+    EXPECT_EQ(lines(), "the run has ended, and postmortem.json, which says how, is damaged\n") << text;
+    EXPECT_EQ(read_postmortem(folder_).json.at("ended").at("kind"), "unknown");
+  }
+  fs::remove(folder_ / "postmortem.json");
+  for (const char* text : {R"({"state": 5})", R"({"state": "finished", "steps": "many"})",
+                           R"({"state": "failed", "error": ["no", "sentence"]})"}) {
+    write_text(folder_ / "summary.json", text);
+    EXPECT_EQ(lines(), "the run has ended, and summary.json, which says how, is damaged\n") << text;
+  }
+}
+
 TEST_F(PostmortemTest, OfAnOutOfMemoryKillNamesTheLimit) {
   Ended ended;
   ended.pid = 77;
@@ -222,6 +239,25 @@ TEST_F(PostmortemTest, OfAnOutOfMemoryKillNamesTheLimit) {
   EXPECT_SAYS(said, "set memory.limit = \"auto\"");
   EXPECT_EQ(written().at("ended").at("kind"), "oom_kill");
   EXPECT_EQ(written().at("ended").at("oom_kill").at("limit_bytes"), 256 * mib);
+}
+
+TEST_F(PostmortemTest, ItsCommandCanBeCopied) {
+  const fs::path run = folder_ / "my runs" / "a";
+  fs::create_directories(run);
+  write_text(run / "experiment.toml", "");
+  EXPECT_EQ(read_postmortem(run).json.at("advice").at("resume"), "headroom run --resume '" + run.string() + "'");
+}
+
+// A folder's name may be no UTF-8, which JSON has to be: the exit code is the trainer's all the same.
+TEST_F(PostmortemTest, OfAFolderWhoseNameIsNoUtf8) {
+  Ended ended;
+  ended.end.status = 5 << 8;
+  ended.run_folder = folder_ / "caf\xe9";
+  fs::create_directory(ended.run_folder);
+  EXPECT_EQ(conclude(ended), 5);
+  const Json json = read_json_file(ended.run_folder / "postmortem.json");
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json.at("run"), (folder_ / "caf\xEF\xBF\xBD").string());
 }
 
 }  // namespace

@@ -138,11 +138,33 @@ TEST_F(RunFolderTest, AtomicWritesReplaceWhole) {
   write_file_atomically(folder_ / "a.json", "first");
   write_file_atomically(folder_ / "a.json", "second");
   EXPECT_EQ(read_text(folder_ / "a.json"), "second");
-  EXPECT_FALSE(fs::exists(folder_ / "a.json.tmp"));
   fs::create_directory(folder_ / "taken");
   EXPECT_THAT(sentence_of([&] { write_file_atomically(folder_ / "taken", "x"); }),
               HasSubstr((folder_ / "taken").string() + " cannot be written: Is a directory"));
-  EXPECT_FALSE(fs::exists(folder_ / "taken.tmp"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2) << "nothing is left beside them";
+}
+
+TEST_F(RunFolderTest, AtomicWritesOfOneFileAtATimeAreAllWhole) {
+  const std::string a(1 << 20, 'a'), b(1 << 20, 'b');
+  const auto write_again = [&](const std::string& bytes) {
+    for (int i = 0; i < 10; ++i) write_file_atomically(folder_ / "report.html", bytes);
+  };
+  std::string refused;
+  std::thread other([&] { refused = sentence_of([&] { write_again(a); }); });
+  EXPECT_EQ(sentence_of([&] { write_again(b); }), "");
+  other.join();
+  EXPECT_EQ(refused, "");
+  const std::string left = read_text(folder_ / "report.html");
+  EXPECT_TRUE(left == a || left == b);
+}
+
+TEST(ParseJson, GivesNullForWhatIsNoneAndForTooManyLevels) {
+  EXPECT_EQ(parse_json(R"({"a": "]}\"[", "b": [[1]]})").at("b"), nlohmann::json::parse("[[1]]"));
+  EXPECT_TRUE(parse_json("{\"a\": ").is_null());
+  EXPECT_TRUE(parse_json("").is_null());
+  EXPECT_FALSE(parse_json(std::string(100, '[') + std::string(100, ']')).is_null());
+  EXPECT_TRUE(parse_json(std::string(101, '[') + std::string(101, ']')).is_null());
+  EXPECT_FALSE(parse_json("\"" + std::string(200, '[') + "\"").is_null()) << "in a string";
 }
 
 TEST_F(RunFolderTest, LogFilesGoOnAndAreCutBack) {

@@ -42,6 +42,44 @@ TEST_F(RunList, KnowsWhatTheFoldersSay) {
   EXPECT_EQ(run.text("experiment.name"), "a");
 }
 
+// A run may be a stranger's. toml++ calls itself for every part of a key.
+TEST_F(RunList, StandsSettingsThatAreDamaged) {
+  const fs::path run = write_run(runs_(), {.name = "a"});
+  std::string deep = "a";
+  for (int i = 0; i < 500'000; ++i) deep += ".a";
+  for (const std::string& text : {deep + " = 1\n", std::string("[experiment\n"), std::string("name = \"\xff\"\n")}) {
+    write_text(run / "experiment.toml", text);
+    const RunFacts facts = read_run_facts(run);
+    EXPECT_TRUE(facts.settings.empty());
+    EXPECT_EQ(facts.word("state"), "finished");
+  }
+}
+
+TEST_F(RunList, StandsJsonThatIsDamaged) {
+  const fs::path run = write_run(runs_(), {.name = "a"});
+  const std::string deep = "{\"best\": " + std::string(500'000, '[') + std::string(500'000, ']') + "}";
+  write_text(run / "summary.json", deep);
+  write_text(run / "events.jsonl", deep + "\n");
+  EXPECT_EQ(read_run_facts(run).word("state"), "ended_badly");
+  fs::remove(run / "summary.json");
+  fs::create_directory(run / "summary.json");
+  EXPECT_EQ(read_run_facts(run).word("state"), "ended_badly");
+}
+
+// As text "64 MiB" is above "1 GiB".
+TEST_F(RunList, SizesAndDurationsAreComparedAsWhatTheyAre) {
+  const fs::path run = write_run(runs_(), {.name = "a"});
+  write_text(run / "experiment.toml", "data.cache_size = \"64 MiB\"\nmemory.wait = \"10 min\"\n");
+  std::vector<RunFacts> facts = {read_run_facts(run), read_run_facts(run)};
+  for (const char* holds : {"data.cache_size < 1 GiB", "data.cache_size == 67108864", "memory.wait >= 90 s",
+                            "memory.wait == 600", "memory.wait < 1 h"})
+    EXPECT_TRUE(RunFilter(holds).holds(facts[0])) << holds;
+  EXPECT_FALSE(RunFilter("data.cache_size > 1 GiB").holds(facts[0]));
+  facts[1].settings["data.cache_size"] = "1 GiB";
+  sort_runs(facts, "data.cache_size", /*descending=*/true);
+  EXPECT_EQ(facts[0].text("data.cache_size"), "1 GiB");
+}
+
 TEST_F(RunList, ReadsOnlyWhatChanged) {
   const fs::path a = write_run(runs_(), {.name = "a"}), b = write_run(runs_() / "sweep/1/trials", {.name = "b"});
   EXPECT_EQ(list().read_anew, 2u);

@@ -102,8 +102,13 @@ TEST_F(RunReport, StandsDamagedFiles) {
   write_text(run / "memory.jsonl", "{\"time\": 5}\n{\"time\": \"yesterday\", \"held_bytes\": []}\n");
   write_text(run / "summary.json", "{\"memory\": 5, \"best\": [], \"metrics\": null, \"data\": 3}");
   write_text(run / postmortem_file, "{\"format\": 1, \"ended\": 5}");
-  EXPECT_THAT(run_report(run),
-              testing::AllOf(HasSubstr("2 lines of the logs are damaged"), HasSubstr("postmortem.json is damaged")));
+  EXPECT_THAT(run_report(run), testing::AllOf(HasSubstr("2 lines of the logs are damaged"),
+                                              HasSubstr("postmortem.json, which says how, is damaged")));
+  // What is copied and shown has to end.
+  const std::string deep = std::string(500'000, '[') + std::string(500'000, ']') + "}\n";
+  std::ofstream(run / "events.jsonl", std::ios::app) << "{\"kind\": " << deep << "{\"kind\": \"deep\", \"x\": " << deep;
+  write_text(run / "summary.json", "{\"data\": " + deep);
+  EXPECT_THAT(run_report(run), HasSubstr("4 lines of the logs are damaged"));
   for (const char* file : {"events.jsonl", "memory.jsonl", "summary.json", "metrics.csv"}) fs::remove(run / file);
   EXPECT_THAT(run_report(run), HasSubstr("batch_size = 8"));
 }

@@ -1,6 +1,8 @@
 #include "report/scale.hpp"
 
+#include <cmath>
 #include <gmock/gmock.h>
+#include <set>
 
 namespace headroom {
 namespace {
@@ -47,6 +49,32 @@ TEST(Scale, OneValueHasAPlaceToo) {
   }
 }
 
+// A plateau, losses that ran away or died out, and large values near each other.
+TEST(Scale, TicksHaveLabelsOfTheirOwnAtPlacesThatAreNumbers) {
+  using Ends = std::pair<double, double>;
+  for (const auto& [lowest, highest] : {Ends{0.5, 0.5 + 1e-12},
+                                        {0.5, 0.5 + 1e-6},
+                                        {101'230, 101'260},
+                                        {1234567, 1234568},
+                                        {-1e308, 1e308},
+                                        {1.7e308, 1.7e308},
+                                        {5e-324, 5e-324},
+                                        {1e-320, 1},
+                                        {1e9, 1e9 + 1}}) {
+    for (const Scale& scale :
+         {Scale::rounded(lowest, highest, Quantity::number), Scale::fitting(lowest, highest, Quantity::number)}) {
+      std::set<std::string> different;
+      for (const Tick& tick : scale.ticks()) {
+        EXPECT_TRUE(different.insert(tick.label).second) << lowest << " to " << highest << ": " << tick.label;
+        EXPECT_TRUE(std::isfinite(tick.place)) << lowest << " to " << highest;
+      }
+      EXPECT_TRUE(std::isfinite(scale.place(highest))) << highest;
+      EXPECT_GE(different.size(), 2u);
+      EXPECT_LE(different.size(), 10u);
+    }
+  }
+}
+
 TEST(Scale, AmountsAsPeopleReadThem) {
   EXPECT_EQ(amount_text(1234567, Quantity::count), "1,234,567");
   EXPECT_EQ(amount_text(-1234, Quantity::count), "-1,234");
@@ -54,6 +82,8 @@ TEST(Scale, AmountsAsPeopleReadThem) {
   EXPECT_EQ(amount_text(0.0125, Quantity::seconds), "12.5 ms");
   EXPECT_EQ(amount_text(130, Quantity::seconds), "2 min 10 s");
   EXPECT_EQ(amount_text(0.12345, Quantity::number), "0.1235");
+  EXPECT_EQ(amount_text(1e100, Quantity::count), "1e+100");
+  EXPECT_EQ(amount_text(1e300, Quantity::seconds), "1e+300 s");
 }
 
 }  // namespace

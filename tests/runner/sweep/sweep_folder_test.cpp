@@ -30,6 +30,19 @@ TEST(SweepFolder, RecordsComeBackAsTheyWere) {
   EXPECT_EQ(folder.record().json(), TrialRecord().json());
 }
 
+// The reason is the last line of a log, in which a plugin may have written anything.
+TEST(SweepFolder, AReasonThatIsNoUtf8IsKept) {
+  const TemporaryFolder sweep;
+  sweep.write("trials/001/log.txt", "");
+  const TrialFolder folder(sweep.path(), "001");
+  TrialRecord record;
+  record.decided = TrialState::failed;
+  record.why = "caf\xe9 is not there";
+  folder.write(record);
+  EXPECT_EQ(folder.record().decided, TrialState::failed);
+  EXPECT_EQ(folder.record().why, "caf\xEF\xBF\xBD is not there");
+}
+
 TEST(SweepFolder, StatesFollowFromWhatIsThere) {
   const TemporaryFolder sweep;
   sweep.write("trials/001/log.txt", "");

@@ -1,6 +1,11 @@
 #include "sweep/sweep_view.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sstream>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace headroom {
 namespace {
@@ -34,6 +39,22 @@ TEST(SweepView, NoLineIsWiderThanTheTerminal) {
                 static_cast<std::ptrdiff_t>(columns));
     }
   }
+}
+
+// A full line would wrap, and its second half stay on the screen.
+TEST(SweepView, TheLastColumnStaysFreeOnANarrowScreen) {
+  const int screen = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (screen < 0) GTEST_SKIP() << "no pseudo-terminal here";
+  struct winsize size {};
+  size.ws_col = 20;
+  ASSERT_EQ(::ioctl(screen, TIOCSWINSZ, &size), 0);
+  testing::internal::CaptureStderr();
+  SweepView({.file = screen, .control = true}).show(rows, "0 of 2 done, and 1 paused");
+  std::istringstream shown(testing::internal::GetCapturedStderr());
+  ::close(screen);
+  size_t lines = 0;
+  for (std::string line; std::getline(shown, line) && !line.starts_with('\033'); ++lines) EXPECT_LT(line.size(), 20u);
+  EXPECT_EQ(lines, 4u);
 }
 
 }  // namespace

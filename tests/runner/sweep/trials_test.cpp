@@ -77,6 +77,9 @@ TEST(Trials, ConstraintsThatCannotBeReadNameTheirPlace) {
             "[config] FILE:6:35: sweep.constraint: expected a key, a number or a word in quotes, found the end");
   EXPECT_EQ(refused("train.batch_size = 8"),
             "[config] FILE:6:32: sweep.constraint: expected an operator, as == or *, or the end, found \"=\"");
+  std::string endless = "1";
+  for (int i = 0; i < 100'000; ++i) endless += "+1";
+  EXPECT_EQ(refused(endless), "[config] FILE:6:2017: sweep.constraint: at most 1000 operators, found \"1\"");
   EXPECT_EQ(refused("(train.batch_size"), "[config] FILE:6:32: sweep.constraint: expected ), found the end");
   EXPECT_EQ(refused("8 < train.batch_sise"),
             "[config] FILE:6:19: sweep.constraint: train.batch_sise is not a key; did you mean train.batch_size (an "

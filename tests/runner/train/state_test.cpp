@@ -78,6 +78,7 @@ TEST(State, GoesOnBitEqualAfterSaveAndRestore) {
   Checkpoints checkpoints(undisturbed.trial.folder() / "checkpoints");
   undisturbed.position.has_best = true;
   undisturbed.position.best = 0.1;  // not exact in binary
+  undisturbed.position.improved_to = 0.3;
   undisturbed.position.skipped_windows = 4;
   undisturbed.position.measured = {{{"val/r2", 0.2}}, {{"val/r2", {0.1, nullptr}}}};
   torch::randn({7});
@@ -96,6 +97,7 @@ TEST(State, GoesOnBitEqualAfterSaveAndRestore) {
   EXPECT_EQ(resumed.position.step, 3);
   EXPECT_EQ(resumed.position.samples, 24u);
   EXPECT_EQ(resumed.position.best, 0.1);
+  EXPECT_EQ(resumed.position.improved_to, 0.3);
   EXPECT_EQ(resumed.position.skipped_windows, 4);
   EXPECT_EQ(resumed.position.measured.values, undisturbed.position.measured.values);
   EXPECT_EQ(resumed.position.measured.channels, undisturbed.position.measured.channels);
