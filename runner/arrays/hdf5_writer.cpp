@@ -9,6 +9,7 @@
 
 #include "arrays/hdf5_object.hpp"
 #include "arrays/open_files.hpp"
+#include "own_suffix.hpp"
 
 namespace headroom {
 
@@ -135,9 +136,8 @@ void check_spec(const hr_array_spec& spec, const std::string& what) {
 }  // namespace
 
 Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : path_(path) {
-  // In the same folder, so that rename() is atomic. The dot hides it from headroom.files/1; the process id keeps other
-  // processes out of it.
-  partial_ = path.parent_path() / ("." + path.filename().string() + ".partial-" + std::to_string(getpid()));
+  // In the same folder, so that rename() is atomic. The dot hides it from headroom.files/1.
+  partial_ = path.parent_path() / ("." + path.filename().string() + ".partial-" + own_suffix());
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   std::error_code unknown;
   if (!std::filesystem::is_directory(folder, unknown)) {

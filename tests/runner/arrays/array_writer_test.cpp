@@ -165,6 +165,25 @@ TEST_F(ArrayWriter, WithoutCommitNothingIsLeftAndTheOldFileStays) {
   EXPECT_EQ(read_text(path_), "old");
 }
 
+// As two runs of one process may.
+TEST_F(ArrayWriter, TwoWritersOfOneFileStayOutOfEachOther) {
+  hr_writer* writers[2] = {create(), create()};
+  EXPECT_EQ(entries(), 2u);
+  const auto spec = plain("x", 1);
+  for (int i = 0; i < 2; ++i) {
+    uint32_t id = 0;
+    const float row[3] = {static_cast<float>(i), 2, 3};
+    ASSERT_EQ(api().dataset(writers[i], &spec, &id, &error_), HR_OK) << error_.message;
+    ASSERT_EQ(api().append(writers[i], id, row, 1, &error_), HR_OK) << error_.message;
+  }
+  for (hr_writer* writer : writers) ASSERT_EQ(api().close(writer, 1, &error_), HR_OK) << error_.message;
+  EXPECT_EQ(entries(), 1u);
+  OpenArray array(path_, "x");
+  float row[3] = {};
+  ASSERT_EQ(array.read({0, 0}, {1, 3}, {{HR_WHOLE, f32, row, 0}}), HR_OK) << array.message();
+  EXPECT_EQ(row[0], 1.0f) << "the one that was finished last";
+}
+
 TEST_F(ArrayWriter, MissingAndSurplusRowsAreErrors) {
   hr_writer* writer = create();
   uint32_t id = 0;
