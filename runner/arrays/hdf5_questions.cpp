@@ -132,7 +132,7 @@ auto wire_fields(WireForm<NewLayout> auto& layout) {
   return std::tie(layout.dataset, layout.chunk, layout.deflate, layout.shuffle);
 }
 
-auto wire_fields(WireForm<CopyRequest> auto& request) { return std::tie(request.to, request.layouts); }
+auto wire_fields(WireForm<CopyRequest> auto& request) { return std::tie(request.to, request.layouts, request.tree); }
 
 auto wire_fields(WireForm<Hdf5Name> auto& name) { return std::tie(name.name, name.is_group); }
 
