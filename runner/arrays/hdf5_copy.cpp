@@ -7,6 +7,7 @@
 
 #include "arrays/hdf5_plan.hpp"
 #include "arrays/hdf5_writer.hpp"
+#include "arrays/other_files.hpp"
 
 namespace headroom {
 
@@ -51,36 +52,29 @@ bool has_large_attribute(hid_t file) {
   return H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, has_large, nullptr, H5O_INFO_NUM_ATTRS) > 0;
 }
 
-fs::path folder_of(const std::string& file) { return fs::absolute(file).parent_path(); }
-
-// The names of other files in a file that is copied to another folder. libhdf5 looks for them in the folder of the file
-// that names them: a relative name there, an absolute one that is not there by its last part.
-class OtherFiles {
+// The names of other files in a file that is copied, perhaps to another folder.
+class NamesOfFiles {
  public:
-  OtherFiles(const std::string& from, const std::string& to, const std::string& tree)
-      : folder_(folder_of(from)), tree_(tree) {
+  NamesOfFiles(const std::string& from, const std::string& to, const std::string& tree)
+      : from_(fs::absolute(from)), tree_(fs::path(tree).lexically_normal()) {
     std::error_code unknown;
-    stays_ = fs::equivalent(folder_, folder_of(to), unknown);
+    stays_ = fs::equivalent(from_.parent_path(), fs::absolute(to).parent_path(), unknown);
   }
 
   // `file` as the copy has to name it.
-  std::string name_in_copy(const std::string& file) const {
-    std::error_code unknown;
-    const fs::path name(file);
-    if (stays_ || (name.is_absolute() && fs::exists(name, unknown))) return file;
-    const fs::path place = folder_ / (name.is_absolute() ? name.filename() : name);
-    if (is_copied(place) || !fs::exists(place, unknown)) return file;
-    return place.string();
+  std::string in_copy(const std::string& file) const {
+    const std::string place = file_named_in(from_, file);
+    return stays_ || is_copied(place) ? file : place;
   }
 
  private:
   bool is_copied(const fs::path& place) const {
     if (tree_.empty()) return false;
-    const fs::path below = place.lexically_normal().lexically_relative(tree_.lexically_normal());
+    const fs::path below = place.lexically_normal().lexically_relative(tree_);
     return !below.empty() && *below.begin() != "..";
   }
 
-  fs::path folder_, tree_;
+  fs::path from_, tree_;
   bool stays_ = false;
 };
 
@@ -152,8 +146,7 @@ class Copy {
       const char *file = nullptr, *there = nullptr;
       unsigned flags = 0;
       if (H5Lunpack_elink_val(value.data(), info.u.val_size, &flags, &file, &there) < 0) bad(name);
-      status =
-          H5Lcreate_external(others_.name_in_copy(file).c_str(), there, to_, name.c_str(), links_.get(), H5P_DEFAULT);
+      status = H5Lcreate_external(others_.in_copy(file).c_str(), there, to_, name.c_str(), links_.get(), H5P_DEFAULT);
     } else {
       throw sdk::Error(HR_UNSUPPORTED, dataset_of(name, path_) + " is a link of a kind that cannot be copied");
     }
@@ -192,14 +185,8 @@ class Copy {
   // reads as fill values.
   void require_near_sources(hid_t dataset, const std::string& name) const {
     const Handle creation(H5Dget_create_plist(dataset));
-    size_t count = 0;
-    if (H5Pget_layout(creation.get()) != H5D_VIRTUAL || H5Pget_virtual_count(creation.get(), &count) < 0) return;
-    for (size_t i = 0; i < count; ++i) {
-      const ssize_t length = H5Pget_virtual_filename(creation.get(), i, nullptr, 0);
-      std::string file(length > 0 ? static_cast<size_t>(length) + 1 : 1, '\0');
-      H5Pget_virtual_filename(creation.get(), i, file.data(), file.size());
-      file.pop_back();
-      if (file == "." || others_.name_in_copy(file) == file) continue;
+    for (const std::string& file : virtual_sources(creation.get())) {
+      if (file == "." || others_.in_copy(file) == file) continue;
       throw sdk::Error(HR_UNSUPPORTED, dataset_of(name, path_) + " is put together from " + in_quotes(file) +
                                            ", which a copy in another folder would not find; write the copy beside " +
                                            in_quotes(path_));
@@ -313,7 +300,7 @@ class Copy {
   hid_t from_, to_;
   const std::string& path_;
   const CopyRequest& request_;
-  const OtherFiles others_;
+  const NamesOfFiles others_;
   Handle links_;
   std::map<std::string, const NewLayout*> layouts_;
   std::map<haddr_t, std::string> seen_;  // an object may have many names

@@ -130,15 +130,6 @@ void read_number(hid_t attribute, hid_t type, hr_attribute& out, const std::stri
   if (status < 0) throw_hdf5(what + " cannot be read", hdf5_reason());
 }
 
-std::string file_name(hid_t file) {
-  // The length comes without the NUL, which the second call writes too.
-  const ssize_t length = H5Fget_name(file, nullptr, 0);
-  std::string name(length > 0 ? static_cast<size_t>(length) + 1 : 1, '\0');
-  H5Fget_name(file, name.data(), name.size());
-  name.pop_back();
-  return name;
-}
-
 }  // namespace
 
 std::string absolute_name(const std::string& object) {
@@ -147,6 +138,15 @@ std::string absolute_name(const std::string& object) {
     if (c != '/' || name.back() != '/') name += c;
   }
   if (name.size() > 1 && name.back() == '/') name.pop_back();
+  return name;
+}
+
+std::string file_name(hid_t object) {
+  // The length comes without the NUL, which the second call writes too.
+  const ssize_t length = H5Fget_name(object, nullptr, 0);
+  std::string name(length > 0 ? static_cast<size_t>(length) + 1 : 1, '\0');
+  H5Fget_name(object, name.data(), name.size());
+  name.pop_back();
   return name;
 }
 

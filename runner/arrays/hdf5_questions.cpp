@@ -110,9 +110,11 @@ auto wire_fields(WireForm<ArrayLayout> auto& layout) {
                   layout.element_bytes, layout.record_bytes, layout.as_in_file);
 }
 
+auto wire_fields(WireForm<OtherFile> auto& file) { return std::tie(file.path, file.identity); }
+
 // Without id, which is of one process too.
 auto wire_fields(WireForm<ArrayPlan> auto& plan) {
-  return std::tie(plan.file, plan.layout, plan.lane, plan.why_library, plan.offset, plan.grid, plan.chunks,
+  return std::tie(plan.file, plan.others, plan.layout, plan.lane, plan.why_library, plan.offset, plan.grid, plan.chunks,
                   plan.filters, plan.fill);
 }
 
