@@ -23,10 +23,11 @@ constexpr hsize_t aligned_from = 64u << 10, alignment = 4096;
 struct Link {
   std::string name;
   H5L_type_t type;
+  H5T_cset_t characters;
 };
 
 herr_t take_named_link(hid_t /*group*/, const char* name, const H5L_info_t* info, void* links) {
-  static_cast<std::vector<Link>*>(links)->push_back({name, info->type});
+  static_cast<std::vector<Link>*>(links)->push_back({name, info->type, info->cset});
   return 0;
 }
 
@@ -124,6 +125,8 @@ class Copy {
       bad(name);
     for (const Link& link : links) {
       const std::string place = group + "/" + link.name;
+      // Of the name of the link that is made next.
+      H5Pset_char_encoding(links_.get(), link.characters);
       if (link.type == H5L_TYPE_HARD) {
         object(place);
       } else {
@@ -241,7 +244,8 @@ class Copy {
     const Handle type(stored ? H5Tcopy(stored.get()) : H5I_INVALID_HID), space(H5Aget_space(source.get()));
     if (!type || !space) bad(object);
     require_no_references(type.get(), what);
-    const Handle target(H5Acreate2(to, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
+    const Handle creation(H5Aget_create_plist(source.get()));  // the character set of its name
+    const Handle target(H5Acreate2(to, name.c_str(), type.get(), space.get(), creation.get(), H5P_DEFAULT));
     if (!target) cannot_write(what);
     const auto points = static_cast<uint64_t>(std::max<hssize_t>(0, H5Sget_simple_extent_npoints(space.get())));
     // A null or empty dataspace has no values.

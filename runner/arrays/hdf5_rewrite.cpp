@@ -238,7 +238,8 @@ Rewritten rewrite_file(const std::string& from, const std::string& to, const Rew
     ++datasets;
     if (!object.problem.empty())
       throw sdk::Error(HR_DATA_CORRUPT, dataset_of(object.name, from) + ": " + object.problem);
-    if (object.references || object.raw_bytes == 0) continue;
+    // What Hdf5Array does not read is copied as it is too.
+    if (object.references || object.raw_bytes == 0 || object.shape.size() > HR_MAX_DIMS) continue;
     // Lists and the like have another form in memory than in the file.
     if (!Hdf5Array(from, object.name).layout().as_in_file) continue;
     const auto layout = new_layout(object, options);

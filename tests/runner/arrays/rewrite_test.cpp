@@ -270,6 +270,48 @@ TEST_F(Rewriting, LargeAttributesStay) {
   }
 }
 
+TEST_F(Rewriting, DatasetsOfManyAxesStay) {
+  const std::vector<hsize_t> shape(9, 2);
+  std::vector<int32_t> values(512);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i);
+  {
+    const Hdf5Lock lock;
+    const Handle file = create_file(from_);
+    write_dataset(file.get(), "x", H5T_STD_I32LE, shape, values);
+  }
+  ASSERT_EQ(refusal(), "");
+  EXPECT_EQ(raw(to_, "/x"), raw(from_, "/x"));
+}
+
+TEST_F(Rewriting, NamesKeepTheirCharacterSet) {
+  {
+    const Hdf5Lock lock;
+    const Handle utf8(H5Pcreate(H5P_LINK_CREATE)), of_attribute(H5Pcreate(H5P_ATTRIBUTE_CREATE));
+    for (const Handle* properties : {&utf8, &of_attribute}) H5Pset_char_encoding(properties->get(), H5T_CSET_UTF8);
+    const Handle file = create_file(from_), scalar(H5Screate(H5S_SCALAR));
+    const Handle group(H5Gcreate2(file.get(), "h\xC3\xA4nde", utf8.get(), H5P_DEFAULT, H5P_DEFAULT));
+    const Handle plain(H5Gcreate2(group.get(), "plain", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Lcreate_soft("/nowhere", group.get(), "fu\xC3\x9F", utf8.get(), H5P_DEFAULT);
+    const Handle note(
+        H5Acreate2(group.get(), "l\xC3\xA4nge", H5T_IEEE_F64LE, scalar.get(), of_attribute.get(), H5P_DEFAULT));
+    const double number = 2.5;
+    ASSERT_GE(H5Awrite(note.get(), H5T_NATIVE_DOUBLE, &number), 0);
+  }
+  ASSERT_EQ(refusal(), "");
+  const Hdf5Lock lock;
+  const Handle copy(H5Fopen(to_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+  const std::string group = "/h\xC3\xA4nde";
+  for (const auto& [name, expected] :
+       {std::pair(group, H5T_CSET_UTF8), {group + "/plain", H5T_CSET_ASCII}, {group + "/fu\xC3\x9F", H5T_CSET_UTF8}}) {
+    H5L_info_t info;
+    ASSERT_GE(H5Lget_info(copy.get(), name.c_str(), &info, H5P_DEFAULT), 0) << name;
+    EXPECT_EQ(info.cset, expected) << name;
+  }
+  H5A_info_t info;
+  ASSERT_GE(H5Aget_info_by_name(copy.get(), group.c_str(), "l\xC3\xA4nge", &info, H5P_DEFAULT), 0);
+  EXPECT_EQ(info.cset, H5T_CSET_UTF8);
+}
+
 class RewritingElsewhere : public Rewriting {
  protected:
   void SetUp() override {
