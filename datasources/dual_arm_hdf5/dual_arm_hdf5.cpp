@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "joints.hpp"
 #include "split.hpp"
@@ -16,13 +17,20 @@ constexpr uint64_t kPortion = 4096;  // rows read at a time for the statistics
 
 std::string file_name(uint64_t number) { return "episode_" + std::to_string(number) + ".hdf5"; }
 
+// Whether it is a name that file_name() gives: episode_0_backup.hdf5 is none.
+bool is_file_name(std::string_view name) {
+  constexpr std::string_view before = "episode_", after = ".hdf5";
+  if (!name.starts_with(before) || !name.ends_with(after) || name.size() <= before.size() + after.size()) return false;
+  const std::string_view number = name.substr(before.size(), name.size() - before.size() - after.size());
+  return number.find_first_not_of("0123456789") == number.npos && (number == "0" || number.front() != '0');
+}
+
 // episode_0.hdf5 to episode_<n-1>.hdf5, n = `wanted`, or as many as there are.
 std::vector<std::filesystem::path> find_episodes(const sdk::Host& host, const std::filesystem::path& folder,
                                                  uint64_t wanted) {
   std::set<std::string> names;
   for (const sdk::Entry& entry : host.list_folder(folder)) {
-    if (!entry.is_container && entry.name.starts_with("episode_") && entry.name.ends_with(".hdf5"))
-      names.insert(entry.name);
+    if (!entry.is_container && is_file_name(entry.name)) names.insert(entry.name);
   }
   if (names.empty())
     throw sdk::Error(HR_NOT_FOUND, "no episode (episode_0.hdf5, episode_1.hdf5, ...) lies in " + folder.string());

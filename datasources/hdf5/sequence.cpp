@@ -1,6 +1,7 @@
 #include "sequence.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "field.hpp"
@@ -36,7 +37,8 @@ bool holds(DLDataType dtype, const sdk::Attribute& value) {
   return value.i64 <= most && value.i64 >= (is_signed ? -most - 1 : 0);
 }
 
-Finding find_attribute(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field) {
+Finding find_attribute(const sdk::Host& host, const Settings& settings, const Sequence& sequence,
+                       const FieldSettings& field) {
   const auto value =
       asked(field, [&] { return host.attribute(sequence.file, sequence.object(field.dataset), field.attribute); });
   if (!value) bad(sequence, field, "has no attribute '" + field.attribute + "'");
@@ -44,10 +46,14 @@ Finding find_attribute(const sdk::Host& host, const Sequence& sequence, const Fi
     bad(sequence, field, "has a string as attribute '" + field.attribute + "'; a number is needed");
   const DLDataType stored = value->type == HR_I64 ? sdk::i64 : sdk::f64;
   const DLDataType dtype = delivered_dtype(field, stored);
-  if (!holds(dtype, *value)) {
+  const std::string found = "has " + (std::ostringstream() << value->f64).str() + " as attribute '" + field.attribute;
+  if (!holds(dtype, *value))
+    bad(sequence, field, found + "', which " + dtype_name(dtype) + " does not hold; ask for another dtype");
+  const bool finite =
+      sdk::same_type(dtype, sdk::f32) ? std::isfinite(static_cast<float>(value->f64)) : std::isfinite(value->f64);
+  if (settings.check_finite && !finite) {
     bad(sequence, field,
-        "has " + (std::ostringstream() << value->f64).str() + " as attribute '" + field.attribute + "', which " +
-            dtype_name(dtype) + " does not hold; ask for another dtype");
+        found + "', which is NaN or infinite in " + dtype_name(dtype) + "; mend the data, or set check_finite = false");
   }
   return {{}, {}, stored, *value};
 }
@@ -163,7 +169,7 @@ std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Se
   sequence.attributes.clear();
   for (const FieldSettings& field : settings.fields) {
     const bool is_attribute = !field.attribute.empty();
-    const Finding& finding = findings.emplace_back(is_attribute ? find_attribute(host, sequence, field)
+    const Finding& finding = findings.emplace_back(is_attribute ? find_attribute(host, settings, sequence, field)
                                                                 : find_dataset(host, settings, sequence, field));
     if (is_attribute) {
       sequence.attributes.resize(settings.fields.size());

@@ -485,7 +485,8 @@ typedef struct hr_array_target {
   uint64_t stride_bytes; /* 0: densely packed */
 } hr_array_target;
 
-/* The value of an attribute of a group or dataset: an integer or float of any width, or a string of fixed or variable length. */
+/* The value of an attribute of a group or dataset: an integer of at most 8 bytes, a float of any width, or a string of fixed or variable
+ * length. An integer above 2^63 - 1 is HR_UNSUPPORTED. */
 typedef struct hr_attribute {
   uint32_t struct_size;
   hr_type type; /* HR_I64, HR_F64 or HR_STRING */

@@ -7,9 +7,6 @@ namespace {
 
 using namespace sdk;
 
-// Of a frame's side: at an eighth of it lies one window, at 1/32 more than one pixel of the optical flow's pyramid.
-int64_t least_pixels(int64_t window) { return std::max<int64_t>(8 * window, 40); }
-
 Fusion fusion_of(const std::string& name) {
   if (name == "none") return Fusion::none;
   if (name == "concat") return Fusion::concat;
@@ -102,6 +99,11 @@ Tiles tiles_of(const Options& options, const VrtShape& shape) {
     invalid("model.options.tile: tiles of " + std::to_string(tiles.pixels) +
             " pixels; they must be a multiple of 8 and of " + std::to_string(columns) + ", the window, and at least " +
             std::to_string(least) + ", or 0 for the whole frame");
+  }
+  if (tiles.frames != 0 && tiles.frames <= shape.neighbours()) {
+    invalid("model.options.tile: tiles of " + std::to_string(tiles.frames) +
+            " frames; with pa_frames = " + std::to_string(shape.pa_frames) + " at least " +
+            std::to_string(shape.neighbours() + 1) + " are needed, or 0 for the whole clip");
   }
   if ((tiles.frames != 0 && tiles.frame_overlap >= tiles.frames) ||
       (tiles.pixels != 0 && tiles.pixel_overlap >= tiles.pixels)) {

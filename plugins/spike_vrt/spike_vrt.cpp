@@ -59,7 +59,8 @@ class SpikeVrt {
     constexpr int64_t largest_whole = 256;
     if (architecture_.tiles.used || std::max(blurry.size(3), blurry.size(4)) <= largest_whole)
       return architecture_.tiles;
-    return {.used = true, .frames = 0, .pixels = 192};
+    const auto& [frames, rows, columns] = architecture_.network.window;
+    return {.used = true, .frames = 0, .pixels = std::max({int64_t{192}, least_pixels(rows), least_pixels(columns)})};
   }
 
   at::Tensor clip_of(const sdk::Batch& batch, const at::Tensor& blurry) const {

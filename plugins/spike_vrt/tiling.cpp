@@ -1,12 +1,16 @@
 #include "tiling.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace headroom {
 namespace {
 
+constexpr int64_t kPixelUnit = 8;  // the network halves frames three times
+
+// An axis shorter than what it lacks becomes twice as long, as in the reference.
 at::Tensor mirrored(const at::Tensor& clip, int64_t axis, int64_t unit) {
-  const int64_t size = clip.size(axis), missing = (unit - size % unit) % unit;
+  const int64_t size = clip.size(axis), missing = std::min((unit - size % unit) % unit, size);
   return missing == 0 ? clip : at::cat({clip, clip.narrow(axis, size - missing, missing).flip(axis)}, axis);
 }
 
@@ -24,13 +28,16 @@ Kept kept_of(int64_t start, int64_t length, int64_t size, int64_t overlap) {
 }
 
 at::Tensor in_space(const at::Tensor& clip, const Tiles& tiles, const Extent& window, const Restore& restore) {
-  if (tiles.pixels == 0) return restore_padded(clip, {1, window[1], window[2]}, restore);
+  if (tiles.pixels == 0)
+    return restore_padded(clip, {1, std::lcm(window[1], kPixelUnit), std::lcm(window[2], kPixelUnit)}, restore);
   const int64_t rows = clip.size(3), columns = clip.size(4), height = std::min(tiles.pixels, rows),
                 width = std::min(tiles.pixels, columns);
   at::Tensor sum = zeros_for(clip), count = at::zeros({rows, columns}, clip.options());
   for (const int64_t top : tile_starts(rows, tiles.pixels, tiles.pixel_overlap)) {
     for (const int64_t left : tile_starts(columns, tiles.pixels, tiles.pixel_overlap)) {
-      const at::Tensor tile = restore(clip.narrow(3, top, height).narrow(4, left, width));
+      // Along an axis that is shorter than a tile it is the whole frame, of any size.
+      const at::Tensor tile =
+          restore_padded(clip.narrow(3, top, height).narrow(4, left, width), {1, kPixelUnit, kPixelUnit}, restore);
       const Kept y = kept_of(top, height, rows, tiles.pixel_overlap),
                  x = kept_of(left, width, columns, tiles.pixel_overlap);
       sum.narrow(3, top + y.first, y.count)

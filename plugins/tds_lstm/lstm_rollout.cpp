@@ -92,7 +92,7 @@ enum Input : size_t { kFeatures, kInitial, kOutWeight, kOutBias, kFirstLayer };
 struct LstmRollout : torch::autograd::Function<LstmRollout> {
   static at::Tensor forward(AutogradContext* context, at::TensorList inputs, const StateRule& rule, double output_scale,
                             bool keeps) {
-    const at::Tensor features = inputs[kFeatures].contiguous(), &initial = inputs[kInitial];
+    const at::Tensor &features = inputs[kFeatures], &initial = inputs[kInitial];
     const at::TensorList weights = inputs.slice(kFirstLayer);
     const Shape shape = shape_of(features, initial, weights[1], inputs[kOutWeight], weights.size() / 4);
     const std::vector<Layer> layers = make_layers(shape, keeps ? shape.steps : 1, features.options());
@@ -126,7 +126,7 @@ struct LstmRollout : torch::autograd::Function<LstmRollout> {
       const at::Tensor output = at::addmm(inputs[kOutBias], shown, out_across).mul_(output_scale);
       states[step + 1].copy_(rule.next(states[step], output, step));
     }
-    if (keeps) save(context, inputs, rule, output_scale, features, layers, states);
+    if (keeps) save(context, inputs, rule, output_scale, layers, states);
     return states.narrow(0, 1, shape.steps).clone();
   }
 
@@ -134,9 +134,8 @@ struct LstmRollout : torch::autograd::Function<LstmRollout> {
 
  private:
   static void save(AutogradContext* context, at::TensorList inputs, const StateRule& rule, double output_scale,
-                   const at::Tensor& features, const std::vector<Layer>& layers, const at::Tensor& states) {
+                   const std::vector<Layer>& layers, const at::Tensor& states) {
     variable_list saved = inputs.vec();
-    saved[kFeatures] = features;
     saved.push_back(states);
     for (const Layer& layer : layers) saved.insert(saved.end(), {layer.gates, layer.cell, layer.output});
     context->save_for_backward(saved);
@@ -254,7 +253,8 @@ bool rolls_out_lstm(const at::Tensor& features) {
 
 at::Tensor roll_out_lstm(const at::Tensor& features, const at::Tensor& initial, const LstmWeights& weights,
                          const StateRule& rule) {
-  variable_list inputs = {features, initial, weights.out_weight, weights.out_bias};
+  // Contiguous before the function: a copy made inside of it would take no gradient.
+  variable_list inputs = {features.contiguous(), initial, weights.out_weight, weights.out_bias};
   inputs.insert(inputs.end(), weights.layers.begin(), weights.layers.end());
   const bool keeps = at::GradMode::is_enabled() &&
                      std::ranges::any_of(inputs, [](const at::Tensor& input) { return input.requires_grad(); });

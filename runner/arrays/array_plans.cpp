@@ -47,7 +47,7 @@ class ArrayPlans {
     if (found == plans_.entries.end()) return nullptr;
     auto plan = found->second.lock();
     if (plan == nullptr) plans_.entries.erase(found);
-    return plan != nullptr && plan->file == file ? plan : nullptr;
+    return plan != nullptr && plan->file == file && as_they_are(plan->others) == plan->others ? plan : nullptr;
   }
 
   void add(const std::string& dataset, const std::shared_ptr<const ArrayPlan>& plan) {
@@ -123,6 +123,7 @@ PlannedArray planned_array(const std::string& path, const std::string& dataset) 
     auto made =
         std::make_shared<ArrayPlan>(ask_hdf5({.kind = Hdf5Question::Kind::plan, .path = path, .object = dataset}).plan);
     if (made->file != found) throw_changed(path);
+    made->others = as_they_are(std::move(made->others));
     made->id = next_id++;
     plan = std::move(made);
     plans().add(dataset, plan);

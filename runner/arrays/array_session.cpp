@@ -57,8 +57,14 @@ void ArraySession::note_opened(const ArrayPlan& plan, const std::string& name) {
         size_text(static_cast<int64_t>(limit)), size_text(static_cast<int64_t>(4 * chunk_bytes)));
   }
   const MutexLock lock(mutex_);
+  for (const OtherFile& other : plan.others) other_files_.insert(other.path);
   // By device and inode, so that a file with several paths counts once.
   if (census_ != nullptr) census_->seen_[{plan.file.device, plan.file.inode, name}] = stored;
+}
+
+std::vector<std::string> ArraySession::other_files() const {
+  const MutexLock lock(mutex_);
+  return {other_files_.begin(), other_files_.end()};
 }
 
 StoredLayout layout_of(const ArrayPlan& plan) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -63,6 +64,9 @@ class ArraySession {
   // The file to read `dataset` of `path` from: its substitute's, else `path` itself.
   std::string file_of(const std::string& path, const std::string& dataset) const;
 
+  // The files that the datasets opened so far have values in besides their own; sorted.
+  std::vector<std::string> other_files() const;
+
   // Tells the session that the dataset `name` was opened: a LayoutCensus counts it. Warns, once in a session, of a
   // chunk that is larger than data.chunk_cache_size.
   void note_opened(const ArrayPlan& plan, const std::string& name);
@@ -75,6 +79,7 @@ class ArraySession {
 
   mutable Mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::string> substitutes_ GUARDED_BY(mutex_);
+  std::set<std::string> other_files_ GUARDED_BY(mutex_);
   LayoutCensus* census_ GUARDED_BY(mutex_) = nullptr;
 };
 

@@ -202,13 +202,18 @@ void Hdf5Array::read(std::span<const uint64_t> start, std::span<const uint64_t> 
   try {
     read_by_lane(*file, start, count, sink);
   } catch (const BadPlace& bad) {
-    planned_.file->require_unchanged(*file);
+    require_all_unchanged(*file);
     throw_bad(bad, start, count);
   } catch (const sdk::Error&) {
-    planned_.file->require_unchanged(*file);
+    require_all_unchanged(*file);
     throw;
   }
-  planned_.file->require_unchanged(*file);  // after the read: it may have changed in the middle
+  require_all_unchanged(*file);  // after the read: it may have changed in the middle
+}
+
+void Hdf5Array::require_all_unchanged(const Descriptor& own) const {
+  planned_.file->require_unchanged(own);
+  require_unchanged(plan().others);
 }
 
 void Hdf5Array::read_by_lane(const Descriptor& descriptor, std::span<const uint64_t> start,

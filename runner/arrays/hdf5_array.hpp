@@ -48,6 +48,7 @@ class Hdf5Array {
                     RecordSink& sink) const;
   [[noreturn]] void throw_bad(const BadPlace& bad, std::span<const uint64_t> start,
                               std::span<const uint64_t> count) const;
+  void require_all_unchanged(const Descriptor& own) const;
   const ArrayMember& checked_target(const hr_array_target& target) const;
   void check_box(std::span<const uint64_t> start, std::span<const uint64_t> count) const;
 

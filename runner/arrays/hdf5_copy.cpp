@@ -2,26 +2,32 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 
 #include "arrays/hdf5_plan.hpp"
 #include "arrays/hdf5_writer.hpp"
+#include "arrays/other_files.hpp"
 
 namespace headroom {
 
 namespace {
 
-constexpr uint64_t largest_attribute = 64u << 20;  // bytes
+namespace fs = std::filesystem;
+
+constexpr uint64_t largest_attribute = 64u << 20;     // bytes
+constexpr hsize_t largest_old_attribute = 32u << 10;  // bytes; files of the oldest format hold 64 KiB with all names
 // For H5Pset_alignment(): what takes 64 KiB or more starts at a multiple of a page.
 constexpr hsize_t aligned_from = 64u << 10, alignment = 4096;
 
 struct Link {
   std::string name;
   H5L_type_t type;
+  H5T_cset_t characters;
 };
 
 herr_t take_named_link(hid_t /*group*/, const char* name, const H5L_info_t* info, void* links) {
-  static_cast<std::vector<Link>*>(links)->push_back({name, info->type});
+  static_cast<std::vector<Link>*>(links)->push_back({name, info->type, info->cset});
   return 0;
 }
 
@@ -30,12 +36,60 @@ herr_t take_name(hid_t /*object*/, const char* name, const H5A_info_t* /*info*/,
   return 0;
 }
 
+herr_t is_large(hid_t /*object*/, const char* /*name*/, const H5A_info_t* info, void* /*context*/) {
+  return info->data_size > largest_old_attribute ? 1 : 0;
+}
+
+herr_t has_large(hid_t root, const char* name, const H5O_info_t* info, void* /*context*/) {
+  hsize_t at = 0;
+  if (info->num_attrs == 0) return 0;
+  // A failure is not looked at: the copy will meet it again.
+  return std::max(0,
+                  H5Aiterate_by_name(root, name, H5_INDEX_NAME, H5_ITER_NATIVE, &at, is_large, nullptr, H5P_DEFAULT));
+}
+
+// Whether an attribute needs the format of libhdf5 1.8.
+bool has_large_attribute(hid_t file) {
+  return H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, has_large, nullptr, H5O_INFO_NUM_ATTRS) > 0;
+}
+
+// The names of other files in a file that is copied, perhaps to another folder.
+class NamesOfFiles {
+ public:
+  NamesOfFiles(const std::string& from, const std::string& to, const std::string& tree)
+      : from_(fs::absolute(from)), tree_(fs::path(tree).lexically_normal()) {
+    std::error_code unknown;
+    stays_ = fs::equivalent(from_.parent_path(), fs::absolute(to).parent_path(), unknown);
+  }
+
+  // `file` as the copy has to name it.
+  std::string in_copy(const std::string& file) const {
+    const std::string place = file_named_in(from_, file);
+    return stays_ || is_copied(place) ? file : place;
+  }
+
+ private:
+  bool is_copied(const fs::path& place) const {
+    if (tree_.empty()) return false;
+    const fs::path below = place.lexically_normal().lexically_relative(tree_);
+    return !below.empty() && *below.begin() != "..";
+  }
+
+  fs::path from_, tree_;
+  bool stays_ = false;
+};
+
 // Walks the links of the file from its root. H5Ocopy() of the root would copy all values too, so it is used for single
 // objects only.
 class Copy {
  public:
   Copy(hid_t from, hid_t to, const std::string& path, const CopyRequest& request)
-      : from_(from), to_(to), path_(path), request_(request), links_(H5Pcreate(H5P_LINK_CREATE)) {
+      : from_(from),
+        to_(to),
+        path_(path),
+        request_(request),
+        others_(path, request.to, request.tree),
+        links_(H5Pcreate(H5P_LINK_CREATE)) {
     for (const NewLayout& layout : request.layouts) layouts_[layout.dataset] = &layout;
   }
 
@@ -71,6 +125,8 @@ class Copy {
       bad(name);
     for (const Link& link : links) {
       const std::string place = group + "/" + link.name;
+      // Of the name of the link that is made next.
+      H5Pset_char_encoding(links_.get(), link.characters);
       if (link.type == H5L_TYPE_HARD) {
         object(place);
       } else {
@@ -93,7 +149,7 @@ class Copy {
       const char *file = nullptr, *there = nullptr;
       unsigned flags = 0;
       if (H5Lunpack_elink_val(value.data(), info.u.val_size, &flags, &file, &there) < 0) bad(name);
-      status = H5Lcreate_external(file, there, to_, name.c_str(), links_.get(), H5P_DEFAULT);
+      status = H5Lcreate_external(others_.in_copy(file).c_str(), there, to_, name.c_str(), links_.get(), H5P_DEFAULT);
     } else {
       throw sdk::Error(HR_UNSUPPORTED, dataset_of(name, path_) + " is a link of a kind that cannot be copied");
     }
@@ -125,6 +181,19 @@ class Copy {
     const Handle type(dataset ? H5Dget_type(dataset.get()) : H5I_INVALID_HID);
     if (!type) bad(name);
     require_no_references(type.get(), dataset_of(name, path_));
+    require_near_sources(dataset.get(), name);
+  }
+
+  // H5Ocopy() keeps the names of the files that a virtual dataset is put together from, and where they lead nowhere it
+  // reads as fill values.
+  void require_near_sources(hid_t dataset, const std::string& name) const {
+    const Handle creation(H5Dget_create_plist(dataset));
+    for (const std::string& file : virtual_sources(creation.get())) {
+      if (file == "." || others_.in_copy(file) == file) continue;
+      throw sdk::Error(HR_UNSUPPORTED, dataset_of(name, path_) + " is put together from " + in_quotes(file) +
+                                           ", which a copy in another folder would not find; write the copy beside " +
+                                           in_quotes(path_));
+    }
   }
 
   // H5Ocopy() would copy references that lead nowhere, without an error.
@@ -175,7 +244,8 @@ class Copy {
     const Handle type(stored ? H5Tcopy(stored.get()) : H5I_INVALID_HID), space(H5Aget_space(source.get()));
     if (!type || !space) bad(object);
     require_no_references(type.get(), what);
-    const Handle target(H5Acreate2(to, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
+    const Handle creation(H5Aget_create_plist(source.get()));  // the character set of its name
+    const Handle target(H5Acreate2(to, name.c_str(), type.get(), space.get(), creation.get(), H5P_DEFAULT));
     if (!target) cannot_write(what);
     const auto points = static_cast<uint64_t>(std::max<hssize_t>(0, H5Sget_simple_extent_npoints(space.get())));
     // A null or empty dataspace has no values.
@@ -234,6 +304,7 @@ class Copy {
   hid_t from_, to_;
   const std::string& path_;
   const CopyRequest& request_;
+  const NamesOfFiles others_;
   Handle links_;
   std::map<std::string, const NewLayout*> layouts_;
   std::map<haddr_t, std::string> seen_;  // an object may have many names
@@ -248,6 +319,7 @@ void copy_without_values(hid_t file, const std::string& path, const CopyRequest&
   H5Pget_userblock(old.get(), &user_block);
   H5Pset_userblock(creation.get(), user_block);
   if (user_block == 0) H5Pset_alignment(access.get(), aligned_from, alignment);  // libhdf5 cannot have both
+  if (has_large_attribute(file)) H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST);
   Handle to(H5Fcreate(request.to.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
   if (!to) throw_cannot_write(request.to, "create");
   Copy(file, to.get(), path, request).root();

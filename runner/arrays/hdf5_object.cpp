@@ -90,22 +90,37 @@ bool is_integer(hid_t type) {
   return H5Tget_class(base.get()) == H5T_INTEGER;
 }
 
+// For H5Pset_type_conv_cb(): libhdf5 would take the nearest integer that fits, without a word.
+H5T_conv_ret_t refuse_to_clip(H5T_conv_except_t problem, hid_t /*from*/, hid_t /*to*/, void* /*value*/,
+                              void* /*result*/, void* clipped) {
+  if (problem != H5T_CONV_EXCEPT_RANGE_HI && problem != H5T_CONV_EXCEPT_RANGE_LOW) return H5T_CONV_UNHANDLED;
+  *static_cast<bool*>(clipped) = true;
+  return H5T_CONV_ABORT;
+}
+
+// Converts the bytes of the file's own type here: libhdf5 converts no enumeration to its integers, and H5Aread() takes
+// no function that refuses to clip.
+herr_t read_integer(hid_t attribute, hid_t type, int64_t& out, const std::string& what) {
+  // H5Tconvert() works in place, in a buffer that must hold the larger of both types.
+  int64_t raw = 0;
+  if (H5Tget_size(type) > sizeof raw)
+    throw sdk::Error(HR_UNSUPPORTED, what + " is " + hdf5_type_name(type) + "; integers of 1 to 8 bytes can be read");
+  const Handle base(H5Tget_class(type) == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type));
+  const Handle transfer(H5Pcreate(H5P_DATASET_XFER));
+  bool clipped = false;
+  H5Pset_type_conv_cb(transfer.get(), refuse_to_clip, &clipped);
+  if (H5Aread(attribute, type, &raw) < 0) return -1;
+  const herr_t status = H5Tconvert(base.get(), H5T_NATIVE_INT64, 1, &raw, nullptr, transfer.get());
+  if (clipped) throw sdk::Error(HR_UNSUPPORTED, what + " is an integer above 2^63 - 1, which cannot be read");
+  out = raw;
+  return status;
+}
+
 void read_number(hid_t attribute, hid_t type, hr_attribute& out, const std::string& what) {
   herr_t status = 0;
   if (is_integer(type)) {
     out.type = HR_I64;
-    const Handle enumeration(H5Tget_class(type) == H5T_ENUM ? H5Tcopy(type) : H5I_INVALID_HID);
-    if (enumeration) {  // libhdf5 converts no enumeration to its integers: the bytes are taken as they are
-      const Handle base(H5Tget_super(type));
-      int64_t raw = 0;
-      // H5Aread() writes a value of the file's size here, so a larger one would overrun `raw`.
-      status = H5Tget_size(type) <= sizeof raw ? H5Aread(attribute, type, &raw) : -1;
-      // H5Tconvert() works in place, in a buffer that must hold the larger of both types.
-      if (status >= 0) status = H5Tconvert(base.get(), H5T_NATIVE_INT64, 1, &raw, nullptr, H5P_DEFAULT);
-      out.i64 = raw;
-    } else {
-      status = H5Aread(attribute, H5T_NATIVE_INT64, &out.i64);
-    }
+    status = read_integer(attribute, type, out.i64, what);
     // abi.h promises f64 for integers too.
     out.f64 = static_cast<double>(out.i64);
   } else {
@@ -113,15 +128,6 @@ void read_number(hid_t attribute, hid_t type, hr_attribute& out, const std::stri
     status = H5Aread(attribute, H5T_NATIVE_DOUBLE, &out.f64);
   }
   if (status < 0) throw_hdf5(what + " cannot be read", hdf5_reason());
-}
-
-std::string file_name(hid_t file) {
-  // The length comes without the NUL, which the second call writes too.
-  const ssize_t length = H5Fget_name(file, nullptr, 0);
-  std::string name(length > 0 ? static_cast<size_t>(length) + 1 : 1, '\0');
-  H5Fget_name(file, name.data(), name.size());
-  name.pop_back();
-  return name;
 }
 
 }  // namespace
@@ -132,6 +138,15 @@ std::string absolute_name(const std::string& object) {
     if (c != '/' || name.back() != '/') name += c;
   }
   if (name.size() > 1 && name.back() == '/') name.pop_back();
+  return name;
+}
+
+std::string file_name(hid_t object) {
+  // The length comes without the NUL, which the second call writes too.
+  const ssize_t length = H5Fget_name(object, nullptr, 0);
+  std::string name(length > 0 ? static_cast<size_t>(length) + 1 : 1, '\0');
+  H5Fget_name(object, name.data(), name.size());
+  name.pop_back();
   return name;
 }
 

@@ -20,6 +20,9 @@ enum class Hdf5Kind { group, dataset, other };
 // The absolute name of an object: "/a/b" for "a/b" and "/a//b/", "/" for the root and "". [any]
 std::string absolute_name(const std::string& object);
 
+// The name by which libhdf5 opened the file of `object`, an open file, group or dataset.
+std::string file_name(hid_t object);
+
 // The kind of `object`, an absolute name. HR_NOT_FOUND where there is none; the sentence lists what is there instead.
 Hdf5Kind find_object(hid_t file, const std::string& object, const std::string& path);
 

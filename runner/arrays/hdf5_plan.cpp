@@ -268,6 +268,7 @@ ArrayPlan plan_array(Hdf5File& file, const std::string& dataset, bool may_print)
   }
   ArrayPlan plan;
   plan.file = file.identity();
+  plan.others = other_files_of(opened.get(), file.path());
   plan.layout = read_layout(opened.get(), what);
   plan.why_library = choose_lane(file.id(), opened.get(), may_print, plan);
   if (!plan.why_library.empty()) plan.lane = Lane::library;

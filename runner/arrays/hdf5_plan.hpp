@@ -10,6 +10,7 @@
 #include "arrays/hdf5_file.hpp"
 #include "arrays/hdf5_layout.hpp"
 #include "arrays/open_files.hpp"
+#include "arrays/other_files.hpp"
 
 namespace headroom {
 
@@ -33,6 +34,7 @@ struct StoredChunk {
 struct ArrayPlan {
   uint64_t id = 0;  // unique in this process: the chunk cache's key
   FileIdentity file;
+  std::vector<OtherFile> others;
   ArrayLayout layout;
   Lane lane = Lane::library;
   std::string why_library;           // "it is stored in the object header", where lane is library
@@ -48,7 +50,7 @@ inline constexpr uint64_t most_planned_chunks = 20'000;
 
 // Finds the dataset, describes it, chooses the fastest lane, and compares some records read by that lane with what
 // H5Dread returns: where they differ the lane is `library`. Throws sdk::Error where the dataset cannot be read at all.
-// `may_print`: as for list_chunks(). REQUIRES Hdf5Lock.
+// `may_print`: as for list_chunks(). The other files come without identities. REQUIRES Hdf5Lock.
 ArrayPlan plan_array(Hdf5File& file, const std::string& dataset, bool may_print);
 
 }  // namespace headroom

@@ -110,9 +110,11 @@ auto wire_fields(WireForm<ArrayLayout> auto& layout) {
                   layout.element_bytes, layout.record_bytes, layout.as_in_file);
 }
 
+auto wire_fields(WireForm<OtherFile> auto& file) { return std::tie(file.path, file.identity); }
+
 // Without id, which is of one process too.
 auto wire_fields(WireForm<ArrayPlan> auto& plan) {
-  return std::tie(plan.file, plan.layout, plan.lane, plan.why_library, plan.offset, plan.grid, plan.chunks,
+  return std::tie(plan.file, plan.others, plan.layout, plan.lane, plan.why_library, plan.offset, plan.grid, plan.chunks,
                   plan.filters, plan.fill);
 }
 
@@ -132,7 +134,7 @@ auto wire_fields(WireForm<NewLayout> auto& layout) {
   return std::tie(layout.dataset, layout.chunk, layout.deflate, layout.shuffle);
 }
 
-auto wire_fields(WireForm<CopyRequest> auto& request) { return std::tie(request.to, request.layouts); }
+auto wire_fields(WireForm<CopyRequest> auto& request) { return std::tie(request.to, request.layouts, request.tree); }
 
 auto wire_fields(WireForm<Hdf5Name> auto& name) { return std::tie(name.name, name.is_group); }
 

@@ -69,8 +69,12 @@ std::vector<uint64_t> block_of(const ArrayLayout& layout, const std::vector<uint
 // verify().
 class Rewrite {
  public:
-  Rewrite(const std::string& from, const std::string& to, const RewriteProgress& progress)
-      : from_(from), to_(to), progress_(progress) {}
+  Rewrite(const std::string& from, const std::string& to, const std::filesystem::path& tree,
+          const RewriteProgress& progress)
+      : from_(from), to_(to), progress_(progress) {
+    request_.to = to_;
+    if (!tree.empty()) request_.tree = std::filesystem::absolute(tree).string();
+  }
 
   void add(const NewLayout& layout, uint64_t bytes) {
     request_.layouts.push_back(layout);
@@ -82,10 +86,7 @@ class Rewrite {
   }
   uint64_t rewritten() const { return request_.layouts.size(); }
 
-  void declare() {
-    request_.to = to_;
-    ask_hdf5({.kind = Hdf5Question::Kind::copy, .path = from_, .copy = request_});
-  }
+  void declare() { ask_hdf5({.kind = Hdf5Question::Kind::copy, .path = from_, .copy = request_}); }
 
   void carry_over() {
     const Handle file = open_copy();
@@ -230,14 +231,15 @@ Rewritten rewrite_file(const std::string& from, const std::string& to, const Rew
   const Survey survey = ask_hdf5({.kind = Hdf5Question::Kind::survey, .path = from}).survey;
   if (survey.cut_off)
     throw sdk::Error(HR_UNSUPPORTED, in_quotes(from) + " holds more than 100,000 objects; rewrite it with h5repack");
-  Rewrite rewrite(from, to, progress);
+  Rewrite rewrite(from, to, options.tree, progress);
   uint64_t datasets = 0;
   for (const SurveyedObject& object : survey.objects) {
     if (object.is_group) continue;
     ++datasets;
     if (!object.problem.empty())
       throw sdk::Error(HR_DATA_CORRUPT, dataset_of(object.name, from) + ": " + object.problem);
-    if (object.references || object.raw_bytes == 0) continue;
+    // What Hdf5Array does not read is copied as it is too.
+    if (object.references || object.raw_bytes == 0 || object.shape.size() > HR_MAX_DIMS) continue;
     // Lists and the like have another form in memory than in the file.
     if (!Hdf5Array(from, object.name).layout().as_in_file) continue;
     const auto layout = new_layout(object, options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ struct RewriteOptions {
   std::optional<int> deflate = {};  // level, 0 to 9
   bool shuffle = false;
   bool verify = true;  // read both files and compare
+  // The folder whose files are all rewritten, each to the same place below another; {}: this file alone is.
+  std::filesystem::path tree = {};
 };
 
 // The layout that `object` gets. nullopt: it is copied as it is, as groups and small or empty datasets are. Throws

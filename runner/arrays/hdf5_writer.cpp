@@ -9,6 +9,7 @@
 
 #include "arrays/hdf5_object.hpp"
 #include "arrays/open_files.hpp"
+#include "own_suffix.hpp"
 
 namespace headroom {
 
@@ -135,9 +136,8 @@ void check_spec(const hr_array_spec& spec, const std::string& what) {
 }  // namespace
 
 Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : path_(path) {
-  // In the same folder, so that rename() is atomic. The dot hides it from headroom.files/1; the process id keeps other
-  // processes out of it.
-  partial_ = path.parent_path() / ("." + path.filename().string() + ".partial-" + std::to_string(getpid()));
+  // In the same folder, so that rename() is atomic. The dot hides it from headroom.files/1.
+  partial_ = path.parent_path() / ("." + path.filename().string() + ".partial-" + own_suffix());
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   std::error_code unknown;
   if (!std::filesystem::is_directory(folder, unknown)) {
@@ -206,6 +206,7 @@ void Hdf5Writer::append(uint32_t id, const void* data, uint64_t rows) {
                                               " are too many");
   }
   if (rows == 0) return;
+  if (data == nullptr) throw sdk::Error(HR_INVALID_ARGUMENT, what + " was given rows without values");
   if (dataset.grows) {
     dataset.shape[0] += rows;
     if (H5Dset_extent(dataset.id.get(), dataset.shape.data()) < 0) throw_cannot_write(path_, "extend " + dataset.name);
@@ -227,6 +228,9 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
   const Hdf5Lock lock;
   const std::string place = absolute_name(object);
   find_object(file_.get(), place, path_.string());
+  const auto refuse = [&](const char* why) {
+    throw sdk::Error(HR_INVALID_ARGUMENT, "attribute " + in_quotes(name) + " of " + in_quotes(place) + " " + why);
+  };
   Handle type, space(H5Screate(H5S_SCALAR));
   // H5Awrite() takes a string of variable length by the address of a pointer to it.
   const char* string = value.string;
@@ -239,13 +243,13 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
       type = Handle(H5Tcopy(H5T_IEEE_F64LE)), data = &value.f64;
       break;
     case HR_STRING:
+      if (strnlen(string, sizeof value.string) == sizeof value.string) refuse("is a string without an end");
       type = Handle(H5Tcopy(H5T_C_S1)), data = &string;
       H5Tset_size(type.get(), H5T_VARIABLE);
       H5Tset_cset(type.get(), H5T_CSET_UTF8);
       break;
     default:
-      throw sdk::Error(HR_INVALID_ARGUMENT, "attribute " + in_quotes(name) + " of " + in_quotes(place) +
-                                                " is neither an integer, a float nor a string");
+      refuse("is neither an integer, a float nor a string");
   }
   // H5Acreate_by_name() fails where the name is taken.
   if (H5Aexists_by_name(file_.get(), place.c_str(), name.c_str(), H5P_DEFAULT) > 0) {

@@ -164,8 +164,10 @@ std::string write_again(const ConvertItem& item, const fs::path& partial, const 
          " rewritten, " + std::to_string(result.copied) + " copied as they are";
 }
 
-void rewrite(const ConvertWords& words, ConvertRecord& record, const RewriteOptions& options, CommandLine& line) {
+void rewrite(const ConvertWords& words, ConvertRecord& record, RewriteOptions options, CommandLine& line) {
   const auto items = files_to_convert(words.path, words.out, record);
+  std::error_code failed;
+  if (fs::is_directory(words.path, failed)) options.tree = words.path;
   const auto write = [&](const ConvertItem& item, const fs::path& partial, const RewriteProgress& progress) {
     return write_again(item, partial, options, progress);
   };

@@ -2,7 +2,8 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <unistd.h>
+
+#include "own_suffix.hpp"
 
 namespace headroom {
 
@@ -20,8 +21,8 @@ fs::path user_cache(std::string_view name) {
 void keep_in_cache(const fs::path& file, std::string_view text) {
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
-  // A name of this process's own, so that two that keep the same never write into one file.
-  const fs::path partial = file.string() + "." + std::to_string(getpid());
+  // A name of its own, so that two runs that keep the same never write into one file.
+  const fs::path partial = file.string() + "." + own_suffix();
   if (std::ofstream(partial) << text << std::flush) {
     fs::rename(partial, file, ignored);
   } else {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <sys/stat.h>
 
+#include "arrays/array_session.hpp"
 #include "arrays/open_files.hpp"
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
@@ -42,13 +43,24 @@ fs::path sidecar_of(const StatisticsRequest& request) {
   return folder.empty() ? folder : folder / (Digest().add(what.dump()).hex() + ".json");
 }
 
+// The source's files, and those that datasets of them have values in.
+std::vector<fs::path> all_files_of(const Source& source) {
+  std::vector<fs::path> files = source.files();
+  if (source.session().arrays == nullptr) return files;
+  std::error_code unknown;
+  for (const fs::path other : source.session().arrays->other_files()) {
+    // A virtual dataset may do without some of its files.
+    if (fs::exists(other, unknown)) files.push_back(other);
+  }
+  return files;
+}
+
 // A digest of the identities of the source's files. "" where it names none, or stat() fails: then nothing is kept.
 std::string identity_of(const Source& source) {
-  const std::vector<fs::path> files = source.files();
-  if (files.empty()) return "";
+  if (source.files().empty()) return "";
   Json all;
   try {
-    for (const fs::path& file : files) {
+    for (const fs::path& file : all_files_of(source)) {
       const FileIdentity identity = identify(file.string());
       all.push_back({identity.device, identity.inode, identity.size_bytes, identity.modified_s, identity.modified_ns});
     }
@@ -242,7 +254,7 @@ void add_field(Hash& hash, const Field& field) {
 std::string content_id(const Source& source) {
   Hash hash;
   for (const Field& field : source.fields()) add_field(hash, field);
-  auto files = source.files();
+  auto files = all_files_of(source);
   for (auto& file : files) file = std::filesystem::absolute(file).lexically_normal();
   // The order in which the source names its files does not count.
   std::sort(files.begin(), files.end());

@@ -30,6 +30,7 @@ struct FoundStatistics {
 FoundStatistics find_statistics(const StatisticsRequest& request);
 
 // Identifies a source's data wherever it lies: a hash of its fields and of its files' relative names, sizes, and first
-// and last 64 KiB. Against accidents, not against attackers. Error(data) where a file cannot be read. [any]
+// and last 64 KiB. Files behind the external links and virtual datasets that it opened are among them. Against
+// accidents, not against attackers. Error(data) where a file cannot be read. [any]
 std::string content_id(const Source& source);
 }  // namespace headroom

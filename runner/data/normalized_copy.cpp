@@ -178,9 +178,15 @@ hr_attribute text_attribute(const std::string& text) {
 }  // namespace
 
 CopyMark mark_of(const NormalizedCopy& copy) {
-  const FileIdentity file = identify(copy.original);
-  const nlohmann::json original = {copy_format,     file.device,     file.inode,
-                                   file.size_bytes, file.modified_s, file.modified_ns};
+  nlohmann::json original = {copy_format};
+  const auto add = [&original](const FileIdentity& file) {
+    for (const uint64_t number : {file.device, file.inode, file.size_bytes}) original.push_back(number);
+    for (const int64_t number : {file.modified_s, file.modified_ns}) original.push_back(number);
+  };
+  add(identify(copy.original));
+  for (const StandardisedMember& member : copy.members) {
+    for (const OtherFile& other : Hdf5Array(copy.original, member.dataset).plan().others) add(other.identity);
+  }
   nlohmann::json done;
   for (const StandardisedMember& member : copy.members) {
     done.push_back({member.dataset, member.member, member.field_is_f32, member.statistics.mean, member.statistics.std});

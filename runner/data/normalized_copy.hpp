@@ -29,7 +29,8 @@ inline constexpr std::string_view copy_suffix = ".normalized.h5";  // behind the
 
 // What a copy was made for. It is stored in the copy as an attribute.
 struct CopyMark {
-  std::string original, statistics;  // digests: of the original's FileIdentity, and of members and statistics
+  std::string original,
+      statistics;  // digests: of the original's FileIdentity and of other files', and of members and statistics
   bool operator==(const CopyMark&) const = default;
 };
 CopyMark mark_of(const NormalizedCopy& copy);         // throws sdk::Error where the original cannot be opened; [any]

@@ -1,7 +1,6 @@
 #include "data/synth.hpp"
 
-#include <unistd.h>
-
+#include "own_suffix.hpp"
 #include "plugins/call.hpp"
 
 namespace headroom {
@@ -14,10 +13,8 @@ namespace {
 bool write_and_rename(const Library& source, const hr_synth& synth, const NativeOptions& options,
                       const fs::path& path) {
   std::error_code failed;
-  // Beside `path`, so that rename() stays inside of one file system. The process id keeps other runs out.
-  const fs::path partial = path.string() + ".partial-" + std::to_string(getpid());
-  // A killed process of the same number may have left it.
-  fs::remove_all(partial, failed);
+  // Beside `path`, so that rename() stays inside of one file system.
+  const fs::path partial = path.string() + ".partial-" + own_suffix();
   fs::create_directories(partial, failed);
   if (failed)
     throw Error(Exit::cannot_write, "data.synth", "cannot make " + partial.string() + ": " + failed.message());

@@ -1,8 +1,6 @@
 #include "memory/reservation_folder.hpp"
 
-#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dirent.h>
@@ -10,12 +8,12 @@
 #include <filesystem>
 #include <memory>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "error.hpp"
+#include "own_suffix.hpp"
 
 namespace headroom {
 namespace {
@@ -60,15 +58,6 @@ Descriptor open_told(const char* path, bool make) {
                   "; it must be a folder that this user may write to");
 }
 
-// The process id alone may be taken: containers that share the folder count their own.
-std::string random_name() {
-  unsigned number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<unsigned>(::clock());
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "run-%d-%08x", static_cast<int>(::getpid()), number);
-  return text.data();
-}
-
 }  // namespace
 
 std::optional<ReservationFolder> ReservationFolder::open(bool make) {
@@ -105,7 +94,7 @@ bool ReservationFolder::lock() {
 
 Descriptor ReservationFolder::create(std::string& name) const {
   for (int i = 0; i < 20; ++i) {
-    name = random_name();
+    name = "run-" + own_suffix();
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     // Until it is locked, no other user may open it.
     Descriptor file(::openat(folder_.get(), name.c_str(), flags, 0600));

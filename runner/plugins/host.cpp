@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "headroom/random.h"
+#include "headroom/sdk/error.hpp"
 #include "mutex.hpp"
 #include "plugins/session.hpp"
 
@@ -43,6 +44,7 @@ void account(const hr_host* host, const char* owner, int64_t delta_bytes) noexce
 constexpr uint64_t kScratchHead = 64;
 
 hr_status scratch(const hr_host* host, uint64_t bytes, void** out, hr_error* error) noexcept {
+  if (out == nullptr) return sdk::fail(error, HR_INVALID_ARGUMENT, "the place for the result is NULL");
   const bool sane = bytes <= UINT64_MAX / 2;  // rounding up must not overflow
   const uint64_t room = sane ? kScratchHead + (bytes + 63) / 64 * 64 : 0;
   // aligned_alloc() takes whole multiples of the alignment.

@@ -12,6 +12,7 @@ namespace {
 
 // Limits far above any use. A count beyond them is a bug of the plugin and must not exhaust memory here.
 constexpr uint32_t kMostFields = 1024, kMostSplits = 64;
+constexpr uint64_t kMostGroups = 10'000'000, kMostFiles = 10'000'000;
 constexpr std::size_t kMostOrigins = 10'000'000;
 constexpr int64_t kLargestSampleBytes = int64_t{1} << 40;
 
@@ -82,6 +83,8 @@ class SourceDescription {
     if (count > length)
       refuse("split '" + split_name + "' has " + std::to_string(count) + " groups for " + std::to_string(length) +
              " samples");
+    if (count > kMostGroups)
+      refuse("split '" + split_name + "' has " + std::to_string(count) + " groups; at most 10000000 are allowed");
     std::vector<Group> result;
     result.reserve(count);
     uint64_t next = 0;
@@ -213,6 +216,9 @@ double Source::cost(uint32_t split, uint64_t index) const {
 
 std::vector<std::filesystem::path> Source::files() const {
   const uint64_t count = call(id_, "file_count", api_->file_count, handle_);
+  if (count > kMostFiles)
+    throw Error(Exit::plugin, id_,
+                "the source names " + std::to_string(count) + " files; at most 10000000 are allowed");
   std::vector<std::filesystem::path> result;
   for (uint64_t i = 0; i < count; ++i) {
     const char* path = call(id_, "file", api_->file, handle_, i);

@@ -40,11 +40,15 @@ class ArrayWriter {
 
   // Declares a dataset; the number is for append().
   uint32_t dataset(const ArraySpec& spec) {
-    if (spec.shape.size() > HR_MAX_DIMS || spec.chunk.size() > HR_MAX_DIMS) {
-      throw Error(HR_INTERNAL, "dataset '" + spec.dataset + "' has more than 8 axes");
-    }
+    const auto refuse = [&](const std::string& why) {
+      throw Error(HR_INTERNAL, "dataset '" + spec.dataset + "' " + why);
+    };
+    if (spec.shape.size() > HR_MAX_DIMS) refuse("has more than 8 axes");
+    if (!spec.chunk.empty() && spec.chunk.size() != spec.shape.size())
+      refuse("has chunks with other axes than itself; give an extent for each axis");
     std::vector<hr_array_member> members;
     for (const ArrayMember& member : spec.members) {
+      if (member.shape.size() > HR_MAX_DIMS) refuse("has a member '" + member.name + "' of more than 8 axes");
       hr_array_member native{};
       native.struct_size = sizeof native;
       native.ndim = static_cast<int32_t>(member.shape.size());
@@ -77,9 +81,14 @@ class ArrayWriter {
     require(api_->append(handle_, id, data, rows, &error), error);
   }
 
-  // Of a group or dataset ("/" is the file's root).
+  // Of a group or dataset ("/" is the file's root). Error(HR_INVALID_ARGUMENT) for a string of more than 511 bytes.
   void attribute(const std::string& object, const std::string& name, const Attribute& value) {
     hr_attribute native{};
+    if (value.string.size() >= sizeof native.string) {
+      invalid("attribute '" + name + "' of '" + object + "' would be a string of " +
+              std::to_string(value.string.size()) + " bytes; at most " + std::to_string(sizeof native.string - 1) +
+              " can be written");
+    }
     native.struct_size = sizeof native;
     native.type = value.type;
     native.i64 = value.i64;

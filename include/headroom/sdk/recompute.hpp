@@ -47,14 +47,22 @@ namespace detail {
 using Recomputable = std::function<at::Tensor(const Call& call, TensorSpan inputs, TensorSpan params)>;
 
 struct RecomputedCall : torch::CustomClassHolder {
-  RecomputedCall(const Call& given, std::string_view name, Recomputable body, size_t inputs)
+  RecomputedCall(const Call& given, std::string_view name, Recomputable body, size_t inputs,
+                 std::vector<bool> defined_ones)
       : call(given),
         kind(name),
         function(std::move(body)),
         input_count(inputs),
+        is_defined(std::move(defined_ones)),
         autocast(Autocast::now(given.device())) {}
 
-  at::Tensor run(TensorSpan tensors) const {
+  // Gets the defined tensors only.
+  at::Tensor run(TensorSpan defined) const {
+    std::vector<at::Tensor> all(is_defined.size());
+    for (size_t i = 0, next = 0; i < all.size(); ++i) {
+      if (is_defined[i]) all[i] = defined[next++];
+    }
+    const TensorSpan tensors(all);
     return function(*call, tensors.first(input_count), tensors.subspan(input_count));
   }
 
@@ -62,7 +70,8 @@ struct RecomputedCall : torch::CustomClassHolder {
   std::string kind;
   Recomputable function;
   size_t input_count;
-  Autocast autocast;  // of forward
+  std::vector<bool> is_defined;  // of inputs and params: autograd takes no undefined tensor, such as a missing bias
+  Autocast autocast;             // of forward
 };
 
 // A tensor with a gradient that is not among the arguments would lose that gradient silently.
@@ -127,16 +136,21 @@ class Recomputation : public torch::autograd::Function<Recomputation> {
 
 }  // namespace detail
 
-// function(call, inputs, params); while training, where memory.recompute asks for `kind`, only `inputs` and `params`
-// are kept for backward. Throws in backward Error(HR_INTERNAL) when the function used what it was not given.
+// function(call, inputs, params), any of which may be undefined; while training, where memory.recompute asks for
+// `kind`, only `inputs` and `params` are kept for backward. Throws in backward Error(HR_INTERNAL) when the function
+// used what it was not given.
 inline at::Tensor checkpoint(const Call& call, std::string_view kind, detail::Recomputable function,
                              std::vector<at::Tensor> inputs, std::vector<at::Tensor> params) {
   if (!call.recomputes(kind) || !at::GradMode::is_enabled()) return function(call, inputs, params);
   const size_t count = inputs.size();
   std::vector<at::Tensor> tensors = std::move(inputs);
   tensors.insert(tensors.end(), params.begin(), params.end());
+  std::vector<bool> is_defined;
+  for (const at::Tensor& tensor : tensors) is_defined.push_back(tensor.defined());
+  std::erase_if(tensors, [](const at::Tensor& tensor) { return !tensor.defined(); });
   return detail::Recomputation::apply(
-      c10::make_intrusive<detail::RecomputedCall>(call, kind, std::move(function), count), at::TensorList(tensors));
+      c10::make_intrusive<detail::RecomputedCall>(call, kind, std::move(function), count, std::move(is_defined)),
+      at::TensorList(tensors));
 }
 
 }  // namespace headroom::sdk

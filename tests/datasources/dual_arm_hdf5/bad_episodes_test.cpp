@@ -37,6 +37,13 @@ TEST_F(BadEpisode, GapInTheNumbers) {
             "[dual_arm_hdf5] DIR has no episode_2.hdf5: num_episodes = 5 asks for episode_0.hdf5 to episode_4.hdf5");
 }
 
+TEST_F(BadEpisode, OnlyNumbersCount) {
+  for (const uint64_t n : {0u, 1u}) write_episode(folder_, {.number = n});
+  for (const char* name : {"episode_0_backup.hdf5", "episode_.hdf5", "episode_01.hdf5", "episode_1 (copy).hdf5"})
+    std::filesystem::copy_file(folder_ / "episode_0.hdf5", folder_ / name);
+  EXPECT_EQ(sentence(Exit::bad_input), "");
+}
+
 TEST_F(BadEpisode, NoneToTrainOn) {
   write_episode(folder_, {});
   EXPECT_EQ(sentence(Exit::bad_input, "train_ratio = 0.8"),

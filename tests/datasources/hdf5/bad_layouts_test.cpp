@@ -1,4 +1,5 @@
 // What does not fit is one sentence: file, dataset, field, what was found, what is allowed.
+#include <cmath>
 #include <limits>
 
 #include "hdf5_source.hpp"
@@ -106,6 +107,31 @@ TEST_F(BadLayouts, RowsWithoutValues) {
   }
   EXPECT_EQ(says(R"(fields = [ { name = "s", dataset = "short", rows = "row" } ])"),
             "[hdf5] none of the 1 sequences of DIR has the 1 rows that a sample needs; the longest has 0");
+}
+
+TEST_F(BadLayouts, AttributesThatAreNotFinite) {
+  {
+    const Hdf5Lock lock;
+    const Handle file(H5Fopen((folder_ / "a.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+    const Handle scalar(H5Screate(H5S_SCALAR));
+    for (const auto& [name, number] : {std::pair("lost", std::nan("")), std::pair("huge", 1e300)}) {
+      const Handle made(H5Acreate2(file.get(), name, H5T_IEEE_F64LE, scalar.get(), H5P_DEFAULT, H5P_DEFAULT));
+      H5Awrite(made.get(), H5T_NATIVE_DOUBLE, &number);
+    }
+  }
+  const auto fields = [](const std::string& name, const std::string& dtype) {
+    return "fields = [ { name = \"n\", dataset = \"/\", attribute = \"" + name + "\", dtype = \"" + dtype + "\" } ]";
+  };
+  EXPECT_EQ(says(fields("lost", "float64")),
+            "[hdf5] '/' of DIR/a.h5 (field 'n') has nan as attribute 'lost', which is NaN or infinite in float64; mend "
+            "the data, or set check_finite = false");
+  EXPECT_EQ(says(fields("huge", "auto")),
+            "[hdf5] '/' of DIR/a.h5 (field 'n') has 1e+300 as attribute 'huge', which is NaN or infinite in float32; "
+            "mend the data, or set check_finite = false");
+  const auto source = open_hdf5(folder_, fields("huge", "float64"));
+  EXPECT_EQ(values<double>(read_sample(*source, 0), "n")[0], 1e300);
+  const auto unchecked = open_hdf5(folder_, "check_finite = false\n" + fields("lost", "float32"));
+  EXPECT_TRUE(std::isnan(values<float>(read_sample(*unchecked, 0), "n")[0]));
 }
 
 TEST_F(BadLayouts, AttributesThatATypeDoesNotHold) {

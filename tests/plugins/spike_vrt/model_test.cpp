@@ -194,6 +194,8 @@ TEST(SpikeVrt, WhatDoesNotFitIsRefused) {
               HasSubstr("the field 'voxel' has 16 bins, but model.options.voxel_bins is 32"));
   EXPECT_THAT(refusal("fusion = \"none\"\ndepths = [2, 2]"), HasSubstr("8 or more in all; they have 2, 11 and 11"));
   EXPECT_THAT(refusal(kColours + "tile = [4, 30]"), HasSubstr("tiles of 30 pixels"));
+  EXPECT_THAT(refusal(kColours + "tile = [1, 40]\ntile_overlap = [0, 20]"),
+              HasSubstr("tiles of 1 frames; with pa_frames = 2 at least 2 are needed"));
   EXPECT_THAT(refusal(kColours + "tile = [2, 40]"), HasSubstr("must be less than tile = [2, 40]"));
 }
 

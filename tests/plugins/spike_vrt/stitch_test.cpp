@@ -29,6 +29,20 @@ TEST(SpikeVrtTiling, StitchesAsTheReference) {
   }
 }
 
+// Shorter than a window, lower than a tile, of no multiple of 8: the network sees none of that.
+TEST(SpikeVrtTiling, ShortClipsOfLowFramesArePadded) {
+  const at::Tensor clip = torch::rand({1, 2, 4, 20, 45});
+  for (const Tiles& tiles : {Tiles{true, 0, 32, 2, 8}, Tiles{true, 0, 0, 2, 8}, Tiles{true, 4, 32, 2, 8}}) {
+    const auto copy = [](const at::Tensor& part) {
+      EXPECT_EQ(part.size(3) % 8, 0);
+      EXPECT_EQ(part.size(4) % 8, 0);
+      return part.narrow(2, 0, 3);
+    };
+    const at::Tensor restored = restore_tiled(clip, tiles, {6, 4, 4}, copy);
+    EXPECT_TRUE(at::allclose(restored, clip.narrow(2, 0, 3))) << tiles.frames << " " << tiles.pixels;
+  }
+}
+
 TEST(SpikeVrtScore, PsnrOfAKnownError) {
   const at::Tensor a = as_stored(at::full({2, 3, 16, 16}, 0.5)), b = a.clone();
   b[1] += 5.0;

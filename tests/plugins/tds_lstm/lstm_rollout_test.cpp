@@ -87,6 +87,19 @@ class LstmRollout : public testing::TestWithParam<RolloutCase> {
 TEST_P(LstmRollout, EqualsTheSameStepsInDouble) { compare(at::kDouble, 1e-13); }
 TEST_P(LstmRollout, EqualsTheSameStepsInFloat) { compare(at::kFloat, 1e-6); }
 
+TEST_P(LstmRollout, FeaturesInAnotherOrderTakeTheirGradient) {
+  const auto& [layers, rule] = GetParam();
+  const Inputs inputs(layers, rule, at::kDouble);
+  const auto gradient = [&, rule = rule](const at::Tensor& by_step) {
+    const at::Tensor states = roll_out_lstm(by_step, inputs.initial, inputs.weights, rule);
+    return torch::autograd::grad({states.square().sum()}, {inputs.by_step}, {}, {}, false, /*allow_unused=*/true)[0];
+  };
+  const at::Tensor in_order = gradient(inputs.by_step),
+                   other = gradient(inputs.by_step.transpose(0, 1).contiguous().transpose(0, 1));
+  ASSERT_TRUE(other.defined());
+  EXPECT_LE(error_of(other, in_order), 1e-13);
+}
+
 // Nothing is kept then, and a step overwrites the one before.
 TEST_P(LstmRollout, IsTheSameWithoutGradients) {
   const auto& [layers, rule] = GetParam();

@@ -1,13 +1,17 @@
 // headroom.array_writer/1: whole files or none, the layouts readers meet, the same bytes every time.
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <iterator>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../plugins/process_host.hpp"
 #include "arrays/arrays.hpp"
 #include "h5_files.hpp"
+#include "headroom/datasource.hpp"
 
 namespace headroom {
 namespace {
@@ -151,6 +155,44 @@ TEST_F(ArrayWriter, WritesAttributesOfGroupsAndDatasets) {
   EXPECT_STREQ(read.string, "l\xC3\xA9");
 }
 
+// What the SDK would have to cut, or to write beyond its tables.
+TEST_F(ArrayWriter, TheSdkRefusesWhatItsTablesDoNotHold) {
+  register_array_services();
+  sdk::ArrayWriter writer(sdk::Host(host()), path_);
+  const auto sentence = [](auto&& call) -> std::string {
+    try {
+      call();
+      return "no error";
+    } catch (const sdk::Error& problem) {
+      return problem.what();
+    }
+  };
+  EXPECT_EQ(sentence([&] { writer.attribute("/", "note", sdk::Attribute::of(std::string(511, 'x'))); }), "no error");
+  EXPECT_EQ(sentence([&] { writer.attribute("/", "note", sdk::Attribute::of(std::string(512, 'x'))); }),
+            "attribute 'note' of '/' would be a string of 512 bytes; at most 511 can be written");
+  sdk::ArraySpec spec{.dataset = "x", .shape = {4}, .chunk = {2, 2}};
+  EXPECT_EQ(sentence([&] { writer.dataset(spec); }),
+            "dataset 'x' has chunks with other axes than itself; give an extent for each axis");
+  spec.chunk = {};
+  spec.members = {{"m", sdk::f32, std::vector<uint64_t>(9, 1), 0}};
+  spec.record_bytes = 4;
+  EXPECT_EQ(sentence([&] { writer.dataset(spec); }), "dataset 'x' has a member 'm' of more than 8 axes");
+}
+
+TEST_F(ArrayWriter, AStringWithoutAnEndAndRowsWithoutValuesAreRefused) {
+  hr_writer* writer = create();
+  hr_attribute value{sizeof(hr_attribute), HR_STRING, 0, 0, ""};
+  std::fill(std::begin(value.string), std::end(value.string), 'x');
+  EXPECT_EQ(api().attribute(writer, "/", "note", &value, &error_), HR_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(error_.message), "attribute 'note' of '/' is a string without an end");
+  uint32_t id = 0;
+  const auto spec = plain("x", 1);
+  ASSERT_EQ(api().dataset(writer, &spec, &id, &error_), HR_OK);
+  EXPECT_EQ(api().append(writer, id, nullptr, 1, &error_), HR_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(error_.message), "'/x' of '" + path_ + "' was given rows without values");
+  ASSERT_EQ(api().close(writer, 0, &error_), HR_OK);
+}
+
 TEST_F(ArrayWriter, WithoutCommitNothingIsLeftAndTheOldFileStays) {
   write_text(path_, "old");
   hr_writer* writer = create();
@@ -163,6 +205,25 @@ TEST_F(ArrayWriter, WithoutCommitNothingIsLeftAndTheOldFileStays) {
   ASSERT_EQ(api().close(writer, 0, &error_), HR_OK);
   EXPECT_EQ(entries(), 1u);
   EXPECT_EQ(read_text(path_), "old");
+}
+
+// As two runs of one process may.
+TEST_F(ArrayWriter, TwoWritersOfOneFileStayOutOfEachOther) {
+  hr_writer* writers[2] = {create(), create()};
+  EXPECT_EQ(entries(), 2u);
+  const auto spec = plain("x", 1);
+  for (int i = 0; i < 2; ++i) {
+    uint32_t id = 0;
+    const float row[3] = {static_cast<float>(i), 2, 3};
+    ASSERT_EQ(api().dataset(writers[i], &spec, &id, &error_), HR_OK) << error_.message;
+    ASSERT_EQ(api().append(writers[i], id, row, 1, &error_), HR_OK) << error_.message;
+  }
+  for (hr_writer* writer : writers) ASSERT_EQ(api().close(writer, 1, &error_), HR_OK) << error_.message;
+  EXPECT_EQ(entries(), 1u);
+  OpenArray array(path_, "x");
+  float row[3] = {};
+  ASSERT_EQ(array.read({0, 0}, {1, 3}, {{HR_WHOLE, f32, row, 0}}), HR_OK) << array.message();
+  EXPECT_EQ(row[0], 1.0f) << "the one that was finished last";
 }
 
 TEST_F(ArrayWriter, MissingAndSurplusRowsAreErrors) {

@@ -393,10 +393,13 @@ TEST_F(Arrays, ReadsAttributesOfEveryForm) {
     const float single = 0.5f;
     const uint8_t byte = 7;
     const int64_t pair[2] = {1, 2};
+    const uint64_t huge = (uint64_t{1} << 63) + 1, most = (uint64_t{1} << 63) - 1;
     write_attribute(group.get(), "sample_rate", H5T_NATIVE_DOUBLE, &rate);
     write_attribute(group.get(), "big_endian", H5T_STD_I16BE, &swapped);
     write_attribute(group.get(), "single", H5T_NATIVE_FLOAT, &single, {1});
     write_attribute(group.get(), "byte", H5T_NATIVE_UINT8, &byte);
+    write_attribute(group.get(), "huge", H5T_NATIVE_UINT64, &huge);
+    write_attribute(group.get(), "most", H5T_NATIVE_UINT64, &most);
     write_attribute(group.get(), "pair", H5T_NATIVE_INT64, pair, {2});
     const Handle truth(H5Tenum_create(H5T_STD_I8LE));
     for (const int8_t value : {int8_t{0}, int8_t{1}})
@@ -434,6 +437,7 @@ TEST_F(Arrays, ReadsAttributesOfEveryForm) {
   EXPECT_EQ(read("byte").type, HR_I64);
   EXPECT_EQ(read("byte").i64, 7);
   EXPECT_EQ(read("truth").i64, 1);
+  EXPECT_EQ(read("most").i64, INT64_MAX);
   EXPECT_STREQ(read("side").string,
                "l\xC3\xA9"
                "ft");
@@ -446,8 +450,11 @@ TEST_F(Arrays, ReadsAttributesOfEveryForm) {
   EXPECT_EQ(arrays_service().attribute(nullptr, path_.c_str(), "g", "rate", &value, &error), HR_NOT_FOUND);
   EXPECT_EQ(std::string(error.message),
             "'/g' of '" + path_ +
-                "' has no attribute 'rate'; it has attributes 'big_endian', 'byte', 'full', 'long', 'padded', "
-                "'pair', 'sample_rate', 'side' and 2 more");
+                "' has no attribute 'rate'; it has attributes 'big_endian', 'byte', 'full', 'huge', 'long', 'most', "
+                "'padded', 'pair' and 4 more");
+  EXPECT_EQ(arrays_service().attribute(nullptr, path_.c_str(), "g", "huge", &value, &error), HR_UNSUPPORTED);
+  EXPECT_EQ(std::string(error.message),
+            "attribute 'huge' of '/g' of '" + path_ + "' is an integer above 2^63 - 1, which cannot be read");
   EXPECT_EQ(arrays_service().attribute(nullptr, path_.c_str(), "g", "pair", &value, &error), HR_UNSUPPORTED);
   EXPECT_EQ(std::string(error.message),
             "attribute 'pair' of '/g' of '" + path_ + "' is not a single value; one number or one string can be read");

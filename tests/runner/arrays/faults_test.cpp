@@ -90,6 +90,41 @@ TEST_F(Faults, AFileOnceChangedIsPlannedAnew) {
   EXPECT_NE(planned_array(path_, "/z").plan->id, id);
 }
 
+TEST_F(Faults, AFileBehindItIsWrittenWhileItIsRead) {
+  const std::string other = (folder_ / "b.h5").string(), raw = (folder_ / "raw").string();
+  write_file(other);
+  write_text(raw, std::string(400, '\0'));
+  {
+    const Hdf5Lock lock;
+    const Handle file = create_file(path_);
+    H5Lcreate_external("b.h5", "/x", file.get(), "linked", H5P_DEFAULT, H5P_DEFAULT);
+    const hsize_t count = 100;
+    const Handle space(H5Screate_simple(1, &count, nullptr));
+    const auto create = [&](const char* name, const Handle& storage) {
+      const Handle dataset(
+          H5Dcreate2(file.get(), name, H5T_IEEE_F32LE, space.get(), H5P_DEFAULT, storage.get(), H5P_DEFAULT));
+      ASSERT_TRUE(dataset) << name;
+    };
+    const Handle put_together(H5Pcreate(H5P_DATASET_CREATE)), outside(H5Pcreate(H5P_DATASET_CREATE));
+    H5Pset_virtual(put_together.get(), space.get(), "b.h5", "/x", space.get());
+    create("virtual", put_together);
+    H5Pset_external(outside.get(), raw.c_str(), 0, 400);
+    create("external", outside);
+  }
+  auto time = std::filesystem::file_time_type::clock::now();
+  for (const auto& [name, behind] : {std::pair("linked", other), {"virtual", other}, {"external", raw}}) {
+    OpenArray array(path_, name);
+    EXPECT_EQ(failure(array), "") << name;
+    std::filesystem::last_write_time(behind, time += std::chrono::hours(1));
+    EXPECT_EQ(failure(array), "'" + behind + "' was changed or replaced while it was in use; start the run again")
+        << name;
+  }
+  for (const char* name : {"linked", "virtual", "external"}) {
+    OpenArray array(path_, name);
+    EXPECT_EQ(failure(array), "") << name << ", planned anew";
+  }
+}
+
 TEST_F(Faults, LibraryCrashes) {
   use_child("kill -SEGV $$");
   {

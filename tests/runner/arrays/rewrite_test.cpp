@@ -240,6 +240,143 @@ TEST_F(Rewriting, ReferencesInAttributesAreRefused) {
   EXPECT_EQ(refusal(), "attribute 'scale' of '/x' of '" + from_ + "'" + leads_nowhere);
 }
 
+// The oldest format of files holds attributes of less than 64 KiB.
+TEST_F(Rewriting, LargeAttributesStay) {
+  const char* const objects[] = {"/", "/g", "/large", "/small"};
+  const std::vector<int32_t> values(20000, 7);
+  {
+    const Hdf5Lock lock;
+    const Handle access(H5Pcreate(H5P_FILE_ACCESS));
+    H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST);
+    const Handle file(H5Fcreate(from_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
+    const Handle group(H5Gcreate2(file.get(), "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    write_dataset(file.get(), "large", H5T_STD_I32LE, {values.size()}, values, {100});
+    write_dataset(file.get(), "small", H5T_STD_I32LE, {2}, std::vector<int32_t>{1, 2});
+    const hsize_t count = values.size();
+    for (const char* object : objects) {
+      const Handle opened(H5Oopen(file.get(), object, H5P_DEFAULT)), space(H5Screate_simple(1, &count, nullptr));
+      const Handle table(H5Acreate2(opened.get(), "table", H5T_STD_I32LE, space.get(), H5P_DEFAULT, H5P_DEFAULT));
+      ASSERT_GE(H5Awrite(table.get(), H5T_NATIVE_INT32, values.data()), 0) << object;
+    }
+  }
+  ASSERT_EQ(refusal(), "");
+  const Hdf5Lock lock;
+  const Handle copy(H5Fopen(to_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+  for (const char* object : objects) {
+    const Handle table(H5Aopen_by_name(copy.get(), object, "table", H5P_DEFAULT, H5P_DEFAULT));
+    std::vector<int32_t> found(values.size());
+    ASSERT_GE(H5Aread(table.get(), H5T_NATIVE_INT32, found.data()), 0) << object;
+    EXPECT_EQ(found, values) << object;
+  }
+}
+
+TEST_F(Rewriting, DatasetsOfManyAxesStay) {
+  const std::vector<hsize_t> shape(9, 2);
+  std::vector<int32_t> values(512);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i);
+  {
+    const Hdf5Lock lock;
+    const Handle file = create_file(from_);
+    write_dataset(file.get(), "x", H5T_STD_I32LE, shape, values);
+  }
+  ASSERT_EQ(refusal(), "");
+  EXPECT_EQ(raw(to_, "/x"), raw(from_, "/x"));
+}
+
+TEST_F(Rewriting, NamesKeepTheirCharacterSet) {
+  {
+    const Hdf5Lock lock;
+    const Handle utf8(H5Pcreate(H5P_LINK_CREATE)), of_attribute(H5Pcreate(H5P_ATTRIBUTE_CREATE));
+    for (const Handle* properties : {&utf8, &of_attribute}) H5Pset_char_encoding(properties->get(), H5T_CSET_UTF8);
+    const Handle file = create_file(from_), scalar(H5Screate(H5S_SCALAR));
+    const Handle group(H5Gcreate2(file.get(), "h\xC3\xA4nde", utf8.get(), H5P_DEFAULT, H5P_DEFAULT));
+    const Handle plain(H5Gcreate2(group.get(), "plain", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Lcreate_soft("/nowhere", group.get(), "fu\xC3\x9F", utf8.get(), H5P_DEFAULT);
+    const Handle note(
+        H5Acreate2(group.get(), "l\xC3\xA4nge", H5T_IEEE_F64LE, scalar.get(), of_attribute.get(), H5P_DEFAULT));
+    const double number = 2.5;
+    ASSERT_GE(H5Awrite(note.get(), H5T_NATIVE_DOUBLE, &number), 0);
+  }
+  ASSERT_EQ(refusal(), "");
+  const Hdf5Lock lock;
+  const Handle copy(H5Fopen(to_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+  const std::string group = "/h\xC3\xA4nde";
+  for (const auto& [name, expected] :
+       {std::pair(group, H5T_CSET_UTF8), {group + "/plain", H5T_CSET_ASCII}, {group + "/fu\xC3\x9F", H5T_CSET_UTF8}}) {
+    H5L_info_t info;
+    ASSERT_GE(H5Lget_info(copy.get(), name.c_str(), &info, H5P_DEFAULT), 0) << name;
+    EXPECT_EQ(info.cset, expected) << name;
+  }
+  H5A_info_t info;
+  ASSERT_GE(H5Aget_info_by_name(copy.get(), group.c_str(), "l\xC3\xA4nge", &info, H5P_DEFAULT), 0);
+  EXPECT_EQ(info.cset, H5T_CSET_UTF8);
+}
+
+class RewritingElsewhere : public Rewriting {
+ protected:
+  void SetUp() override {
+    Rewriting::SetUp();
+    for (const char* name : {"in", "out"}) std::filesystem::create_directory(folder_ / name);
+    from_ = (folder_ / "in" / "a.hdf5").string();
+    to_ = (folder_ / "out" / "a.hdf5").string();
+  }
+
+  // The file that an external link of the copy names.
+  std::string file_of(const char* link) const {
+    const Hdf5Lock lock;
+    const Handle file(H5Fopen(to_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+    char value[1024] = "";
+    const char *named = "", *object = "";
+    unsigned flags = 0;
+    EXPECT_GE(H5Lget_val(file.get(), link, value, sizeof value, H5P_DEFAULT), 0) << link;
+    EXPECT_GE(H5Lunpack_elink_val(value, sizeof value, &flags, &named, &object), 0) << link;
+    return named;
+  }
+};
+
+TEST_F(RewritingElsewhere, ExternalLinksLeadWhereTheyLed) {
+  {
+    const Hdf5Lock lock;
+    const Handle other = create_file((folder_ / "in" / "b.hdf5").string());
+    write_dataset(other.get(), "x", H5T_STD_I32LE, {2}, std::vector<int32_t>{1, 2});
+    const Handle file = create_file(from_);
+    for (const auto& [target, link] : {std::pair("b.hdf5", "/near"), std::pair("/gone/b.hdf5", "/by_its_last_part"),
+                                       std::pair("gone.hdf5", "/nowhere")}) {
+      ASSERT_GE(H5Lcreate_external(target, "/x", file.get(), link, H5P_DEFAULT, H5P_DEFAULT), 0);
+    }
+  }
+  ASSERT_EQ(refusal(), "");
+  for (const char* link : {"/near", "/by_its_last_part"}) EXPECT_EQ(raw(to_, link), raw(from_, link)) << link;
+  EXPECT_EQ(file_of("/nowhere"), "gone.hdf5");
+
+  rewrite_file(from_, to_, {.tree = folder_ / "in"}, ignore);
+  EXPECT_EQ(file_of("/near"), "b.hdf5") << "which is copied too";
+}
+
+TEST_F(RewritingElsewhere, StringsPutTogetherFromOtherFilesAreRefused) {
+  {
+    const Hdf5Lock lock;
+    const Handle text(H5Tcopy(H5T_C_S1));
+    H5Tset_size(text.get(), 4);
+    const Handle other = create_file((folder_ / "in" / "b.hdf5").string());
+    write_dataset(other.get(), "x", text.get(), {2}, std::vector<char>{'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'});
+    const Handle file = create_file(from_), creation(H5Pcreate(H5P_DATASET_CREATE));
+    const hsize_t count = 2;
+    const Handle space(H5Screate_simple(1, &count, nullptr));
+    ASSERT_GE(H5Pset_virtual(creation.get(), space.get(), "b.hdf5", "/x", space.get()), 0);
+    const Handle names(
+        H5Dcreate2(file.get(), "names", text.get(), space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+    ASSERT_TRUE(names);
+  }
+  EXPECT_EQ(refusal(), "'/names' of '" + from_ +
+                           "' is put together from 'b.hdf5', which a copy in another folder would not find; write the "
+                           "copy beside '" +
+                           from_ + "'");
+  to_ = (folder_ / "in" / "copy.hdf5").string();
+  ASSERT_EQ(refusal(), "");
+  EXPECT_EQ(raw(to_, "/names"), "abcdefgh");
+}
+
 TEST_F(Rewriting, TooLargeChunksAreRefused) {
   write_source();
   RewriteOptions options{.chunk = {5000000}};

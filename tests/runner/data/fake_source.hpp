@@ -169,7 +169,8 @@ inline uint64_t trim(hr_source* source, int32_t level) noexcept {
 }  // namespace fake
 
 // `data` must outlive the source.
-inline std::shared_ptr<const Source> open_fake(FakeData& data, bool with_gc = true) {
+inline std::shared_ptr<const Source> open_fake(FakeData& data, bool with_gc = true,
+                                               std::shared_ptr<Session> session = Session::of_process()) {
   static const hr_options none{sizeof(hr_options), sizeof(hr_option), 0, nullptr};
   static const hr_datasource table{sizeof(hr_datasource),
                                    0,
@@ -194,7 +195,7 @@ inline std::shared_ptr<const Source> open_fake(FakeData& data, bool with_gc = tr
   static const hr_gc gc{sizeof(hr_gc), 0, nullptr, fake::trim};
   hr_value value{HR_STRING, 1, 1, {}};
   value.as.string = reinterpret_cast<const char*>(&data);
-  return Source::open(table, "fake", &value, with_gc ? &gc : nullptr);
+  return Source::open(table, "fake", &value, with_gc ? &gc : nullptr, std::move(session));
 }
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "../record/temporary_folder.hpp"
+#include "arrays/array_session.hpp"
 #include "fake_source.hpp"
 
 namespace headroom {
@@ -124,6 +125,25 @@ TEST_F(KeptStatistics, AFileThatChangedIsMeasuredAnew) {
   std::filesystem::remove(folder_ / "data.h5");
   write_text(folder_ / "data.h5", middle);
   ASSERT_EQ(content_id(*source_), id) << "it looks at both ends";
+  EXPECT_FALSE(find().kept);
+}
+
+// Behind external links and virtual datasets: the source names the file that leads there.
+TEST_F(KeptStatistics, FilesBehindTheSourcesFilesCount) {
+  const std::string behind = (folder_ / "behind.h5").string();
+  write_text(behind, "first");
+  const auto arrays = std::make_shared<ArraySession>();
+  source_ = open_fake(data_, true, Session::make(arrays, nullptr));
+  const std::string alone = content_id(*source_);
+  ArrayPlan plan;
+  plan.others = {{behind}};
+  arrays->note_opened(plan, "/x");
+  const std::string id = content_id(*source_);
+  EXPECT_NE(id, alone);
+  find();
+  EXPECT_TRUE(find().kept);
+  write_text(behind, "other");
+  EXPECT_NE(content_id(*source_), id);
   EXPECT_FALSE(find().kept);
 }
 

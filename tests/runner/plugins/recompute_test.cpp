@@ -76,6 +76,21 @@ TEST_F(Recompute, WhatIsFrozenTakesNoGradient) {
   EXPECT_TRUE(at::equal(found[0], expected[0]));
 }
 
+TEST_F(Recompute, AMissingBiasIsMissingBothTimes) {
+  const uint64_t key = 1;
+  const auto output = [&](uint64_t mask) {
+    const hr_call native{sizeof(hr_call), HR_TRAIN, 0, 1, &key, kDLCPU, 0, nullptr, mask};
+    const auto linear = [](const Call&, TensorSpan inputs, TensorSpan params) {
+      return at::tanh(at::linear(inputs[0], params[1], params[0])) + (inputs[1].defined() ? 1.0 : 0.0);
+    };
+    return checkpoint(Call(&native, true, true, kKinds.data()), "first", linear, {x_, at::Tensor()},
+                      {at::Tensor(), weight_});
+  };
+  const auto expected = torch::autograd::grad({output(0).sum()}, {x_, weight_});
+  const auto found = torch::autograd::grad({output(1).sum()}, {x_, weight_});
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(at::equal(found[i], expected[i])) << i;
+}
+
 TEST_F(Recompute, AutocastIsAsItWasInForward) {
   const auto under_autocast = [&](uint64_t mask) {
     const AutocastScope scope({.device = at::kCPU, .enabled = true, .dtype = at::kBFloat16});

@@ -63,6 +63,13 @@ TEST(Services, ScratchIsAlignedAndAccounted) {
   EXPECT_EQ(Session::of_process()->plugin_memory().at("scratchy/index"), 50);
 }
 
+TEST(Services, ScratchWithoutAPlaceForIt) {
+  const auto* memory = static_cast<const hr_memory*>(host()->get_service(host(), HR_MEMORY));
+  hr_error error{};
+  EXPECT_EQ(memory->scratch(host(), 8, nullptr, &error), HR_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "the place for the result is NULL");
+}
+
 TEST(Services, Cancel) {
   const sdk::Host view(host());
   EXPECT_NO_THROW(view.throw_if_cancelled());

@@ -17,6 +17,9 @@ struct Claims {
   std::vector<const char*> splits = {"all"};
   uint64_t length = 10;
   std::vector<hr_group> groups = {{sizeof(hr_group), 0, "a", 0, 4}, {sizeof(hr_group), 0, "b", 4, 6}};
+  uint64_t group_count = 0;  // 0: as many as there are
+  uint64_t file_count = 1;
+  const char* file = nullptr;
   int open_sources = 0;
 
   Claims() {
@@ -52,12 +55,14 @@ const hr_datasource kFake = {sizeof(hr_datasource),
                              [](const hr_source*) noexcept { return static_cast<uint32_t>(claims.splits.size()); },
                              [](const hr_source*, uint32_t i) noexcept { return claims.splits[i]; },
                              [](const hr_source*, uint32_t) noexcept { return claims.length; },
-                             [](const hr_source*, uint32_t) noexcept { return uint64_t{claims.groups.size()}; },
+                             [](const hr_source*, uint32_t) noexcept {
+                               return claims.group_count != 0 ? claims.group_count : claims.groups.size();
+                             },
                              [](const hr_source*, uint32_t, uint64_t i, hr_group* out,
                                 hr_error*) noexcept -> hr_status { return *out = claims.groups[i], HR_OK; },
                              nullptr,
-                             [](const hr_source*) noexcept { return uint64_t{1}; },
-                             [](const hr_source*, uint64_t) noexcept -> const char* { return nullptr; },
+                             [](const hr_source*) noexcept { return claims.file_count; },
+                             [](const hr_source*, uint64_t) noexcept -> const char* { return claims.file; },
                              [](hr_source*, hr_reader**, hr_error*) noexcept -> hr_status { return HR_OK; },
                              [](hr_reader*) noexcept {},
                              [](hr_reader*, const hr_read*, hr_error*) noexcept -> hr_status { return HR_OK; },
@@ -154,6 +159,21 @@ TEST_F(Contradiction, Groups) {
   claims = Claims();
   claims.length = 1;
   EXPECT_EQ(refusal(), inconsistent("split 'all' has 2 groups for 1 samples"));
+  claims = Claims();
+  claims.length = claims.group_count = UINT64_MAX;
+  EXPECT_EQ(refusal(), inconsistent("split 'all' has 18446744073709551615 groups; at most 10000000 are allowed"));
+}
+
+TEST_F(Contradiction, FilesWithoutEnd) {
+  claims.file_count = UINT64_MAX;
+  claims.file = "a.h5";
+  try {
+    open()->files();
+    ADD_FAILURE();
+  } catch (const Error& problem) {
+    EXPECT_EQ(problem.exit_code(), Exit::plugin);
+    EXPECT_STREQ(problem.what(), "[fake] the source names 18446744073709551615 files; at most 10000000 are allowed");
+  }
 }
 
 }  // namespace
