@@ -125,7 +125,8 @@ class PluginChecks {
     if (call(plugin.id, "get_interface", plugin.get_interface, "headroom.unknown/999") != nullptr) {
       refuse("get_interface returns a table for an id it cannot know: it must return NULL");
     }
-    for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_CONVERT, HR_STATE, HR_GC, HR_PREDICT}) {
+    for (const char* id :
+         {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_CONVERT, HR_STATE, HR_GC, HR_PREDICT, HR_INPUTS}) {
       if (call(plugin.id, "get_interface", plugin.get_interface, id) !=
           call(plugin.id, "get_interface", plugin.get_interface, id)) {
         refuse(std::string("get_interface returns another table for ") + id + " each time: tables live for ever");
@@ -135,6 +136,7 @@ class PluginChecks {
     library_->state();
     library_->gc();
     library_->predict();
+    library_->inputs();
     if (library_->model_torch() == nullptr && library_->datasource() == nullptr)
       refuse("it is neither a model nor a datasource");
   }

@@ -8,26 +8,19 @@
 #include <numeric>
 #include <span>
 
+#include "config/document.hpp"
 #include "memory/ledger.hpp"
+#include "plugins/option_checks.hpp"
 #include "record/numbers.hpp"
-#include "train/forward_snapshot.hpp"
-#include "train/micro_batches.hpp"
-#include "train/setup.hpp"
-#include "train/window.hpp"
+#include "train/model_trial.hpp"
 
 namespace headroom {
 
 namespace {
 
-// Enough to divide a batch.
-constexpr int64_t most_checked_samples = 4;
 // Parts of the largest value: in float64; in float32, where sums in another order round otherwise; and of a loss in
 // bfloat16 or float16.
 constexpr double exact_tolerance = 1e-9, rounded_tolerance = 1e-3, narrow_tolerance = 0.25;
-
-[[noreturn]] void refuse_model(const Setup& setup, const std::string& sentence) {
-  throw Error(Exit::plugin, setup.model->id(), sentence);
-}
 
 double largest(const at::Tensor& tensor) {
   return tensor.numel() == 0 ? 0.0 : tensor.to(at::kDouble).abs().max().item<double>();
@@ -46,118 +39,29 @@ double difference(std::span<const at::Tensor> a, std::span<const at::Tensor> b) 
   return found / scale;
 }
 
-// What a window gave.
-struct Trained {
-  double loss = 0.0, weight = 0.0;
-  std::vector<at::Tensor> gradients;
-  std::vector<std::string> without_gradient;
-};
+std::string not_stepped(const std::string& why) { return "not stepped: " + why + "; give --with EXPERIMENT"; }
 
-// What is checked.
-struct Request {
-  std::filesystem::path experiment;
-  std::vector<Override> overrides;
-  std::vector<std::filesystem::path> plugin_dirs;
-};
-
-// The experiment as it is loaded for one precision and a few samples.
-Experiment experiment_of(const Request& request, const std::string& precision) {
-  const int64_t batch = load_experiment(request.experiment, request.overrides).train.batch_size;
-  std::vector<Override> overrides = request.overrides;
-  // The checks divide batches and recompute calls themselves; without workers no thread is started.
-  overrides.insert(overrides.end(), {{"train.precision", precision},
-                                     {"train.batch_size", std::to_string(std::min(batch, most_checked_samples))},
-                                     {"train.gradient_accumulation_steps", "1"},
-                                     {"train.micro_batch", "auto"},
-                                     {"data.num_workers", "0"},
-                                     {"memory.recompute", "none"}});
-  return load_experiment(request.experiment, overrides);
-}
-
-// The experiment at one precision, with the first samples of its training split.
-class Trial {
- public:
-  Trial(const Request& request, const std::string& precision)
-      : experiment_(experiment_of(request, precision)),
-        data_(prepare_data(experiment_, request.plugin_dirs)),
-        setup_(data_),
-        batch_(first_batch()),
-        snapshot_(*setup_.model, setup_.device) {
-    snapshot_.take();
-  }
-
-  const Setup& setup() const { return setup_; }
-  Model& model() const { return *setup_.model; }
-  int64_t samples() const { return static_cast<int64_t>(batch_.count()); }
-
-  // A window in micro-batches of so many samples, from the weights and the state of the beginning.
-  Trained train(int64_t micro_batch) {
-    // A fixed size: smaller pieces would not be the ones that a check asks for.
-    Retry retry({micro_batch, /*adapts=*/false}, setup_.device, setup_.advice(),
-                [](const Shortage&, const std::string&) {});
-    snapshot_.restore();
-    Window window(model(), setup_.device, setup_.dtype, retry);
-    // Past every frozen_until_step but INT64_MAX, which means never.
-    window.thaw(INT64_MAX - 1);
-    window.begin();
-    if (!window.add(batch_, 0))
-      refuse_model(setup_, "there is no memory for a step of " + std::to_string(samples()) + " samples");
-    Trained trained{.weight = window.divide(), .gradients = {}, .without_gradient = window.check().without_gradient()};
-    trained.loss = window.sums().loss();
-    for (const at::Tensor& gradient : window.gradients()) trained.gradients.push_back(gradient.clone());
-    return trained;
-  }
-
-  StepResult evaluate(int64_t first, int64_t count) {
-    const at::NoGradGuard no_grad;
-    const MicroBatchTensors tensors(batch_, first, count, setup_.device, setup_.dtype);
-    return model().step(HR_EVAL, 0, tensors.keys, tensors.fields, /*want_outputs=*/true);
-  }
-
-  // Copies, for comparisons.
-  std::vector<at::Tensor> buffers() const {
-    std::vector<at::Tensor> copies;
-    for (const Parameter& parameter : model().parameters()) {
-      if (parameter.kind == HR_BUFFER) copies.push_back(parameter.tensor->clone());
-    }
-    return copies;
-  }
-
- private:
-  Batch first_batch() const {
-    Loader loader(data_.source, data_.splits.train, find_statistics(data_.statistics_request()).normalizer,
-                  setup_.loader_options(true));
-    loader.seek(0);
-    auto batch = loader.next();
-    if (!batch || batch->count() == 0)
-      throw Error(Exit::data, "check", "the training split has no sample to step with");
-    return std::move(*batch);
-  }
-
-  Experiment experiment_;
-  RunData data_;
-  Setup setup_;
-  Batch batch_;
-  ForwardSnapshot snapshot_;
-};
+using MakeTrial = std::function<std::unique_ptr<ModelTrial>(const std::string& precision)>;
 
 class ModelChecks {
  public:
-  explicit ModelChecks(Request request) : request_(std::move(request)), plain_(request_, "fp32") {
-    if (has(HR_MODEL_FP64)) exact_.emplace(request_, "fp64");
+  // `make` may throw DoesNotApply.
+  ModelChecks(MakeTrial make, bool is_made_up) : make_(std::move(make)), is_made_up_(is_made_up) {
+    // An experiment that cannot begin is an error of the command and not a line of the table.
+    if (!is_made_up_) build();
   }
 
   std::vector<CheckResult> run() {
     // The others compare with what this one gives, or step as it does.
-    if (!check("a step gives loss, weight, outputs and metrics", [&] { whole_ = plain_.train(plain_.samples()); }))
-      return list_.take();
+    check("a step gives loss, weight, outputs and metrics", [&] { step_first(); });
+    if (!whole_) return list_.take();
     check("a gradient reaches every parameter", [&] { require_gradients(); });
     check("the same step twice gives the same", [&] { require_repeatable(); });
     check("it draws from sample keys alone, or says so", [&] { require_keyed_draws(); });
     check("whole or in pieces, the gradient is the same", [&] { require_divisible(); });
     check("evaluation draws nothing and leaves nothing behind", [&] { require_pure_evaluation(); });
     check("evaluated alone or among others, a sample is the same", [&] { require_samples_apart(); });
-    for (const std::string& kind : plain_.model().recompute_kinds())
+    for (const std::string& kind : plain_->model().recompute_kinds())
       check("memory.recompute = [\"" + kind + "\"]: the same gradient", [&] { require_recomputed(kind); });
     for (const auto& [flag, precision] : {std::pair{HR_MODEL_BF16, "bf16"}, std::pair{HR_MODEL_FP16, "fp16"}}) {
       if (has(flag))
@@ -170,18 +74,42 @@ class ModelChecks {
   }
 
  private:
-  bool has(uint32_t capability) const { return (plain_.model().capabilities() & capability) != 0; }
-  bool check(const std::string& name, const std::function<void()>& body) { return list_.check("model: " + name, body); }
-  [[noreturn]] void refuse(const std::string& sentence) const { refuse_model(plain_.setup(), sentence); }
+  bool has(uint32_t capability) const { return (plain_->model().capabilities() & capability) != 0; }
+  void check(const std::string& name, const std::function<void()>& body) {
+    list_.check("model: " + name, [&] {
+      try {
+        body();
+      } catch (const Error& problem) {
+        // What a plugin breaks is its own mistake. That it wants other samples is no mistake where they are made up.
+        if (!is_made_up_ || problem.exit_code() == Exit::plugin) throw;
+        throw DoesNotApply{not_stepped(problem.what())};
+      }
+    });
+  }
+  [[noreturn]] void refuse(const std::string& sentence) const {
+    throw Error(Exit::plugin, plain_->model().id(), sentence);
+  }
+
+  void build() {
+    plain_ = make_("fp32");
+    if (has(HR_MODEL_FP64)) exact_ = make_("fp64");
+  }
+  // The one that compares best.
+  ModelTrial& sharpest() { return exact_ ? *exact_ : *plain_; }
+
+  void step_first() {
+    if (!plain_) build();
+    whole_ = plain_->train(plain_->samples());
+  }
 
   // A model may have parts that these few samples do not ask for.
   void require_gradients() const {
-    if (whole_.weight == 0) throw DoesNotApply{"no element of the samples counts"};
-    const auto& names = whole_.without_gradient;
+    if (whole_->weight == 0) throw DoesNotApply{"no element of the samples counts"};
+    const auto& names = whole_->without_gradient;
     if (names.empty()) return;
     const std::string which =
         names.front() + (names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "");
-    if (names.size() == whole_.gradients.size()) refuse("the loss depends on none of the parameters: " + which);
+    if (names.size() == whole_->gradients.size()) refuse("the loss depends on none of the parameters: " + which);
     throw DoesNotApply{"with these samples the loss does not depend on " + which +
                        ": is it used, and is it the tensor that was registered? What is never trained is declared "
                        "frozen (frozen_until_step) or inert in attributes()"};
@@ -196,7 +124,7 @@ class ModelChecks {
 
   void require_repeatable() {
     require_same(
-        whole_, plain_.train(plain_.samples()), plain_.setup().device.is_cpu() ? 0.0 : rounded_tolerance,
+        *whole_, plain_->train(plain_->samples()), plain_->device().is_cpu() ? 0.0 : rounded_tolerance,
         "a step is a function of weights, batch, keys, buffers and saved state alone; look for counters, clocks "
         "and generators of its own");
   }
@@ -205,7 +133,7 @@ class ModelChecks {
     if (has(HR_RNG_GENERATOR)) throw DoesNotApply{"it says that it draws from LibTorch's generator"};
     const auto state = [] { return at::detail::getDefaultCPUGenerator().get_state(); };
     const at::Tensor before = state();
-    plain_.train(plain_.samples());
+    plain_->train(plain_->samples());
     if (!state().equal(before)) {
       refuse(
           "a step draws from LibTorch's generator, so a batch that is divided or repeated to save memory gives another "
@@ -216,7 +144,7 @@ class ModelChecks {
   void require_divisible() {
     if (has(HR_COUPLES_SAMPLES)) throw DoesNotApply{"it says that samples of a batch influence each other"};
     if (has(HR_RNG_GENERATOR)) throw DoesNotApply{"it draws from LibTorch's generator"};
-    Trial& trial = exact_ ? *exact_ : plain_;
+    ModelTrial& trial = sharpest();
     if (trial.samples() < 2) throw DoesNotApply{"there is one sample only"};
     require_same(
         trial.train(trial.samples()), trial.train(1), exact_ ? exact_tolerance : rounded_tolerance,
@@ -225,31 +153,31 @@ class ModelChecks {
   }
 
   bool same(const at::Tensor& a, const at::Tensor& b) const {
-    const double tolerance = plain_.setup().device.is_cpu() ? 0.0 : rounded_tolerance;
+    const double tolerance = plain_->device().is_cpu() ? 0.0 : rounded_tolerance;
     return at::allclose(a.to(at::kDouble), b.to(at::kDouble), tolerance, tolerance, /*equal_nan=*/true);
   }
 
   void require_pure_evaluation() {
-    const auto buffers = plain_.buffers();
-    const std::string state = plain_.model().save_state();
-    const StepResult first = plain_.evaluate(0, plain_.samples()), second = plain_.evaluate(0, plain_.samples());
-    const auto after = plain_.buffers();
+    const auto buffers = plain_->buffers();
+    const std::string state = plain_->model().save_state();
+    const StepResult first = plain_->evaluate(0, plain_->samples()), second = plain_->evaluate(0, plain_->samples());
+    const auto after = plain_->buffers();
     for (size_t i = 0; i < buffers.size(); ++i) {
       if (!same(buffers[i], after[i])) refuse("evaluation changes a buffer: only training does, by call.training()");
     }
-    if (plain_.model().save_state() != state) refuse("evaluation changes what save_state() saves");
+    if (plain_->model().save_state() != state) refuse("evaluation changes what save_state() saves");
     const char* const drawn = "in evaluation a step draws nothing, so that it gives the same each time";
     if (!same(first.loss_sum, second.loss_sum))
       refuse(std::string("two evaluations of a batch differ in the loss: ") + drawn);
     for (size_t i = 0; i < first.outputs.size(); ++i) {
       if (!same(first.outputs[i], second.outputs[i]))
-        refuse("two evaluations of a batch differ in '" + plain_.model().outputs()[i].name + "': " + drawn);
+        refuse("two evaluations of a batch differ in '" + plain_->model().outputs()[i].name + "': " + drawn);
     }
   }
 
   void require_samples_apart() {
     if (has(HR_COUPLES_SAMPLES)) throw DoesNotApply{"it says that samples of a batch influence each other"};
-    Trial& trial = exact_ ? *exact_ : plain_;
+    ModelTrial& trial = sharpest();
     if (trial.samples() < 2) throw DoesNotApply{"there is one sample only"};
     // The second sample: what leaks from the first one into others does not show in the first.
     const StepResult together = trial.evaluate(0, trial.samples()), alone = trial.evaluate(1, 1);
@@ -268,7 +196,7 @@ class ModelChecks {
   }
 
   void require_recomputed(const std::string& kind) {
-    Trial& trial = exact_ ? *exact_ : plain_;
+    ModelTrial& trial = sharpest();
     const Trained kept = trial.train(trial.samples());
     trial.model().recompute(std::vector{kind});
     std::exception_ptr problem;
@@ -285,18 +213,18 @@ class ModelChecks {
   }
 
   void require_narrow(const std::string& precision) {
-    Trial narrow(request_, precision);
-    const double loss = narrow.train(narrow.samples()).loss;
-    if (std::abs(loss - whole_.loss) <= narrow_tolerance * std::abs(whole_.loss)) return;
-    refuse("the loss is " + short_number(loss) + " and " + short_number(whole_.loss) +
+    const auto narrow = make_(precision);
+    const double loss = narrow->train(narrow->samples()).loss;
+    if (std::abs(loss - whole_->loss) <= narrow_tolerance * std::abs(whole_->loss)) return;
+    refuse("the loss is " + short_number(loss) + " and " + short_number(whole_->loss) +
            " in fp32: sum in float32, or do not declare this precision");
   }
 
   void require_state() const {
-    if (!plain_.model().has_state()) throw DoesNotApply{"it keeps nothing"};
-    const std::string saved = plain_.model().save_state();
-    plain_.model().load_state(saved);
-    if (plain_.model().save_state() != saved) refuse("load_state() of what save_state() saved gives another state");
+    if (!plain_->model().has_state()) throw DoesNotApply{"it keeps nothing"};
+    const std::string saved = plain_->model().save_state();
+    plain_->model().load_state(saved);
+    if (plain_->model().save_state() != saved) refuse("load_state() of what save_state() saved gives another state");
   }
 
   // What is kept the first times may be a cache.
@@ -308,7 +236,7 @@ class ModelChecks {
     std::vector<int64_t> after;
     // The first four fill caches; the last four tell.
     for (int i = 0; i < 8; ++i) {
-      plain_.train(plain_.samples());
+      plain_->train(plain_->samples());
       after.push_back(held());
     }
     const int64_t growth = (after[7] - after[3]) / 4;
@@ -319,18 +247,47 @@ class ModelChecks {
       refuse("each step keeps " + std::to_string(growth) + " bytes more: look for tensors that are stored in members");
   }
 
-  Request request_;
+  MakeTrial make_;
+  bool is_made_up_;
   CheckList list_;
-  Trial plain_;
-  std::optional<Trial> exact_;  // in fp64, where the model can
-  Trained whole_;
+  std::unique_ptr<ModelTrial> plain_, exact_;  // exact_: in fp64, where the model can
+  std::optional<Trained> whole_;
 };
+
+// The values of --set, which are about the model alone; an allowed value for what it requires beside them.
+OptionValues options_for(const Library& library, const std::vector<Override>& overrides) {
+  toml::table document = read_overrides(overrides), set;
+  for (const auto& [section, node] : document) {
+    toml::table* keys = node.as_table();
+    toml::node* options = keys == nullptr ? nullptr : keys->get("options");
+    if (section != "model" || keys->size() != 1 || options == nullptr || !options->is_table()) {
+      throw Error(Exit::bad_input, "cli",
+                  "--set " + std::string(section.str()) +
+                      ": without an experiment there are the keys of model.options only; give it by --with");
+    }
+    set = std::move(*options->as_table());
+  }
+  return trial_values(to_option_table(library.model_torch()->options, library.id()), std::move(set), "model.options",
+                      "model plugin '" + library.id() + "'");
+}
 
 }  // namespace
 
 std::vector<CheckResult> check_model(const std::filesystem::path& experiment, const std::vector<Override>& overrides,
                                      const std::vector<std::filesystem::path>& plugin_dirs) {
-  return ModelChecks({experiment, overrides, plugin_dirs}).run();
+  const ExperimentRequest request{experiment, overrides, plugin_dirs};
+  const auto make = [&](const std::string& precision) { return trial_of_experiment(request, precision); };
+  return ModelChecks(make, /*is_made_up=*/false).run();
+}
+
+std::vector<CheckResult> check_model_alone(const Library& library, const std::vector<Override>& overrides) {
+  const OptionValues options = options_for(library, overrides);
+  const auto make = [&](const std::string& precision) {
+    if (library.inputs() == nullptr)
+      throw DoesNotApply{not_stepped("it does not say by inputs() which fields it takes")};
+    return made_up_trial(library, options, precision);
+  };
+  return ModelChecks(make, /*is_made_up=*/true).run();
 }
 
 }  // namespace headroom
