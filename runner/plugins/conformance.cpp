@@ -47,9 +47,7 @@ class PluginChecks {
     check("model: refuses with a sentence, and without anywhere to put it", [&] { try_model(); });
     check("datasource: refuses with a sentence, and without anywhere to put it", [&] { try_source(); });
     check("datasource: describes itself consistently", [&] { require_source(); });
-    check("datasource: fills its slots and nothing beside them", [&] { require_filled_slots(open_source()); });
-    check("datasource: a sample is the same alone and among others", [&] { require_pure_reads(open_source()); });
-    check("datasource: keys change nothing where it says so", [&] { require_reads_without_keys(open_source()); });
+    check_reads(list_, [&]() -> const Source& { return open_source(); });
     return list_.take();
   }
 
@@ -219,7 +217,7 @@ class PluginChecks {
 
   void require_source() {
     if (library_->datasource() == nullptr) throw DoesNotApply{"it is not a datasource"};
-    if (!opens_) throw DoesNotApply{"it does not open without data: check it with an experiment (headroom validate)"};
+    if (!opens_) throw DoesNotApply{"it does not open without data: give --with EXPERIMENT"};
     // Refuses a description that contradicts itself, files() a file without a path.
     source_ = Source::open(*library_, trial_values(to_option_table(library_->datasource()->options, library_->id())));
     source_->files();

@@ -5,14 +5,17 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <span>
 
 #include "config/document.hpp"
 #include "memory/ledger.hpp"
 #include "plugins/option_checks.hpp"
+#include "plugins/read_checks.hpp"
 #include "record/numbers.hpp"
 #include "train/model_trial.hpp"
+#include "train/run_data.hpp"
 
 namespace headroom {
 
@@ -275,9 +278,18 @@ OptionValues options_for(const Library& library, const std::vector<Override>& ov
 
 std::vector<CheckResult> check_model(const std::filesystem::path& experiment, const std::vector<Override>& overrides,
                                      const std::vector<std::filesystem::path>& plugin_dirs) {
+  CheckList reads;
+  {
+    // A source that needs data could not be opened without the experiment.
+    const Experiment loaded = load_experiment(experiment, overrides);
+    const RunData data = prepare_data(loaded, plugin_dirs);
+    check_reads(reads, [&]() -> const Source& { return *data.source; });
+  }
+  std::vector<CheckResult> results = reads.take();
   const ExperimentRequest request{experiment, overrides, plugin_dirs};
   const auto make = [&](const std::string& precision) { return trial_of_experiment(request, precision); };
-  return ModelChecks(make, /*is_made_up=*/false).run();
+  std::ranges::move(ModelChecks(make, /*is_made_up=*/false).run(), std::back_inserter(results));
+  return results;
 }
 
 std::vector<CheckResult> check_model_alone(const Library& library, const std::vector<Override>& overrides) {

@@ -12,7 +12,8 @@
 
 namespace headroom {
 
-// Runs the checks in order. Error where the experiment cannot begin: bad_input, plugin, data. [control]
+// Runs the checks in order: of what the experiment's source reads, then of its model. Error where the experiment cannot
+// begin: bad_input, plugin, data. [control]
 std::vector<CheckResult> check_model(const std::filesystem::path& experiment, const std::vector<Override>& overrides,
                                      const std::vector<std::filesystem::path>& plugin_dirs);
 

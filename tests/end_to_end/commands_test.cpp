@@ -129,10 +129,14 @@ TEST_F(Commands, PluginsCheckStepsTheModelOfAnExperiment) {
   EXPECT_EQ(complaints(sound).find("model: "), std::string::npos) << sound.out;
   EXPECT_NE(sound.out.find("ok    model: whole or in pieces, the gradient is the same\n"), std::string::npos)
       << sound.out;
+  EXPECT_NE(sound.out.find("ok    datasource: fills its slots and nothing beside them\n"), std::string::npos)
+      << sound.out;
   const Finished doubtful = check({"model.options.mistake=replace_one"});
   EXPECT_EQ(doubtful.exit_code, 0) << doubtful.out;
   EXPECT_NE(complaints(doubtful).find("the loss does not depend on head.weight"), std::string::npos) << doubtful.out;
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+      {{"data.options.forgets=true"},
+       "FAIL  datasource: fills its slots and nothing beside them: [plugin] field 'y' of sample "},
       {{"model.options.remember=true"}, "FAIL  model: whole or in pieces, the gradient is the same: [trial_model] "},
       {{"model.options.loss=mean"}, "FAIL  model: whole or in pieces, the gradient is the same: [trial_model] "},
       {{"model.options.randomness=sequential", "model.options.dropout=0.2"},

@@ -19,7 +19,8 @@ class TrialSource {
             opt_path("path").help("folder with seed.txt"),
             opt_i64s("nan_at").def("[]").help("samples whose target is not a number"),
             opt_i64s("masked").def("[]").help("samples without a valid step"),
-            opt_i64s("broken_at").def("[]").help("samples that cannot be read")};
+            opt_i64s("broken_at").def("[]").help("samples that cannot be read"),
+            opt_bool("forgets").def(false).help("it leaves the first target as the slot holds it")};
   }
   static OptionList synth_options() {
     return {opt_i64("seed").def(1).min(0).help("what seed.txt says"),
@@ -39,7 +40,8 @@ class TrialSource {
         group_size_(static_cast<uint64_t>(options.i64("group_size"))),
         nan_at_(options.list_i64("nan_at")),
         masked_(options.list_i64("masked")),
-        broken_at_(options.list_i64("broken_at")) {
+        broken_at_(options.list_i64("broken_at")),
+        forgets_(options.boolean("forgets")) {
     host.account("lists",
                  static_cast<int64_t>((nan_at_.size() + masked_.size() + broken_at_.size()) * sizeof(int64_t)));
     if (!options.has("path")) return;
@@ -91,7 +93,8 @@ class TrialSource {
         if (!x.empty()) x[t * kChannels + c] = static_cast<float>(value);
         sum += (static_cast<double>(c) - 0.5) * value;
       }
-      if (!y.empty()) y[t] = static_cast<float>(listed(nan_at_, index) ? std::nan("") : std::tanh(sum));
+      if (!y.empty() && (t > 0 || !forgets_))
+        y[t] = static_cast<float>(listed(nan_at_, index) ? std::nan("") : std::tanh(sum));
       if (!valid.empty()) valid[t] = t < counted ? 1 : 0;
     }
   }
@@ -101,6 +104,7 @@ class TrialSource {
 
   uint64_t samples_, group_size_, seed_ = 0;
   std::vector<int64_t> nan_at_, masked_, broken_at_;
+  bool forgets_;
   std::filesystem::path file_;
 };
 
