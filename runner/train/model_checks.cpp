@@ -42,6 +42,12 @@ double difference(std::span<const at::Tensor> a, std::span<const at::Tensor> b) 
   return found / scale;
 }
 
+// Rows of (sum, weight) in float64: the loss, then each metric.
+at::Tensor sums_of(const StepResult& result) {
+  const at::Tensor loss = at::stack({result.loss_sum.to(at::kDouble), result.weight.to(at::kDouble)}).reshape({1, 2});
+  return (result.metrics.defined() ? at::cat({loss, result.metrics.reshape({-1, 2})}) : loss).to(at::kCPU);
+}
+
 std::string not_stepped(const std::string& why) { return "not stepped: " + why + "; give --with EXPERIMENT"; }
 
 using MakeTrial = std::function<std::unique_ptr<ModelTrial>(const std::string& precision)>;
@@ -63,6 +69,7 @@ class ModelChecks {
     check("it draws from sample keys alone, or says so", [&] { require_keyed_draws(); });
     check("whole or in pieces, the gradient is the same", [&] { require_divisible(); });
     check("evaluation draws nothing and leaves nothing behind", [&] { require_pure_evaluation(); });
+    check("evaluated whole or in pieces, loss and metrics are the same", [&] { require_sums(); });
     check("evaluated alone or among others, a sample is the same", [&] { require_samples_apart(); });
     for (const std::string& kind : plain_->model().recompute_kinds())
       check("memory.recompute = [\"" + kind + "\"]: the same gradient", [&] { require_recomputed(kind); });
@@ -107,7 +114,12 @@ class ModelChecks {
 
   // A model may have parts that these few samples do not ask for.
   void require_gradients() const {
-    if (whole_->weight == 0) throw DoesNotApply{"no element of the samples counts"};
+    if (whole_->weight == 0 && whole_->loss_sum == 0) throw DoesNotApply{"no element of the samples counts"};
+    if (whole_->weight == 0) {
+      refuse(
+          "loss_sum is " + short_number(whole_->loss_sum) +
+          " and the weight 0, so nothing would be trained: it is the number of elements that loss_sum is summed over");
+    }
     const auto& names = whole_->without_gradient;
     if (names.empty()) return;
     const std::string which =
@@ -175,6 +187,30 @@ class ModelChecks {
     for (size_t i = 0; i < first.outputs.size(); ++i) {
       if (!same(first.outputs[i], second.outputs[i]))
         refuse("two evaluations of a batch differ in '" + plain_->model().outputs()[i].name + "': " + drawn);
+    }
+  }
+
+  // Batches differ in size, so only sums can be pooled.
+  void require_sums() {
+    if (has(HR_COUPLES_SAMPLES)) throw DoesNotApply{"it says that samples of a batch influence each other"};
+    ModelTrial& trial = sharpest();
+    if (trial.samples() < 2) throw DoesNotApply{"there is one sample only"};
+    const at::Tensor whole = sums_of(trial.evaluate(0, trial.samples()));
+    at::Tensor pieces = at::zeros_like(whole), sizes = at::zeros_like(whole);
+    for (int64_t i = 0; i < trial.samples(); ++i) {
+      const at::Tensor piece = sums_of(trial.evaluate(i, 1));
+      pieces += piece;
+      sizes += piece.abs();
+    }
+    for (int64_t row = 0; row < whole.size(0); ++row) {
+      if (at::all((whole[row] - pieces[row]).abs() <= sizes[row] * rounded_tolerance).item<bool>()) continue;
+      const auto numbers = [&](const at::Tensor& sums) {
+        return short_number(sums[row][0].item<double>()) + " over " + short_number(sums[row][1].item<double>());
+      };
+      const std::string name =
+          row == 0 ? "the loss" : "'" + trial.model().metrics()[static_cast<size_t>(row - 1)].name + "'";
+      refuse(name + " of the samples together is " + numbers(whole) + ", and one by one they add up to " +
+             numbers(pieces) + ": it is a sum and its weight, the number of what was measured, never a mean, nor NaN");
     }
   }
 

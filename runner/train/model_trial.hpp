@@ -17,7 +17,8 @@ namespace headroom {
 
 // What a window gave.
 struct Trained {
-  double loss = 0.0, weight = 0.0;
+  double loss_sum = 0.0, weight = 0.0;
+  double loss = 0.0;  // sum / weight; NaN when nothing counted
   std::vector<at::Tensor> gradients;
   std::vector<std::string> without_gradient;
 };

@@ -54,7 +54,8 @@ class TrialModel : public torch::nn::Module {
             opt_string("mistake")
                 .def("none")
                 .choices({"none", "detach", "backward", "replace_one", "replace_all", "negative_weight", "no_weight",
-                          "autograd_off", "shapes", "breaks_backward", "exit", "couple", "keep", "refuse_fields"})
+                          "autograd_off", "shapes", "breaks_backward", "exit", "couple", "keep", "refuse_fields",
+                          "mean_metric"})
                 .help("what a step does wrong"),
             opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
             opt_bool("evaluation_leaves_traces").def(false).help("it counts calls and drops units as training does"),
@@ -127,6 +128,7 @@ class TrialModel : public torch::nn::Module {
                       count,
                       {prediction, batch.at("y"), valid},
                       {{absolute, count}, {error.square().sum(), count}, {-absolute, count}}};
+    if (mistake_ == "mean_metric") result.metrics[0] = {absolute / count, 1.0};
     if (mean_) result.loss_sum = loss / count, result.weight = 1.0;
     if (call.training()) err_after_forward(result);
     return result;
