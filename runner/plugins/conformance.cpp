@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "error.hpp"
 #include "plugins/call.hpp"
@@ -95,12 +96,18 @@ class PluginChecks {
   }
 
   void require_no_registration() const {
+    if (!facts_.has_symbols) throw DoesNotApply{"the file carries no symbol table to look at"};
+    // What each way to register calls, as GCC and Clang mangle it.
+    static constexpr std::pair<const char*, const char*> ways[] = {
+        {"_ZN5torch7LibraryC", "TORCH_LIBRARY"},
+        {"_ZN3c1017RegisterOperators", "RegisterOperators"},
+        {"_ZN5torch3jit16registerOperator", "registerOperator"},
+        {"_ZN5torch6detail10class_baseC", "torch::class_"}};
     for (const std::string& symbol : facts_.undefined) {
-      // The constructors of torch::Library, as GCC and Clang mangle them: the macro calls one.
-      if (symbol.starts_with("_ZN5torch7LibraryC")) {
-        refuse(
-            "it registers operators with TORCH_LIBRARY, which cannot be undone or done twice: use plain functions or "
-            "autograd::Function");
+      for (const auto& [beginning, name] : ways) {
+        if (!symbol.starts_with(beginning)) continue;
+        refuse(std::string("it registers operators or classes with ") + name +
+               ", which cannot be undone or done twice: use plain functions or autograd::Function");
       }
     }
   }

@@ -144,6 +144,12 @@ TEST(Conformance, FindsTheMissingNoteAndBrokenInit) {
               testing::Contains(testing::HasSubstr("has no read: this function is required")));
 }
 
+TEST(Conformance, FindsRegistrationsOfEveryKind) {
+  EXPECT_THAT(failures("hostile_registers"),
+              testing::Contains(testing::StartsWith("registers no operators (TORCH_LIBRARY): [plugin] it registers "
+                                                    "operators or classes with RegisterOperators")));
+}
+
 TEST(Conformance, NotALibrary) {
   const auto results = check_plugin(HEADROOM_SOURCE_DIR "/CMakeLists.txt");
   ASSERT_EQ(results.size(), 1u);
