@@ -15,6 +15,7 @@
 #include "plugins/read_checks.hpp"
 #include "record/numbers.hpp"
 #include "train/model_trial.hpp"
+#include "train/predict_pass.hpp"
 #include "train/run_data.hpp"
 
 namespace headroom {
@@ -71,6 +72,7 @@ class ModelChecks {
     check("evaluation draws nothing and leaves nothing behind", [&] { require_pure_evaluation(); });
     check("evaluated whole or in pieces, loss and metrics are the same", [&] { require_sums(); });
     check("evaluated alone or among others, a sample is the same", [&] { require_samples_apart(); });
+    if (plain_->model().predictor() != nullptr) check("predicts from inputs alone", [&] { require_prediction(); });
     for (const std::string& kind : plain_->model().recompute_kinds())
       check("memory.recompute = [\"" + kind + "\"]: the same gradient", [&] { require_recomputed(kind); });
     for (const auto& [flag, precision] : {std::pair{HR_MODEL_BF16, "bf16"}, std::pair{HR_MODEL_FP16, "fp16"}}) {
@@ -223,15 +225,51 @@ class ModelChecks {
     for (size_t i = 0; i < together.outputs.size(); ++i) {
       const at::Tensor &all = together.outputs[i], &one = alone.outputs[i];
       const bool has_rows = all.dim() > 0 && all.size(0) == trial.samples() && one.dim() == all.dim();
-      if (!has_rows || !all.is_floating_point()) continue;
-      // NaN may stand for what does not count: compared as 0.
-      const at::Tensor row = at::nan_to_num(all.narrow(0, 1, 1)), own = at::nan_to_num(one);
-      const double found = difference(std::span(&row, 1), std::span(&own, 1));
-      if (found <= (exact_ ? exact_tolerance : rounded_tolerance)) continue;
-      refuse("'" + trial.model().outputs()[i].name + "' of a sample differs by " + short_number(found) +
-             " with the samples beside it: in evaluation they are independent, or the model declares "
-             "HR_COUPLES_SAMPLES");
+      if (has_rows && all.is_floating_point()) require_second_row(trial, i, all, one);
     }
+  }
+
+  // `all` and `one` are output `i` of all samples and of the second one.
+  void require_second_row(const ModelTrial& trial, size_t i, const at::Tensor& all, const at::Tensor& one) const {
+    // NaN may stand for what does not count: compared as 0.
+    const at::Tensor row = at::nan_to_num(all.narrow(0, 1, 1)), own = at::nan_to_num(one);
+    const double found = difference(std::span(&row, 1), std::span(&own, 1));
+    if (found <= (exact_ ? exact_tolerance : rounded_tolerance)) return;
+    refuse("'" + trial.model().outputs()[i].name + "' of a sample differs by " + short_number(found) +
+           " with the samples beside it: in evaluation they are independent, or the model declares "
+           "HR_COUPLES_SAMPLES");
+  }
+
+  std::vector<at::Tensor> predicted(ModelTrial& trial, int64_t first, int64_t count, size_t target) const {
+    try {
+      return trial.predict(first, count, target);
+    } catch (const Error& problem) {
+      if (problem.exit_code() != Exit::bad_input) throw;
+      refuse("predict() fails without the field '" + trial.model().fields()[target].name + "' (" + problem.what() +
+             "): it computes from inputs alone, and what needs the target stays undefined");
+    }
+  }
+
+  void require_prediction() {
+    ModelTrial& trial = sharpest();
+    const Model& model = trial.model();
+    const std::string name = model.predictor()->target_field;
+    const auto target = std::ranges::find(model.fields(), name, &Field::name);
+    if (target == model.fields().end()) throw DoesNotApply{"there is no field '" + name + "' to predict"};
+    const auto place = static_cast<size_t>(target - model.fields().begin());
+    // Model::predict() has seen that there is one.
+    const auto together = predicted(trial, 0, trial.samples(), place);
+    const size_t output = prediction_output(model);
+    const at::Tensor& all = together[output];
+    if (all.dim() == 3 && target->shape.size() == 2 && all.size(2) != target->shape[1]) {
+      refuse("its prediction has " + std::to_string(all.size(2)) + " channels, the field '" + name + "' has " +
+             std::to_string(target->shape[1]));
+    }
+    if (has(HR_COUPLES_SAMPLES) || trial.samples() < 2) return;
+    const auto alone = predicted(trial, 1, 1, place);
+    if (alone[output].sizes().slice(1) != all.sizes().slice(1))
+      refuse("'" + model.outputs()[output].name + "' of a prediction has another shape for one sample alone");
+    require_second_row(trial, output, all, alone[output]);
   }
 
   void require_recomputed(const std::string& kind) {

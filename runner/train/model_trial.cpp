@@ -86,6 +86,13 @@ StepResult ModelTrial::evaluate(int64_t first, int64_t count) {
   return model_->step(HR_EVAL, 0, tensors.keys, tensors.fields, /*want_outputs=*/true);
 }
 
+std::vector<at::Tensor> ModelTrial::predict(int64_t first, int64_t count, size_t target) {
+  const at::NoGradGuard no_grad;
+  MicroBatchTensors tensors(batch_, first, count, device_, dtype_);
+  tensors.fields[target] = at::Tensor();
+  return model_->predict(0, tensors.keys, tensors.fields);
+}
+
 std::vector<at::Tensor> ModelTrial::buffers() const {
   std::vector<at::Tensor> copies;
   for (const Parameter& parameter : model_->parameters()) {

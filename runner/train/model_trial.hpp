@@ -39,6 +39,8 @@ class ModelTrial {
   Trained train(int64_t micro_batch);
   // With outputs.
   StepResult evaluate(int64_t first, int64_t count);
+  // Without the field `target`, as where the host predicts. REQUIRES: model().predictor().
+  std::vector<at::Tensor> predict(int64_t first, int64_t count, size_t target);
   std::vector<at::Tensor> buffers() const;  // copies
 
  private:

@@ -197,6 +197,25 @@ TEST_F(Commands, PluginsCheckStepsAModelWithoutAnExperiment) {
   EXPECT_EQ(check("trial_model", mistakes[0].first).out, check("trial_model", mistakes[0].first).out);
 }
 
+TEST_F(Commands, PluginsCheckPredictsFromInputsAlone) {
+  const auto check = [&](const std::string& mistake) {
+    return with_plugins({"plugins", "check", "predicting_model", "--set", "model.options.mistake=" + mistake});
+  };
+  const Finished sound = check("none");
+  EXPECT_EQ(sound.exit_code, 0) << sound.out << sound.err;
+  EXPECT_NE(sound.out.find("ok    model: predicts from inputs alone\n"), std::string::npos) << sound.out;
+  for (const auto& [mistake, sentence] : std::vector<std::pair<std::string, std::string>>{
+           {"needs_target", "predict() fails without the field 'y'"},
+           {"couples", "'prediction' of a sample differs by "},
+           {"few_channels", "its prediction has 1 channels, the field 'y' has 2"}}) {
+    const Finished found = check(mistake);
+    EXPECT_EQ(found.exit_code, 3) << mistake;
+    EXPECT_NE(complaints(found).find("FAIL  model: predicts from inputs alone: [predicting_model] " + sentence),
+              std::string::npos)
+        << found.out << found.err;
+  }
+}
+
 TEST_F(Commands, PluginsCheckSaysWhyAModelIsNotStepped) {
   const std::string line = "skip  model: a step gives loss, weight, outputs and metrics: not stepped: ";
   const Finished refusal =
