@@ -15,6 +15,11 @@ class Linear : public torch::nn::Module {
             opt_f64("dropout").def(0.0).min(0).max(1).help("share of the inputs hidden from each training sample")};
   }
 
+  // So that it can be tried without data.
+  static std::vector<Input> inputs(const Options&) {
+    return {{.name = "x", .shape = {any_size}}, {.name = "y", .shape = {any_size}}};
+  }
+
   Linear(const Options& options, const Fields& fields) : dropout_(options.f64("dropout")) {
     const auto inputs = fields.at("x").elements(), outputs = fields.at("y").elements();
     linear_ = register_module(

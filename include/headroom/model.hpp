@@ -10,6 +10,8 @@
 //     std::vector<Output> outputs() const;       // what a step gives beside the loss; left out: nothing
 //     std::vector<Metric> metrics() const;       // numbers of an evaluation; left out: none
 //     StepOutput step(const Call& call, const Batch& batch);   // one forward pass; the host calls backward()
+//     static std::vector<Input> inputs(const Options&);   // the fields it takes, for `headroom plugins check`
+//                                                // without an experiment (sdk/inputs.hpp); left out: not stepped there
 //     void attributes(Parameter& parameter);     // group, scales, freezing, inert, derived; left out: all equal
 //     std::string save_state() const;            // left out, with load_state(): nothing beside the tensors
 //     void load_state(std::string_view bytes);
@@ -41,6 +43,7 @@
 
 #include "headroom/sdk/call.hpp"
 #include "headroom/sdk/host.hpp"
+#include "headroom/sdk/inputs.hpp"
 #include "headroom/sdk/keyed.hpp"
 #include "headroom/sdk/options.hpp"
 #include "headroom/sdk/plugin.hpp"
@@ -272,6 +275,11 @@ struct ModelTable {
     return freed;
   }
 
+  static hr_status list_inputs(const hr_value* values, int32_t (*visit)(void*, const hr_input*), void* context,
+                               hr_error* error) noexcept {
+    return torch_guard(error, [&] { visit_inputs(T::inputs(Options(option_table<T>(), values)), visit, context); });
+  }
+
   static const void* find(std::string_view id) {
     if (id == HR_MODEL_TORCH) {
       static const hr_model_torch table{sizeof(hr_model_torch),
@@ -292,6 +300,12 @@ struct ModelTable {
     if constexpr (requires(T & object) { object.save_state(); }) {
       if (id == HR_STATE) {
         static const hr_state table{sizeof(hr_state), 0, save, load};
+        return &table;
+      }
+    }
+    if constexpr (requires(const Options& options) { T::inputs(options); }) {
+      if (id == HR_INPUTS) {
+        static const hr_inputs table{sizeof(hr_inputs), 0, list_inputs};
         return &table;
       }
     }

@@ -227,6 +227,17 @@ OptionList Architecture::options() {
               .help("of loss = \"mse_mae\": {mse = 1.0, mae = 0.5} unless set")};
 }
 
+std::vector<Input> Architecture::inputs(const Options& options) {
+  constexpr int64_t channels = 8;
+  constexpr double sample_rate_hz = 2000.0;
+  const EncoderShape encoder = read_encoder(options, channels);
+  const int64_t step = fewest_outputs(sample_rate_hz, options.f64("rollout_freq")),
+                window = encoder.left_context + 4 * step;
+  const int64_t joints = options.string("pose_module") == "pose" ? encoder.features : any_size;
+  return {{.name = "emg", .shape = {window, channels}, .sample_rate_hz = sample_rate_hz},
+          {.name = "joint_angles", .shape = {window, joints}, .unit = "rad"}};
+}
+
 Architecture Architecture::read(const Options& options, const Fields& fields) {
   Architecture model;
   read_fields(fields, model);

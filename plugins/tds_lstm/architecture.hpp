@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headroom/sdk/fields.hpp"
+#include "headroom/sdk/inputs.hpp"
 #include "headroom/sdk/options.hpp"
 
 namespace headroom {
@@ -64,6 +65,8 @@ struct Architecture {
   int64_t outputs() const { return window - encoder.left_context; }  // predicted samples of one window
 
   static sdk::OptionList options();
+  // Fields for a network of a few roll-out steps.
+  static std::vector<sdk::Input> inputs(const sdk::Options& options);
   // Throws sdk::Error(HR_INVALID_ARGUMENT): widths that do not meet, a window shorter than the context, fields that do
   // not suit.
   static Architecture read(const sdk::Options& options, const sdk::Fields& fields);

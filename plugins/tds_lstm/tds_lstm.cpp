@@ -12,6 +12,7 @@ class TdsLstm {
   static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_MODEL_BF16 | HR_MODEL_FP16;
 
   static sdk::OptionList options() { return Architecture::options(); }
+  static std::vector<sdk::Input> inputs(const sdk::Options& options) { return Architecture::inputs(options); }
 
   TdsLstm(const sdk::Options& options, const sdk::Fields& fields)
       : architecture_(Architecture::read(options, fields)), network_(std::make_shared<PoseNetwork>(architecture_)) {}

@@ -74,11 +74,14 @@ CLI::App* define_parity(CLI::App& app, CommandLine& line, ParityWords& words);
 // Commands of the torch-free program.
 void add_validate(CLI::App& app, CommandLine& line);
 void add_plugins(CLI::App& app, CommandLine& line);
-// Also in the trainer, for LibTorch plugins. `check_model`: the trainer's checks of an experiment's model; empty in the
-// torch-free program, which hands over what needs them.
-using ModelCheck = std::function<std::vector<CheckResult>(const ExperimentWords& experiment,
-                                                          const std::vector<std::filesystem::path>& plugin_dirs)>;
+// Also in the trainer, for LibTorch plugins. `check_model`: the trainer's checks of an experiment's model, or of the
+// library's own where there is no experiment; empty in the torch-free program, which hands over what needs them.
+using ModelCheck =
+    std::function<std::vector<CheckResult>(const std::filesystem::path& library, const ExperimentWords& experiment,
+                                           const std::vector<std::filesystem::path>& plugin_dirs)>;
 void add_plugin_check(CLI::App& plugins, CommandLine& line, ModelCheck check_model);
+// Error(bad_input) where a key is set and there is neither an experiment nor a model to set it of.
+void refuse_options_without_model(const ExperimentWords& experiment, const std::string& plugin);
 void add_new(CLI::App& app);
 void add_plugins_build(CLI::App& plugins);
 void add_schema(CLI::App& app, CommandLine& line);
@@ -105,7 +108,7 @@ int plan_action(const PlanWords& words, const CommandLine& line);
 int evaluate_action(const EvaluateWords& words, const CommandLine& line);
 int predict_action(const PredictWords& words, const CommandLine& line);
 int parity_action(const ParityWords& words, const CommandLine& line);
-std::vector<CheckResult> model_check_action(const ExperimentWords& experiment,
+std::vector<CheckResult> model_check_action(const std::filesystem::path& library, const ExperimentWords& experiment,
                                             const std::vector<std::filesystem::path>& plugin_dirs);
 
 // `describe LIBRARY`, `check FILE` and `probe FILE`: what the torch-free program asks for.

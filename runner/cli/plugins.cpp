@@ -92,6 +92,8 @@ int print_checks(const std::vector<CheckResult>& checks) {
                 check.sentence.empty() ? "" : ": ", check.sentence.c_str());
     failed += check.outcome == CheckResult::Outcome::fail;
   }
+  // What comes next may crash with the plugin.
+  std::fflush(stdout);
   return failed;
 }
 
@@ -105,16 +107,22 @@ std::vector<std::string> trainer_words(const std::filesystem::path& library, con
 
 }  // namespace
 
+void refuse_options_without_model(const ExperimentWords& experiment, const std::string& plugin) {
+  if (experiment.set.empty() || !experiment.file.empty()) return;
+  throw Error(Exit::bad_input, "cli",
+              "--set " + experiment.set.front() + ": " + plugin +
+                  " is no model, so there is no key to set; give the experiment by --with");
+}
+
 void add_plugin_check(CLI::App& plugins, CommandLine& line, ModelCheck check_model) {
   auto* command = plugins.add_subcommand("check", "Is this library a good plugin? Exit 3 when not");
   command->footer("Example: headroom plugins check build/my_model.so --with my.toml");
   auto path = std::make_shared<std::string>();
   command->add_option("path", *path, "Shared library, or the id of an installed plugin")->required();
   auto with = std::make_shared<ExperimentWords>();
-  auto* file = command->add_option("--with", with->file, "Experiment whose model steps through samples of its data");
-  command->add_option("--set", with->set, "Override a key of that file: key=value")
-      ->allow_extra_args(false)
-      ->needs(file);
+  command->add_option("--with", with->file, "Experiment whose model steps through samples of its data");
+  command->add_option("--set", with->set, "Override a key of that file, or of model.options without one: key=value")
+      ->allow_extra_args(false);
   add_plugin_dirs(*command, line);
   command->callback([path, with, &line, check_model = std::move(check_model)] {
     const auto library = find_plugin(*path, line.plugin_dirs);
@@ -125,9 +133,11 @@ void add_plugin_check(CLI::App& plugins, CommandLine& line, ModelCheck check_mod
       line.exit_code = run_trainer(trainer_words(library, *with, folders));
       return;
     }
+    // Without LibTorch it is a datasource.
+    if (!check_model) refuse_options_without_model(*with, library.filename().string());
     int failed = print_checks(check_plugin(library));
     // A plugin that breaks the contract does not get to compute.
-    if (failed == 0 && !with->file.empty()) failed = print_checks(check_model(*with, folders));
+    if (failed == 0 && check_model) failed = print_checks(check_model(library, *with, folders));
     if (failed > 0) line.exit_code = static_cast<int>(Exit::plugin);
   });
 }

@@ -120,9 +120,13 @@ int parity_action(const ParityWords& words, const CommandLine& line) {
   return 0;
 }
 
-std::vector<CheckResult> model_check_action(const ExperimentWords& experiment,
+std::vector<CheckResult> model_check_action(const std::filesystem::path& library, const ExperimentWords& experiment,
                                             const std::vector<std::filesystem::path>& plugin_dirs) {
-  return check_model(experiment.file, experiment.overrides(), plugin_dirs);
+  if (!experiment.file.empty()) return check_model(experiment.file, experiment.overrides(), plugin_dirs);
+  const Library plugin = Library::load(library);
+  if (plugin.model_torch() != nullptr) return check_model_alone(plugin, experiment.overrides());
+  refuse_options_without_model(experiment, plugin.id());
+  return {};
 }
 
 void add_trainer_only(CLI::App& app, CommandLine& line) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "error.hpp"
 #include "plugins/call.hpp"
@@ -47,9 +48,7 @@ class PluginChecks {
     check("model: refuses with a sentence, and without anywhere to put it", [&] { try_model(); });
     check("datasource: refuses with a sentence, and without anywhere to put it", [&] { try_source(); });
     check("datasource: describes itself consistently", [&] { require_source(); });
-    check("datasource: fills its slots and nothing beside them", [&] { require_filled_slots(open_source()); });
-    check("datasource: a sample is the same alone and among others", [&] { require_pure_reads(open_source()); });
-    check("datasource: keys change nothing where it says so", [&] { require_reads_without_keys(open_source()); });
+    check_reads(list_, [&]() -> const Source& { return open_source(); });
     return list_.take();
   }
 
@@ -97,12 +96,18 @@ class PluginChecks {
   }
 
   void require_no_registration() const {
+    if (!facts_.has_symbols) throw DoesNotApply{"the file carries no symbol table to look at"};
+    // What each way to register calls, as GCC and Clang mangle it.
+    static constexpr std::pair<const char*, const char*> ways[] = {
+        {"_ZN5torch7LibraryC", "TORCH_LIBRARY"},
+        {"_ZN3c1017RegisterOperators", "RegisterOperators"},
+        {"_ZN5torch3jit16registerOperator", "registerOperator"},
+        {"_ZN5torch6detail10class_baseC", "torch::class_"}};
     for (const std::string& symbol : facts_.undefined) {
-      // The constructors of torch::Library, as GCC and Clang mangle them: the macro calls one.
-      if (symbol.starts_with("_ZN5torch7LibraryC")) {
-        refuse(
-            "it registers operators with TORCH_LIBRARY, which cannot be undone or done twice: use plain functions or "
-            "autograd::Function");
+      for (const auto& [beginning, name] : ways) {
+        if (!symbol.starts_with(beginning)) continue;
+        refuse(std::string("it registers operators or classes with ") + name +
+               ", which cannot be undone or done twice: use plain functions or autograd::Function");
       }
     }
   }
@@ -125,7 +130,8 @@ class PluginChecks {
     if (call(plugin.id, "get_interface", plugin.get_interface, "headroom.unknown/999") != nullptr) {
       refuse("get_interface returns a table for an id it cannot know: it must return NULL");
     }
-    for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_CONVERT, HR_STATE, HR_GC, HR_PREDICT}) {
+    for (const char* id :
+         {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_CONVERT, HR_STATE, HR_GC, HR_PREDICT, HR_INPUTS}) {
       if (call(plugin.id, "get_interface", plugin.get_interface, id) !=
           call(plugin.id, "get_interface", plugin.get_interface, id)) {
         refuse(std::string("get_interface returns another table for ") + id + " each time: tables live for ever");
@@ -135,6 +141,7 @@ class PluginChecks {
     library_->state();
     library_->gc();
     library_->predict();
+    library_->inputs();
     if (library_->model_torch() == nullptr && library_->datasource() == nullptr)
       refuse("it is neither a model nor a datasource");
   }
@@ -217,7 +224,7 @@ class PluginChecks {
 
   void require_source() {
     if (library_->datasource() == nullptr) throw DoesNotApply{"it is not a datasource"};
-    if (!opens_) throw DoesNotApply{"it does not open without data: check it with an experiment (headroom validate)"};
+    if (!opens_) throw DoesNotApply{"it does not open without data: give --with EXPERIMENT"};
     // Refuses a description that contradicts itself, files() a file without a path.
     source_ = Source::open(*library_, trial_values(to_option_table(library_->datasource()->options, library_->id())));
     source_->files();

@@ -38,6 +38,7 @@ nlohmann::json describe_plugin(const Library& library) {
   if (const auto* convert = library.convert()) interfaces[HR_CONVERT] = {{"options", options(convert->options)}};
   if (library.state() != nullptr) interfaces[HR_STATE] = nlohmann::json::object();
   if (library.predict() != nullptr) interfaces[HR_PREDICT] = nlohmann::json::object();
+  if (library.inputs() != nullptr) interfaces[HR_INPUTS] = nlohmann::json::object();
   if (library.gc() != nullptr) interfaces[HR_GC] = nlohmann::json::object();
 
   nlohmann::json torch_tag = nullptr;

@@ -186,6 +186,12 @@ const hr_predict* Library::predict() const {
   return table;
 }
 
+const hr_inputs* Library::inputs() const {
+  const auto* table = interface_table<hr_inputs>(*plugin_, HR_INPUTS);
+  if (table != nullptr) require_slots(*plugin_, HR_INPUTS, {SLOT(list)});
+  return table;
+}
+
 std::vector<std::string> Library::recompute_kinds() const {
   const hr_model_torch* model = model_torch();
   std::vector<std::string> kinds;

@@ -2,6 +2,7 @@
 // libraries, says why one does not suit, and wraps their C tables:
 //   library.hpp      Library: a loaded plugin and its tables; where plugins are found; their options
 //   source.hpp       Source, Reader: a datasource          recording.hpp   Recording: one recording to predict on
+//   made_up.hpp      the fields that a model says it takes, and samples of them that are made up
 //   torch_model.hpp  Model: a LibTorch model; with model_contract.hpp, what it must keep to, all that needs LibTorch
 //   host.hpp         the services that plugins may ask for; folders above register theirs
 //   session.hpp      Session: what belongs to one run behind those services
@@ -21,6 +22,7 @@
 #include "error.hpp"
 #include "headroom/abi.h"
 #include "headroom/convert.h"
+#include "headroom/inputs.h"
 #include "headroom/predict.h"
 #include "plugins/note.hpp"
 
@@ -51,6 +53,7 @@ class Library {
   const hr_state* state() const;
   const hr_gc* gc() const;
   const hr_predict* predict() const;  // each side is complete or NULL
+  const hr_inputs* inputs() const;
 
   // The names that memory.recompute may have for a model, most bytes saved per second first; empty: none.
   // Error(plugin) if they are empty, reserved, repeated or more than 64.

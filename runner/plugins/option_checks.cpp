@@ -38,6 +38,7 @@ std::string trial_literal(const OptionSpec& option) {
   }
 }
 
+void insert_required(toml::table& to, const OptionTable& table);
 toml::table trial_table(const OptionTable& table);
 
 void insert_trial(toml::table& to, const OptionSpec& option) {
@@ -58,11 +59,15 @@ void insert_trial(toml::table& to, const OptionSpec& option) {
 
 toml::table trial_table(const OptionTable& table) {
   toml::table result;
-  for (const OptionSpec& option : table) {
-    // check_options() fills in the defaults of the others.
-    if (option.required) insert_trial(result, option);
-  }
+  insert_required(result, table);
   return result;
+}
+
+// check_options() fills in the defaults of the others.
+void insert_required(toml::table& to, const OptionTable& table) {
+  for (const OptionSpec& option : table) {
+    if (option.required && !to.contains(option.name)) insert_trial(to, option);
+  }
 }
 
 }  // namespace
@@ -84,9 +89,9 @@ void require_good_options(const OptionTable& table, const std::string& where) {
   }
 }
 
-OptionValues trial_values(const OptionTable& table) {
-  const toml::table values = trial_table(table);
-  return check_options(table, &values, "options", "the plugin");
+OptionValues trial_values(const OptionTable& table, toml::table set, std::string_view where, std::string_view owner) {
+  insert_required(set, table);
+  return check_options(table, &set, where, owner);
 }
 
 }  // namespace headroom

@@ -11,7 +11,9 @@ namespace headroom {
 // that needs quotes. `where` is the table's name in the experiment file.
 void require_good_options(const OptionTable& table, const std::string& where);
 
-// The defaults, and an allowed value for each required option; a required path names a place that does not exist.
-OptionValues trial_values(const OptionTable& table);
+// What is `set`, the defaults, and an allowed value for each other required option; a required path names a place that
+// does not exist. Error(bad_input) for what is set, as check_options() with the same words.
+OptionValues trial_values(const OptionTable& table, toml::table set = {}, std::string_view where = "options",
+                          std::string_view owner = "the plugin");
 
 }  // namespace headroom

@@ -1,10 +1,10 @@
 #include "plugins/source.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "error.hpp"
 #include "plugins/call.hpp"
+#include "plugins/field_checks.hpp"
 
 namespace headroom {
 
@@ -14,25 +14,6 @@ namespace {
 constexpr uint32_t kMostFields = 1024, kMostSplits = 64;
 constexpr uint64_t kMostGroups = 10'000'000, kMostFiles = 10'000'000;
 constexpr std::size_t kMostOrigins = 10'000'000;
-constexpr int64_t kLargestSampleBytes = int64_t{1} << 40;
-
-bool is_known(DLDataType dtype) {
-  const int bits = dtype.bits;
-  if (dtype.lanes != 1) return false;
-  switch (dtype.code) {
-    case kDLInt:
-    case kDLUInt:
-      return bits == 8 || bits == 16 || bits == 32 || bits == 64;
-    case kDLFloat:
-      return bits == 16 || bits == 32 || bits == 64;
-    case kDLBfloat:
-      return bits == 16;
-    case kDLBool:
-      return bits == 8;
-    default:
-      return false;
-  }
-}
 
 // Reads the description of an open source and refuses what is inconsistent: a plugin may be wrong in every number.
 class SourceDescription {
@@ -54,7 +35,7 @@ class SourceDescription {
       check(call(id_, "field", api_.field, handle_, i, &native, &error), error, id_,
             "describing field " + std::to_string(i));
       // Before it is copied: no number of it can be trusted yet.
-      require_shape(native, i);
+      if (const std::string flaw = flaw_of_field(native, i); !flaw.empty()) refuse(flaw);
       result.push_back(Field::from(native));
       require_new_name(result);
     }
@@ -112,45 +93,6 @@ class SourceDescription {
  private:
   [[noreturn]] void refuse(const std::string& sentence) const {
     throw Error(Exit::plugin, id_, "the source describes itself inconsistently: " + sentence);
-  }
-
-  void require_shape(const hr_field& field, uint32_t i) const {
-    const std::string name = field.name != nullptr && field.name[0] != '\0' ? field.name : "";
-    if (name.empty()) refuse("its field " + std::to_string(i) + " has no name");
-    if (!is_known(field.dtype)) refuse("field '" + name + "' has the unknown dtype " + dtype_name(field.dtype));
-    if (field.ndim < 0 || field.ndim > HR_MAX_DIMS)
-      refuse("field '" + name + "' has " + std::to_string(field.ndim) + " axes; 0 to 8 are allowed");
-    // Every known dtype has whole bytes.
-    int64_t bytes = field.dtype.bits / 8;
-    for (int32_t axis = 0; axis < field.ndim; ++axis) {
-      const int64_t extent = field.shape[axis];
-      // Division instead of multiplication: the product of wrong extents may overflow.
-      if (extent < 1 || extent > kLargestSampleBytes / bytes) {
-        refuse("field '" + name + "' has " + std::to_string(extent) + " elements along axis " + std::to_string(axis));
-      }
-      bytes *= extent;
-    }
-    if (field.channel_axis < -1 || field.channel_axis >= field.ndim) {
-      refuse("field '" + name + "' has channel axis " + std::to_string(field.channel_axis) + " of " +
-             std::to_string(field.ndim) + " axes");
-    }
-    if (!std::isfinite(field.sample_rate_hz) || field.sample_rate_hz < 0.0)
-      refuse("field '" + name + "' has no usable sample rate");
-    require_channels(field, name);
-  }
-
-  void require_channels(const hr_field& field, const std::string& name) const {
-    if (field.channels == nullptr) return;
-    const int64_t extent = field.channel_axis < 0 ? 0 : field.shape[field.channel_axis];
-    // Channels stride by the first one's struct_size; one shorter than in 1.0 would let them overlap.
-    if (field.channel_count != static_cast<uint64_t>(extent) || !HR_HAS(field.channels, std)) {
-      refuse("field '" + name + "' describes " + std::to_string(field.channel_count) +
-             " channels; its channel axis has " + std::to_string(extent));
-    }
-    for (const Channel& channel : Field::from(field).channels) {
-      if (!std::isfinite(channel.mean) || !std::isfinite(channel.std) || channel.std <= 0.0)
-        refuse("a channel of field '" + name + "' has no usable mean and std");
-    }
   }
 
   void require_new_name(const std::vector<Field>& fields) const {

@@ -30,6 +30,8 @@ void StepSums::add(const StepSums& other) {
   rows_.add_(other.rows_);
 }
 
+double StepSums::loss_sum() const { return rows_[0][0].item<double>(); }
+
 double StepSums::weight() const { return rows_[0][1].item<double>(); }
 
 double StepSums::loss() const {

@@ -22,8 +22,9 @@ class StepSums {
   void add(const StepSums& other);
   at::Tensor& tensor() { return rows_; }
   OutputMetrics& outputs() { return outputs_; }
-  double weight() const;  // of the loss; synchronises
-  double loss() const;    // sum / weight; NaN when nothing counted
+  double loss_sum() const;  // synchronises, as the next two
+  double weight() const;    // of the loss
+  double loss() const;      // sum / weight; NaN when nothing counted
   // "<prefix>/loss", "<prefix>/<metric>" of the model and then of the host, for each that counted anything.
   Measured measured(const std::string& prefix, std::span<const MetricInfo> metrics) const;
 

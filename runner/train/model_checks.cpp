@@ -5,29 +5,26 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <span>
 
+#include "config/document.hpp"
 #include "memory/ledger.hpp"
+#include "plugins/option_checks.hpp"
+#include "plugins/read_checks.hpp"
 #include "record/numbers.hpp"
-#include "train/forward_snapshot.hpp"
-#include "train/micro_batches.hpp"
-#include "train/setup.hpp"
-#include "train/window.hpp"
+#include "train/model_trial.hpp"
+#include "train/predict_pass.hpp"
+#include "train/run_data.hpp"
 
 namespace headroom {
 
 namespace {
 
-// Enough to divide a batch.
-constexpr int64_t most_checked_samples = 4;
 // Parts of the largest value: in float64; in float32, where sums in another order round otherwise; and of a loss in
 // bfloat16 or float16.
 constexpr double exact_tolerance = 1e-9, rounded_tolerance = 1e-3, narrow_tolerance = 0.25;
-
-[[noreturn]] void refuse_model(const Setup& setup, const std::string& sentence) {
-  throw Error(Exit::plugin, setup.model->id(), sentence);
-}
 
 double largest(const at::Tensor& tensor) {
   return tensor.numel() == 0 ? 0.0 : tensor.to(at::kDouble).abs().max().item<double>();
@@ -46,118 +43,37 @@ double difference(std::span<const at::Tensor> a, std::span<const at::Tensor> b) 
   return found / scale;
 }
 
-// What a window gave.
-struct Trained {
-  double loss = 0.0, weight = 0.0;
-  std::vector<at::Tensor> gradients;
-  std::vector<std::string> without_gradient;
-};
-
-// What is checked.
-struct Request {
-  std::filesystem::path experiment;
-  std::vector<Override> overrides;
-  std::vector<std::filesystem::path> plugin_dirs;
-};
-
-// The experiment as it is loaded for one precision and a few samples.
-Experiment experiment_of(const Request& request, const std::string& precision) {
-  const int64_t batch = load_experiment(request.experiment, request.overrides).train.batch_size;
-  std::vector<Override> overrides = request.overrides;
-  // The checks divide batches and recompute calls themselves; without workers no thread is started.
-  overrides.insert(overrides.end(), {{"train.precision", precision},
-                                     {"train.batch_size", std::to_string(std::min(batch, most_checked_samples))},
-                                     {"train.gradient_accumulation_steps", "1"},
-                                     {"train.micro_batch", "auto"},
-                                     {"data.num_workers", "0"},
-                                     {"memory.recompute", "none"}});
-  return load_experiment(request.experiment, overrides);
+// Rows of (sum, weight) in float64: the loss, then each metric.
+at::Tensor sums_of(const StepResult& result) {
+  const at::Tensor loss = at::stack({result.loss_sum.to(at::kDouble), result.weight.to(at::kDouble)}).reshape({1, 2});
+  return (result.metrics.defined() ? at::cat({loss, result.metrics.reshape({-1, 2})}) : loss).to(at::kCPU);
 }
 
-// The experiment at one precision, with the first samples of its training split.
-class Trial {
- public:
-  Trial(const Request& request, const std::string& precision)
-      : experiment_(experiment_of(request, precision)),
-        data_(prepare_data(experiment_, request.plugin_dirs)),
-        setup_(data_),
-        batch_(first_batch()),
-        snapshot_(*setup_.model, setup_.device) {
-    snapshot_.take();
-  }
+std::string not_stepped(const std::string& why) { return "not stepped: " + why + "; give --with EXPERIMENT"; }
 
-  const Setup& setup() const { return setup_; }
-  Model& model() const { return *setup_.model; }
-  int64_t samples() const { return static_cast<int64_t>(batch_.count()); }
-
-  // A window in micro-batches of so many samples, from the weights and the state of the beginning.
-  Trained train(int64_t micro_batch) {
-    // A fixed size: smaller pieces would not be the ones that a check asks for.
-    Retry retry({micro_batch, /*adapts=*/false}, setup_.device, setup_.advice(),
-                [](const Shortage&, const std::string&) {});
-    snapshot_.restore();
-    Window window(model(), setup_.device, setup_.dtype, retry);
-    // Past every frozen_until_step but INT64_MAX, which means never.
-    window.thaw(INT64_MAX - 1);
-    window.begin();
-    if (!window.add(batch_, 0))
-      refuse_model(setup_, "there is no memory for a step of " + std::to_string(samples()) + " samples");
-    Trained trained{.weight = window.divide(), .gradients = {}, .without_gradient = window.check().without_gradient()};
-    trained.loss = window.sums().loss();
-    for (const at::Tensor& gradient : window.gradients()) trained.gradients.push_back(gradient.clone());
-    return trained;
-  }
-
-  StepResult evaluate(int64_t first, int64_t count) {
-    const at::NoGradGuard no_grad;
-    const MicroBatchTensors tensors(batch_, first, count, setup_.device, setup_.dtype);
-    return model().step(HR_EVAL, 0, tensors.keys, tensors.fields, /*want_outputs=*/true);
-  }
-
-  // Copies, for comparisons.
-  std::vector<at::Tensor> buffers() const {
-    std::vector<at::Tensor> copies;
-    for (const Parameter& parameter : model().parameters()) {
-      if (parameter.kind == HR_BUFFER) copies.push_back(parameter.tensor->clone());
-    }
-    return copies;
-  }
-
- private:
-  Batch first_batch() const {
-    Loader loader(data_.source, data_.splits.train, find_statistics(data_.statistics_request()).normalizer,
-                  setup_.loader_options(true));
-    loader.seek(0);
-    auto batch = loader.next();
-    if (!batch || batch->count() == 0)
-      throw Error(Exit::data, "check", "the training split has no sample to step with");
-    return std::move(*batch);
-  }
-
-  Experiment experiment_;
-  RunData data_;
-  Setup setup_;
-  Batch batch_;
-  ForwardSnapshot snapshot_;
-};
+using MakeTrial = std::function<std::unique_ptr<ModelTrial>(const std::string& precision)>;
 
 class ModelChecks {
  public:
-  explicit ModelChecks(Request request) : request_(std::move(request)), plain_(request_, "fp32") {
-    if (has(HR_MODEL_FP64)) exact_.emplace(request_, "fp64");
+  // `make` may throw DoesNotApply.
+  ModelChecks(MakeTrial make, bool is_made_up) : make_(std::move(make)), is_made_up_(is_made_up) {
+    // An experiment that cannot begin is an error of the command and not a line of the table.
+    if (!is_made_up_) build();
   }
 
   std::vector<CheckResult> run() {
     // The others compare with what this one gives, or step as it does.
-    if (!check("a step gives loss, weight, outputs and metrics", [&] { whole_ = plain_.train(plain_.samples()); }))
-      return list_.take();
+    check("a step gives loss, weight, outputs and metrics", [&] { step_first(); });
+    if (!whole_) return list_.take();
     check("a gradient reaches every parameter", [&] { require_gradients(); });
     check("the same step twice gives the same", [&] { require_repeatable(); });
     check("it draws from sample keys alone, or says so", [&] { require_keyed_draws(); });
     check("whole or in pieces, the gradient is the same", [&] { require_divisible(); });
     check("evaluation draws nothing and leaves nothing behind", [&] { require_pure_evaluation(); });
+    check("evaluated whole or in pieces, loss and metrics are the same", [&] { require_sums(); });
     check("evaluated alone or among others, a sample is the same", [&] { require_samples_apart(); });
-    for (const std::string& kind : plain_.model().recompute_kinds())
+    if (plain_->model().predictor() != nullptr) check("predicts from inputs alone", [&] { require_prediction(); });
+    for (const std::string& kind : plain_->model().recompute_kinds())
       check("memory.recompute = [\"" + kind + "\"]: the same gradient", [&] { require_recomputed(kind); });
     for (const auto& [flag, precision] : {std::pair{HR_MODEL_BF16, "bf16"}, std::pair{HR_MODEL_FP16, "fp16"}}) {
       if (has(flag))
@@ -170,18 +86,47 @@ class ModelChecks {
   }
 
  private:
-  bool has(uint32_t capability) const { return (plain_.model().capabilities() & capability) != 0; }
-  bool check(const std::string& name, const std::function<void()>& body) { return list_.check("model: " + name, body); }
-  [[noreturn]] void refuse(const std::string& sentence) const { refuse_model(plain_.setup(), sentence); }
+  bool has(uint32_t capability) const { return (plain_->model().capabilities() & capability) != 0; }
+  void check(const std::string& name, const std::function<void()>& body) {
+    list_.check("model: " + name, [&] {
+      try {
+        body();
+      } catch (const Error& problem) {
+        // What a plugin breaks is its own mistake. That it wants other samples is no mistake where they are made up.
+        if (!is_made_up_ || problem.exit_code() == Exit::plugin) throw;
+        throw DoesNotApply{not_stepped(problem.what())};
+      }
+    });
+  }
+  [[noreturn]] void refuse(const std::string& sentence) const {
+    throw Error(Exit::plugin, plain_->model().id(), sentence);
+  }
+
+  void build() {
+    plain_ = make_("fp32");
+    if (has(HR_MODEL_FP64)) exact_ = make_("fp64");
+  }
+  // The one that compares best.
+  ModelTrial& sharpest() { return exact_ ? *exact_ : *plain_; }
+
+  void step_first() {
+    if (!plain_) build();
+    whole_ = plain_->train(plain_->samples());
+  }
 
   // A model may have parts that these few samples do not ask for.
   void require_gradients() const {
-    if (whole_.weight == 0) throw DoesNotApply{"no element of the samples counts"};
-    const auto& names = whole_.without_gradient;
+    if (whole_->weight == 0 && whole_->loss_sum == 0) throw DoesNotApply{"no element of the samples counts"};
+    if (whole_->weight == 0) {
+      refuse(
+          "loss_sum is " + short_number(whole_->loss_sum) +
+          " and the weight 0, so nothing would be trained: it is the number of elements that loss_sum is summed over");
+    }
+    const auto& names = whole_->without_gradient;
     if (names.empty()) return;
     const std::string which =
         names.front() + (names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "");
-    if (names.size() == whole_.gradients.size()) refuse("the loss depends on none of the parameters: " + which);
+    if (names.size() == whole_->gradients.size()) refuse("the loss depends on none of the parameters: " + which);
     throw DoesNotApply{"with these samples the loss does not depend on " + which +
                        ": is it used, and is it the tensor that was registered? What is never trained is declared "
                        "frozen (frozen_until_step) or inert in attributes()"};
@@ -196,7 +141,7 @@ class ModelChecks {
 
   void require_repeatable() {
     require_same(
-        whole_, plain_.train(plain_.samples()), plain_.setup().device.is_cpu() ? 0.0 : rounded_tolerance,
+        *whole_, plain_->train(plain_->samples()), plain_->device().is_cpu() ? 0.0 : rounded_tolerance,
         "a step is a function of weights, batch, keys, buffers and saved state alone; look for counters, clocks "
         "and generators of its own");
   }
@@ -205,7 +150,7 @@ class ModelChecks {
     if (has(HR_RNG_GENERATOR)) throw DoesNotApply{"it says that it draws from LibTorch's generator"};
     const auto state = [] { return at::detail::getDefaultCPUGenerator().get_state(); };
     const at::Tensor before = state();
-    plain_.train(plain_.samples());
+    plain_->train(plain_->samples());
     if (!state().equal(before)) {
       refuse(
           "a step draws from LibTorch's generator, so a batch that is divided or repeated to save memory gives another "
@@ -216,7 +161,7 @@ class ModelChecks {
   void require_divisible() {
     if (has(HR_COUPLES_SAMPLES)) throw DoesNotApply{"it says that samples of a batch influence each other"};
     if (has(HR_RNG_GENERATOR)) throw DoesNotApply{"it draws from LibTorch's generator"};
-    Trial& trial = exact_ ? *exact_ : plain_;
+    ModelTrial& trial = sharpest();
     if (trial.samples() < 2) throw DoesNotApply{"there is one sample only"};
     require_same(
         trial.train(trial.samples()), trial.train(1), exact_ ? exact_tolerance : rounded_tolerance,
@@ -225,50 +170,110 @@ class ModelChecks {
   }
 
   bool same(const at::Tensor& a, const at::Tensor& b) const {
-    const double tolerance = plain_.setup().device.is_cpu() ? 0.0 : rounded_tolerance;
+    const double tolerance = plain_->device().is_cpu() ? 0.0 : rounded_tolerance;
     return at::allclose(a.to(at::kDouble), b.to(at::kDouble), tolerance, tolerance, /*equal_nan=*/true);
   }
 
   void require_pure_evaluation() {
-    const auto buffers = plain_.buffers();
-    const std::string state = plain_.model().save_state();
-    const StepResult first = plain_.evaluate(0, plain_.samples()), second = plain_.evaluate(0, plain_.samples());
-    const auto after = plain_.buffers();
+    const auto buffers = plain_->buffers();
+    const std::string state = plain_->model().save_state();
+    const StepResult first = plain_->evaluate(0, plain_->samples()), second = plain_->evaluate(0, plain_->samples());
+    const auto after = plain_->buffers();
     for (size_t i = 0; i < buffers.size(); ++i) {
       if (!same(buffers[i], after[i])) refuse("evaluation changes a buffer: only training does, by call.training()");
     }
-    if (plain_.model().save_state() != state) refuse("evaluation changes what save_state() saves");
+    if (plain_->model().save_state() != state) refuse("evaluation changes what save_state() saves");
     const char* const drawn = "in evaluation a step draws nothing, so that it gives the same each time";
     if (!same(first.loss_sum, second.loss_sum))
       refuse(std::string("two evaluations of a batch differ in the loss: ") + drawn);
     for (size_t i = 0; i < first.outputs.size(); ++i) {
       if (!same(first.outputs[i], second.outputs[i]))
-        refuse("two evaluations of a batch differ in '" + plain_.model().outputs()[i].name + "': " + drawn);
+        refuse("two evaluations of a batch differ in '" + plain_->model().outputs()[i].name + "': " + drawn);
+    }
+  }
+
+  // Batches differ in size, so only sums can be pooled.
+  void require_sums() {
+    if (has(HR_COUPLES_SAMPLES)) throw DoesNotApply{"it says that samples of a batch influence each other"};
+    ModelTrial& trial = sharpest();
+    if (trial.samples() < 2) throw DoesNotApply{"there is one sample only"};
+    const at::Tensor whole = sums_of(trial.evaluate(0, trial.samples()));
+    at::Tensor pieces = at::zeros_like(whole), sizes = at::zeros_like(whole);
+    for (int64_t i = 0; i < trial.samples(); ++i) {
+      const at::Tensor piece = sums_of(trial.evaluate(i, 1));
+      pieces += piece;
+      sizes += piece.abs();
+    }
+    for (int64_t row = 0; row < whole.size(0); ++row) {
+      if (at::all((whole[row] - pieces[row]).abs() <= sizes[row] * rounded_tolerance).item<bool>()) continue;
+      const auto numbers = [&](const at::Tensor& sums) {
+        return short_number(sums[row][0].item<double>()) + " over " + short_number(sums[row][1].item<double>());
+      };
+      const std::string name =
+          row == 0 ? "the loss" : "'" + trial.model().metrics()[static_cast<size_t>(row - 1)].name + "'";
+      refuse(name + " of the samples together is " + numbers(whole) + ", and one by one they add up to " +
+             numbers(pieces) + ": it is a sum and its weight, the number of what was measured, never a mean, nor NaN");
     }
   }
 
   void require_samples_apart() {
     if (has(HR_COUPLES_SAMPLES)) throw DoesNotApply{"it says that samples of a batch influence each other"};
-    Trial& trial = exact_ ? *exact_ : plain_;
+    ModelTrial& trial = sharpest();
     if (trial.samples() < 2) throw DoesNotApply{"there is one sample only"};
     // The second sample: what leaks from the first one into others does not show in the first.
     const StepResult together = trial.evaluate(0, trial.samples()), alone = trial.evaluate(1, 1);
     for (size_t i = 0; i < together.outputs.size(); ++i) {
       const at::Tensor &all = together.outputs[i], &one = alone.outputs[i];
       const bool has_rows = all.dim() > 0 && all.size(0) == trial.samples() && one.dim() == all.dim();
-      if (!has_rows || !all.is_floating_point()) continue;
-      // NaN may stand for what does not count: compared as 0.
-      const at::Tensor row = at::nan_to_num(all.narrow(0, 1, 1)), own = at::nan_to_num(one);
-      const double found = difference(std::span(&row, 1), std::span(&own, 1));
-      if (found <= (exact_ ? exact_tolerance : rounded_tolerance)) continue;
-      refuse("'" + trial.model().outputs()[i].name + "' of a sample differs by " + short_number(found) +
-             " with the samples beside it: in evaluation they are independent, or the model declares "
-             "HR_COUPLES_SAMPLES");
+      if (has_rows && all.is_floating_point()) require_second_row(trial, i, all, one);
     }
   }
 
+  // `all` and `one` are output `i` of all samples and of the second one.
+  void require_second_row(const ModelTrial& trial, size_t i, const at::Tensor& all, const at::Tensor& one) const {
+    // NaN may stand for what does not count: compared as 0.
+    const at::Tensor row = at::nan_to_num(all.narrow(0, 1, 1)), own = at::nan_to_num(one);
+    const double found = difference(std::span(&row, 1), std::span(&own, 1));
+    if (found <= (exact_ ? exact_tolerance : rounded_tolerance)) return;
+    refuse("'" + trial.model().outputs()[i].name + "' of a sample differs by " + short_number(found) +
+           " with the samples beside it: in evaluation they are independent, or the model declares "
+           "HR_COUPLES_SAMPLES");
+  }
+
+  std::vector<at::Tensor> predicted(ModelTrial& trial, int64_t first, int64_t count, size_t target) const {
+    try {
+      return trial.predict(first, count, target);
+    } catch (const Error& problem) {
+      if (problem.exit_code() != Exit::bad_input) throw;
+      refuse("predict() fails without the field '" + trial.model().fields()[target].name + "' (" + problem.what() +
+             "): it computes from inputs alone, and what needs the target stays undefined");
+    }
+  }
+
+  void require_prediction() {
+    ModelTrial& trial = sharpest();
+    const Model& model = trial.model();
+    const std::string name = model.predictor()->target_field;
+    const auto target = std::ranges::find(model.fields(), name, &Field::name);
+    if (target == model.fields().end()) throw DoesNotApply{"there is no field '" + name + "' to predict"};
+    const auto place = static_cast<size_t>(target - model.fields().begin());
+    // Model::predict() has seen that there is one.
+    const auto together = predicted(trial, 0, trial.samples(), place);
+    const size_t output = prediction_output(model);
+    const at::Tensor& all = together[output];
+    if (all.dim() == 3 && target->shape.size() == 2 && all.size(2) != target->shape[1]) {
+      refuse("its prediction has " + std::to_string(all.size(2)) + " channels, the field '" + name + "' has " +
+             std::to_string(target->shape[1]));
+    }
+    if (has(HR_COUPLES_SAMPLES) || trial.samples() < 2) return;
+    const auto alone = predicted(trial, 1, 1, place);
+    if (alone[output].sizes().slice(1) != all.sizes().slice(1))
+      refuse("'" + model.outputs()[output].name + "' of a prediction has another shape for one sample alone");
+    require_second_row(trial, output, all, alone[output]);
+  }
+
   void require_recomputed(const std::string& kind) {
-    Trial& trial = exact_ ? *exact_ : plain_;
+    ModelTrial& trial = sharpest();
     const Trained kept = trial.train(trial.samples());
     trial.model().recompute(std::vector{kind});
     std::exception_ptr problem;
@@ -285,18 +290,18 @@ class ModelChecks {
   }
 
   void require_narrow(const std::string& precision) {
-    Trial narrow(request_, precision);
-    const double loss = narrow.train(narrow.samples()).loss;
-    if (std::abs(loss - whole_.loss) <= narrow_tolerance * std::abs(whole_.loss)) return;
-    refuse("the loss is " + short_number(loss) + " and " + short_number(whole_.loss) +
+    const auto narrow = make_(precision);
+    const double loss = narrow->train(narrow->samples()).loss;
+    if (std::abs(loss - whole_->loss) <= narrow_tolerance * std::abs(whole_->loss)) return;
+    refuse("the loss is " + short_number(loss) + " and " + short_number(whole_->loss) +
            " in fp32: sum in float32, or do not declare this precision");
   }
 
   void require_state() const {
-    if (!plain_.model().has_state()) throw DoesNotApply{"it keeps nothing"};
-    const std::string saved = plain_.model().save_state();
-    plain_.model().load_state(saved);
-    if (plain_.model().save_state() != saved) refuse("load_state() of what save_state() saved gives another state");
+    if (!plain_->model().has_state()) throw DoesNotApply{"it keeps nothing"};
+    const std::string saved = plain_->model().save_state();
+    plain_->model().load_state(saved);
+    if (plain_->model().save_state() != saved) refuse("load_state() of what save_state() saved gives another state");
   }
 
   // What is kept the first times may be a cache.
@@ -308,7 +313,7 @@ class ModelChecks {
     std::vector<int64_t> after;
     // The first four fill caches; the last four tell.
     for (int i = 0; i < 8; ++i) {
-      plain_.train(plain_.samples());
+      plain_->train(plain_->samples());
       after.push_back(held());
     }
     const int64_t growth = (after[7] - after[3]) / 4;
@@ -319,18 +324,56 @@ class ModelChecks {
       refuse("each step keeps " + std::to_string(growth) + " bytes more: look for tensors that are stored in members");
   }
 
-  Request request_;
+  MakeTrial make_;
+  bool is_made_up_;
   CheckList list_;
-  Trial plain_;
-  std::optional<Trial> exact_;  // in fp64, where the model can
-  Trained whole_;
+  std::unique_ptr<ModelTrial> plain_, exact_;  // exact_: in fp64, where the model can
+  std::optional<Trained> whole_;
 };
+
+// The values of --set, which are about the model alone; an allowed value for what it requires beside them.
+OptionValues options_for(const Library& library, const std::vector<Override>& overrides) {
+  toml::table document = read_overrides(overrides), set;
+  for (const auto& [section, node] : document) {
+    toml::table* keys = node.as_table();
+    toml::node* options = keys == nullptr ? nullptr : keys->get("options");
+    if (section != "model" || keys->size() != 1 || options == nullptr || !options->is_table()) {
+      throw Error(Exit::bad_input, "cli",
+                  "--set " + std::string(section.str()) +
+                      ": without an experiment there are the keys of model.options only; give it by --with");
+    }
+    set = std::move(*options->as_table());
+  }
+  return trial_values(to_option_table(library.model_torch()->options, library.id()), std::move(set), "model.options",
+                      "model plugin '" + library.id() + "'");
+}
 
 }  // namespace
 
 std::vector<CheckResult> check_model(const std::filesystem::path& experiment, const std::vector<Override>& overrides,
                                      const std::vector<std::filesystem::path>& plugin_dirs) {
-  return ModelChecks({experiment, overrides, plugin_dirs}).run();
+  CheckList reads;
+  {
+    // A source that needs data could not be opened without the experiment.
+    const Experiment loaded = load_experiment(experiment, overrides);
+    const RunData data = prepare_data(loaded, plugin_dirs);
+    check_reads(reads, [&]() -> const Source& { return *data.source; });
+  }
+  std::vector<CheckResult> results = reads.take();
+  const ExperimentRequest request{experiment, overrides, plugin_dirs};
+  const auto make = [&](const std::string& precision) { return trial_of_experiment(request, precision); };
+  std::ranges::move(ModelChecks(make, /*is_made_up=*/false).run(), std::back_inserter(results));
+  return results;
+}
+
+std::vector<CheckResult> check_model_alone(const Library& library, const std::vector<Override>& overrides) {
+  const OptionValues options = options_for(library, overrides);
+  const auto make = [&](const std::string& precision) {
+    if (library.inputs() == nullptr)
+      throw DoesNotApply{not_stepped("it does not say by inputs() which fields it takes")};
+    return made_up_trial(library, options, precision);
+  };
+  return ModelChecks(make, /*is_made_up=*/true).run();
 }
 
 }  // namespace headroom

@@ -18,6 +18,11 @@ class MyModel : public torch::nn::Module {
                 "share of the hidden layer that a training sample does without")};
   }
 
+  // The fields that the network takes: `headroom plugins check` makes them up and steps it without data.
+  static std::vector<Input> inputs(const Options&) {
+    return {{.name = "x", .shape = {any_size}}, {.name = "y", .shape = {any_size}}};
+  }
+
   // `fields` are what the datasource gives: names, shapes, units.
   MyModel(const Options& options, const Fields& fields) : dropout_(options.f64("dropout")) {
     const int64_t inputs = fields.at("x").elements(), outputs = fields.at("y").elements(),

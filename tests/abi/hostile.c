@@ -107,7 +107,7 @@ hr_status read_samples(hr_reader* reader, const hr_read* request, hr_error* erro
 }
 
 #ifdef EXTERNAL
-hr_status not_defined_anywhere(hr_reader* reader, const hr_read* request, hr_error* error);
+hr_status READ_SLOT(hr_reader* reader, const hr_read* request, hr_error* error);
 #endif
 
 /* A table of a release to come is longer; what follows is not ours to know. */

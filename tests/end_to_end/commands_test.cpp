@@ -4,6 +4,7 @@
 #include <sstream>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <tuple>
 #include <unistd.h>
 
 #include "trial_run.hpp"
@@ -128,10 +129,14 @@ TEST_F(Commands, PluginsCheckStepsTheModelOfAnExperiment) {
   EXPECT_EQ(complaints(sound).find("model: "), std::string::npos) << sound.out;
   EXPECT_NE(sound.out.find("ok    model: whole or in pieces, the gradient is the same\n"), std::string::npos)
       << sound.out;
+  EXPECT_NE(sound.out.find("ok    datasource: fills its slots and nothing beside them\n"), std::string::npos)
+      << sound.out;
   const Finished doubtful = check({"model.options.mistake=replace_one"});
   EXPECT_EQ(doubtful.exit_code, 0) << doubtful.out;
   EXPECT_NE(complaints(doubtful).find("the loss does not depend on head.weight"), std::string::npos) << doubtful.out;
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+      {{"data.options.forgets=true"},
+       "FAIL  datasource: fills its slots and nothing beside them: [plugin] field 'y' of sample "},
       {{"model.options.remember=true"}, "FAIL  model: whole or in pieces, the gradient is the same: [trial_model] "},
       {{"model.options.loss=mean"}, "FAIL  model: whole or in pieces, the gradient is the same: [trial_model] "},
       {{"model.options.randomness=sequential", "model.options.dropout=0.2"},
@@ -146,6 +151,95 @@ TEST_F(Commands, PluginsCheckStepsTheModelOfAnExperiment) {
     const Finished found = check(set);
     EXPECT_EQ(found.exit_code, 3) << sentence;
     EXPECT_NE(complaints(found).find(sentence), std::string::npos) << found.out << found.err;
+  }
+}
+
+TEST_F(Commands, PluginsCheckStepsAModelWithoutAnExperiment) {
+  const auto check = [&](const std::string& plugin, const std::vector<std::string>& set) {
+    std::vector<std::string> words = {"plugins", "check", plugin};
+    for (const std::string& word : set) words.insert(words.end(), {"--set", word});
+    return with_plugins(words);
+  };
+  const std::string whole = "model: whole or in pieces, the gradient is the same";
+  const Finished sound = check("trial_model", {"model.options.dropout=0.2"});
+  EXPECT_EQ(sound.exit_code, 0) << sound.out << sound.err;
+  EXPECT_EQ(complaints(sound).find("model: "), std::string::npos) << sound.out;
+  EXPECT_NE(sound.out.find("ok    " + whole + "\n"), std::string::npos) << sound.out;
+  const Finished shipped = check("tds_lstm", {});
+  EXPECT_EQ(shipped.exit_code, 0) << shipped.out << shipped.err;
+  EXPECT_NE(shipped.out.find("ok    " + whole + "\n"), std::string::npos) << shipped.out;
+
+  const std::string stepped = "FAIL  model: a step gives loss, weight, outputs and metrics: [trial_model] ";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+      {{"model.options.loss=mean"}, "FAIL  " + whole + ": [trial_model] "},
+      {{"model.options.remember=true"}, "FAIL  " + whole + ": [trial_model] "},
+      {{"model.options.randomness=sequential", "model.options.dropout=0.2"},
+       "FAIL  model: it draws from sample keys alone, or says so: [trial_model] a step draws from LibTorch's"},
+      {{"model.options.evaluation_leaves_traces=true"},
+       "FAIL  model: evaluation draws nothing and leaves nothing behind: [trial_model] evaluation changes a buffer"},
+      {{"model.options.mistake=detach"},
+       "FAIL  model: a gradient reaches every parameter: [trial_model] the loss depends on none of the parameters"},
+      {{"model.options.mistake=couple"},
+       "FAIL  model: evaluated alone or among others, a sample is the same: [trial_model] 'prediction' of a sample"},
+      {{"model.options.mistake=no_weight"},
+       "FAIL  model: a gradient reaches every parameter: [trial_model] loss_sum is "},
+      {{"model.options.mistake=mean_metric"},
+       "FAIL  model: evaluated whole or in pieces, loss and metrics are the same: [trial_model] 'mae' of the samples"},
+      {{"model.options.mistake=keep"}, "FAIL  model: a step gives back what it took: [trial_model] each step keeps "},
+      {{"model.options.mistake=backward"}, stepped},
+      {{"model.options.mistake=shapes"}, stepped},
+      {{"model.options.mistake=negative_weight"}, stepped + "the model's step breaks the contract: weight is -1"}};
+  for (const auto& [set, sentence] : mistakes) {
+    const Finished found = check("trial_model", set);
+    EXPECT_EQ(found.exit_code, 3) << sentence;
+    EXPECT_NE(complaints(found).find(sentence), std::string::npos) << found.out << found.err;
+  }
+  EXPECT_EQ(check("trial_model", mistakes[0].first).out, check("trial_model", mistakes[0].first).out);
+}
+
+TEST_F(Commands, PluginsCheckPredictsFromInputsAlone) {
+  const auto check = [&](const std::string& mistake) {
+    return with_plugins({"plugins", "check", "predicting_model", "--set", "model.options.mistake=" + mistake});
+  };
+  const Finished sound = check("none");
+  EXPECT_EQ(sound.exit_code, 0) << sound.out << sound.err;
+  EXPECT_NE(sound.out.find("ok    model: predicts from inputs alone\n"), std::string::npos) << sound.out;
+  for (const auto& [mistake, sentence] : std::vector<std::pair<std::string, std::string>>{
+           {"needs_target", "predict() fails without the field 'y'"},
+           {"couples", "'prediction' of a sample differs by "},
+           {"few_channels", "its prediction has 1 channels, the field 'y' has 2"}}) {
+    const Finished found = check(mistake);
+    EXPECT_EQ(found.exit_code, 3) << mistake;
+    EXPECT_NE(complaints(found).find("FAIL  model: predicts from inputs alone: [predicting_model] " + sentence),
+              std::string::npos)
+        << found.out << found.err;
+  }
+}
+
+TEST_F(Commands, PluginsCheckSaysWhyAModelIsNotStepped) {
+  const std::string line = "skip  model: a step gives loss, weight, outputs and metrics: not stepped: ";
+  const Finished refusal =
+      with_plugins({"plugins", "check", "trial_model", "--set", "model.options.mistake=refuse_fields"});
+  EXPECT_EQ(refusal.exit_code, 0) << refusal.out << refusal.err;
+  EXPECT_NE(refusal.out.find(line + "[trial_model] the field 'x' must have 5 channels; give --with EXPERIMENT\n"),
+            std::string::npos)
+      << refusal.out;
+  EXPECT_EQ(refusal.out.find("model: a gradient reaches"), std::string::npos) << refusal.out;
+  const Finished silent = with_plugins({"plugins", "check", "hungry_model"});
+  EXPECT_EQ(silent.exit_code, 0) << silent.out << silent.err;
+  EXPECT_NE(silent.out.find(line + "it does not say by inputs() which fields it takes; give --with EXPERIMENT\n"),
+            std::string::npos)
+      << silent.out;
+
+  for (const auto& [plugin, set, sentence] : std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"trial_model", "train.batch_size=2", "without an experiment there are the keys of model.options only"},
+           {"trial_model", "model.plugin=trial_model",
+            "without an experiment there are the keys of model.options only"},
+           {"trial_model", "model.options.dropuot=0.1", "dropout"},
+           {"trial_source", "model.options.dropout=0.1", "is no model"}}) {
+    const Finished refused = with_plugins({"plugins", "check", plugin, "--set", set});
+    EXPECT_EQ(refused.exit_code, 2) << set;
+    EXPECT_NE(refused.err.find(sentence), std::string::npos) << set << "\n" << refused.err;
   }
 }
 

@@ -43,6 +43,8 @@ file(WRITE "${work}/wrist/wrist.cpp" "${mistake}")
 run(0 "${headroom}" plugins build wrist)
 run(3 "${headroom}" plugins check wrist/build/release/wrist.so --with wrist/wrist.toml)
 expect("FAIL  model: whole or in pieces, the gradient is the same: [wrist] ")
+run(3 "${headroom}" plugins check wrist/build/release/wrist.so)
+expect("FAIL  model: whole or in pieces, the gradient is the same: [wrist] ")
 
 file(WRITE "${work}/wrist/wrist.cpp" "${code}\nnonsense\n")
 run(3 "${headroom}" plugins build wrist)

@@ -28,7 +28,7 @@ std::vector<std::string> failures(const std::string& plugin) {
 
 TEST(Conformance, GoodPluginsPass) {
   EXPECT_THAT(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::fail), testing::IsEmpty());
-  EXPECT_EQ(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::ok).size(), 15u);
+  EXPECT_EQ(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::ok).size(), 16u);
   EXPECT_THAT(failures("c_source_1_0"), testing::IsEmpty());
   EXPECT_THAT(failures("every_type"), testing::IsEmpty());
 }
@@ -44,15 +44,24 @@ TEST(Conformance, FindsWhatHurtsLater) {
                            "datasource: a sample is the same alone and among others: [plugin] field 'x' of "
                            "sample 3 changes with its batch: a read "
                            "must be a pure function of content, index and key",
-                           "datasource: keys change nothing where it says so: [plugin] field 'x' of sample 0 "
+                           "datasource: keys change nothing where it says so: [plugin] field 'x' of sample 3 "
                            "changes with its key, and the source says HR_SOURCE_NO_AUGMENT: the host would keep "
                            "one of its versions"));
 }
 
-struct WritesBehind {
-  explicit WritesBehind(const sdk::Options&) {}
+template <class T>
+std::shared_ptr<const Source> open_source() {
+  return Source::open(*static_cast<const hr_datasource*>(sdk::datasource<T>().find(HR_DATASOURCE)), "here", nullptr);
+}
+
+struct FourSamples {
+  explicit FourSamples(const sdk::Options&) {}
   std::vector<sdk::Field> fields() const { return {{.name = "x", .shape = {2}}}; }
   uint64_t length() const { return 4; }
+};
+
+struct WritesBehind : FourSamples {
+  using FourSamples::FourSamples;
   void read(const sdk::ReadRequest& request) const {
     for (uint64_t i = 0; i < request.count(); ++i) {
       const auto slot = request.slot<float>(0, i);
@@ -61,11 +70,66 @@ struct WritesBehind {
   }
 };
 
-TEST(Conformance, FindsWritesBehindASlot) {
-  const auto* table = static_cast<const hr_datasource*>(sdk::datasource<WritesBehind>().find(HR_DATASOURCE));
-  const auto source = Source::open(*table, "behind", nullptr);
-  EXPECT_THAT([&] { require_filled_slots(*source); },
-              testing::ThrowsMessage<Error>(testing::HasSubstr("writes behind the slot of field 'x'")));
+struct WritesBefore : FourSamples {
+  using FourSamples::FourSamples;
+  void read(const sdk::ReadRequest& request) const {
+    for (uint64_t i = request.count(); i-- > 0;) {
+      const auto slot = request.slot<float>(0, i);
+      std::fill_n(slot.data() - 1, slot.size() + 1, 1.0f);
+    }
+  }
+};
+
+TEST(Conformance, FindsWritesBesideASlot) {
+  const auto says = testing::ThrowsMessage<Error>(testing::HasSubstr("writes beside the slot of field 'x'"));
+  EXPECT_THAT([] { require_filled_slots(*open_source<WritesBehind>()); }, says);
+  EXPECT_THAT([] { require_filled_slots(*open_source<WritesBefore>()); }, says);
+}
+
+struct FillsOneSplit {
+  explicit FillsOneSplit(const sdk::Options&) {}
+  std::vector<sdk::Field> fields() const { return {{.name = "x", .shape = {2}}}; }
+  std::vector<std::string> splits() const { return {"train", "val"}; }
+  uint64_t length(uint32_t) const { return 4; }
+  void read(const sdk::ReadRequest& request) const {
+    for (uint64_t i = 0; i < request.count() && request.split() == 0; ++i)
+      std::ranges::fill(request.slot<float>(0, i), 1.0f);
+  }
+};
+
+TEST(Conformance, LooksAtEverySplit) {
+  EXPECT_THAT([] { require_filled_slots(*open_source<FillsOneSplit>()); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("field 'x' of sample 3 of split 'val' is not written")));
+}
+
+struct MindsTheOthers {
+  explicit MindsTheOthers(const sdk::Options&) {}
+  std::vector<sdk::Field> fields() const { return {{.name = "x", .shape = {2}, .normalize = true}, {.name = "y"}}; }
+  uint64_t length() const { return 4; }
+  void read(const sdk::ReadRequest& request) const {
+    for (uint64_t i = 0; i < request.count(); ++i) {
+      std::ranges::fill(request.slot<float>(0, i), request.wanted(1) ? 1.0f : 2.0f);
+      std::ranges::fill(request.slot<float>(1, i), 3.0f);
+    }
+  }
+};
+
+TEST(Conformance, FindsAFieldThatMindsWhetherOthersAreWanted) {
+  require_filled_slots(*open_source<MindsTheOthers>());
+  EXPECT_THAT([] { require_reads_of_single_fields(*open_source<MindsTheOthers>()); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("field 'x' changes when others are not wanted")));
+}
+
+struct Damaged : FourSamples {
+  using FourSamples::FourSamples;
+  void read(const sdk::ReadRequest&) const { throw sdk::Error(HR_DATA_CORRUPT, "sample 3 is damaged"); }
+};
+
+TEST(Conformance, DamagedDataIsNoMistakeOfThePlugin) {
+  CheckList list;
+  const auto source = open_source<Damaged>();
+  check_reads(list, [&]() -> const Source& { return *source; });
+  for (const CheckResult& check : list.take()) EXPECT_EQ(check.outcome, Outcome::skip) << check.sentence;
 }
 
 TEST(Conformance, FindsTheMissingNoteAndBrokenInit) {
@@ -78,6 +142,12 @@ TEST(Conformance, FindsTheMissingNoteAndBrokenInit) {
               testing::Contains("loads: [hostile] this processor lacks AVX-512, which the plugin needs"));
   EXPECT_THAT(failures("hostile_slot_null"),
               testing::Contains(testing::HasSubstr("has no read: this function is required")));
+}
+
+TEST(Conformance, FindsRegistrationsOfEveryKind) {
+  EXPECT_THAT(failures("hostile_registers"),
+              testing::Contains(testing::StartsWith("registers no operators (TORCH_LIBRARY): [plugin] it registers "
+                                                    "operators or classes with RegisterOperators")));
 }
 
 TEST(Conformance, NotALibrary) {

@@ -54,11 +54,18 @@ class TrialModel : public torch::nn::Module {
             opt_string("mistake")
                 .def("none")
                 .choices({"none", "detach", "backward", "replace_one", "replace_all", "negative_weight", "no_weight",
-                          "autograd_off", "shapes", "breaks_backward", "exit"})
+                          "autograd_off", "shapes", "breaks_backward", "exit", "couple", "keep", "refuse_fields",
+                          "mean_metric"})
                 .help("what a step does wrong"),
             opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
             opt_bool("evaluation_leaves_traces").def(false).help("it counts calls and drops units as training does"),
             opt_i64("freeze_until").def(0).min(0).help("step from which the hidden layer is trained")};
+  }
+
+  static std::vector<Input> inputs(const Options&) {
+    return {{.name = "x", .shape = {any_size, 3}},
+            {.name = "y", .shape = {any_size}},
+            {.name = "valid", .dtype = u8, .shape = {any_size}}};
   }
 
   TrialModel(const Options& options, const Fields& fields)
@@ -70,6 +77,7 @@ class TrialModel : public torch::nn::Module {
         remember_(options.boolean("remember")),
         evaluation_leaves_traces_(options.boolean("evaluation_leaves_traces")),
         freeze_until_(options.i64("freeze_until")) {
+    if (mistake_ == "refuse_fields") invalid("the field 'x' must have 5 channels");
     const int64_t inputs = fields.at("x").shape.back(), hidden = options.i64("hidden");
     hidden_ = register_module("hidden", torch::nn::Linear(inputs, hidden));
     head_ = register_module("head", torch::nn::Linear(hidden, 1));
@@ -107,7 +115,9 @@ class TrialModel : public torch::nn::Module {
                      return drop(same, "hidden"_site, torch::tanh(torch::linear(inputs[0], params[0], params[1])));
                    },
                    {x}, {hidden_->weight, hidden_->bias});
-    const at::Tensor prediction = head_->forward(hidden).squeeze(-1);
+    at::Tensor prediction = head_->forward(hidden).squeeze(-1);
+    if (mistake_ == "couple" && !call.training()) prediction = prediction - prediction.mean(0, /*keepdim=*/true);
+    if (mistake_ == "keep") hoard_.push_back(torch::ones({1 << 10}));
     const at::Tensor valid = batch.at("valid").ne(0), error = torch::where(valid, prediction - batch.at("y"), 0.0);
     const at::Tensor count = valid.sum().to(torch::kDouble);
     at::Tensor loss = error.square().sum() * loss_factor_;
@@ -118,6 +128,7 @@ class TrialModel : public torch::nn::Module {
                       count,
                       {prediction, batch.at("y"), valid},
                       {{absolute, count}, {error.square().sum(), count}, {-absolute, count}}};
+    if (mistake_ == "mean_metric") result.metrics[0] = {absolute / count, 1.0};
     if (mean_) result.loss_sum = loss / count, result.weight = 1.0;
     if (call.training()) err_after_forward(result);
     return result;

@@ -22,7 +22,8 @@ class TrialSource {
             opt_i64s("nan_at").def("[]").help("samples whose target is not a number"),
             opt_i64s("masked").def("[]").help("samples without a valid step"),
             opt_i64s("broken_at").def("[]").help("samples that cannot be read"),
-            opt_i64s("once_at").def("[]").help("samples for which there is no memory when they are read again")};
+            opt_i64s("once_at").def("[]").help("samples for which there is no memory when they are read again"),
+            opt_bool("forgets").def(false).help("it leaves the first target as the slot holds it")};
   }
   static OptionList synth_options() {
     return {opt_i64("seed").def(1).min(0).help("what seed.txt says"),
@@ -43,7 +44,8 @@ class TrialSource {
         nan_at_(options.list_i64("nan_at")),
         masked_(options.list_i64("masked")),
         broken_at_(options.list_i64("broken_at")),
-        once_at_(options.list_i64("once_at")) {
+        once_at_(options.list_i64("once_at")),
+        forgets_(options.boolean("forgets")) {
     host.account("lists",
                  static_cast<int64_t>((nan_at_.size() + masked_.size() + broken_at_.size()) * sizeof(int64_t)));
     if (!options.has("path")) return;
@@ -96,7 +98,8 @@ class TrialSource {
         if (!x.empty()) x[t * kChannels + c] = static_cast<float>(value);
         sum += (static_cast<double>(c) - 0.5) * value;
       }
-      if (!y.empty()) y[t] = static_cast<float>(listed(nan_at_, index) ? std::nan("") : std::tanh(sum));
+      if (!y.empty() && (t > 0 || !forgets_))
+        y[t] = static_cast<float>(listed(nan_at_, index) ? std::nan("") : std::tanh(sum));
       if (!valid.empty()) valid[t] = t < counted ? 1 : 0;
     }
   }
@@ -107,6 +110,7 @@ class TrialSource {
   uint64_t samples_, group_size_, seed_ = 0;
   std::vector<int64_t> nan_at_, masked_, broken_at_, once_at_;
   mutable std::atomic<bool> read_before_ = false;  // any of once_at_
+  bool forgets_;
   std::filesystem::path file_;
 };
 

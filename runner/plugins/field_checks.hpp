@@ -1,0 +1,14 @@
+// Whether a field that a plugin describes can be one.
+#pragma once
+
+#include <string>
+
+#include "headroom/abi.h"
+
+namespace headroom {
+
+// What is wrong with field `i`, as the rest of a sentence: "its field 2 has no name". "" where all is well. Nothing of
+// it is trusted: its shape is looked at before it is read.
+std::string flaw_of_field(const hr_field& field, uint32_t i);
+
+}  // namespace headroom
