@@ -114,16 +114,23 @@ class Supervisor {
     if (rungs_.pause(entry) || entry.state() == TrialState::finished) return say_metric(entry);
     if (is_end(entry.state()) || entry.began == fs::file_time_type{}) return;  // an orphan of another sweep's death
     const TrialEnd end = read_trial_end(entry.folder, entry.result.record, entry.exit_code, entry.began);
+    const bool got_further = before != entry.checkpoint;
+    if (lacked_memory(end, got_further) && !is_stopping() && starts_.waits_for_other_runs(entry)) return;
     switch (judge(end, entry.result.run, entry.result.record)) {
       case Verdict::finished:
         return;
       case Verdict::go_on:
-        return go_on(entry, end, before != entry.checkpoint);
+        return go_on(entry, end, got_further);
       case Verdict::retry_smaller:
         return retry(entry, end);
       case Verdict::failed:
         return fail(entry, end);
     }
+  }
+
+  // Where others take the memory a run may also save, and ask to be resumed.
+  static bool lacked_memory(const TrialEnd& end, bool got_further) {
+    return end.ran_out() || (end.exit_code == static_cast<int>(Exit::resumable) && !got_further);
   }
 
   // Of what has finished, or waits at the end of a rung.
@@ -137,7 +144,6 @@ class Supervisor {
   }
 
   void go_on(TrialEntry& entry, const TrialEnd& end, bool got_further) {
-    if (end.ran_out() && end.in_setup && starts_.waits_for_other_runs(entry)) return;
     entry.restarts = got_further ? 0 : entry.restarts + 1;
     if (entry.restarts > (end.ran_out() && end.in_setup ? most_setups : most_restarts)) {
       starts_.decide(

@@ -28,7 +28,7 @@ struct TrialEntry {
   int restarts = 0, plans = 0;
   bool plans_alone = false;      // its plan has run out of memory beside other trials
   LimitOutlook outlook;          // of "auto", when its last child was started
-  int64_t too_little_bytes = 0;  // a limit beside runs outside of the sweep under which it ran out; 0: none did
+  int64_t too_little_bytes = 0;  // a limit beside other runs under which it ran out; 0: none did
   std::string said;              // why it waits, as people were told last
   size_t rung = 0;               // that it may go to
   std::string checkpoint;        // that the last attempt left

@@ -27,8 +27,8 @@ class TrialStarts {
   std::optional<TrialEnd> take_plan(TrialEntry& entry, bool is_stopping);
   // Writes down and says what becomes of a trial.
   void decide(TrialEntry& entry, TrialState state, const std::string& why, int exit_code = 0);
-  // Of an entry whose child ran out of memory before its first batch: true where runs outside of the sweep held what it
-  // lacked. Then it starts again when there is clearly more, or when they have ended.
+  // Of an entry whose child ended for want of memory: true where others, also trials, held what it lacked when it
+  // started. Then it starts again when there is clearly more, or when they have ended.
   bool waits_for_other_runs(TrialEntry& entry);
   // That it was found not to fit in an earlier life of this sweep.
   void add_infeasible(const Trial& trial) { admission_.add_infeasible(trial); }

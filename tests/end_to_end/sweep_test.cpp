@@ -1,6 +1,11 @@
 // Whole sweeps of the trial plugins: what they leave, what fits, what is retried, what stops them.
+#include <chrono>
 #include <csignal>
+#include <optional>
+#include <stdlib.h>
+#include <thread>
 
+#include "memory/reservations.hpp"
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -83,6 +88,37 @@ TEST_F(Sweep, WhatRunsOutIsRetriedWithASmallerMicroBatch) {
     EXPECT_EQ(trial.at("retry").at("micro_batch"), 2);
     EXPECT_EQ(read_json(sweep_folder() / trial.at("run").get<std::string>() / "summary.json").at("window_samples"), 8);
   }
+}
+
+// Runs that are not of the sweep may hold what a trial needs; they end some time.
+TEST_F(Sweep, ATrialWaitsForRunsThatHoldItsMemory) {
+  add_sweep("\"experiment.seed\" = [1]\n");
+  const std::string reservations = (folder_ / "reservations").string();
+  setenv("HEADROOM_RESERVATIONS", reservations.c_str(), 1);
+  std::optional<Reservation> all = Reservation::claim("others", int64_t{1} << 45);
+  Program program(sweep_words({"--no-plan", "--set", "train.epochs=1"}),
+                  here({"HEADROOM_RESERVATIONS=" + reservations}));
+  const auto log = [&] {
+    std::error_code none_yet;
+    for (const auto& sweep : fs::directory_iterator(folder_ / "runs/trial", none_yet))
+      return read_text(sweep.path() / "trials/001_seed=1/log.txt");
+    return std::string();
+  };
+  const auto refused = [&] { return log().find("and memory.limit gives it 1 B") != std::string::npos; };
+  const std::string begins = "Z headroom run ";  // an attempt
+  const auto is_one = [&] { return log().find(begins) == log().rfind(begins); };
+  EXPECT_TRUE(eventually([&] { return refused() || program.ended(); }));
+  // As long as it would take to try in vain until it fails.
+  for (int i = 0; i < 300 && !program.ended() && is_one(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(refused() && is_one()) << "they hold as much as before: " << log();
+  all.reset();
+  const Finished finished = program.wait();
+  unsetenv("HEADROOM_RESERVATIONS");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(results().at("counts"), Json({{"finished", 1}})) << finished.out << finished.err;
+  EXPECT_NE(finished.err.find("there was too little memory beside other runs: it waits for them"), std::string::npos)
+      << finished.err;
 }
 
 TEST_F(Sweep, OneThatCrashesIsNotTheOthersProblem) {
