@@ -8,6 +8,7 @@
 #include "cli/trainer_program.hpp"
 #include "plugins/library.hpp"
 #include "record/checkpoint.hpp"
+#include "record/run_folder.hpp"
 
 namespace headroom {
 
@@ -71,7 +72,7 @@ std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const C
                : has_checkpoint ? "goes on from the last checkpoint"
                                 : "begins anew");
   if (in_new_folder) {
-    const fs::path folder = fs::absolute(run.resume).lexically_normal();
+    const fs::path folder = fs::absolute(named_folder(run.resume));
     run.experiment.file = (folder / "experiment.toml").string();
     // The folder was <out>/<name>/<time>-<id>.
     run.out = folder.parent_path().parent_path().string();

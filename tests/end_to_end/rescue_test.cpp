@@ -117,6 +117,20 @@ TEST_F(Rescue, LeavesACheckpointWithoutALinkAlone) {
   EXPECT_EQ(run_folders(), 2u);
 }
 
+// It is refused before it opens its folder, so only the word says where that is; shells end it with a slash.
+TEST_F(Rescue, BeginsAnewBesideAFolderThatEndsWithASlash) {
+  add_ladder(R"(  { "train.batch_size" = 2, "memory.limit" = "off" },)");
+  std::vector<std::string> words = run_words();
+  words.insert(words.end(), {"--until-epoch", "1"});
+  ASSERT_EQ(headroom(words).exit_code, 75);
+  const Finished resumed = headroom({"run", "--resume", run_folder().string() + "/", "--no-plan", "--set",
+                                     "memory.limit=1 MiB", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("; it begins anew in another folder\n"), std::string::npos) << resumed.err;
+  EXPECT_EQ(run_folders(), 2u);
+  EXPECT_FALSE(fs::exists(folder_ / "runs/trial/trial"));
+}
+
 TEST_F(Rescue, EndsWithExit5WhenNoRungIsLeft) {
   add_ladder(R"(  { "train.micro_batch" = 3 },)");
   const Finished finished = headroom_program(run_words({"train.micro_batch=4"}), here(short_of_memory()));
