@@ -233,6 +233,7 @@ Rewritten rewrite_file(const std::string& from, const std::string& to, const Rew
     throw sdk::Error(HR_UNSUPPORTED, in_quotes(from) + " holds more than 100,000 objects; rewrite it with h5repack");
   Rewrite rewrite(from, to, options.tree, progress);
   uint64_t datasets = 0;
+  std::vector<OtherFile> others;
   for (const SurveyedObject& object : survey.objects) {
     if (object.is_group) continue;
     ++datasets;
@@ -240,8 +241,10 @@ Rewritten rewrite_file(const std::string& from, const std::string& to, const Rew
       throw sdk::Error(HR_DATA_CORRUPT, dataset_of(object.name, from) + ": " + object.problem);
     // What Hdf5Array does not read is copied as it is too.
     if (object.references || object.raw_bytes == 0 || object.shape.size() > HR_MAX_DIMS) continue;
+    const Hdf5Array array(from, object.name);
+    others.insert(others.end(), array.plan().others.begin(), array.plan().others.end());
     // Lists and the like have another form in memory than in the file.
-    if (!Hdf5Array(from, object.name).layout().as_in_file) continue;
+    if (!array.layout().as_in_file) continue;
     const auto layout = new_layout(object, options);
     if (layout) rewrite.add(*layout, object.raw_bytes);
     if (options.verify) rewrite.add_check(object.name, layout ? layout->chunk : object.chunk, object.raw_bytes);
@@ -250,7 +253,9 @@ Rewritten rewrite_file(const std::string& from, const std::string& to, const Rew
   rewrite.carry_over();
   rewrite.copy_user_block(survey.user_block_bytes);
   if (options.verify) rewrite.verify();
-  return {rewrite.rewritten(), datasets - rewrite.rewritten()};
+  std::ranges::sort(others, {}, &OtherFile::path);
+  others.erase(std::ranges::unique(others, {}, &OtherFile::path).begin(), others.end());
+  return {rewrite.rewritten(), datasets - rewrite.rewritten(), std::move(others)};
 }
 
 }  // namespace headroom

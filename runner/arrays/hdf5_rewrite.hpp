@@ -10,6 +10,7 @@
 
 #include "arrays/hdf5_copy.hpp"
 #include "arrays/hdf5_survey.hpp"
+#include "arrays/other_files.hpp"
 
 namespace headroom {
 
@@ -34,6 +35,7 @@ using RewriteProgress = std::function<void(uint64_t done, uint64_t all)>;
 
 struct Rewritten {
   uint64_t rewritten = 0, copied = 0;  // numbers of datasets
+  std::vector<OtherFile> others = {};  // in which datasets have values
 };
 
 // Writes `to`, overwriting it, and compares it with `from` where options.verify. libhdf5 opens `from` in the child

@@ -4,8 +4,6 @@
 #include <array>
 #include <fcntl.h>
 #include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <sys/stat.h>
 
@@ -58,6 +56,27 @@ void add_files(const fs::path& folder, const std::vector<fs::path>& left, std::v
 
 }  // namespace
 
+namespace {
+
+// Members are sorted by name, so equal facts make equal text.
+std::string line_of(const nlohmann::json& facts) {
+  return json_text(facts);
+}
+
+nlohmann::json facts_of_other(const OtherFile& other) {
+  const FileIdentity& is = other.identity;
+  return {{"path", other.path},
+          {"size_bytes", is.size_bytes},
+          {"modified_ns", is.modified_s * 1'000'000'000LL + is.modified_ns}};
+}
+
+bool is_as_it_was(const nlohmann::json& other) {
+  if (!other.is_object() || !other.contains("path") || !other["path"].is_string()) return false;
+  return facts_of_other(as_they_are({{other["path"].get<std::string>()}}).front()) == other;
+}
+
+}  // namespace
+
 bool is_hdf5_name(const fs::path& file) {
   // MATLAB 7.3 writes HDF5 as .mat, HDF-EOS5 as .he5.
   static constexpr std::array names = {".hdf5", ".h5", ".mat", ".hdf", ".he5"};
@@ -76,36 +95,44 @@ std::vector<fs::path> regular_files(const fs::path& folder) {
 ConvertRecord::ConvertRecord(fs::path folder, std::string options)
     : folder_(std::move(folder)), file_(folder_ / ".headroom-convert.jsonl"), options_(std::move(options)) {
   std::ifstream stream(file_);
-  for (std::string line; std::getline(stream, line);) lines_.push_back(line);
+  for (std::string line; std::getline(stream, line);) {
+    nlohmann::json facts = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!facts.is_object()) continue;
+    const nlohmann::json others = facts.value("others", nlohmann::json::array());
+    facts.erase("others");
+    others_[line_of(facts)] = others;
+  }
 }
 
-std::string ConvertRecord::line_of(const ConvertItem& item, const fs::path& written) const {
+nlohmann::json ConvertRecord::facts_of(const ConvertItem& item, const fs::path& written) const {
   struct stat source {
   }, target{};
-  if (::stat(item.from.c_str(), &source) != 0 || ::stat(written.c_str(), &target) != 0) return "";
+  if (::stat(item.from.c_str(), &source) != 0 || ::stat(written.c_str(), &target) != 0) return {};
   std::error_code failed;
-  // Members are sorted by name, so equal facts make equal text.
-  const nlohmann::json line = {{"format", 1},
-                               {"file", item.to.lexically_relative(folder_).string()},
-                               {"size_bytes", target.st_size},
-                               {"from", fs::weakly_canonical(item.from, failed).string()},
-                               {"from_size_bytes", source.st_size},
-                               {"from_modified_ns", source.st_mtim.tv_sec * 1'000'000'000LL + source.st_mtim.tv_nsec},
-                               {"options", options_}};
-  return json_text(line);
+  return {{"format", 1},
+          {"file", item.to.lexically_relative(folder_).string()},
+          {"size_bytes", target.st_size},
+          {"from", fs::weakly_canonical(item.from, failed).string()},
+          {"from_size_bytes", source.st_size},
+          {"from_modified_ns", source.st_mtim.tv_sec * 1'000'000'000LL + source.st_mtim.tv_nsec},
+          {"options", options_}};
 }
 
 bool ConvertRecord::has(const ConvertItem& item) const {
-  // The whole line has to be equal: another size, time or option is another conversion.
-  const std::string line = line_of(item, item.to);
-  return !line.empty() && std::ranges::find(lines_, line) != lines_.end();
+  const nlohmann::json facts = facts_of(item, item.to);
+  if (facts.is_null()) return false;
+  // All of it has to be equal: another size, time or option is another conversion.
+  const auto found = others_.find(line_of(facts));
+  return found != others_.end() && std::ranges::all_of(found->second, is_as_it_was);
 }
 
-void ConvertRecord::add(const ConvertItem& item, const fs::path& partial) {
-  lines_.push_back(line_of(item, partial));
+void ConvertRecord::add(const ConvertItem& item, const fs::path& partial, const std::vector<OtherFile>& others) {
+  nlohmann::json facts = facts_of(item, partial), &noted = others_[line_of(facts)] = nlohmann::json::array();
+  for (const OtherFile& other : others) noted.push_back(facts_of_other(other));
+  if (!noted.empty()) facts["others"] = noted;
   const Descriptor file(::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (file.get() < 0) throw cannot_write(file_, errno);
-  const std::string line = lines_.back() + "\n";
+  const std::string line = line_of(facts) + "\n";
   write_all(file.get(), std::as_bytes(std::span(line)), file_);
   // EINVAL: this kind of file cannot be synced.
   if (::fsync(file.get()) != 0 && errno != EINVAL) throw cannot_write(file_, errno);

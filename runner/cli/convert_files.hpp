@@ -2,9 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "arrays/other_files.hpp"
 #include "config/experiment.hpp"
 #include "config/options.hpp"
 #include "plugins/library.hpp"
@@ -29,13 +32,14 @@ class ConvertRecord {
   // `options`: what was asked for, as text.
   ConvertRecord(std::filesystem::path folder, std::string options);
   bool has(const ConvertItem& item) const;
-  void add(const ConvertItem& item, const std::filesystem::path& partial);
+  // `others`: further files that it was made from.
+  void add(const ConvertItem& item, const std::filesystem::path& partial, const std::vector<OtherFile>& others);
 
  private:
-  std::string line_of(const ConvertItem& item, const std::filesystem::path& written) const;
+  nlohmann::json facts_of(const ConvertItem& item, const std::filesystem::path& written) const;
   std::filesystem::path folder_, file_;
   std::string options_;
-  std::vector<std::string> lines_;
+  std::map<std::string, nlohmann::json> others_;  // by the rest of their line
 };
 
 // Throws Error(bad_input) where `from` is not there, or `to` is it or lies inside.

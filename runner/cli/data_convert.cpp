@@ -21,10 +21,14 @@ namespace fs = std::filesystem;
 constexpr int64_t steps = 100;       // of an item's progress
 constexpr double quiet_seconds = 2;  // a pipe gets no progress of items that are quicker
 
-// Writes one item to `partial`, where an older one may stand; what is said of it. Throws CannotWrite, sdk::Error or
-// Error.
+struct Written {
+  std::string summary;                 // what is said of it
+  std::vector<OtherFile> others = {};  // that it was made from, besides the item itself
+};
+
+// Writes one item to `partial`, where an older one may stand. Throws CannotWrite, sdk::Error or Error.
 using WriteItem =
-    std::function<std::string(const ConvertItem& item, const fs::path& partial, const RewriteProgress& progress)>;
+    std::function<Written(const ConvertItem& item, const fs::path& partial, const RewriteProgress& progress)>;
 
 // Item by item: progress, a name once an item is whole, a line in the record.
 class Conversion {
@@ -39,18 +43,18 @@ class Conversion {
     progress_.begin(item.from.filename().string() + " (" + std::to_string(number) + "/" + std::to_string(count_) + ")",
                     "convert", steps, 0);
     const double began = steady_seconds();
-    std::string summary;
+    Written written;
     try {
       make_folder(item.to);
-      summary = write_(item, partial, [&](uint64_t done, uint64_t all) { advance(done, all, began); });
+      written = write_(item, partial, [&](uint64_t done, uint64_t all) { advance(done, all, began); });
       // The line before the name: a file that has its name has its line (ConvertRecord).
-      record_.add(item, partial);
+      record_.add(item, partial, written.others);
       put_in_place(partial, item.to);
     } catch (...) {
       ::unlink(partial.c_str());
       throw;
     }
-    progress_.end(summary);
+    progress_.end(written.summary);
   }
 
  private:
@@ -153,15 +157,16 @@ void copy_as_it_is(const fs::path& from, const fs::path& partial) {
   if (failed) throw CannotWrite("cannot copy " + from.string() + " to " + partial.string() + ": " + failed.message());
 }
 
-std::string write_again(const ConvertItem& item, const fs::path& partial, const RewriteOptions& options,
-                        const RewriteProgress& progress) {
+Written write_again(const ConvertItem& item, const fs::path& partial, const RewriteOptions& options,
+                    const RewriteProgress& progress) {
   if (!item.is_hdf5) {
     copy_as_it_is(item.from, partial);
-    return "copied, " + size_of(partial);
+    return {"copied, " + size_of(partial)};
   }
   const Rewritten result = rewrite_file(item.from, partial, options, progress);
-  return size_of(item.from) + " -> " + size_of(partial) + ", datasets: " + std::to_string(result.rewritten) +
-         " rewritten, " + std::to_string(result.copied) + " copied as they are";
+  return {size_of(item.from) + " -> " + size_of(partial) + ", datasets: " + std::to_string(result.rewritten) +
+              " rewritten, " + std::to_string(result.copied) + " copied as they are",
+          result.others};
 }
 
 void rewrite(const ConvertWords& words, ConvertRecord& record, RewriteOptions options, CommandLine& line) {
@@ -180,7 +185,7 @@ void convert_pieces(const ConvertWords& words, ConvertRecord& record, const Piec
   const auto write = [&](const ConvertItem& item, const fs::path& partial, const RewriteProgress&) {
     ::unlink(partial.c_str());  // of a conversion that was killed
     pieces.write(words.path, item.from, partial);
-    return size_of(partial);
+    return Written{size_of(partial)};
   };
   convert_all(items, write, record, words.out, line);
 }

@@ -116,6 +116,30 @@ TEST_F(DataCommands, ConvertsAFolderOnce) {
             "1 files converted, 2 were done before, 0 could not be read: out\n");
 }
 
+TEST_F(DataCommands, AFileBehindAConvertedOneCounts) {
+  write("in/b.hdf5", 5000);
+  {
+    const Hdf5Lock lock;
+    const Handle file = create_file((folder_ / "in/a.hdf5").string()), links(H5Pcreate(H5P_LINK_CREATE));
+    H5Pset_create_intermediate_group(links.get(), 1);
+    const hsize_t shape[] = {5000, 10};
+    const Handle space(H5Screate_simple(2, shape, nullptr)), creation(H5Pcreate(H5P_DATASET_CREATE));
+    H5Pset_virtual(creation.get(), space.get(), "b.hdf5", "/emg/samples", space.get());
+    const Handle dataset(
+        H5Dcreate2(file.get(), "/emg/samples", H5T_IEEE_F32LE, space.get(), links.get(), creation.get(), H5P_DEFAULT));
+    ASSERT_TRUE(dataset);
+  }
+  const std::vector<std::string> words = {"convert", "in/a.hdf5", "--out", "out.hdf5"};
+  const Finished first = data(words);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(stored("out.hdf5"), stored("in/b.hdf5"));
+  EXPECT_EQ(data(words).out, "0 files converted, 1 were done before, 0 could not be read: out.hdf5\n");
+  fs::last_write_time(folder_ / "in/b.hdf5", fs::file_time_type::clock::now() + std::chrono::hours(1));
+  const Finished later = data(words);
+  EXPECT_EQ(later.exit_code, 2);
+  EXPECT_THAT(later.err, HasSubstr("out.hdf5 is there already, and not from this conversion"));
+}
+
 TEST_F(DataCommands, LinksToFoldersAreFollowed) {
   write("in/a.hdf5", 2000);
   write("elsewhere/b.hdf5", 3000);
