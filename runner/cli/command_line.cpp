@@ -1,6 +1,7 @@
 #include "cli/command_line.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -58,6 +59,16 @@ void require_known_cpu_isa() {
   throw Error(Exit::bad_input, "cli",
               std::string("the environment variable ") + sdk::max_cpu_isa_variable + " is \"" + told +
                   "\"; it must be \"baseline\", \"avx2\" or \"avx512\"");
+}
+
+// For CLI11: "" where `word` is a number of steps.
+std::string step_count_problem(const std::string& word) {
+  constexpr int64_t most = 100'000;
+  int64_t steps = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), steps);
+  const bool is_number = error == std::errc() && end == word.data() + word.size();
+  if (is_number && steps >= 1 && steps <= most) return "";
+  return "expected a number of steps from 1 to " + std::to_string(most) + ", found '" + word + "'";
 }
 
 }  // namespace
@@ -119,6 +130,21 @@ CLI::App* define_plan(CLI::App& app, CommandLine& line, PlanWords& words) {
   add_experiment_words(*command, words.experiment);
   command->add_option("--limit", words.limit, "In place of memory.limit: auto, off, 80%, 8 GiB");
   command->add_flag("--json", words.json, "Print JSON");
+  add_plugin_dirs(*command, line);
+  return command;
+}
+
+CLI::App* define_profile(CLI::App& app, CommandLine& line, ProfileWords& words) {
+  auto* command = app.add_subcommand("profile", "Where the time and memory of a step go");
+  command->footer("Example: headroom profile experiments/quick_demo.toml --steps 50 --trace trace.json");
+  add_experiment_words(*command, words.experiment);
+  command->add_option("--steps", words.steps, "Steps to measure, after 5 of warm-up")
+      ->check(step_count_problem)
+      ->capture_default_str();
+  command->add_option("--trace", words.trace, "File for every span, which ui.perfetto.dev and chrome://tracing open");
+  command->add_flag("--all", words.all, "Show all operators; otherwise the 20 that take longest by themselves");
+  command->add_flag("--json", words.json, "Print JSON, with all operators");
+  command->add_flag("--no-plan", words.no_plan, "Start without predicting memory first (see headroom plan)");
   add_plugin_dirs(*command, line);
   return command;
 }

@@ -49,6 +49,15 @@ struct PlanWords {
 };
 CLI::App* define_plan(CLI::App& app, CommandLine& line, PlanWords& words);
 
+struct ProfileWords {
+  ExperimentWords experiment;
+  int64_t steps = 20;
+  std::string trace;   // file; empty: none
+  std::string folder;  // that the run goes to, from the torch-free program, which removes it
+  bool all = false, json = false, no_plan = false;
+};
+CLI::App* define_profile(CLI::App& app, CommandLine& line, ProfileWords& words);
+
 struct EvaluateWords {
   std::string run, split = "val", checkpoint = "best";
   std::vector<std::string> set;
@@ -102,9 +111,14 @@ void add_watch(CLI::App& app, CommandLine& line);
 // exit 5 or by the kernel's OOM killer and there is one. Returns the last exit code.
 int run_with_rescue(const RunWords& words, const CommandLine& line);
 
+// `headroom profile`: hands over to the trainer, whose run folder lies where nothing of it stays. Returns its exit
+// code.
+int profile_in_trainer(const ProfileWords& words, const CommandLine& line);
+
 // What headroom-train does with the words it was given.
 int run_action(const RunWords& words, const CommandLine& line);
 int plan_action(const PlanWords& words, const CommandLine& line);
+int profile_action(const ProfileWords& words, const CommandLine& line);
 int evaluate_action(const EvaluateWords& words, const CommandLine& line);
 int predict_action(const PredictWords& words, const CommandLine& line);
 int parity_action(const ParityWords& words, const CommandLine& line);

@@ -59,9 +59,7 @@ void add_files(const fs::path& folder, const std::vector<fs::path>& left, std::v
 namespace {
 
 // Members are sorted by name, so equal facts make equal text.
-std::string line_of(const nlohmann::json& facts) {
-  return json_text(facts);
-}
+std::string line_of(const nlohmann::json& facts) { return json_text(facts); }
 
 nlohmann::json facts_of_other(const OtherFile& other) {
   const FileIdentity& is = other.identity;

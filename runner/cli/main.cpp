@@ -17,6 +17,8 @@ int main(int argc, char** argv) {
   define_run(app, line, run)->callback([&] { line.exit_code = run_with_rescue(run, line); });
   PlanWords plan;
   define_plan(app, line, plan)->callback(hand_over);
+  ProfileWords profile;
+  define_profile(app, line, profile)->callback([&] { line.exit_code = profile_in_trainer(profile, line); });
   EvaluateWords evaluate;
   define_evaluate(app, line, evaluate)->callback(hand_over);
   PredictWords predict;

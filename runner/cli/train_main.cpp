@@ -26,6 +26,10 @@ int run(int argc, char** argv) {
   define_run(app, line, words)->callback(within_memory([&] { line.exit_code = run_action(words, line); }));
   PlanWords plan;
   define_plan(app, line, plan)->callback(within_memory([&] { line.exit_code = plan_action(plan, line); }));
+  ProfileWords profile;
+  auto* profiling = define_profile(app, line, profile);
+  profiling->add_option("--folder", profile.folder, "where its run folder goes")->required();
+  profiling->callback(within_memory([&] { line.exit_code = profile_action(profile, line); }));
   EvaluateWords evaluate;
   define_evaluate(app, line, evaluate)->callback(within_memory([&] {
     line.exit_code = evaluate_action(evaluate, line);

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +8,7 @@
 #include "plan/probe_run.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
+#include "profile/profile_run.hpp"
 #include "record/run_folder.hpp"
 #include "train/check_experiment.hpp"
 #include "train/evaluate_run.hpp"
@@ -75,6 +77,26 @@ int plan_action(const PlanWords& words, const CommandLine& line) {
   }
   // Exit 5 comes behind the answer: a sweep reads the table all the same.
   return static_cast<int>(plan.something_fits() ? Exit::ok : Exit::does_not_fit);
+}
+
+int profile_action(const ProfileWords& words, const CommandLine& line) {
+  ProfileRequest request;
+  request.steps = words.steps;
+  request.trace = words.trace;
+  request.run.experiment = load_experiment(words.experiment.file, words.experiment.overrides());
+  request.run.out = words.folder;
+  request.run.plugin_dirs = line.plugin_dirs;
+  if (!words.no_plan)
+    request.run.plan = [&](const RunData& data) { return plan_start(data, probe_words(words.experiment, line)); };
+  Profile profile;
+  const Exit exit = profile_run(std::move(request), profile);
+  if (exit != Exit::ok) return static_cast<int>(exit);
+  constexpr size_t operators_shown = 20;
+  const std::string text = words.json
+                               ? profile.json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+                               : profile.text(words.all ? SIZE_MAX : operators_shown);
+  std::fputs(text.c_str(), stdout);
+  return 0;
 }
 
 int evaluate_action(const EvaluateWords& words, const CommandLine& line) {

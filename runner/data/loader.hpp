@@ -41,6 +41,11 @@ struct LoaderTimes {
     batches += other.batches;
     return *this;
   }
+  // What was spent since an earlier reading of the same loaders.
+  LoaderTimes operator-(const LoaderTimes& before) const {
+    return {disk - before.disk, decode - before.decode, normalize - before.normalize,
+            idle - before.idle, stall - before.stall,   batches - before.batches};
+  }
 };
 
 class Loader {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +24,12 @@ namespace {
 thread_local const PluginCall* innermost = nullptr;
 thread_local std::span<char> kept;
 std::atomic<uint64_t> change_count{0};
+std::atomic<PluginCall::Listener> listening{nullptr};
+
+int64_t now_ns() {
+  using std::chrono::steady_clock, std::chrono::nanoseconds;
+  return std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
 
 // Somebody else may read it when this process is gone: it is "" until the whole of it is there.
 void keep(const PluginCall* call) {
@@ -35,7 +42,10 @@ void keep(const PluginCall* call) {
 }  // namespace
 
 PluginCall::PluginCall(std::string_view plugin, std::string_view entry)
-    : plugin_(plugin), entry_(entry), outer_(innermost) {
+    : plugin_(plugin),
+      entry_(entry),
+      outer_(innermost),
+      began_ns_(listening.load(std::memory_order_relaxed) != nullptr ? now_ns() : 0) {
   innermost = this;
   change_count.fetch_add(1, std::memory_order_relaxed);
   keep(this);
@@ -45,7 +55,12 @@ PluginCall::~PluginCall() {
   innermost = outer_;
   change_count.fetch_add(1, std::memory_order_relaxed);
   keep(outer_);
+  if (began_ns_ == 0) return;
+  if (const Listener listener = listening.load(std::memory_order_relaxed))
+    listener(plugin_, entry_, began_ns_, now_ns());
 }
+
+void PluginCall::tell(Listener listener) { listening.store(listener, std::memory_order_relaxed); }
 
 uint64_t PluginCall::changes() { return change_count.load(std::memory_order_relaxed); }
 

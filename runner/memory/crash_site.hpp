@@ -10,7 +10,7 @@
 namespace headroom {
 
 // Notes that this thread is in `entry` of `plugin` until the end of the scope. Scopes nest. REQUIRES: both strings live
-// until then. Allocates nothing. [any]
+// until then. Allocates nothing itself. [any]
 class PluginCall {
  public:
   PluginCall(std::string_view plugin, std::string_view entry);
@@ -27,9 +27,17 @@ class PluginCall {
   // From here on this thread writes the call it is in to `note`, at every change; empty: to nothing.
   static void keep_in(std::span<char> note);
 
+  // Hears of a call that has ended, on the thread that made it. Times are nanoseconds of std::chrono::steady_clock.
+  using Listener = void (*)(std::string_view plugin, std::string_view entry, int64_t began_ns,
+                            int64_t ended_ns) noexcept;
+  // From here on calls of all threads are timed for `listener`; nullptr: no call is, and none looks at a clock. A call
+  // that ends meanwhile may still tell the one before. [any]
+  static void tell(Listener listener);
+
  private:
   std::string_view plugin_, entry_;
   const PluginCall* outer_;
+  int64_t began_ns_;  // 0: nobody listens
 };
 
 // From here on a plugin that calls exit() in one of its functions ends the process with exit code 3 (Exit::plugin) and

@@ -1,7 +1,6 @@
 #include "plan/find_probe.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -11,7 +10,7 @@
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
 #include "config/values.hpp"
-#include "memory/file_memory.hpp"
+#include "memory/scratch_folder.hpp"
 #include "memory/supervisor.hpp"
 #include "record/run_folder.hpp"
 #include "train/compute.hpp"
@@ -96,30 +95,9 @@ void keep_probe(const std::string& key, const Probe& probe) {
   if (const fs::path file = file_of(key); !file.empty()) keep_in_cache(file, probe.json().dump());
 }
 
-// Ours, so that it goes with us even where the probe is killed.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const fs::path place = temporary_folder_on_disk();
-    std::string pattern = (place / "headroom-probe-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw Error(Exit::cannot_write, "plan", "cannot make a folder in " + place.string());
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 Probe probe_in_child(ProbeWords words) {
-  const TemporaryFolder folder;
+  // Ours, so that it goes with us even where the probe is killed.
+  const ScratchFolder folder("plan");
   words.insert(words.end(), {"--folder", folder.path().string()});
   Ended ended;
   const std::string text = output_of("/proc/self/exe", words, ended);

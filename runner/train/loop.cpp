@@ -141,6 +141,8 @@ double TrainingLoop::seconds() const { return since(run_started_); }
 // resumed run goes on there, bit for bit.
 Exit TrainingLoop::run() {
   run_started_ = started_ = saved_ = Clock::now();
+  const WatchScope watched(watch_);
+  if (watch_ != nullptr) watch_->begin_run(setup_);
   train_loader_.seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
   report_memory();
   while (!done() || owes_an_evaluation()) {
@@ -165,6 +167,8 @@ bool TrainingLoop::train_epoch() {
   // Signals, pressure and checkpoints have their turn between two windows, where the state is whole.
   while (position_.samples < samples && !done()) {
     if (stop_requested() != Exit::ok || must_stop_) return false;
+    const uint64_t first = position_.samples;
+    if (watch_ != nullptr) watch_->begin_step();
     step_meter_.begin();
     const bool stepped = train_window();
     step_meter_.end();
@@ -172,12 +176,20 @@ bool TrainingLoop::train_epoch() {
     memory_.judge();
     if (memory_.is_short()) gc_points_.pressure();
     if (const auto leak = leaks_.after_window(read_ledger())) log_.say(*leak);
+    if (watch_ != nullptr) end_watched_step(first);
   }
   // train.max_steps ended the run within the epoch.
   if (position_.samples < samples) return true;
   require_a_step();
   train_loader_.next();  // the epoch's end; reading ahead goes on into the next
   return true;
+}
+
+void TrainingLoop::end_watched_step(uint64_t first_sample) {
+  const bool goes_on = watch_->end_step({.samples = static_cast<int64_t>(position_.samples - first_sample),
+                                         .micro_batch = step_.retry().size(),
+                                         .read = loader_times()});
+  must_stop_ = must_stop_ || !goes_on;
 }
 
 int64_t TrainingLoop::windows_done() const {
@@ -373,6 +385,7 @@ void TrainingLoop::save_when_due() {
 }
 
 void TrainingLoop::save(bool is_best) {
+  const PhaseScope saving(StepPhase::checkpoint);
   position_.bad_samples = bad_before_ + train_loader_.skipped_samples();
   // Of all processes of the run together.
   position_.train_seconds += since(started_);

@@ -15,6 +15,7 @@
 #include "train/run_memory.hpp"
 #include "train/state.hpp"
 #include "train/step_meter.hpp"
+#include "train/step_watch.hpp"
 #include "train/train.hpp"
 #include "train/train_step.hpp"
 
@@ -37,6 +38,9 @@ class TrainingLoop {
   // run() saves and returns resumable once so many epochs are done; 0: never.
   void stop_after(int64_t epochs) { until_epoch_ = epochs; }
 
+  // `watch` measures every window. Where it has seen enough, run() saves and returns resumable. It outlives the run.
+  void watch_steps(StepWatch* watch) { watch_ = watch; }
+
   // The algorithm. ok: the run is at its end. resumable or interrupted: a signal, stop_after() or a shortage of memory
   // stopped it, and a checkpoint is saved. Error(diverged), Error(data), Error(does_not_fit), Error(cannot_write).
   Exit run();
@@ -52,7 +56,8 @@ class TrainingLoop {
   bool train_epoch();   // false: stopped by a signal between two windows
   bool train_window();  // one optimizer step; false: the window was skipped, or others took the memory
   std::string bad_value_in(WindowBatches& batches);  // of a window; "" where all are finite
-  void require_a_step() const;                       // at an epoch's end
+  void end_watched_step(uint64_t first_sample);
+  void require_a_step() const;  // at an epoch's end
   void stop_for(const TakenByOthers& taken);
   StepHooks step_hooks();
   void register_rungs();
@@ -93,6 +98,7 @@ class TrainingLoop {
   RungRegistration smaller_batches_, stop_;  // of the pressure ladder
   bool must_stop_ = false;
   int64_t until_epoch_ = 0;
+  StepWatch* watch_ = nullptr;
   Schedule schedule_;
   MetricSample sample_;  // of the epoch's batches
   Checkpoints checkpoints_;

@@ -63,6 +63,7 @@ void TrainingLoop::report_resume(const Differences& differences) {
 }
 
 void TrainingLoop::report_step(double loss, double lr, double norm) {
+  const PhaseScope reporting(StepPhase::metrics);
   log_.progress(windows_done(), {{"loss", loss}, {"lr", lr}});
   if (position_.step % experiment_.train.log_every == 0) {
     const std::chrono::duration<double> interval = std::chrono::steady_clock::now() - interval_started_;

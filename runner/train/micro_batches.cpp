@@ -9,6 +9,7 @@ namespace headroom {
 MicroBatchTensors::MicroBatchTensors(const Batch& batch, int64_t first, int64_t count, at::Device device,
                                      at::ScalarType dtype)
     : keys(std::span(batch.key).subspan(static_cast<size_t>(first), static_cast<size_t>(count))) {
+  const PhaseScope copying(StepPhase::copy);
   const OwnerScope scope(Owner::batches);
   fields.reserve(batch.fields.size());
   for (const DLTensor& field : batch.fields) {

@@ -11,6 +11,7 @@
 
 #include "data/loader.hpp"
 #include "train/retry.hpp"
+#include "train/step_watch.hpp"
 
 namespace headroom {
 
@@ -74,6 +75,7 @@ class WindowBatches {
   // nullopt at the window's end. What runs out of memory is read again.
   std::optional<Batch> next(Retry& retry) {
     if (at_ >= end_) return std::nullopt;
+    const PhaseScope waiting(StepPhase::wait);
     auto batch = read_batch(
         retry, [&] { return loader_.next(); }, [&] { seek(at_); });
     advance();

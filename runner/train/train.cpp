@@ -138,11 +138,12 @@ Exit train(const TrainRequest& request) {
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
                  [&] { loop.emplace(setup, input, folder, log, memory); });
   loop->stop_after(request.until_epoch);
+  loop->watch_steps(request.watch);
   checkpoint != nullptr ? loop->resume(*checkpoint) : begin(*loop, setup, planned, log);
   earlier.reset();  // its files are mapped
 
   const Exit exit = run_loop(*loop, setup, folder, log, memory);
-  conclude(setup, *loop, folder, log, exit);
+  if (request.watch == nullptr) conclude(setup, *loop, folder, log, exit);
   return exit;
 }
 

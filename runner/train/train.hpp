@@ -18,6 +18,7 @@
 namespace headroom {
 
 struct RunData;
+class StepWatch;
 
 // What a plan says of a run that is about to begin.
 struct PlannedStart {
@@ -39,6 +40,9 @@ struct TrainRequest {
   int64_t until_epoch = 0;  // saves and stops at the end of that one (Exit::resumable); 0: goes on to its own end
   // Asked of a new run before it claims its memory; there is no model yet. Empty, or nullopt: no plan.
   std::function<std::optional<PlannedStart>(const RunData& data)> plan;
+  // Measures the steps of a run that is made for that alone: it ends where this has seen enough (Exit::resumable), and
+  // prints and leaves no result. NULL: nobody does.
+  StepWatch* watch = nullptr;
 };
 
 // Trains, validates, and leaves a run folder; prints the result on stdout. Exit::ok, or resumable / interrupted after a

@@ -70,6 +70,7 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
   }
   doing = "clipping";
   const bool fits = attempt_within_memory(shortage, doing, 0, [&] {
+    const PhaseScope clipping(StepPhase::optimizer);
     // Where one of these runs out of memory the window begins again, so nothing is divided twice.
     gradients.weight = window_.divide();
     gradients.norm = clip_gradients(window_.gradients(), clip_norm_);
@@ -80,7 +81,8 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
   return gradients;
 }
 
-// Only under a loss scale: a finite loss whose gradients are not finite. At the smallest scale train.on_nonfinite decides.
+// Only under a loss scale: a finite loss whose gradients are not finite. At the smallest scale train.on_nonfinite
+// decides.
 bool TrainStep::overflows(const Gradients& gradients) {
   if (std::isfinite(gradients.norm) || !std::isfinite(gradients.loss)) return false;
   const double factor = loss_scale_.factor();
@@ -91,7 +93,11 @@ bool TrainStep::overflows(const Gradients& gradients) {
 
 void TrainStep::apply(double lr, int64_t step) {
   loss_scale_.succeeded();
-  optimizer_.step(lr, step);
+  {
+    const PhaseScope updating(StepPhase::optimizer);
+    optimizer_.step(lr, step);
+  }
+  const PhaseScope measuring(StepPhase::metrics);
   epoch_sums_.add(window_.sums());
   interval_sums_.add(window_.sums());
 }

@@ -59,7 +59,10 @@ void Window::begin(double loss_scale) {
   loss_scale_ = loss_scale;
   snapshot_.discard();  // of the last window
   at::NoGradGuard no_grad;
-  if (!gradients_.empty()) at::_foreach_zero_(gradients_);
+  if (!gradients_.empty()) {
+    const PhaseScope zeroing(StepPhase::optimizer);
+    at::_foreach_zero_(gradients_);
+  }
   sums_.zero();
   // Last: where memory runs out before it, there is nothing to restore.
   snapshot_.take();
@@ -82,12 +85,11 @@ PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count
   Shortage shortage;
   const bool fits = attempt_within_memory(shortage, doing, count, [&] {
     const MicroBatchTensors tensors(batch, first, count, device_, dtype_);
-    check_.before_step();
-    const StepResult result = model_.step(HR_TRAIN, step, tensors.keys, tensors.fields, want_outputs);
-    check_.after_step(result);
+    const StepResult result = run_forward(tensors, step, want_outputs);
     // From here on gradients change, so a shortage loses the window.
     doing = "backward";
     run_backward(result);
+    const PhaseScope measuring(StepPhase::metrics);
     sums_.add(result);
   });
   if (fits) return PassEnd::done;
@@ -96,8 +98,17 @@ PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count
   return added || snapshot_.is_needed() ? PassEnd::lost : PassEnd::again;
 }
 
+StepResult Window::run_forward(const MicroBatchTensors& tensors, int64_t step, bool want_outputs) {
+  const PhaseScope forward(StepPhase::forward);
+  check_.before_step();
+  StepResult result = model_.step(HR_TRAIN, step, tensors.keys, tensors.fields, want_outputs);
+  check_.after_step(result);
+  return result;
+}
+
 // An error of the graph is one of whoever made it.
 void Window::run_backward(const StepResult& result) {
+  const PhaseScope backward(StepPhase::backward);
   // A micro-batch may hold nothing to learn from; GradientCheck tells where none ever does.
   if (!result.loss_sum.requires_grad()) return;
   try {

@@ -39,6 +39,7 @@ class Window {
   void thaw(int64_t step);
 
  private:
+  StepResult run_forward(const MicroBatchTensors& tensors, int64_t step, bool want_outputs);
   void run_backward(const StepResult& result);
   PassEnd add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs);
 

@@ -1,6 +1,9 @@
 // TrainingLoop::run() in this process: what it counts, where it stops, what it writes.
 #include "train/loop.hpp"
 
+#include <map>
+#include <utility>
+
 #include "trial_setup.hpp"
 
 namespace headroom {
@@ -63,6 +66,57 @@ TEST(TrainingLoop, SaysInItsCheckpointsWhatItHasReserved) {
             run.memory.reserved_bytes());
   EXPECT_EQ(reserved_bytes_in({}), 0);
   EXPECT_EQ(reserved_bytes_in({{"position", {{"epoch", 3}}}}), 0) << "of an earlier build";
+}
+
+// Sees so many steps, and which phases they go through.
+class CountingWatch : public StepWatch {
+ public:
+  explicit CountingWatch(int64_t enough) : enough_(enough) {}
+
+  void begin_run(const Setup& setup) override { model = setup.model->id(); }
+  void begin_step() override { EXPECT_FALSE(std::exchange(in_step_, true)); }
+  bool end_step(const StepEnd& end) override {
+    EXPECT_TRUE(std::exchange(in_step_, false));
+    EXPECT_EQ(phase_, StepPhase::other) << "every phase has ended";
+    samples.push_back(end.samples);
+    EXPECT_GT(end.read.batches, 0u);
+    EXPECT_EQ(end.micro_batch, 8);
+    return static_cast<int64_t>(samples.size()) < enough_;
+  }
+  StepPhase enter(StepPhase phase) noexcept override {
+    ++(in_step_ ? in_steps : between)[phase];
+    return std::exchange(phase_, phase);
+  }
+
+  std::string model;
+  std::vector<int64_t> samples;
+  std::map<StepPhase, int> in_steps, between;
+
+ private:
+  const int64_t enough_;
+  StepPhase phase_ = StepPhase::other;
+  bool in_step_ = false;
+};
+
+TEST(TrainingLoop, EndsWhereItsWatchHasSeenEnough) {
+  LoopTrial watched, stopped({"train.max_steps=4"});
+  CountingWatch watch(4);
+  watched.loop.watch_steps(&watch);
+  EXPECT_EQ(watched.loop.run(), Exit::resumable);
+  EXPECT_EQ(watched.loop.position().step, 4);
+  EXPECT_EQ(watch.model, "trial_model");
+  EXPECT_EQ(watch.samples, (std::vector<int64_t>{64, 64, 22, 64}));
+  for (const StepPhase phase : {StepPhase::wait, StepPhase::copy, StepPhase::forward, StepPhase::backward}) {
+    // 8 + 8 + 3 + 8 batches.
+    EXPECT_GE(watch.in_steps[phase], 27) << static_cast<int>(phase);
+  }
+  EXPECT_GE(watch.in_steps[StepPhase::optimizer], 3 * 4) << "zeroing, clipping and the step";
+  EXPECT_GE(watch.in_steps[StepPhase::metrics], 4);
+  EXPECT_EQ(watch.in_steps[StepPhase::checkpoint], 0);
+  EXPECT_EQ(watch.between[StepPhase::checkpoint], 2) << "at the epoch's end and where it was stopped";
+  EXPECT_EQ(watch_of_thread, nullptr);
+  EXPECT_EQ(stopped.loop.run(), Exit::ok);
+  EXPECT_TRUE(at::equal(watched.weights(), stopped.weights())) << "who watches changes nothing";
 }
 
 TEST(TrainingLoop, EndsInMidEpochAtMaxSteps) {

@@ -1,0 +1,15 @@
+// The one clock of a profile.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace headroom {
+
+// Nanoseconds of std::chrono::steady_clock, which PluginCall's listeners are told too. [any]
+inline int64_t steady_ns() {
+  using std::chrono::steady_clock, std::chrono::nanoseconds;
+  return std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace headroom
