@@ -216,6 +216,8 @@ struct Listing {
   static int32_t visit(void* context, const char* piece, const char* file) {
     auto& self = *static_cast<Listing*>(context);
     try {
+      if (piece == nullptr || file == nullptr)
+        throw Error(Exit::plugin, "data convert", "the plugin names a piece without its path or without its file");
       self.items.push_back({piece, self.one_file ? self.to : below(self.to, file)});
       return 0;
     } catch (...) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "headroom/abi.h"
+#include "headroom/convert.h"
 
 #ifndef MAGIC
 #define MAGIC HR_MAGIC
@@ -131,8 +132,28 @@ static const struct longer_datasource {
                           .reader_close = reader_close,
                           .read = READ_SLOT}};
 
+#ifdef CONVERT
+static hr_status list_nothing(const hr_host* host, const hr_value* options, const char* path,
+                              int32_t (*visit)(void* context, const char* piece, const char* file), void* context,
+                              hr_error* error) {
+  (void)host, (void)options, (void)path, (void)error;
+  visit(context, NULL, "a.hdf5");
+  return HR_OK;
+}
+static hr_status write_nothing(const hr_host* host, const hr_value* options, const char* path, const char* piece,
+                               const char* file, hr_error* error) {
+  return (void)host, (void)options, (void)path, (void)piece, (void)file, (void)error, HR_INTERNAL;
+}
+static const hr_convert convert = {sizeof(hr_convert), 0, NULL, list_nothing, write_nothing};
+#endif
+
 const void* get_interface(const char* id);
-const void* get_interface(const char* id) { return strcmp(id, HR_DATASOURCE) == 0 ? &datasource : NULL; }
+const void* get_interface(const char* id) {
+#ifdef CONVERT
+  if (strcmp(id, HR_CONVERT) == 0) return &convert;
+#endif
+  return strcmp(id, HR_DATASOURCE) == 0 ? &datasource : NULL;
+}
 
 #ifndef NO_NOTE
 #ifndef NOTE_MAGIC

@@ -140,13 +140,17 @@ inline at::Tensor normal(const Call& call, uint64_t site, at::IntArrayRef shape_
   return values.to(call.device(), dtype);
 }
 
-// Uniform values in [0, 1) of shape [batch, shape_per_sample...], on the call's device. Drawn in every mode.
+// Uniform values in [0, 1) of shape [batch, shape_per_sample...], on the call's device. Drawn in every mode. Of float16
+// and bfloat16 as many bits as they hold: rounded ones would be 1 now and then.
 inline at::Tensor uniform(const Call& call, uint64_t site, at::IntArrayRef shape_per_sample,
                           at::ScalarType dtype = at::kFloat) {
   at::Tensor values = at::empty(detail::batch_shape(call, shape_per_sample), at::kFloat);
+  const uint32_t held = dtype == at::kHalf       ? ~uint32_t{0} << 21
+                        : dtype == at::kBFloat16 ? ~uint32_t{0} << 24
+                                                 : ~uint32_t{0};
   detail::for_each_sample<float>(call, values, [&](int64_t i, float* row, int64_t elements) {
     detail::for_each_word(call.key(i), site, elements,
-                          [&](int64_t e, uint32_t word) { row[e] = hr_uniform_f32(word); });
+                          [&](int64_t e, uint32_t word) { row[e] = hr_uniform_f32(word & held); });
   });
   return values.to(call.device(), dtype);
 }

@@ -140,6 +140,14 @@ TEST_F(DataCommands, AFileBehindAConvertedOneCounts) {
   EXPECT_THAT(later.err, HasSubstr("out.hdf5 is there already, and not from this conversion"));
 }
 
+TEST_F(DataCommands, APluginThatNamesNoPieceIsRefused) {
+  write("in/a.hdf5", 100);
+  const Finished finished =
+      data({"convert", "in", "--out", "out", "--source", HEADROOM_TEST_PLUGIN_DIR "/hostile_convert.so"});
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_THAT(finished.err, HasSubstr("the plugin names a piece without its path or without its file"));
+}
+
 TEST_F(DataCommands, LinksToFoldersAreFollowed) {
   write("in/a.hdf5", 2000);
   write("elsewhere/b.hdf5", 3000);

@@ -53,6 +53,17 @@ TEST(Keyed, EqualUnderThreads) {
   at::set_num_threads(before);
 }
 
+TEST(Keyed, UniformValuesAreBelowOne) {
+  const Slice slice(0, 4);
+  const at::Tensor exact = uniform(slice.call(), "a"_site, {100000});
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
+    const at::Tensor values = uniform(slice.call(), "a"_site, {100000}, dtype).to(at::kFloat);
+    EXPECT_LT(values.max().item<float>(), 1.0f) << dtype;
+    EXPECT_GE(values.min().item<float>(), 0.0f) << dtype;
+    EXPECT_LT((values - exact).abs().max().item<float>(), 1.0f / 256.0f) << dtype;
+  }
+}
+
 // The vector form gives the words of headroom/random.h, element by element.
 TEST(Keyed, WordsAreTheHeaders) {
   const Slice slice(0, 2);
