@@ -70,6 +70,14 @@ void OutputFile::finish() {
   if (::close(std::exchange(file_, -1)) != 0 && errno != EINTR) throw cannot_write(path_, errno);
 }
 
+bool may_be_replaced(const std::filesystem::path& path) {
+  using std::filesystem::file_type;
+  std::error_code error;
+  const file_type type = std::filesystem::symlink_status(path, error).type();
+  return type != file_type::symlink && type != file_type::character && type != file_type::block &&
+         type != file_type::fifo && type != file_type::socket;
+}
+
 void sync_folder(const std::filesystem::path& folder) {
   int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0) throw cannot_write(folder, errno);

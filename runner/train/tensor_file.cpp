@@ -24,6 +24,7 @@ void TensorFile::write(const std::filesystem::path& path) const {
 }
 
 void write_whole(const std::filesystem::path& path, std::span<const TensorBytes> tensors) {
+  if (!may_be_replaced(path)) return write_safetensors(path, tensors);
   // Beside the file, so that rename() stays within one file system and is atomic.
   std::filesystem::path partial = path;
   partial += ".partial";
