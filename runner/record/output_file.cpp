@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -62,6 +63,11 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) { write_all(file_, bytes, path_); }
+
+std::filesystem::path OutputFile::take_name() {
+  if (::unlink(path_.c_str()) != 0) throw cannot_write(path_, errno);
+  return "/proc/self/fd/" + std::to_string(file_);
+}
 
 void OutputFile::finish() {
   // EINVAL: what cannot be synced, as a pipe (fsync(2)).

@@ -24,6 +24,9 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   void finish();  // fsync and close: after it the bytes survive a power cut
+  // Takes the name away, so that the file goes with this object, or with the process, however that ends. Where it can
+  // be opened until then.
+  std::filesystem::path take_name();
 
  private:
   std::filesystem::path path_;
