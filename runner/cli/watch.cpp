@@ -1,5 +1,6 @@
 #include "memory/watch.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <system_error>
 
@@ -73,6 +74,9 @@ void add_watch(CLI::App& app, CommandLine& line) {
                   "watch needs -- and a command: headroom watch [OPTIONS] -- " +
                       (extras.empty() ? "python3 train.py" : extras.front() + " ..."));
     }
+    // The range lets it pass: nothing is above or below it.
+    if (std::isnan(words->interval_seconds))
+      throw Error(Exit::bad_input, "cli", "--interval must be a number of seconds from 0.01 to 3600");
     line.exit_code = watch_command(*words);
   });
 }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -63,11 +64,24 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(std::span<const std::byte> bytes) { write_all(file_, bytes, path_); }
 
+std::filesystem::path OutputFile::take_name() {
+  if (::unlink(path_.c_str()) != 0) throw cannot_write(path_, errno);
+  return "/proc/self/fd/" + std::to_string(file_);
+}
+
 void OutputFile::finish() {
   // EINVAL: what cannot be synced, as a pipe (fsync(2)).
   if (::fsync(file_) != 0 && errno != EINVAL) throw cannot_write(path_, errno);
   // close() may tell of a late write error. After EINTR Linux has closed the descriptor: there is no second try.
   if (::close(std::exchange(file_, -1)) != 0 && errno != EINTR) throw cannot_write(path_, errno);
+}
+
+bool may_be_replaced(const std::filesystem::path& path) {
+  using std::filesystem::file_type;
+  std::error_code error;
+  const file_type type = std::filesystem::symlink_status(path, error).type();
+  return type != file_type::symlink && type != file_type::character && type != file_type::block &&
+         type != file_type::fifo && type != file_type::socket;
 }
 
 void sync_folder(const std::filesystem::path& folder) {

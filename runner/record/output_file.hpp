@@ -24,6 +24,9 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   void finish();  // fsync and close: after it the bytes survive a power cut
+  // Takes the name away, so that the file goes with this object, or with the process, however that ends. Where it can
+  // be opened until then.
+  std::filesystem::path take_name();
 
  private:
   std::filesystem::path path_;
@@ -53,6 +56,10 @@ class LogFile {
 
 // Everything of `bytes` to an open descriptor, through interruptions and short writes.
 void write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path);
+
+// Whether a rename may put a file in the place of `path`. Into a device, a pipe or a link, as /dev/null and
+// /dev/stdout, a user wants to write; root would replace it for the whole machine.
+bool may_be_replaced(const std::filesystem::path& path);
 
 // Makes renames and new names inside `folder` survive a power cut. File systems that cannot do that are left alone.
 void sync_folder(const std::filesystem::path& folder);

@@ -180,6 +180,11 @@ bool is_being_written(const fs::path& folder) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  if (!may_be_replaced(path)) {
+    OutputFile file(path);
+    file.write(bytes);
+    return file.finish();
+  }
   fs::path temporary = path;
   // A name of this write's own: others may write the same file now, as two reports of one run.
   temporary += "." + random_id() + ".tmp";

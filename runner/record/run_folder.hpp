@@ -44,7 +44,7 @@ std::filesystem::path run_path(const std::filesystem::path& folder);
 bool is_being_written(const std::filesystem::path& folder);
 
 // Writes `bytes` beside `path`, fsync, rename, fsync of the folder. Of several at a time each writes a whole file, and
-// the last one stays. Error(cannot_write) names path and reason. [any]
+// the last one stays. Devices, pipes and links are written to. Error(cannot_write) names path and reason. [any]
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 // nlohmann's types call themselves for each level when they are copied and written.

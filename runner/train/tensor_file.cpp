@@ -1,6 +1,7 @@
 #include "train/tensor_file.hpp"
 
 #include <ATen/DLConvertor.h>
+#include <unistd.h>
 
 #include "arrays/convert.hpp"
 #include "error.hpp"
@@ -24,6 +25,7 @@ void TensorFile::write(const std::filesystem::path& path) const {
 }
 
 void write_whole(const std::filesystem::path& path, std::span<const TensorBytes> tensors) {
+  if (!may_be_replaced(path)) return write_safetensors(path, tensors);
   // Beside the file, so that rename() stays within one file system and is atomic.
   std::filesystem::path partial = path;
   partial += ".partial";
@@ -44,17 +46,14 @@ namespace fs = std::filesystem;
 
 RowsFile::RowsFile(fs::path path, std::vector<std::string> names) : path_(std::move(path)) {
   for (std::string& name : names) {
+    // By number: names of outputs need not be legal in file names. Of this process's own: another one may predict the
+    // same at the same time.
     fs::path rows = path_;
-    // By number: names of outputs need not be legal in file names.
-    rows += ".rows" + std::to_string(outputs_.size());
-    auto file = std::make_unique<OutputFile>(rows);
-    outputs_.push_back({std::move(rows), std::move(file), {.name = std::move(name), .shape = {}, .data = {}}});
+    rows += "." + std::to_string(::getpid()) + ".rows" + std::to_string(outputs_.size());
+    auto file = std::make_unique<OutputFile>(std::move(rows));
+    fs::path place = file->take_name();
+    outputs_.push_back({std::move(place), std::move(file), {.name = std::move(name), .shape = {}, .data = {}}});
   }
-}
-
-RowsFile::~RowsFile() {
-  std::error_code ignored;
-  for (const Output& output : outputs_) fs::remove(output.path, ignored);
 }
 
 void RowsFile::append(const Outputs& outputs) {
@@ -88,9 +87,9 @@ std::vector<TensorBytes> RowsFile::write() {
   std::vector<MappedFile> maps;
   std::vector<TensorBytes> tensors;
   for (Output& output : outputs_) {
-    output.file.reset();
     if (output.header.shape.empty()) continue;
-    maps.emplace_back(output.path, "predict");
+    maps.emplace_back(output.place, "predict");
+    output.file.reset();
     tensors.push_back(output.header);
     tensors.back().data = maps.back().bytes();
   }

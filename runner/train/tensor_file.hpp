@@ -32,9 +32,9 @@ class TensorFile {
 // A model's outputs over more samples than memory holds: on the disk as they come, then one safetensors file.
 class RowsFile {
  public:
-  // `path` is the file to be; until then each output has one beside it. Error(cannot_write).
+  // `path` is the file to be; until then each output has one without a name in its folder, which is gone however this
+  // process ends. Error(cannot_write).
   RowsFile(std::filesystem::path path, std::vector<std::string> names);
-  ~RowsFile();  // those beside it go
 
   // A tensor for each name, on the CPU and contiguous, of one sample a row. Error(cannot_write); Error(plugin) where
   // an output's rows are not like those before.
@@ -46,7 +46,7 @@ class RowsFile {
 
  private:
   struct Output {
-    std::filesystem::path path;
+    std::filesystem::path place;  // OutputFile::take_name()
     std::unique_ptr<OutputFile> file;
     TensorBytes header;  // without bytes
   };

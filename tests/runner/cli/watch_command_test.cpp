@@ -45,8 +45,13 @@ TEST_F(WatchCommand, WhatCannotRunIsAsInAShell) {
 }
 
 TEST_F(WatchCommand, WantsACommandBehindDashes) {
-  for (const auto& words : std::vector<std::vector<std::string>>{
-           {}, {"--"}, {"sh", "-c", "exit 3"}, {"--svg", "a.svg", "true"}, {"--nonsense", "--", "true"}}) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{},
+                                                                 {"--"},
+                                                                 {"sh", "-c", "exit 3"},
+                                                                 {"--svg", "a.svg", "true"},
+                                                                 {"--nonsense", "--", "true"},
+                                                                 {"--interval", "nan", "--", "true"},
+                                                                 {"--interval", "0", "--", "true"}}) {
     const Finished finished = watch(words);
     EXPECT_EQ(finished.exit_code, 2) << finished.err;
   }

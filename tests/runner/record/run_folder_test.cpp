@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -142,6 +143,24 @@ TEST_F(RunFolderTest, AtomicWritesReplaceWhole) {
   EXPECT_THAT(sentence_of([&] { write_file_atomically(folder_ / "taken", "x"); }),
               HasSubstr((folder_ / "taken").string() + " cannot be written: Is a directory"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2) << "nothing is left beside them";
+}
+
+// As /dev/stdout and /dev/null, which root could replace.
+TEST_F(RunFolderTest, PipesAndLinksAreWrittenToAndNotReplaced) {
+  const fs::path path = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const int pipe = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(pipe, 0);
+  write_file_atomically(path, "text");
+  std::string read(16, '\0');
+  read.resize(static_cast<size_t>(std::max<ssize_t>(::read(pipe, read.data(), read.size()), 0)));
+  ::close(pipe);
+  EXPECT_EQ(read, "text");
+  EXPECT_TRUE(fs::is_fifo(path));
+  fs::create_symlink("file", folder_ / "link");
+  write_file_atomically(folder_ / "link", "text");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(read_text(folder_ / "file"), "text");
 }
 
 TEST_F(RunFolderTest, AtomicWritesOfOneFileAtATimeAreAllWhole) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <iterator>
@@ -74,6 +75,25 @@ TEST_F(RowsFileTest, RowsOfAnotherKindAreThePluginsFault) {
       EXPECT_THAT(problem.what(), HasSubstr("output 'a'"));
     }
   }
+}
+
+// Of two processes, or after one that was killed.
+TEST_F(RowsFileTest, TwoOfOneNameDoNotMix) {
+  RowsFile first(path(), {"a"}), second(path(), {"a"});
+  first.append({torch::zeros({2, 3})});
+  second.append({torch::ones({5, 3})});
+  EXPECT_EQ(files(), 0u) << "a killed one leaves nothing";
+  const auto expect_all = [&](RowsFile& rows, int64_t count, float value) {
+    rows.write();
+    const SafetensorsFile file(path());
+    const TensorBytes* tensor = file.find("a");
+    ASSERT_NE(tensor, nullptr);
+    ASSERT_EQ(tensor->shape, (std::vector<int64_t>{count, 3}));
+    const auto* values = reinterpret_cast<const float*>(tensor->data.data());
+    EXPECT_TRUE(std::all_of(values, values + count * 3, [&](float each) { return each == value; }));
+  };
+  expect_all(first, 2, 0.0f);
+  expect_all(second, 5, 1.0f);
 }
 
 TEST_F(RowsFileTest, NothingIsLeftOfOneThatIsNotWritten) {
