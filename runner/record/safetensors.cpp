@@ -56,9 +56,9 @@ using nlohmann::json;
 constexpr uint64_t longest_header = 100'000'000;  // the format's own limit
 
 // Makes the error sentences of one file.
-class Refusal {
+class Complaint {
  public:
-  explicit Refusal(const std::filesystem::path& path) : path_(path) {}
+  explicit Complaint(const std::filesystem::path& path) : path_(path) {}
   Error operator()(const std::string& what) const {
     return Error(Exit::bad_input, "safetensors", path_.string() + ": " + what);
   }
@@ -75,7 +75,7 @@ std::string in_quotes(const std::string& name) {
 }
 
 // JSON parsers keep one of two equal keys; a file that says two things is damaged, so keys are counted while parsing.
-json parse_header(std::string_view text, const Refusal& refuse) {
+json parse_header(std::string_view text, const Complaint& refuse) {
   std::set<std::string> names, keys;
   auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
     // The deepest values of the format are the numbers in an entry's lists. More nesting would only cost memory.
@@ -98,7 +98,7 @@ json parse_header(std::string_view text, const Refusal& refuse) {
 }
 
 // The format has strings there and nothing else.
-std::map<std::string, std::string> read_metadata(const json& entry, const Refusal& refuse) {
+std::map<std::string, std::string> read_metadata(const json& entry, const Complaint& refuse) {
   std::map<std::string, std::string> metadata;
   if (!entry.is_object()) throw refuse("__metadata__ is not an object");
   for (const auto& [key, value] : entry.items()) {
@@ -113,13 +113,13 @@ struct Entry {
   uint64_t begin = 0, end = 0;
 };
 
-uint64_t unsigned_number(const json& value, const std::string& name, const char* what, const Refusal& refuse) {
+uint64_t unsigned_number(const json& value, const std::string& name, const char* what, const Complaint& refuse) {
   if (!value.is_number_unsigned()) throw refuse("tensor " + name + ": " + what + " holds something else than sizes");
   return value.get<uint64_t>();
 }
 
 // The bytes that a shape asks for; refuses what does not fit 63 bits.
-uint64_t shape_bytes(const TensorBytes& tensor, const std::string& name, const Refusal& refuse) {
+uint64_t shape_bytes(const TensorBytes& tensor, const std::string& name, const Complaint& refuse) {
   uint64_t bytes = tensor.dtype.bits / 8;
   for (int64_t size : tensor.shape) {
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes) || bytes > INT64_MAX) {
@@ -129,14 +129,14 @@ uint64_t shape_bytes(const TensorBytes& tensor, const std::string& name, const R
   return bytes;
 }
 
-const json& member(const json& value, const char* key, const std::string& name, const Refusal& refuse) {
+const json& member(const json& value, const char* key, const std::string& name, const Complaint& refuse) {
   auto found = value.find(key);
   if (found == value.end()) throw refuse("tensor " + name + " has no " + key);
   return *found;
 }
 
 // `raw_name` is the name as the file has it; sentences get it in quotes.
-Entry read_entry(const std::string& raw_name, const json& value, const Refusal& refuse) {
+Entry read_entry(const std::string& raw_name, const json& value, const Complaint& refuse) {
   const std::string name = in_quotes(raw_name);
   if (!value.is_object()) throw refuse("tensor " + name + " is described by something else than an object");
   Entry entry;
@@ -175,7 +175,7 @@ Entry read_entry(const std::string& raw_name, const json& value, const Refusal& 
 
 // Tensors must follow each other without gap or overlap from the first byte of the data to the last, as the format
 // says.
-void place(std::vector<Entry>& entries, std::span<const std::byte> data, const Refusal& refuse) {
+void place(std::vector<Entry>& entries, std::span<const std::byte> data, const Complaint& refuse) {
   // By the end as well: an empty tensor comes before the one that begins at the same byte.
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.begin, a.end, a.tensor.name) < std::tie(b.begin, b.end, b.tensor.name);
@@ -202,7 +202,7 @@ void place(std::vector<Entry>& entries, std::span<const std::byte> data, const R
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path), map_(path, "safetensors") {
-  const Refusal refuse(path_);
+  const Complaint refuse(path_);
   const std::span<const std::byte> bytes = map_.bytes();
   if (bytes.size() < 8) {
     throw refuse("is no safetensors file: " + std::to_string(bytes.size()) +
