@@ -58,11 +58,12 @@ struct DataSection {
 };
 
 struct OptimizerSection {
-  std::string name = "adamw";  // adam | adamw | sgd
+  std::string name = "adamw";  // adam | adamw | sgd | rmsprop | lion | lamb
   double lr = 1e-3;
   double weight_decay = 0.0;
-  double beta1 = 0.9, beta2 = 0.999;  // betas = [beta1, beta2]
-  double eps = 1e-8;
+  double beta1 = 0.9, beta2 = 0.999;  // betas = [beta1, beta2]; beta2 of "lion", where they are not written: 0.99
+  double eps = 1e-8;                  // of "lamb", where it is not written: 1e-6
+  double alpha = 0.99;                // of "rmsprop"
   double momentum = 0.0;
   bool nesterov = false;
 };

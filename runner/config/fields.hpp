@@ -67,6 +67,7 @@ void each_field(E& e, Visit&& visit) {
   visit("train.optimizer.weight_decay", train.optimizer.weight_decay);
   visit("train.optimizer.betas", std::tie(train.optimizer.beta1, train.optimizer.beta2));
   visit("train.optimizer.eps", train.optimizer.eps);
+  visit("train.optimizer.alpha", train.optimizer.alpha);
   visit("train.optimizer.momentum", train.optimizer.momentum);
   visit("train.optimizer.nesterov", train.optimizer.nesterov);
   visit("train.schedule.name", train.schedule.name);

@@ -5,6 +5,7 @@
 
 #include "config/fields.hpp"
 #include "config/keys.hpp"
+#include "config/values.hpp"
 
 namespace headroom {
 
@@ -38,6 +39,17 @@ void put(Elements& elements, int at, const T& value) {
   }  // tables, paths and lists are in entries that the run makes
 }
 
+// Of the keys whose entries are left out at these values.
+std::map<std::string_view, std::string> defaults_left_out() {
+  std::map<std::string_view, std::string> defaults;
+  const Experiment experiment;
+  each_field(experiment, [&](std::string_view path, const auto& field) {
+    const Key& key = *find_key(path);
+    if (key.effect.left_out_at_default) defaults[key.path] = value_literal(key, field);
+  });
+  return defaults;
+}
+
 }  // namespace
 
 std::vector<std::string> keys_of_entry(std::string_view entry) {
@@ -60,9 +72,13 @@ std::vector<std::string> keys_of_entry(std::string_view entry) {
 
 Json identity_entries(const Experiment& experiment, const Json& made) {
   std::map<std::string, Elements> entries;
+  const std::map<std::string_view, std::string> defaults = defaults_left_out();
   each_field(experiment, [&](std::string_view path, const auto& field) {
-    const Effect& effect = find_key(path)->effect;
-    if (!effect.entry.empty()) put(entries[std::string(effect.entry)], effect.element, field);
+    const Key& key = *find_key(path);
+    if (key.effect.entry.empty()) return;
+    const auto found = defaults.find(key.path);
+    if (found != defaults.end() && value_literal(key, field) == found->second) return;
+    put(entries[std::string(key.effect.entry)], key.effect.element, field);
   });
   const TrainSection& train = experiment.train;
   entries["length"][2] = static_cast<int64_t>(train.drop_last);  // a number among numbers

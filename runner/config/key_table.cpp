@@ -16,6 +16,9 @@ using enum KeyType;
 constexpr Effect cost{Changes::cost};
 constexpr Effect subject(std::string_view entry = "") { return {Changes::subject, entry}; }
 constexpr Effect mathematics(std::string_view entry, int element = 0) { return {Changes::mathematics, entry, element}; }
+constexpr Effect later_mathematics(std::string_view entry) {
+  return {.changes = Changes::mathematics, .entry = entry, .left_out_at_default = true};
+}
 constexpr Effect length(std::string_view entry = "", int element = 0) { return {Changes::length, entry, element}; }
 
 // When a key is idle because of another.
@@ -25,7 +28,12 @@ bool is_not_normalised(const Experiment& e) { return e.data.normalize == "off"; 
 bool is_not_of_a_sample(const Experiment& e) { return e.data.normalize != "sampled"; }
 bool is_not_grouped(const Experiment& e) { return e.data.shuffle != "auto" && e.data.shuffle != "grouped"; }
 bool is_sgd(const Experiment& e) { return e.train.optimizer.name == "sgd"; }
-bool is_adam(const Experiment& e) { return !is_sgd(e); }
+bool is_unlike_sgd(const Experiment& e) { return !is_sgd(e); }
+bool is_rmsprop(const Experiment& e) { return e.train.optimizer.name == "rmsprop"; }
+bool is_unlike_rmsprop(const Experiment& e) { return !is_rmsprop(e); }
+bool has_no_betas(const Experiment& e) { return is_sgd(e) || is_rmsprop(e); }
+bool has_no_momentum(const Experiment& e) { return !is_sgd(e) && !is_rmsprop(e); }
+bool divides_by_no_root(const Experiment& e) { return is_sgd(e) || e.train.optimizer.name == "lion"; }
 bool is_step(const Experiment& e) { return e.train.schedule.name == "step"; }
 bool is_unlike_step(const Experiment& e) { return !is_step(e); }
 bool has_no_end(const Experiment& e) { return is_step(e) || e.train.schedule.name == "constant"; }
@@ -194,40 +202,52 @@ std::vector<Key> make_keys() {
        {},
        {"stop", "skip"}},
       {"train.ema.decay", number, mathematics("ema_decay"), "of the moving average of the weights; 0: none", below_one},
-      {"train.optimizer.name", choice, mathematics("optimizer", 0), "the optimizer", {}, {"adam", "adamw", "sgd"}},
+      {"train.optimizer.name",
+       choice,
+       mathematics("optimizer", 0),
+       "the optimizer",
+       {},
+       {"adam", "adamw", "sgd", "rmsprop", "lion", "lamb"}},
       {"train.optimizer.lr", number, mathematics("optimizer", 1).unprobed(), "learning rate", above_zero},
       {"train.optimizer.weight_decay", number, mathematics("optimizer", 2).unprobed(),
-       "decoupled with adamw, else added to the gradient", not_negative},
+       "decoupled with adamw and lion, part of the scaled step of lamb, else added to the gradient", not_negative},
       // Two elements, 3 and 4.
       {"train.optimizer.betas",
        betas,
        mathematics("optimizer", 3).unprobed(),
-       "decay of the two moments (adam, adamw)",
+       "decay of the two moments (adam, adamw, lion, lamb); lion, unless written: [0.9, 0.99]",
        below_one,
        {},
-       {is_sgd, "sgd does not use it"}},
+       {has_no_betas, "sgd and rmsprop do not use it"}},
       {"train.optimizer.eps",
        number,
        mathematics("optimizer", 5).unprobed(),
-       "added to the root of the second moment (adam, adamw)",
+       "added to the root of the second moment (adam, adamw, rmsprop, lamb); lamb, unless written: 1e-6",
        above_zero,
        {},
-       {is_sgd, "sgd does not use it"}},
-      // Probed: with momentum, sgd holds one more tensor for each parameter.
+       {divides_by_no_root, "sgd and lion do not use it"}},
+      {"train.optimizer.alpha",
+       number,
+       later_mathematics("optimizer_alpha").unprobed(),
+       "decay of the second moment of rmsprop",
+       below_one,
+       {},
+       {is_unlike_rmsprop, "only rmsprop uses it"}},
+      // Probed: with momentum, there is one more tensor for each parameter.
       {"train.optimizer.momentum",
        number,
        mathematics("optimizer", 6),
-       "of sgd",
+       "of sgd and rmsprop",
        below_one,
        {},
-       {is_adam, "only sgd uses it"}},
+       {has_no_momentum, "only sgd and rmsprop use it"}},
       {"train.optimizer.nesterov",
        boolean,
        mathematics("optimizer", 7),
        "of sgd with momentum",
        {},
        {},
-       {is_adam, "only sgd uses it"}},
+       {is_unlike_sgd, "only sgd uses it"}},
       {"train.schedule.name",
        choice,
        mathematics("schedule", 0).unprobed(),

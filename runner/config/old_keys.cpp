@@ -85,7 +85,11 @@ constexpr std::array old_keys{
     OldKey{"adam_beta2", "train.optimizer.betas", "write betas = [0.9, 0.999]"},
     OldKey{"epsilon", "train.optimizer.eps", ""},
     OldKey{"adam_epsilon", "train.optimizer.eps", ""},
+    OldKey{"rho", "train.optimizer.alpha", ""},
     OldKey{"optim", "train.optimizer", ""},
+    OldKey{"rmsprop", "train.optimizer.name", "write name = \"rmsprop\""},
+    OldKey{"lion", "train.optimizer.name", "write name = \"lion\""},
+    OldKey{"lamb", "train.optimizer.name", "write name = \"lamb\""},
     OldKey{"optimizer_name", "train.optimizer.name", ""},
     OldKey{"clip_grad_norm", "train.clip_norm", ""},
     OldKey{"clip_grad", "train.clip_norm", ""},
@@ -208,6 +212,14 @@ constexpr std::array old_keys{
     OldKey{"max_memory_gb", "memory.limit", size_note},
 };
 
+constexpr std::string_view optimizer_name = "train.optimizer.name";
+
+constexpr std::array old_words{
+    OldWord{optimizer_name, "adamw_torch", "adamw"}, OldWord{optimizer_name, "adamw_torch_fused", "adamw"},
+    OldWord{optimizer_name, "rms_prop", "rmsprop"},  OldWord{optimizer_name, "lion_32bit", "lion"},
+    OldWord{optimizer_name, "fusedlamb", "lamb"},    OldWord{optimizer_name, "nesterov", "sgd"},
+};
+
 }  // namespace
 
 std::string normalised(std::string_view name) {
@@ -221,6 +233,15 @@ std::string normalised(std::string_view name) {
 }
 
 std::span<const OldKey> all_old_keys() { return old_keys; }
+
+std::span<const OldWord> all_old_words() { return old_words; }
+
+std::string_view find_old_word(std::string_view key, std::string_view word) {
+  const std::string name = normalised(word);
+  const auto* found = std::ranges::find_if(
+      old_words, [&](const OldWord& candidate) { return candidate.key == key && candidate.old == name; });
+  return found == old_words.end() ? std::string_view() : found->word;
+}
 
 // A linear search will do: it is made once, for the sentence of an error.
 const OldKey* find_old_key(std::string_view name) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "config/literals.hpp"
+#include "config/old_keys.hpp"
 #include "config/rescue.hpp"
 #include "config/sizes.hpp"
 
@@ -59,6 +60,14 @@ bool read_limit(std::string& text) {
 std::string resolved_plugin(const std::string& text, const toml::node& node) {
   const bool file = text.find('/') != std::string::npos || text.ends_with(".so");
   return file ? (folder_of(node.source()) / text).lexically_normal().string() : text;
+}
+
+// Of the choices the one that `word` stands for.
+std::string meant_word(const Key& key, const std::string& word) {
+  const auto same = std::ranges::find(key.choices, normalised(word));
+  if (same != key.choices.end()) return *same;
+  const std::string_view other = find_old_word(key.path, word);
+  return other.empty() ? nearest(word, key.choices) : std::string(other);
 }
 
 Wanted wanted_by(KeyType type) {
@@ -235,7 +244,7 @@ bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> o
 void refuse_value(const Key& key, const std::string& name, const toml::node& node) {
   const auto* word = node.as_string();
   std::string ending = advice(node, wanted_by(key.type));
-  if (const std::string near = word ? nearest(word->get(), key.choices) : ""; !near.empty())
+  if (const std::string near = word ? meant_word(key, word->get()) : ""; !near.empty())
     ending = ": did you mean " + quote(near) + "?";
   refuse(node.source(), name + " is " + describe(node) + "; it must be " + allowed(key) + ending);
 }

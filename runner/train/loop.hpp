@@ -13,6 +13,7 @@
 #include "train/gc_points.hpp"
 #include "train/optimizer.hpp"
 #include "train/run_memory.hpp"
+#include "train/schedule.hpp"
 #include "train/state.hpp"
 #include "train/step_meter.hpp"
 #include "train/train.hpp"

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "train/norms.hpp"
 #include "train/precision.hpp"
 #include "train/state.hpp"
 
@@ -80,7 +81,8 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
   return gradients;
 }
 
-// Only under a loss scale: a finite loss whose gradients are not finite. At the smallest scale train.on_nonfinite decides.
+// Only under a loss scale: a finite loss whose gradients are not finite. At the smallest scale train.on_nonfinite
+// decides.
 bool TrainStep::overflows(const Gradients& gradients) {
   if (std::isfinite(gradients.norm) || !std::isfinite(gradients.loss)) return false;
   const double factor = loss_scale_.factor();

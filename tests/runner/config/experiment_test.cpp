@@ -67,7 +67,7 @@ clip_norm = 0.5
 log_every = 7
 drop_last = true
 on_nonfinite = "skip"
-optimizer = { name = "adam", lr = 3e-4, weight_decay = 0.02, betas = [0.8, 0.99], eps = 1e-7, momentum = 0.5, nesterov = true }
+optimizer = { name = "adam", lr = 3e-4, weight_decay = 0.02, betas = [0.8, 0.99], eps = 1e-7, alpha = 0.95, momentum = 0.5, nesterov = true }
 schedule = { name = "cosine", warmup_epochs = 2.5, min_lr = 1e-6, warmup_steps = 0, step_epochs = 3, gamma = 0.3 }
 early_stop = { patience = 5, min_delta = 0.001 }
 ema = { decay = 0.999 }
@@ -178,6 +178,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.train.optimizer.beta1, 0.8);
   EXPECT_EQ(e.train.optimizer.beta2, 0.99);
   EXPECT_EQ(e.train.optimizer.eps, 1e-7);
+  EXPECT_EQ(e.train.optimizer.alpha, 0.95);
   EXPECT_EQ(e.train.optimizer.momentum, 0.5);
   EXPECT_TRUE(e.train.optimizer.nesterov);
   EXPECT_EQ(e.train.schedule.name, "cosine");
@@ -244,6 +245,17 @@ TEST(Load, WordsAndNumbersOfOneKey) {
   EXPECT_EQ(numbers.data.cache_size_bytes, 1'500'000'000);
 }
 
+TEST(Load, AnOptimizerWithDefaultsOfItsOwnHasThemUnlessTheyAreWritten) {
+  const auto optimizer = [](const std::string& text) {
+    return loaded(required_keys + "train.optimizer = { " + text + " }\n").train.optimizer;
+  };
+  EXPECT_EQ(optimizer("name = \"lion\"").beta2, 0.99);
+  EXPECT_EQ(optimizer("name = \"lion\", betas = [0.9, 0.999]").beta2, 0.999);
+  EXPECT_EQ(optimizer("name = \"lamb\"").eps, 1e-6);
+  EXPECT_EQ(optimizer("name = \"lamb\", eps = 1e-8").eps, 1e-8);
+  EXPECT_EQ(optimizer("name = \"lamb\"").beta2, 0.999);
+}
+
 TEST(Load, PartsThatASplitLeavesOutAreNothing) {
   const Experiment e = loaded(required_keys + "data.split = { train = 0.9, val = 0.1 }\n");
   EXPECT_EQ(e.data.split->test, 0.0);
@@ -285,7 +297,7 @@ TEST(Inert, EveryRowNamesAKey) {
   e.init.from.clear();
   size_t found = 0;
   for (const Key& key : known_keys()) found += why_idle(e, key.path).empty() ? 0 : 1;
-  EXPECT_EQ(found, 2u + 6u);  // all that is unfinished; momentum, nesterov, step_epochs, gamma, map, ignore
+  EXPECT_EQ(found, 2u + 7u);  // all that is unfinished; alpha, momentum, nesterov, step_epochs, gamma, map, ignore
 }
 
 TEST(Write, ReadsBackEqual) {

@@ -123,6 +123,17 @@ TEST(OldKeys, AnswerWithKeysThatExist) {
   }
 }
 
+TEST(OldWords, AreAnsweredWithAChoiceOfTheirKey) {
+  for (const OldWord& old : all_old_words()) {
+    EXPECT_EQ(old.old, normalised(old.old));
+    const Key* key = find_key(old.key);
+    ASSERT_NE(key, nullptr) << old.key;
+    EXPECT_EQ(std::ranges::count(key->choices, old.word), 1) << old.old;
+    EXPECT_EQ(std::ranges::count(key->choices, old.old), 0) << old.old;
+    EXPECT_EQ(find_old_word(old.key, old.old), old.word) << old.old << " stands twice";
+  }
+}
+
 TEST(Nearest, FindsSlipsAndNothingElse) {
   const std::vector<std::string> known = {"batch_size", "epochs", "lr", "adam", "adamw"};
   EXPECT_EQ(nearest("batch_sise", known), "batch_size");

@@ -3,6 +3,8 @@
 #include <climits>
 #include <gtest/gtest.h>
 
+#include "train/norms.hpp"
+
 namespace headroom {
 namespace {
 
@@ -82,6 +84,19 @@ TEST(OptimizerAgainstLibTorch, SgdWithMomentumAndDecay) {
 TEST(OptimizerAgainstLibTorch, SgdWithNesterovsMomentum) {
   expect_five_equal_steps<SGD>({.name = "sgd", .lr = 0.05, .weight_decay = 0.1, .momentum = 0.9, .nesterov = true},
                                SGDOptions(0.05).weight_decay(0.1).momentum(0.9).nesterov(true));
+}
+
+using torch::optim::RMSprop;
+using torch::optim::RMSpropOptions;
+
+TEST(OptimizerAgainstLibTorch, Rmsprop) {
+  expect_five_equal_steps<RMSprop>({.name = "rmsprop", .lr = 0.05}, RMSpropOptions(0.05));
+}
+
+TEST(OptimizerAgainstLibTorch, RmspropWithMomentumAndDecay) {
+  expect_five_equal_steps<RMSprop>(
+      {.name = "rmsprop", .lr = 0.05, .weight_decay = 0.1, .eps = 1e-6, .alpha = 0.9, .momentum = 0.8},
+      RMSpropOptions(0.05).weight_decay(0.1).eps(1e-6).alpha(0.9).momentum(0.8));
 }
 
 TEST(Optimizer, ScalesLearningRateAndWeightDecayByParameter) {
@@ -169,6 +184,12 @@ TEST(Optimizer, NamesAllItsState) {
   EXPECT_EQ(names(Optimizer({.name = "sgd", .momentum = 0.5}, 0.9, twins.parameters)),
             (std::vector<std::string>{"momentum/p0", "ema/p0"}));
   EXPECT_TRUE(names(Optimizer({.name = "sgd"}, 0.0, twins.parameters)).empty());
+  EXPECT_EQ(names(Optimizer({.name = "rmsprop"}, 0.0, twins.parameters)), std::vector<std::string>{"exp_avg_sq/p0"});
+  EXPECT_EQ(names(Optimizer({.name = "rmsprop", .momentum = 0.5}, 0.0, twins.parameters)),
+            (std::vector<std::string>{"exp_avg_sq/p0", "momentum/p0"}));
+  EXPECT_EQ(names(Optimizer({.name = "lion"}, 0.0, twins.parameters)), std::vector<std::string>{"exp_avg/p0"});
+  EXPECT_EQ(names(Optimizer({.name = "lamb"}, 0.0, twins.parameters)),
+            (std::vector<std::string>{"exp_avg/p0", "exp_avg_sq/p0", "step/p0"}));
 }
 
 TEST(Optimizer, AllocatesNoStateInAStep) {

@@ -1,8 +1,8 @@
+#include "train/schedule.hpp"
+
 #include <cmath>
 #include <gtest/gtest.h>
 #include <numbers>
-
-#include "train/optimizer.hpp"
 
 namespace headroom {
 namespace {

@@ -118,6 +118,21 @@ TEST(State, SgdWithMomentumToo) {
   expect_bit_equal(undisturbed, resumed);
 }
 
+TEST(State, OfEveryOtherOptimizerToo) {
+  for (const std::string optimizer : {"{name=\"rmsprop\",momentum=0.9}", "{name=\"lion\"}", "{name=\"lamb\"}"}) {
+    const std::vector<std::string> words = {"train.optimizer=" + optimizer};
+    Trial undisturbed(words);
+    undisturbed.train(2);
+    Checkpoints checkpoints(undisturbed.trial.folder() / "checkpoints");
+    const auto folder = save_state(checkpoints, undisturbed.state(), {}, false);
+    undisturbed.train(2);
+    Trial resumed(words);
+    restore_state(load_checkpoint(folder), resumed.state());
+    resumed.train(2);
+    expect_bit_equal(undisturbed, resumed);
+  }
+}
+
 TEST(State, CarriesWhatThePluginKeepsBesideItsTensors) {
   const std::vector<std::string> words = {"model.options.remember=true"};
   Trial undisturbed(words);
@@ -179,8 +194,7 @@ TEST(State, AnEvaluationThatIsStoppedLeavesNothingBehind) {
   Trial run({"model.plugin=trial_generator_model", "model.options.randomness=sequential", "model.options.dropout=0.2",
              "model.options.remember=true", "model.options.evaluation_leaves_traces=true", "data.options.samples=80"});
   run.train(2);
-  Loader loader(run.trial->data.source, run.trial->data.splits.val, run.normalizer,
-                run.trial->loader_options(false));
+  Loader loader(run.trial->data.source, run.trial->data.splits.val, run.normalizer, run.trial->loader_options(false));
   const std::string remembered = run.trial->model->save_state();
   const at::Tensor generator = at::detail::getDefaultCPUGenerator().get_state();
   const auto left_behind = [&](int64_t batches) {

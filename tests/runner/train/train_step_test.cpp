@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "memory/budget.hpp"
 #include "train/state.hpp"
 #include "trial_setup.hpp"
 
@@ -131,6 +132,43 @@ TEST(TrainStep, NamesParametersThatNoGradientReaches) {
   Steps sound({}, {"model.options.freeze_until=9"});
   sound.window(0);
   EXPECT_THAT(sound.step.without_gradient(), IsEmpty()) << "frozen ones are not asked for any";
+}
+
+// What the probe of a plan measures, for each optimizer.
+TEST(OptimizerState, IsAsManyTensorsAsTheRuleKeeps) {
+  install_tensor_allocator();
+  at::Tensor weight = at::zeros({1 << 18});
+  std::vector<Parameter> parameters = {{.name = "weight", .group = "", .tensor = &weight}};
+  const auto bytes = static_cast<int64_t>(weight.nbytes());
+  const auto tensors_of = [&](const OptimizerSection& section) {
+    const LedgerReading before = read_ledger();
+    const Optimizer optimizer(section, 0.0, parameters);
+    const LedgerReading after = read_ledger();
+    EXPECT_LE(after.live(Owner::scratch) - before.live(Owner::scratch), bytes / 4 * 3) << section.name;
+    return (after.live(Owner::optimizer) - before.live(Owner::optimizer)) / bytes;
+  };
+  EXPECT_EQ(tensors_of({.name = "adamw"}), 2);
+  EXPECT_EQ(tensors_of({.name = "sgd"}), 0);
+  EXPECT_EQ(tensors_of({.name = "sgd", .momentum = 0.9}), 1);
+  EXPECT_EQ(tensors_of({.name = "rmsprop"}), 1);
+  EXPECT_EQ(tensors_of({.name = "rmsprop", .momentum = 0.9}), 2);
+  EXPECT_EQ(tensors_of({.name = "lion"}), 1);
+  EXPECT_EQ(tensors_of({.name = "lamb"}), 2);
+}
+
+// A step that has begun cannot be taken back.
+TEST(OptimizerState, AStepTakesNoMemoryThatCouldBeRefused) {
+  install_tensor_allocator();
+  at::Tensor weight = at::ones({1 << 20}).requires_grad_(true);
+  weight.mutable_grad() = at::ones({1 << 20});
+  std::vector<Parameter> parameters = {{.name = "weight", .group = "", .tensor = &weight}};
+  for (const char* name : {"adam", "adamw", "sgd", "rmsprop", "lion", "lamb"}) {
+    Optimizer optimizer({.name = name, .weight_decay = 0.1, .momentum = 0.9}, 0.9, parameters);
+    const EssentialAllocations essential;
+    fail_tensor_allocation(0);
+    EXPECT_NO_THROW(optimizer.step(0.01, 0)) << name;
+    fail_tensor_allocation(-1);
+  }
 }
 
 // Memory runs out at each allocation of a window in turn.
