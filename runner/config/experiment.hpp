@@ -90,6 +90,7 @@ struct TrainSection {
   int64_t micro_batch = 0;            // 0: auto
   std::string precision = "fp32";     // fp32 | fp64 | bf16 | fp16
   double clip_norm = 0.0;             // 0: off
+  double clip_value = 0.0;            // before clip_norm; 0: off
   int64_t log_every = 50;             // steps
   bool drop_last = false;             // drops a ragged last window
   std::string on_nonfinite = "stop";  // stop | skip

@@ -58,6 +58,7 @@ void each_field(E& e, Visit&& visit) {
   visit("train.micro_batch", train.micro_batch);
   visit("train.precision", train.precision);
   visit("train.clip_norm", train.clip_norm);
+  visit("train.clip_value", train.clip_value);
   visit("train.log_every", train.log_every);
   visit("train.drop_last", train.drop_last);
   visit("train.on_nonfinite", train.on_nonfinite);

@@ -192,6 +192,8 @@ std::vector<Key> make_keys() {
        {"fp32", "bf16", "fp16", "fp64"}},
       {"train.clip_norm", number, mathematics("clip_norm"), "largest norm of all gradients; 0: not clipped",
        not_negative},
+      {"train.clip_value", number, later_mathematics("clip_value"),
+       "largest value of each element of the gradients, both ways, before clip_norm; 0: not clipped", not_negative},
       {"train.log_every", integer, cost.unprobed(), "steps between log lines", positive},
       {"train.drop_last", boolean, mathematics("length", 2),
        "leave out the last window of an epoch when it is not full"},

@@ -70,7 +70,7 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
         e.data.cache_size_bytes, e.data.chunk_cache_size_bytes}},
       // Whether they are used decides the memory; their values do not.
       {"optimizer", {e.train.optimizer.name, e.train.optimizer.momentum > 0, e.train.ema_decay > 0}},
-      {"clips", e.train.clip_norm > 0},
+      {"clips", e.train.clip_norm > 0 || e.train.clip_value > 0},
       {"precision", e.train.precision},
       {"metrics", {e.metrics.mode, e.metrics.train_batches, e.metrics.eval_batches}},
       {"device", data.device.str()},

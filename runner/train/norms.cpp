@@ -37,6 +37,10 @@ double norm_in_pieces(const std::vector<at::Tensor>& tensors) {
   return std::sqrt(squares);
 }
 
+double global_norm(const std::vector<at::Tensor>& tensors) {
+  return tensors.front().is_cpu() ? norm_in_pieces(tensors) : norm_of(tensors);
+}
+
 }  // namespace
 
 std::vector<double> norm_of_each(const std::vector<at::Tensor>& tensors) {
@@ -57,14 +61,22 @@ std::vector<double> norm_of_each(const std::vector<at::Tensor>& tensors) {
   return norms;
 }
 
-double clip_gradients(std::span<const at::Tensor> gradients, double max_norm) {
+double clip_gradients(std::span<const at::Tensor> gradients, const Clipping& clipping) {
   if (gradients.empty()) return 0.0;
   at::NoGradGuard no_grad;
   const std::vector<at::Tensor> list(gradients.begin(), gradients.end());
-  const double norm = list.front().is_cpu() ? norm_in_pieces(list) : norm_of(list);
-  // 1e-6 as in torch.nn.utils.clip_grad_norm_. What is not finite is left for the caller to see.
-  if (max_norm > 0 && norm > max_norm && std::isfinite(norm)) at::_foreach_mul_(list, max_norm / (norm + 1e-6));
-  return norm;
+  const double before = global_norm(list);
+  // What is not finite is left for the caller to see: a bound of the values would hide an infinity.
+  if (!std::isfinite(before)) return before;
+  double norm = before;
+  if (clipping.value > 0) {
+    at::_foreach_clamp_min_(list, -clipping.value);
+    at::_foreach_clamp_max_(list, clipping.value);
+    if (clipping.norm > 0) norm = global_norm(list);
+  }
+  // 1e-6 as in torch.nn.utils.clip_grad_norm_.
+  if (clipping.norm > 0 && norm > clipping.norm) at::_foreach_mul_(list, clipping.norm / (norm + 1e-6));
+  return before;
 }
 
 }  // namespace headroom

@@ -34,6 +34,8 @@ const BrokenFile cases[] = {
      "[config] FILE:5:14: train.batch_size is the integer 0; it must be an integer of at least 1"},
     {"NegativeClip", required_keys + "[train]\nclip_norm = -1.0\n",
      "[config] FILE:5:13: train.clip_norm is the number -1.0; it must be a number of at least 0"},
+    {"NegativeClipOfValues", required_keys + "[train]\nclip_value = -1\n",
+     "[config] FILE:5:14: train.clip_value is the integer -1; it must be a number of at least 0"},
     {"InfiniteRate", required_keys + "[train]\noptimizer = { lr = inf }\n",
      "[config] FILE:5:20: train.optimizer.lr is the number inf; it must be a number above 0"},
     {"ZeroRate", required_keys + "[train]\noptimizer = { lr = 0 }\n",

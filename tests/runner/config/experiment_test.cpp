@@ -64,6 +64,7 @@ gradient_accumulation_steps = 4
 micro_batch = 8
 precision = "fp64"
 clip_norm = 0.5
+clip_value = 0.25
 log_every = 7
 drop_last = true
 on_nonfinite = "skip"
@@ -168,6 +169,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.train.micro_batch, 8);
   EXPECT_EQ(e.train.precision, "fp64");
   EXPECT_EQ(e.train.clip_norm, 0.5);
+  EXPECT_EQ(e.train.clip_value, 0.25);
   EXPECT_EQ(e.train.log_every, 7);
   EXPECT_TRUE(e.train.drop_last);
   EXPECT_EQ(e.train.on_nonfinite, "skip");

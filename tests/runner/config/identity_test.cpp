@@ -48,6 +48,8 @@ TEST(Identity, HoldsLaterKeysWhereTheyDifferFromTheirDefault) {
   const json entries = entries_of("train.optimizer = { name = \"rmsprop\", alpha = 0.9 }\n");
   EXPECT_EQ(entries.at("optimizer_alpha").dump(), "0.9");
   EXPECT_EQ(entries.at("optimizer").dump(), R"(["rmsprop",0.001,0.0,0.9,0.999,1e-08,0.0,false])");
+  EXPECT_EQ(entries_of("train.clip_value = 0.5\n").at("clip_value").dump(), "0.5");
+  EXPECT_FALSE(entries_of("train.clip_value = 0\n").contains("clip_value"));
   EXPECT_THAT(keys_of_entry("optimizer_alpha"), ElementsAre("train.optimizer.alpha"));
 }
 

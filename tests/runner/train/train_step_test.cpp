@@ -65,6 +65,16 @@ TEST(TrainStep, AppliesWhatItAccumulatedAndPoolsTheSums) {
   EXPECT_EQ(steps.step.epoch_sums().weight(), first.weight + second.weight) << "each has sums of its own";
 }
 
+TEST(TrainStep, ClipsByValue) {
+  Steps steps({}, {"train.clip_value=0.001"});
+  EXPECT_GT(steps.window(0).norm, 0.001) << "of before";
+  double largest = 0.0;
+  for (const Parameter& parameter : steps.trial->model->parameters()) {
+    if (parameter.trains()) largest = std::max(largest, parameter.tensor->grad().abs().max().item<double>());
+  }
+  EXPECT_FLOAT_EQ(static_cast<float>(largest), 0.001F);
+}
+
 TEST(TrainStep, AWindowThatOthersTookTheMemoryOfBeginsAgainLater) {
   Steps undisturbed;
   Steps* at_work = nullptr;
