@@ -68,13 +68,22 @@ struct OptimizerSection {
   bool nesterov = false;
 };
 
+// [epoch, factor of lr]; epochs never fall.
+using SchedulePoints = std::vector<std::pair<double, double>>;
+
 struct ScheduleSection {
-  std::string name = "constant";  // constant | cosine | linear | step
+  // constant | cosine | cosine_restarts | linear | one_cycle | plateau | step | table
+  std::string name = "constant";
   double warmup_epochs = 0.0;
   int64_t warmup_steps = 0;  // one of the two
   double min_lr = 0.0;
-  double step_epochs = 1.0;  // of "step"
-  double gamma = 0.1;        // of "step"
+  double step_epochs = 1.0;                                           // of "step"
+  double gamma = 0.1;                                                 // of "step"
+  double pct_start = 0.3, div_factor = 25.0, final_div_factor = 1e4;  // of "one_cycle"
+  double restart_epochs = 10.0, restart_factor = 1.0;                 // of "cosine_restarts"
+  SchedulePoints points = {};                                         // of "table"
+  double plateau_factor = 0.1;                                        // of "plateau"
+  int64_t plateau_patience = 10;                                      // evaluations without improvement
 };
 
 struct EarlyStopSection {

@@ -77,6 +77,14 @@ void each_field(E& e, Visit&& visit) {
   visit("train.schedule.min_lr", train.schedule.min_lr);
   visit("train.schedule.step_epochs", train.schedule.step_epochs);
   visit("train.schedule.gamma", train.schedule.gamma);
+  visit("train.schedule.pct_start", train.schedule.pct_start);
+  visit("train.schedule.div_factor", train.schedule.div_factor);
+  visit("train.schedule.final_div_factor", train.schedule.final_div_factor);
+  visit("train.schedule.restart_epochs", train.schedule.restart_epochs);
+  visit("train.schedule.restart_factor", train.schedule.restart_factor);
+  visit("train.schedule.points", train.schedule.points);
+  visit("train.schedule.plateau_factor", train.schedule.plateau_factor);
+  visit("train.schedule.plateau_patience", train.schedule.plateau_patience);
   if (train.early_stop) {
     visit("train.early_stop.patience", train.early_stop->patience);
     visit("train.early_stop.min_delta", train.early_stop->min_delta);

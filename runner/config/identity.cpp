@@ -18,6 +18,10 @@ std::string name_of_made(std::string_view entry) {
   if (entry == "content") return "the data's content (its id)";
   if (entry == "init") return "[init]";
   if (entry == "window") return "train.batch_size x train.gradient_accumulation_steps";
+  if (entry == "plateau") {
+    return "what the plateau schedule judges by (experiment.metric, experiment.better, eval.every_epochs, "
+           "train.early_stop.min_delta, metrics)";
+  }
   if (entry == "batch_size") return "train.batch_size";  // where the model couples samples
   return "";
 }
@@ -34,7 +38,7 @@ void put(Elements& elements, int at, const T& value) {
   } else if constexpr (std::is_same_v<T, std::optional<int64_t>>) {
     // -1 stands for one that is not set, in all identities on disk too.
     elements[at] = value.value_or(-1);
-  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, SchedulePoints>) {
     elements[at] = value;
   }  // tables, paths and lists are in entries that the run makes
 }

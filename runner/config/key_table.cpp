@@ -8,7 +8,7 @@ namespace {
 // `million` and `many` are no limits that anybody meets: they keep arithmetic from overflowing.
 constexpr double million = many_to_write, many = 1e12, infinity = std::numeric_limits<double>::infinity();
 constexpr Range positive{1, many}, any_count{0, many}, above_zero{0, infinity, true}, not_negative{0, infinity};
-constexpr Range fraction{0, 1}, below_one{0, 1, false, true};
+constexpr Range fraction{0, 1}, below_one{0, 1, false, true}, at_least_one{1, infinity};
 
 using enum KeyType;
 
@@ -34,9 +34,14 @@ bool is_unlike_rmsprop(const Experiment& e) { return !is_rmsprop(e); }
 bool has_no_betas(const Experiment& e) { return is_sgd(e) || is_rmsprop(e); }
 bool has_no_momentum(const Experiment& e) { return !is_sgd(e) && !is_rmsprop(e); }
 bool divides_by_no_root(const Experiment& e) { return is_sgd(e) || e.train.optimizer.name == "lion"; }
-bool is_step(const Experiment& e) { return e.train.schedule.name == "step"; }
-bool is_unlike_step(const Experiment& e) { return !is_step(e); }
-bool has_no_end(const Experiment& e) { return is_step(e) || e.train.schedule.name == "constant"; }
+bool has_schedule(const Experiment& e, std::string_view name) { return e.train.schedule.name == name; }
+bool is_unlike_step(const Experiment& e) { return !has_schedule(e, "step"); }
+bool is_unlike_one_cycle(const Experiment& e) { return !has_schedule(e, "one_cycle"); }
+bool is_unlike_restarts(const Experiment& e) { return !has_schedule(e, "cosine_restarts"); }
+bool is_unlike_table(const Experiment& e) { return !has_schedule(e, "table"); }
+bool is_unlike_plateau(const Experiment& e) { return !has_schedule(e, "plateau"); }
+bool rises_by_itself(const Experiment& e) { return has_schedule(e, "one_cycle") || has_schedule(e, "table"); }
+bool has_no_least(const Experiment& e) { return has_schedule(e, "constant") || rises_by_itself(e); }
 bool is_not_sampled(const Experiment& e) { return e.metrics.mode != "sampled"; }
 bool starts_fresh(const Experiment& e) { return e.init.from.empty(); }
 
@@ -62,7 +67,8 @@ std::vector<Key> make_keys() {
        "threads of one tensor operation; auto: the physical cores allowed",
        {1, 4096}},
       // In the entry of train.early_stop, which it drives; without that section the entry is left out.
-      {"experiment.metric", metric, length("early_stop", 2).unprobed(), "drives best, early stopping and sweeps"},
+      {"experiment.metric", metric, length("early_stop", 2).unprobed(),
+       "drives best, early stopping, the plateau schedule and sweeps"},
       {"experiment.better",
        choice,
        length("early_stop", 3).unprobed(),
@@ -255,18 +261,28 @@ std::vector<Key> make_keys() {
        mathematics("schedule", 0).unprobed(),
        "of the learning rate after warm-up",
        {},
-       {"constant", "cosine", "linear", "step"}},
-      {"train.schedule.warmup_epochs", number, mathematics("schedule", 1).unprobed(),
-       "linear rise to lr; may be a fraction", not_negative},
-      {"train.schedule.warmup_steps", integer, mathematics("schedule", 2).unprobed(), "the same, counted in steps",
-       any_count},
+       {"constant", "cosine", "cosine_restarts", "linear", "one_cycle", "plateau", "step", "table"}},
+      {"train.schedule.warmup_epochs",
+       number,
+       mathematics("schedule", 1).unprobed(),
+       "linear rise to lr; may be a fraction",
+       not_negative,
+       {},
+       {rises_by_itself, "the one_cycle and table schedules rise by themselves"}},
+      {"train.schedule.warmup_steps",
+       integer,
+       mathematics("schedule", 2).unprobed(),
+       "the same, counted in steps",
+       any_count,
+       {},
+       {rises_by_itself, "the one_cycle and table schedules rise by themselves"}},
       {"train.schedule.min_lr",
        number,
        mathematics("schedule", 3).unprobed(),
-       "where cosine and linear end",
+       "where cosine, cosine_restarts and linear end; the least of step and plateau",
        not_negative,
        {},
-       {has_no_end, "only the cosine and linear schedules use it"}},
+       {has_no_least, "the constant, one_cycle and table schedules do not use it"}},
       {"train.schedule.step_epochs",
        number,
        mathematics("schedule", 4).unprobed(),
@@ -281,6 +297,62 @@ std::vector<Key> make_keys() {
        {0, 1, true},
        {},
        {is_unlike_step, "only the step schedule uses it"}},
+      {"train.schedule.pct_start",
+       number,
+       later_mathematics("schedule_pct_start").unprobed(),
+       "part of the run in which one_cycle rises to lr",
+       fraction,
+       {},
+       {is_unlike_one_cycle, "only the one_cycle schedule uses it"}},
+      {"train.schedule.div_factor",
+       number,
+       later_mathematics("schedule_div_factor").unprobed(),
+       "one_cycle begins at lr divided by it",
+       at_least_one,
+       {},
+       {is_unlike_one_cycle, "only the one_cycle schedule uses it"}},
+      {"train.schedule.final_div_factor",
+       number,
+       later_mathematics("schedule_final_div_factor").unprobed(),
+       "one_cycle ends at its beginning divided by it",
+       at_least_one,
+       {},
+       {is_unlike_one_cycle, "only the one_cycle schedule uses it"}},
+      {"train.schedule.restart_epochs",
+       number,
+       later_mathematics("schedule_restart_epochs").unprobed(),
+       "epochs of the first fall of cosine_restarts",
+       above_zero,
+       {},
+       {is_unlike_restarts, "only the cosine_restarts schedule uses it"}},
+      {"train.schedule.restart_factor",
+       number,
+       later_mathematics("schedule_restart_factor").unprobed(),
+       "each further fall of cosine_restarts is so many times as long",
+       at_least_one,
+       {},
+       {is_unlike_restarts, "only the cosine_restarts schedule uses it"}},
+      {"train.schedule.points",
+       points,
+       later_mathematics("schedule_points").unprobed(),
+       "of table: factors of lr at epochs of the run, linear in between; two at one epoch are a jump",
+       not_negative,
+       {},
+       {is_unlike_table, "only the table schedule uses it"}},
+      {"train.schedule.plateau_factor",
+       number,
+       later_mathematics("schedule_plateau_factor").unprobed(),
+       "factor of each drop of plateau",
+       {0, 1, true, true},
+       {},
+       {is_unlike_plateau, "only the plateau schedule uses it"}},
+      {"train.schedule.plateau_patience",
+       integer,
+       later_mathematics("schedule_plateau_patience").unprobed(),
+       "evaluations without improvement of experiment.metric before plateau drops the rate",
+       positive,
+       {},
+       {is_unlike_plateau, "only the plateau schedule uses it"}},
       {"train.early_stop.patience", integer, length("early_stop", 0).unprobed(),
        "evaluations without improvement before the run ends", positive},
       {"train.early_stop.min_delta", number, length("early_stop", 1).unprobed(),

@@ -33,6 +33,7 @@ enum class KeyType {
   path,
   command,    // for the shell
   betas,      // two numbers
+  points,     // a list of [epoch, factor]
   strings,    // a list
   recompute,  // "none", "auto" or a list of names
   strings_by_name,

@@ -114,6 +114,20 @@ constexpr std::array old_keys{
     OldKey{"num_warmup_epochs", "train.schedule.warmup_epochs", ""},
     OldKey{"warmup_ratio", "train.schedule.warmup_epochs", "write the number of epochs, which may be a fraction"},
     OldKey{"eta_min", "train.schedule.min_lr", ""},
+    OldKey{"onecyclelr", "train.schedule.name", "write name = \"one_cycle\""},
+    OldKey{"max_lr", "train.optimizer.lr", ""},
+    OldKey{"anneal_strategy", "", "one_cycle rises and falls along a cosine; remove it"},
+    OldKey{"cycle_momentum", "", "one_cycle changes the learning rate alone; remove it"},
+    OldKey{"cosineannealinglr", "train.schedule.name", "write name = \"cosine\""},
+    OldKey{"t_max", "", "the cosine schedule ends with the run; remove it"},
+    OldKey{"cosineannealingwarmrestarts", "train.schedule.name", "write name = \"cosine_restarts\""},
+    OldKey{"t_0", "train.schedule.restart_epochs", ""},
+    OldKey{"t_mult", "train.schedule.restart_factor", ""},
+    OldKey{"reducelronplateau", "train.schedule.name", "write name = \"plateau\""},
+    OldKey{"reduce_lr_on_plateau", "train.schedule.name", "write name = \"plateau\""},
+    OldKey{"lr_patience", "train.schedule.plateau_patience", ""},
+    OldKey{"milestones", "train.schedule.points", "a jump is two points at one epoch"},
+    OldKey{"steplr", "train.schedule.name", "write name = \"step\""},
     OldKey{"step_size", "train.schedule.step_epochs", ""},
     OldKey{"early_stopping", "train.early_stop", "write early_stop = { patience = 20 } under [train]"},
     OldKey{"early_stopping_patience", "train.early_stop.patience", ""},
@@ -218,12 +232,34 @@ constexpr std::array old_keys{
     OldKey{"max_memory_gb", "memory.limit", size_note},
 };
 
-constexpr std::string_view optimizer_name = "train.optimizer.name";
+constexpr std::string_view optimizer_name = "train.optimizer.name", schedule_name = "train.schedule.name";
 
 constexpr std::array old_words{
-    OldWord{optimizer_name, "adamw_torch", "adamw"}, OldWord{optimizer_name, "adamw_torch_fused", "adamw"},
-    OldWord{optimizer_name, "rms_prop", "rmsprop"},  OldWord{optimizer_name, "lion_32bit", "lion"},
-    OldWord{optimizer_name, "fusedlamb", "lamb"},    OldWord{optimizer_name, "nesterov", "sgd"},
+    OldWord{optimizer_name, "adamw_torch", "adamw"},
+    OldWord{optimizer_name, "adamw_torch_fused", "adamw"},
+    OldWord{optimizer_name, "rms_prop", "rmsprop"},
+    OldWord{optimizer_name, "lion_32bit", "lion"},
+    OldWord{optimizer_name, "fusedlamb", "lamb"},
+    OldWord{optimizer_name, "nesterov", "sgd"},
+
+    OldWord{schedule_name, "none", "constant"},
+    OldWord{schedule_name, "constantlr", "constant"},
+    OldWord{schedule_name, "constant_with_warmup", "constant"},
+    OldWord{schedule_name, "cosineannealinglr", "cosine"},
+    OldWord{schedule_name, "cosine_annealing", "cosine"},
+    OldWord{schedule_name, "cosineannealingwarmrestarts", "cosine_restarts"},
+    OldWord{schedule_name, "cosine_with_restarts", "cosine_restarts"},
+    OldWord{schedule_name, "sgdr", "cosine_restarts"},
+    OldWord{schedule_name, "linearlr", "linear"},
+    OldWord{schedule_name, "onecyclelr", "one_cycle"},
+    OldWord{schedule_name, "onecycle", "one_cycle"},
+    OldWord{schedule_name, "reducelronplateau", "plateau"},
+    OldWord{schedule_name, "reduce_lr_on_plateau", "plateau"},
+    OldWord{schedule_name, "steplr", "step"},
+    OldWord{schedule_name, "exponentiallr", "step"},
+    OldWord{schedule_name, "multisteplr", "table"},
+    OldWord{schedule_name, "lambdalr", "table"},
+    OldWord{schedule_name, "piecewise", "table"},
 };
 
 }  // namespace

@@ -88,6 +88,13 @@ json value_schema(const Key& key) {
               {"items", with_range({{"type", "number"}}, key.range, false)},
               {"minItems", 2},
               {"maxItems", 2}};
+    case KeyType::points: {
+      const json pair = {{"type", "array"},
+                         {"items", with_range({{"type", "number"}}, key.range, false)},
+                         {"minItems", 2},
+                         {"maxItems", 2}};
+      return {{"type", "array"}, {"items", pair}, {"minItems", 1}};
+    }
     case KeyType::recompute:
       return any({{{"enum", {"none", "auto"}}}, {{"type", "array"}, {"items", strings}}});
     case KeyType::strings:

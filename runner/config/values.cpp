@@ -207,6 +207,19 @@ bool read_value(const Key&, toml::node& node, StringsByName& out) {
   return true;
 }
 
+bool read_value(const Key& key, toml::node& node, SchedulePoints& out) {
+  auto* list = node.as_array();
+  if (list == nullptr || list->empty()) return false;
+  out.clear();
+  for (toml::node& element : *list) {
+    std::pair<double, double> point;
+    if (!read_value(key, element, std::tie(point.first, point.second))) return false;
+    if (!out.empty() && point.first < out.back().first) return false;
+    out.push_back(point);
+  }
+  return true;
+}
+
 bool read_value(const Key& key, toml::node& node, std::optional<int64_t>& out) {
   return read_value(key, node, out.emplace());
 }
@@ -288,6 +301,13 @@ std::string value_literal(const Key&, const StringsByName& value) {
   // In quotes: the prefixes of names hold dots, at which TOML would divide them.
   for (const auto& [name, to] : value) text += (text.empty() ? "{ " : ", ") + quote(name) + " = " + quote(to);
   return text.empty() ? "" : text + " }";
+}
+
+std::string value_literal(const Key& key, const SchedulePoints& value) {
+  std::string text;
+  for (const auto& [epoch, factor] : value)
+    text += (text.empty() ? "[" : ", ") + value_literal(key, std::tie(epoch, factor));
+  return text.empty() ? "" : text + "]";
 }
 
 std::string value_literal(const Key&, const std::optional<int64_t>& value) {

@@ -118,7 +118,7 @@ void TrainingLoop::judge_by_metric() {
   const std::string before = std::exchange(position_.judged_by, now);
   if (before.empty() || before == now) return;
   position_.has_best = false;
-  position_.stale_evaluations = 0;
+  position_.stale_evaluations = position_.plateau_stale = 0;
   log_.say("experiment.metric was " + before + ", is " + now + ": the best is looked for anew from here on");
 }
 
@@ -211,7 +211,7 @@ bool TrainingLoop::train_window() try {
     step_.leave_out();
     return false;
   }
-  const double lr = schedule_.at(position_.step);
+  const double lr = schedule_.at(position_.step, position_.plateau_drops);
   memory_.note(Phase::optimizer);
   step_.apply(lr, position_.step);
   ++position_.step;
@@ -294,7 +294,7 @@ bool TrainingLoop::evaluate_epoch() try {
   return false;
 }
 
-// Also counts the evaluations in a row that brought nothing, for train.early_stop.
+// Also counts the evaluations in a row that brought nothing, for train.early_stop and the plateau schedule.
 bool TrainingLoop::compare_with_best() {
   const Scalars& values = position_.measured.values;
   const auto found =
@@ -309,14 +309,25 @@ bool TrainingLoop::compare_with_best() {
   // A NaN would stay the best: every comparison with it is false.
   if (!std::isfinite(found->second) || (position_.has_best && !(gain > margin))) {
     ++position_.stale_evaluations;
+    ++position_.plateau_stale;
     return false;
   }
   position_.has_best = true;
   position_.best = found->second;
   position_.best_epoch = position_.epoch + 1;
   position_.best_step = position_.step;
-  position_.stale_evaluations = 0;
+  position_.stale_evaluations = position_.plateau_stale = 0;
   return true;
+}
+
+void TrainingLoop::judge_plateau() {
+  const ScheduleSection& section = experiment_.train.schedule;
+  if (section.name != "plateau" || position_.plateau_stale < section.plateau_patience) return;
+  const double was = schedule_.at(position_.step, position_.plateau_drops);
+  position_.plateau_stale = 0;
+  ++position_.plateau_drops;
+  // Equal in warm-up, and at train.schedule.min_lr.
+  if (const double is = schedule_.at(position_.step, position_.plateau_drops); is < was) report_plateau(was, is);
 }
 
 void TrainingLoop::finish_epoch() {
@@ -325,6 +336,7 @@ void TrainingLoop::finish_epoch() {
   // Once a run: later epochs would mostly say the same.
   if (position_.epoch == 0) report_without_gradient();
   const bool is_best = compare_with_best();
+  judge_plateau();
   // Saved below: a run that is resumed after this does not evaluate the epoch again.
   position_.finished_step = position_.step;
   if (position_.samples >=

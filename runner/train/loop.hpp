@@ -61,6 +61,7 @@ class TrainingLoop {
   bool evaluate_epoch();     // false: stopped by a signal, or others took the memory
   void judge_by_metric();    // forgets a best that another metric chose
   bool compare_with_best();  // true: this evaluation is the best so far
+  void judge_plateau();      // drops the rate of the plateau schedule where its patience is at an end
   void finish_epoch();
   void save(bool is_best);
   void save_when_due();
@@ -75,6 +76,7 @@ class TrainingLoop {
   void report_memory();
   void report_shortage(const Shortage& shortage, const std::string& action);
   void report_loss_scale(double was, double is);
+  void report_plateau(double was, double is);
   void report_without_gradient();
   void report_not_finite(double loss, double norm, const std::string& bad_value);  // Error(diverged)
 

@@ -17,11 +17,11 @@ inline at::Tensor piece_at(const at::Tensor& tensor, int64_t begin, int64_t coun
 
 // The elements of one piece: on a CPU they stay in its cache from one operation to the next, a GPU wants more at a
 // time.
-inline int64_t piece_elements(const at::Device& device) { return device.is_cpu() ? 1 << 17 : 1 << 22; }
+inline int64_t elements_of_a_piece(const at::Device& device) { return device.is_cpu() ? 1 << 17 : 1 << 22; }
 
 // What in_pieces() needs as scratch for `tensor`.
 inline int64_t scratch_elements(const at::Tensor& tensor) {
-  return is_dense(tensor) ? std::min(tensor.numel(), piece_elements(tensor.device())) : tensor.numel();
+  return is_dense(tensor) ? std::min(tensor.numel(), elements_of_a_piece(tensor.device())) : tensor.numel();
 }
 
 // Calls work(scratch, part, ...) with the same piece of each of `tensors`, which have one shape, until it has seen all
@@ -34,7 +34,7 @@ void in_pieces(const at::Tensor& scratch, const Work& work, const Tensors&... te
     work(scratch.numel() < all ? at::empty_like(first) : scratch.narrow(0, 0, all).view(first.sizes()), tensors...);
     return;
   }
-  const int64_t piece = piece_elements(first.device());
+  const int64_t piece = elements_of_a_piece(first.device());
   for (int64_t begin = 0; begin < all; begin += piece) {
     const int64_t count = std::min(piece, all - begin);
     work(scratch.narrow(0, 0, count), piece_at(tensors, begin, count)...);

@@ -29,6 +29,8 @@ struct Position {
   double best = 0.0;  // of experiment.metric
   int64_t best_epoch = 0, best_step = 0;
   int64_t stale_evaluations = 0;  // since the best
+  int64_t plateau_stale = 0;      // the same, since the plateau schedule last dropped the rate
+  int64_t plateau_drops = 0;      // so often it has
   double train_seconds = 0.0;
   bool stopped_early = false;
   int64_t micro_batch = 0, eval_micro_batch = 0;  // in use

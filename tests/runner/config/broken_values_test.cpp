@@ -55,8 +55,27 @@ const BrokenFile cases[] = {
      R"([config] FILE:5:22: train.optimizer.name is the string "FusedLAMB"; it must be "adam", "adamw", "sgd", "rmsprop", "lion" or "lamb": did you mean "lamb"?)"},
     {"OptimizerIsString", required_keys + "[train]\noptimizer = \"adamw\"\n",
      R"([config] FILE:5:13: train.optimizer is the string "adamw"; it must be a table with name, lr, weight_decay, betas, eps, alpha, momentum or nesterov)"},
-    {"ScheduleUnknown", required_keys + "[train]\nschedule = { name = \"plateau\" }\n",
-     R"([config] FILE:5:21: train.schedule.name is the string "plateau"; it must be "constant", "cosine", "linear" or "step")"},
+    {"ScheduleUnknown", required_keys + "[train]\nschedule = { name = \"polynomial\" }\n",
+     R"([config] FILE:5:21: train.schedule.name is the string "polynomial"; it must be "constant", "cosine", "cosine_restarts", "linear", "one_cycle", "plateau", "step" or "table")"},
+    {"ScheduleAsLibTorchSpellsIt", required_keys + "[train]\nschedule = { name = \"OneCycleLR\" }\n",
+     R"([config] FILE:5:21: train.schedule.name is the string "OneCycleLR"; it must be "constant", "cosine", "cosine_restarts", "linear", "one_cycle", "plateau", "step" or "table": did you mean "one_cycle"?)"},
+    {"TableWithoutPoints", required_keys + "[train]\nschedule = { name = \"table\" }\n",
+     "[config] FILE:5:21: train.schedule.name is \"table\" but train.schedule.points is not set; write a list of "
+     "[epoch, factor] whose epochs never fall, as [[0, 0.1], [5, 1.0], [30, 0.01]]"},
+    {"PointsThatFall", required_keys + "[train]\nschedule = { points = [[5, 1], [3, 0.5]] }\n",
+     "[config] FILE:5:23: train.schedule.points is a list; it must be a list of [epoch, factor] whose epochs never "
+     "fall, as [[0, 0.1], [5, 1.0], [30, 0.01]]"},
+    {"PointWithoutFactor", required_keys + "[train]\nschedule = { points = [[5, 1], [6]] }\n",
+     "[config] FILE:5:23: train.schedule.points is a list; it must be a list of [epoch, factor] whose epochs never "
+     "fall, as [[0, 0.1], [5, 1.0], [30, 0.01]]"},
+    {"NoPoints", required_keys + "[train]\nschedule = { points = [] }\n",
+     "[config] FILE:5:23: train.schedule.points is an empty list; it must be a list of [epoch, factor] whose epochs "
+     "never fall, as [[0, 0.1], [5, 1.0], [30, 0.01]]"},
+    {"PointsBelowZero", required_keys + "[train]\nschedule = { points = [[0, -1]] }\n",
+     "[config] FILE:5:23: train.schedule.points is a list; it must be a list of [epoch, factor] whose epochs never "
+     "fall, as [[0, 0.1], [5, 1.0], [30, 0.01]]"},
+    {"SweptPoints", required_keys + "[sweep]\n\"train.schedule.points\" = [[[0, 1]], [[0, 1], [1]]]\n",
+     R"([config] FILE:5:38: sweep."train.schedule.points"[1] is a list; it must be a list of [epoch, factor] whose epochs never fall, as [[0, 0.1], [5, 1.0], [30, 0.01]])"},
     {"PatienceZero", required_keys + "[train]\nearly_stop = { patience = 0 }\n",
      "[config] FILE:5:27: train.early_stop.patience is the integer 0; it must be an integer of at least 1"},
     {"DecayOne", required_keys + "[train]\nema = { decay = 1.0 }\n",

@@ -69,7 +69,7 @@ log_every = 7
 drop_last = true
 on_nonfinite = "skip"
 optimizer = { name = "adam", lr = 3e-4, weight_decay = 0.02, betas = [0.8, 0.99], eps = 1e-7, alpha = 0.95, momentum = 0.5, nesterov = true }
-schedule = { name = "cosine", warmup_epochs = 2.5, min_lr = 1e-6, warmup_steps = 0, step_epochs = 3, gamma = 0.3 }
+schedule = { name = "cosine", warmup_epochs = 2.5, min_lr = 1e-6, warmup_steps = 0, step_epochs = 3, gamma = 0.3, pct_start = 0.2, div_factor = 20, final_div_factor = 100, restart_epochs = 4, restart_factor = 2, points = [[0, 0.5], [5, 1.0]], plateau_factor = 0.5, plateau_patience = 3 }
 early_stop = { patience = 5, min_delta = 0.001 }
 ema = { decay = 0.999 }
 
@@ -188,6 +188,14 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.train.schedule.min_lr, 1e-6);
   EXPECT_EQ(e.train.schedule.step_epochs, 3);
   EXPECT_EQ(e.train.schedule.gamma, 0.3);
+  EXPECT_EQ(e.train.schedule.pct_start, 0.2);
+  EXPECT_EQ(e.train.schedule.div_factor, 20.0);
+  EXPECT_EQ(e.train.schedule.final_div_factor, 100.0);
+  EXPECT_EQ(e.train.schedule.restart_epochs, 4.0);
+  EXPECT_EQ(e.train.schedule.restart_factor, 2.0);
+  EXPECT_EQ(e.train.schedule.points, (SchedulePoints{{0.0, 0.5}, {5.0, 1.0}}));
+  EXPECT_EQ(e.train.schedule.plateau_factor, 0.5);
+  EXPECT_EQ(e.train.schedule.plateau_patience, 3);
   EXPECT_EQ(e.train.early_stop->patience, 5);
   EXPECT_EQ(e.train.early_stop->min_delta, 0.001);
   EXPECT_EQ(e.eval.every_epochs, 2);
@@ -299,7 +307,25 @@ TEST(Inert, EveryRowNamesAKey) {
   e.init.from.clear();
   size_t found = 0;
   for (const Key& key : known_keys()) found += why_idle(e, key.path).empty() ? 0 : 1;
-  EXPECT_EQ(found, 2u + 7u);  // all that is unfinished; alpha, momentum, nesterov, step_epochs, gamma, map, ignore
+  // All that is unfinished; alpha, momentum, nesterov; what the cosine schedule has no use for; map, ignore.
+  EXPECT_EQ(found, 2u + 3u + 10u + 2u);
+}
+
+TEST(Inert, ASchedulesOwnKeysAreNot) {
+  const auto inert = [](const std::string& schedule) {
+    return inert_keys_of(loaded(required_keys + "train.epochs = 5\ntrain.schedule = { " + schedule + " }\n"));
+  };
+  EXPECT_TRUE(inert("name = \"one_cycle\", pct_start = 0.2, div_factor = 10, final_div_factor = 10").empty());
+  EXPECT_TRUE(
+      inert("name = \"cosine_restarts\", restart_epochs = 2, restart_factor = 2, min_lr = 1e-5, warmup_steps = 3")
+          .empty());
+  EXPECT_TRUE(inert("name = \"table\", points = [[0, 1]]").empty());
+  EXPECT_TRUE(inert("name = \"plateau\", plateau_factor = 0.5, plateau_patience = 2, min_lr = 1e-5, warmup_epochs = 1")
+                  .empty());
+  EXPECT_TRUE(inert("name = \"step\", min_lr = 1e-5").empty());
+  // Longer than the run, but of no effect.
+  EXPECT_EQ(inert("name = \"one_cycle\", warmup_epochs = 9, min_lr = 1e-5"),
+            (std::vector<std::string>{"train.schedule.warmup_epochs", "train.schedule.min_lr"}));
 }
 
 TEST(Write, ReadsBackEqual) {

@@ -50,6 +50,9 @@ TEST(Identity, HoldsLaterKeysWhereTheyDifferFromTheirDefault) {
   EXPECT_EQ(entries.at("optimizer").dump(), R"(["rmsprop",0.001,0.0,0.9,0.999,1e-08,0.0,false])");
   EXPECT_EQ(entries_of("train.clip_value = 0.5\n").at("clip_value").dump(), "0.5");
   EXPECT_FALSE(entries_of("train.clip_value = 0\n").contains("clip_value"));
+  const json table = entries_of("train.schedule = { name = \"table\", points = [[0, 0.5], [5, 1]] }\n");
+  EXPECT_EQ(table.at("schedule").dump(), R"(["table",0.0,0,0.0,1.0,0.1])");
+  EXPECT_EQ(table.at("schedule_points").dump(), "[[0.0,0.5],[5.0,1.0]]");
   EXPECT_THAT(keys_of_entry("optimizer_alpha"), ElementsAre("train.optimizer.alpha"));
 }
 

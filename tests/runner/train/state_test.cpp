@@ -171,11 +171,31 @@ TEST(State, NamesWhatDiffersByKey) {
                                    AllOf(StartsWith("model.options.dropout was 0.0"), EndsWith(", is 0.25")),
                                    AllOf(StartsWith("train.clip_norm was "), EndsWith(", is 0.5")),
                                    AllOf(StartsWith("train.drop_last was 0, is 1"))));
+  EXPECT_THAT(now({"train.clip_value=0.5"}).mathematics, ElementsAre("train.clip_value was not set, is 0.5"));
   EXPECT_THAT(now({"data.options.samples=90"}).mathematics, ElementsAre("data.options.samples was 80, is 90"));
   EXPECT_EQ(sentence_of([&] {
               require_same_mathematics(now({"train.optimizer.lr=0.5"}), "RUN");
             }).find("[resume] RUN was trained with other settings: train.optimizer.lr was "),
             0u);
+}
+
+// Evaluations decide the rate of the plateau schedule, and with it the weights.
+TEST(State, WhatAPlateauIsJudgedByIsItsMathematics) {
+  const std::string plateau = "train.schedule.name=plateau", samples = "data.options.samples=80";
+  Trial run({plateau, samples}), constant({samples});
+  const auto differences = [&](Trial& of, std::vector<std::string> words) {
+    Checkpoints checkpoints(of.trial.folder() / "checkpoints");
+    const LoadedCheckpoint checkpoint = load_checkpoint(save_state(checkpoints, of.state(), {}, false));
+    words.push_back(samples);
+    TrialSetup other(words);
+    return differences_from(checkpoint, *other).mathematics;
+  };
+  EXPECT_THAT(differences(run, {plateau}), IsEmpty());
+  EXPECT_THAT(differences(run, {plateau, "experiment.metric=val/mae"}),
+              ElementsAre(StartsWith("what the plateau schedule judges by")));
+  EXPECT_THAT(differences(run, {plateau, "eval.every_epochs=2"}),
+              ElementsAre(StartsWith("what the plateau schedule judges by")));
+  EXPECT_THAT(differences(constant, {"experiment.metric=val/mae"}), IsEmpty());
 }
 
 TEST(State, OtherPiecesAreOtherDrawsOfASequentialGenerator) {
