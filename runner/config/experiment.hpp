@@ -68,6 +68,15 @@ struct OptimizerSection {
   bool nesterov = false;
 };
 
+// One of [[train.groups]]: parameters that are trained otherwise than the rest.
+struct ParameterGroup {
+  std::string match;  // pattern (*, ?) of the names of parameters, or of the groups that the model itself declares
+  double lr_scale = 1.0;
+  std::optional<double> weight_decay = {};  // replaces train.optimizer.weight_decay
+  bool freeze = false;
+  std::string place = "";  // where it is written, for sentences of those who know the parameters
+};
+
 // [epoch, factor of lr]; epochs never fall.
 using SchedulePoints = std::vector<std::pair<double, double>>;
 
@@ -105,6 +114,7 @@ struct TrainSection {
   std::string on_nonfinite = "stop";  // stop | skip
   double ema_decay = 0.0;             // train.ema = { decay = 0.999 }; 0: off
   OptimizerSection optimizer;
+  std::vector<ParameterGroup> groups;  // the first that matches a parameter is its own
   ScheduleSection schedule;
   std::optional<EarlyStopSection> early_stop;
 };

@@ -40,6 +40,13 @@ void put(Elements& elements, int at, const T& value) {
     elements[at] = value.value_or(-1);
   } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, SchedulePoints>) {
     elements[at] = value;
+  } else if constexpr (std::is_same_v<T, std::vector<ParameterGroup>>) {
+    for (const ParameterGroup& group : value) {
+      elements[at].push_back({{"match", group.match},
+                              {"lr_scale", group.lr_scale},
+                              {"weight_decay", group.weight_decay ? Json(*group.weight_decay) : Json()},
+                              {"freeze", group.freeze}});
+    }
   }  // tables, paths and lists are in entries that the run makes
 }
 

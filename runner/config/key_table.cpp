@@ -256,6 +256,9 @@ std::vector<Key> make_keys() {
        {},
        {},
        {is_unlike_sgd, "only sgd uses it"}},
+      // Probed: what is frozen has no gradient and no state.
+      {"train.groups", groups, later_mathematics("groups"),
+       "parameters by their names, of the first group that matches: match, lr_scale, weight_decay, freeze"},
       {"train.schedule.name",
        choice,
        mathematics("schedule", 0).unprobed(),
@@ -358,7 +361,8 @@ std::vector<Key> make_keys() {
       {"train.early_stop.min_delta", number, length("early_stop", 1).unprobed(),
        "smallest change that counts as improvement", not_negative},
 
-      // Without an entry: evaluations choose which weights are the best, and change none.
+      // Without an entry: evaluations choose which weights are the best, and change none. Under the plateau schedule
+      // they do: Setup::mathematics() says so.
       {"eval.every_epochs", integer, length().unprobed(), "epochs between evaluations", {1, million}},
 
       {"checkpoint.every_steps", integer, cost.unprobed(), "steps between checkpoints; 0: at the ends of epochs only",

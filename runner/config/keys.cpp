@@ -143,6 +143,8 @@ std::string allowed(const Key& key) {
       return "a table";
     case rungs:
       return "a list of tables of keys, as [{ \"train.batch_size\" = 8 }]";
+    case groups:
+      return "a list of tables, as [{ match = \"backbone.*\", lr_scale = 0.1 }]";
     case KeyType::sweep:
       return "a table of lists";
   }

@@ -39,6 +39,7 @@ enum class KeyType {
   strings_by_name,
   options,  // a table that somebody else checks: plugin options
   rungs,    // a list of tables of keys
+  groups,   // a list of parameter groups
   sweep,    // lists by key
 };
 

@@ -17,6 +17,7 @@ constexpr std::string_view out_note = "choose the folder of runs with `headroom 
 constexpr std::string_view parts_note = "write split = { train = 0.9, val = 0.1 } under [data]";
 constexpr std::string_view source_option =
     "where the data lies is an option of the datasource: set it under [data.options]";
+constexpr std::string_view freeze_note = "write match = \"backbone.*\" and freeze = true below [[train.groups]]";
 constexpr std::string_view one_process = "a run is one process; remove it";
 
 constexpr std::array old_keys{
@@ -105,6 +106,14 @@ constexpr std::array old_keys{
     OldKey{"clipvalue", "train.clip_value", ""},
     OldKey{"max_grad_value", "train.clip_value", ""},
     OldKey{"max_grad_norm", "train.clip_norm", ""},
+    OldKey{"param_groups", "train.groups", ""},
+    OldKey{"parameter_groups", "train.groups", ""},
+    OldKey{"paramwise_cfg", "train.groups", ""},
+    OldKey{"no_decay", "train.groups", "write match = \"*.bias\" and weight_decay = 0.0 below [[train.groups]]"},
+    OldKey{"freeze", "train.groups", freeze_note},
+    OldKey{"frozen", "train.groups", freeze_note},
+    OldKey{"freeze_backbone", "train.groups", freeze_note},
+    OldKey{"freeze_layers", "train.groups", freeze_note},
     OldKey{"scheduler", "train.schedule", ""},
     OldKey{"lr_scheduler", "train.schedule", ""},
     OldKey{"lr_schedule", "train.schedule", ""},

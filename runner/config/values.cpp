@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "config/groups.hpp"
 #include "config/literals.hpp"
 #include "config/old_keys.hpp"
 #include "config/rescue.hpp"
@@ -246,6 +247,17 @@ bool read_value(const Key&, toml::node& node, std::vector<RescueRung>& out) {
   return true;
 }
 
+bool read_value(const Key& key, toml::node& node, std::vector<ParameterGroup>& out) {
+  auto* list = node.as_array();
+  if (list == nullptr) return false;
+  out.clear();
+  for (toml::node& element : *list) {
+    if (!element.is_table()) return false;
+    out.push_back(read_group(*element.as_table(), key.path + "[" + std::to_string(out.size()) + "]"));
+  }
+  return true;
+}
+
 bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> out) {
   const auto* list = node.as_array();
   if (list == nullptr || list->size() != 2) return false;
@@ -327,6 +339,12 @@ std::string value_literal(const Key&, const std::vector<RescueRung>& value) {
     for (const auto& [key, literal] : settings_of(rung)) text += ", " + key + " = " + literal;
     text += " },\n";
   }
+  return text.empty() ? "" : text + "]";
+}
+
+std::string value_literal(const Key&, const std::vector<ParameterGroup>& value) {
+  std::string text;
+  for (const ParameterGroup& group : value) text += (text.empty() ? "[\n  " : "  ") + group_literal(group) + ",\n";
   return text.empty() ? "" : text + "]";
 }
 

@@ -32,6 +32,7 @@ bool read_value(const Key& key, toml::node& node, std::optional<int64_t>& out);
 bool read_value(const Key& key, toml::node& node, toml::table& out);
 bool read_value(const Key& key, toml::node& node, std::optional<toml::table>& out);
 bool read_value(const Key& key, toml::node& node, std::vector<RescueRung>& out);
+bool read_value(const Key& key, toml::node& node, std::vector<ParameterGroup>& out);
 bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> out);
 
 // For what read_value() did not take: "`name` is ...; it must be ...".
@@ -52,6 +53,7 @@ std::string value_literal(const Key& key, const std::optional<int64_t>& value);
 std::string value_literal(const Key& key, const toml::table& value);
 std::string value_literal(const Key& key, const std::optional<toml::table>& value);
 std::string value_literal(const Key& key, const std::vector<RescueRung>& value);
+std::string value_literal(const Key& key, const std::vector<ParameterGroup>& value);
 std::string value_literal(const Key& key, std::tuple<const double&, const double&> value);
 
 }  // namespace headroom

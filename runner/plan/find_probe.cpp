@@ -53,7 +53,7 @@ fs::path file_of(const std::string& key) {
 // accumulation and memory limit (a plan computes with those), with the plugins' files, LibTorch, threads and machine.
 std::string plan_key(const RunData& data, const std::vector<std::string>& recompute) {
   const Experiment& e = data.experiment;
-  const nlohmann::json json = {
+  nlohmann::json json = {
       {"format", probe_format},
       {"headroom", file_id("/proc/self/exe")},
       {"libtorch", TORCH_VERSION},
@@ -78,6 +78,8 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
       {"recompute", recompute},
       {"window", std::min<int64_t>(data.window_samples(), 16)},  // how far a probe can go
   };
+  // Which parameters are frozen follows from these in their order.
+  for (const ParameterGroup& group : e.train.groups) json["groups"].push_back({group.match, group.freeze});
   return Digest().add(json.dump()).hex();
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/init.hpp"
+#include "train/parameter_groups.hpp"
 #include "train/setup.hpp"
 
 namespace headroom {
@@ -29,6 +30,8 @@ Exit check_experiment(const Experiment& experiment, const std::vector<std::files
                             {"val", setup.data.splits.val.length()},
                             {"test", setup.data.splits.test.length()}}}};
   if (!started.empty()) found["init"] = started;
+  if (!experiment.train.groups.empty())
+    found["groups"] = group_lines(experiment.train.groups, setup.model->parameters());
   std::printf("%s\n", found.dump(2).c_str());
   return Exit::ok;
 }

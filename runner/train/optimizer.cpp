@@ -38,13 +38,14 @@ Optimizer::Optimizer(const OptimizerSection& section, double ema_decay, std::vec
     if (!parameter.trains()) continue;
     // A rate of its own as a scale: the schedule then moves it in proportion.
     const double lr_scale = parameter.lr > 0 ? parameter.lr / section_.lr : parameter.lr_scale;
-    const auto scales = std::tuple(lr_scale, parameter.weight_decay_scale, parameter.frozen_until_step);
+    const double decay = parameter.weight_decay.value_or(section_.weight_decay * parameter.weight_decay_scale);
+    const auto own = std::tuple(lr_scale, decay, parameter.frozen_until_step);
     auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) {
-      return std::tuple(g.lr_scale, g.weight_decay_scale, g.frozen_until_step) == scales;
+      return std::tuple(g.lr_scale, g.weight_decay, g.frozen_until_step) == own;
     });
     if (group == groups_.end()) {
       groups_.push_back({.lr_scale = lr_scale,
-                         .weight_decay_scale = parameter.weight_decay_scale,
+                         .weight_decay = decay,
                          .frozen_until_step = parameter.frozen_until_step,
                          .parameters = {},
                          .tensors = {},
@@ -95,7 +96,7 @@ void Optimizer::step(double lr, int64_t step) {
     std::vector<at::Tensor> gradients;
     gradients.reserve(group.tensors.size());
     for (const Parameter* parameter : group.parameters) gradients.push_back(parameter->tensor->grad());
-    step_group(group, gradients, lr * group.lr_scale, section_.weight_decay * group.weight_decay_scale);
+    step_group(group, gradients, lr * group.lr_scale, group.weight_decay);
   }
   for (size_t i = 0; i < averaged_.size(); ++i) average_[i].lerp_(*averaged_[i]->tensor, 1.0 - ema_decay_);
 }

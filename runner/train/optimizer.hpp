@@ -45,10 +45,10 @@ class Optimizer {
   };
 
  private:
-  // Parameters that share lr_scale, weight_decay_scale and frozen_until_step: one fused call. State that the optimizer
-  // has no use for is empty.
+  // Parameters that share lr_scale, weight decay and frozen_until_step: one fused call. State that the optimizer has no
+  // use for is empty.
   struct Group {
-    double lr_scale, weight_decay_scale;
+    double lr_scale, weight_decay;
     int64_t frozen_until_step;
     std::vector<Parameter*> parameters;
     std::vector<at::Tensor> tensors, first_moment, second_moment, steps, momentum;

@@ -9,6 +9,7 @@
 #include "mutex.hpp"
 #include "plugins/describe.hpp"
 #include "train/compute.hpp"
+#include "train/parameter_groups.hpp"
 #include "train/precision.hpp"
 #include "train/retry.hpp"
 
@@ -52,6 +53,7 @@ std::unique_ptr<Model> make_model(const RunData& data) {
     model->to(data.device, parameter_dtype(precision));
     model->autocast(autocast_dtype(precision));
   });
+  apply_groups(experiment.train.groups, model->parameters(), model->id());
   return model;
 }
 

@@ -96,6 +96,28 @@ const BrokenFile cases[] = {
      required_keys + "[train]\noptimizer = { lr = 1e-4 }\nschedule = { name = \"cosine\", min_lr = 1e-3 }\n",
      "[config] FILE:6:40: train.schedule.min_lr is 0.001 but train.optimizer.lr is 1e-4; it must not be larger: lower "
      "it"},
+    {"GroupsAreNoList", required_keys + "[train]\ngroups = { match = \"a\" }\n",
+     R"([config] FILE:5:10: train.groups is a table; it must be a list of tables, as [{ match = "backbone.*", lr_scale = 0.1 }])"},
+    {"GroupIsNoTable", required_keys + "[train]\ngroups = [\"a.*\"]\n",
+     R"([config] FILE:5:10: train.groups is the list ["a.*"]; it must be a list of tables, as [{ match = "backbone.*", lr_scale = 0.1 }])"},
+    {"GroupWithoutMatch", required_keys + "[train]\ngroups = [{ freeze = true }]\n",
+     R"([config] FILE:5:11: train.groups[0] has no match; write which parameters it is for, as match = "backbone.*")"},
+    {"GroupOfNothing", required_keys + "[train]\ngroups = [{ match = \"\" }]\n",
+     R"([config] FILE:5:21: train.groups[0].match is the string ""; it must be a pattern (*, ?) of the names of parameters, as "backbone.*")"},
+    {"GroupWithARate", required_keys + "[train]\ngroups = [{ match = \"a\", lr = 0.1 }]\n",
+     R"([config] FILE:5:26: train.groups[0] has the unknown key lr; the rate of a group is a factor of train.optimizer.lr: write lr_scale)"},
+    {"GroupUnknownKey", required_keys + "[train]\ngroups = [{ match = \"a\", frozen = true }]\n",
+     "[config] FILE:5:26: train.groups[0] has the unknown key frozen; a group may hold match, lr_scale, weight_decay "
+     "or "
+     "freeze"},
+    {"GroupScaleZero", required_keys + "[train]\ngroups = [{ match = \"a\" }, { match = \"b\", lr_scale = 0 }]\n",
+     R"([config] FILE:5:54: train.groups[1].lr_scale is the integer 0; it must be a number above 0)"},
+    {"GroupDecayNegative", required_keys + "[train]\ngroups = [{ match = \"a\", weight_decay = -0.1 }]\n",
+     R"([config] FILE:5:41: train.groups[0].weight_decay is the number -0.1; it must be a number of at least 0)"},
+    {"GroupFreezeWord", required_keys + "[train]\ngroups = [{ match = \"a\", freeze = \"yes\" }]\n",
+     R"([config] FILE:5:35: train.groups[0].freeze is the string "yes"; it must be true or false)"},
+    {"GroupFrozenAndScaled", required_keys + "[train]\ngroups = [{ match = \"a\", freeze = true, lr_scale = 0.1 }]\n",
+     R"([config] FILE:5:11: train.groups[0] sets freeze = true beside lr_scale; parameters that are frozen stay as they are: leave one of them out)"},
     {"NesterovAlone", required_keys + "[train]\noptimizer = { name = \"sgd\", nesterov = true }\n",
      "[config] FILE:5:40: train.optimizer.nesterov is true but train.optimizer.momentum is 0; Nesterov's method needs "
      "momentum: set it, as 0.9"},

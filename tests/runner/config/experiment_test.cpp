@@ -70,6 +70,7 @@ drop_last = true
 on_nonfinite = "skip"
 optimizer = { name = "adam", lr = 3e-4, weight_decay = 0.02, betas = [0.8, 0.99], eps = 1e-7, alpha = 0.95, momentum = 0.5, nesterov = true }
 schedule = { name = "cosine", warmup_epochs = 2.5, min_lr = 1e-6, warmup_steps = 0, step_epochs = 3, gamma = 0.3, pct_start = 0.2, div_factor = 20, final_div_factor = 100, restart_epochs = 4, restart_factor = 2, points = [[0, 0.5], [5, 1.0]], plateau_factor = 0.5, plateau_patience = 3 }
+groups = [{ match = "backbone.*", freeze = true }, { match = "*.bias", lr_scale = 0.5, weight_decay = 0.0 }, { match = "*" }]
 early_stop = { patience = 5, min_delta = 0.001 }
 ema = { decay = 0.999 }
 
@@ -183,6 +184,14 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.train.optimizer.alpha, 0.95);
   EXPECT_EQ(e.train.optimizer.momentum, 0.5);
   EXPECT_TRUE(e.train.optimizer.nesterov);
+  ASSERT_EQ(e.train.groups.size(), 3u);
+  EXPECT_EQ(e.train.groups[0].match, "backbone.*");
+  EXPECT_TRUE(e.train.groups[0].freeze);
+  EXPECT_EQ(e.train.groups[0].lr_scale, 1.0);
+  EXPECT_FALSE(e.train.groups[0].weight_decay);
+  EXPECT_EQ(e.train.groups[1].lr_scale, 0.5);
+  EXPECT_EQ(e.train.groups[1].weight_decay, 0.0);
+  EXPECT_FALSE(e.train.groups[1].freeze);
   EXPECT_EQ(e.train.schedule.name, "cosine");
   EXPECT_EQ(e.train.schedule.warmup_epochs, 2.5);
   EXPECT_EQ(e.train.schedule.min_lr, 1e-6);
@@ -264,6 +273,19 @@ TEST(Load, AnOptimizerWithDefaultsOfItsOwnHasThemUnlessTheyAreWritten) {
   EXPECT_EQ(optimizer("name = \"lamb\"").eps, 1e-6);
   EXPECT_EQ(optimizer("name = \"lamb\", eps = 1e-8").eps, 1e-8);
   EXPECT_EQ(optimizer("name = \"lamb\"").beta2, 0.999);
+}
+
+TEST(Load, AGroupKnowsWhereItIsWritten) {
+  const TemporaryFolder folder;
+  const auto file = folder.write(
+      "x.toml",
+      required_keys + "[[train.groups]]\nmatch = \"a.*\"\n[[train.groups]]\nmatch = \"b.*\"\nfreeze = true\n");
+  const Experiment e = load_experiment(file);
+  ASSERT_EQ(e.train.groups.size(), 2u);
+  EXPECT_EQ(replaced(e.train.groups[1].place, folder.path().string() + "/", ""), "x.toml:6:1");
+  const Experiment set = load_experiment(file, {{"train.groups", "[{ match = \"c.*\", lr_scale = 2 }]"}});
+  ASSERT_EQ(set.train.groups.size(), 1u);
+  EXPECT_EQ(set.train.groups[0].lr_scale, 2.0);
 }
 
 TEST(Load, PartsThatASplitLeavesOutAreNothing) {

@@ -98,6 +98,8 @@ TEST(OldKeys, NameTheNewOne) {
       {"clip_grad_value", "train.clip_value"},
       {"RMSprop", "train.optimizer.name"},
       {"OneCycleLR", "train.schedule.name"},
+      {"param_groups", "train.groups"},
+      {"freeze_backbone", "freeze = true"},
       {"CosineAnnealingWarmRestarts", "train.schedule.name"},
       {"ReduceLROnPlateau", "train.schedule.name"},
       {"T_mult", "train.schedule.restart_factor"},

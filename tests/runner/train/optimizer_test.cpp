@@ -82,6 +82,23 @@ TEST(Optimizer, ScalesLearningRateAndWeightDecayByParameter) {
   }
 }
 
+TEST(Optimizer, AParameterMayHaveAWeightDecayOfItsOwn) {
+  Twins twins;
+  twins.parameters[0].weight_decay = 0.0;
+  twins.parameters[1].weight_decay = 0.5;
+  twins.parameters[1].weight_decay_scale = 7.0;  // of no effect beside it
+  Optimizer optimizer({.name = "adamw", .lr = 0.05, .weight_decay = 0.2}, 0.0, twins.parameters);
+  AdamW bare({twins.theirs[0]}, AdamWOptions(0.05).weight_decay(0.0)),
+      own({twins.theirs[1]}, AdamWOptions(0.05).weight_decay(0.5)),
+      plain({twins.theirs[2]}, AdamWOptions(0.05).weight_decay(0.2));
+  for (int64_t step = 0; step < 5; ++step) {
+    twins.give_gradients();
+    optimizer.step(0.05, step);
+    bare.step(), own.step(), plain.step();
+    EXPECT_LT(twins.difference(), 1e-6) << "after step " << step;
+  }
+}
+
 // The schedule halves the rate from the third step on: of every parameter.
 TEST(Optimizer, AParameterMayHaveALearningRateOfItsOwn) {
   Twins twins;

@@ -133,6 +133,26 @@ TEST(State, OfEveryOtherOptimizerToo) {
   }
 }
 
+TEST(State, OfParameterGroupsToo) {
+  const std::vector<std::string> words = {
+      "train.groups=[{match=\"hidden.*\",freeze=true},{match=\"head.bias\",lr_scale=0.5}]", "train.ema.decay=0.9"};
+  Trial undisturbed(words);
+  undisturbed.train(2);
+  for (const NamedTensor& named : undisturbed.optimizer.state())
+    EXPECT_EQ(named.name.find("hidden"), std::string::npos) << named.name;
+  Checkpoints checkpoints(undisturbed.trial.folder() / "checkpoints");
+  const auto folder = save_state(checkpoints, undisturbed.state(), {}, false);
+  undisturbed.train(2);
+  Trial resumed(words);
+  restore_state(load_checkpoint(folder), resumed.state());
+  EXPECT_THAT(differences_from(load_checkpoint(folder), *resumed.trial).mathematics, IsEmpty());
+  resumed.train(2);
+  expect_bit_equal(undisturbed, resumed);
+  TrialSetup other({"train.ema.decay=0.9"});
+  EXPECT_THAT(differences_from(load_checkpoint(folder), *other).mathematics,
+              ElementsAre(AllOf(StartsWith("train.groups was [{\"freeze\":true"), EndsWith(", is not set"))));
+}
+
 TEST(State, CarriesWhatThePluginKeepsBesideItsTensors) {
   const std::vector<std::string> words = {"model.options.remember=true"};
   Trial undisturbed(words);

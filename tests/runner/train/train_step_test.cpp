@@ -166,6 +166,37 @@ TEST(OptimizerState, IsAsManyTensorsAsTheRuleKeeps) {
   EXPECT_EQ(tensors_of({.name = "lamb"}), 2);
 }
 
+// Of a plan too, whose probe takes its steps here.
+TEST(OptimizerState, FrozenParametersHaveNoneAndNoGradient) {
+  install_tensor_allocator();
+  const auto measured = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"model.options.hidden=4096"};
+    words.insert(words.end(), more.begin(), more.end());
+    const LedgerReading before = read_ledger();
+    Steps steps({}, words);
+    const LedgerReading after = read_ledger();
+    const auto tensor_of = [&](const std::string& name) {
+      for (const Parameter& parameter : steps.trial->model->parameters()) {
+        if (parameter.name == name) return *parameter.tensor;
+      }
+      return at::Tensor();
+    };
+    const at::Tensor hidden = tensor_of("hidden.weight").clone(), head = tensor_of("head.weight").clone();
+    steps.window(0);
+    steps.step.apply(0.1, 0);
+    EXPECT_EQ(at::equal(hidden, tensor_of("hidden.weight")), !more.empty());
+    EXPECT_FALSE(at::equal(head, tensor_of("head.weight")));
+    EXPECT_EQ(tensor_of("hidden.weight").grad().defined(), more.empty());
+    return std::pair(after.live(Owner::gradients) - before.live(Owner::gradients),
+                     after.live(Owner::optimizer) - before.live(Owner::optimizer));
+  };
+  const auto all = measured({}), frozen = measured({"train.groups=[{match=\"hidden.*\",freeze=true}]"});
+  // hidden.weight [4096, 3] and hidden.bias [4096].
+  constexpr int64_t bytes = 4096 * 4 * sizeof(float), rounding = 4096;
+  EXPECT_NEAR(static_cast<double>(all.first - frozen.first), bytes, rounding);
+  EXPECT_NEAR(static_cast<double>(all.second - frozen.second), 2 * bytes, rounding);
+}
+
 // A step that has begun cannot be taken back.
 TEST(OptimizerState, AStepTakesNoMemoryThatCouldBeRefused) {
   install_tensor_allocator();
