@@ -101,8 +101,8 @@ std::vector<std::string> group_lines(std::span<const ParameterGroup> groups, con
       numbers += parameter.tensor->numel();
     }
     const ParameterGroup& group = groups[i];
-    std::string line = "train.groups: " + quote(group.match) + " is " + std::to_string(tensors) + " parameters with " +
-                       std::to_string(numbers) + " numbers";
+    std::string line = "train.groups: " + quote(group.match) + " is " + std::to_string(tensors) +
+                       (tensors == 1 ? " parameter with " : " parameters with ") + std::to_string(numbers) + " numbers";
     if (group.lr_scale != 1.0) line += ", learning rate x " + number_text(group.lr_scale);
     if (group.weight_decay) line += ", weight decay " + number_text(*group.weight_decay);
     lines.push_back(line + (group.freeze ? ", frozen" : ""));

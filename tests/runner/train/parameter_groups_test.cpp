@@ -51,9 +51,9 @@ TEST(ParameterGroups, TheFirstThatMatchesCounts) {
   EXPECT_FALSE(net.parameters[2].weight_decay);
   EXPECT_FALSE(net.parameters[3].weight_decay);
   EXPECT_THAT(group_lines(groups, net.parameters),
-              ElementsAre("train.groups: \"backbone.norm.*\" is 1 parameters with 6 numbers",
+              ElementsAre("train.groups: \"backbone.norm.*\" is 1 parameter with 6 numbers",
                           "train.groups: \"*.bias\" is 2 parameters with 12 numbers, weight decay 0",
-                          "train.groups: \"backbone.*\" is 1 parameters with 6 numbers, frozen"));
+                          "train.groups: \"backbone.*\" is 1 parameter with 6 numbers, frozen"));
 }
 
 TEST(ParameterGroups, ScaleWhatTheModelItselfSays) {
