@@ -64,6 +64,13 @@ std::vector<std::string> read_fields(Experiment& experiment, toml::table& docume
   return set;
 }
 
+// Where the papers of an optimizer and all its implementations have another default than the table of keys.
+void complete_optimizer(OptimizerSection& optimizer, const std::vector<std::string>& set) {
+  const auto is_left_open = [&](std::string_view key) { return std::ranges::find(set, key) == set.end(); };
+  if (optimizer.name == "lion" && is_left_open("train.optimizer.betas")) optimizer.beta2 = 0.99;
+  if (optimizer.name == "lamb" && is_left_open("train.optimizer.eps")) optimizer.eps = 1e-6;
+}
+
 // So that what is missing in [model.options] can be said of the place of [model].
 void place_absent_options(Experiment& experiment, toml::table& document) {
   // [model] and [data] are there: each has a required key.
@@ -102,6 +109,7 @@ Experiment load_with_rungs(const fs::path& file, const ReadDocument& read, Optio
   experiment.file = fs::absolute(file).lexically_normal();
   open_sections(experiment, document);
   const std::vector<std::string> set = read_fields(experiment, document);
+  complete_optimizer(experiment.train.optimizer, set);
   place_absent_options(experiment, document);
   check_rules(experiment, document);
   // Last, because what is idle depends on the values of other keys.

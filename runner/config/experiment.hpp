@@ -58,22 +58,41 @@ struct DataSection {
 };
 
 struct OptimizerSection {
-  std::string name = "adamw";  // adam | adamw | sgd
+  std::string name = "adamw";  // adam | adamw | sgd | rmsprop | lion | lamb
   double lr = 1e-3;
   double weight_decay = 0.0;
-  double beta1 = 0.9, beta2 = 0.999;  // betas = [beta1, beta2]
-  double eps = 1e-8;
+  double beta1 = 0.9, beta2 = 0.999;  // betas = [beta1, beta2]; beta2 of "lion", where they are not written: 0.99
+  double eps = 1e-8;                  // of "lamb", where it is not written: 1e-6
+  double alpha = 0.99;                // of "rmsprop"
   double momentum = 0.0;
   bool nesterov = false;
 };
 
+// One of [[train.groups]]: parameters that are trained otherwise than the rest.
+struct ParameterGroup {
+  std::string match;  // pattern (*, ?) of the names of parameters, or of the groups that the model itself declares
+  double lr_scale = 1.0;
+  std::optional<double> weight_decay = {};  // replaces train.optimizer.weight_decay
+  bool freeze = false;
+  std::string place = "";  // where it is written, for sentences of those who know the parameters
+};
+
+// [epoch, factor of lr]; epochs never fall.
+using SchedulePoints = std::vector<std::pair<double, double>>;
+
 struct ScheduleSection {
-  std::string name = "constant";  // constant | cosine | linear | step
+  // constant | cosine | cosine_restarts | linear | one_cycle | plateau | step | table
+  std::string name = "constant";
   double warmup_epochs = 0.0;
   int64_t warmup_steps = 0;  // one of the two
   double min_lr = 0.0;
-  double step_epochs = 1.0;  // of "step"
-  double gamma = 0.1;        // of "step"
+  double step_epochs = 1.0;                                           // of "step"
+  double gamma = 0.1;                                                 // of "step"
+  double pct_start = 0.3, div_factor = 25.0, final_div_factor = 1e4;  // of "one_cycle"
+  double restart_epochs = 10.0, restart_factor = 1.0;                 // of "cosine_restarts"
+  SchedulePoints points = {};                                         // of "table"
+  double plateau_factor = 0.1;                                        // of "plateau"
+  int64_t plateau_patience = 10;                                      // evaluations without improvement
 };
 
 struct EarlyStopSection {
@@ -89,11 +108,13 @@ struct TrainSection {
   int64_t micro_batch = 0;            // 0: auto
   std::string precision = "fp32";     // fp32 | fp64 | bf16 | fp16
   double clip_norm = 0.0;             // 0: off
+  double clip_value = 0.0;            // before clip_norm; 0: off
   int64_t log_every = 50;             // steps
   bool drop_last = false;             // drops a ragged last window
   std::string on_nonfinite = "stop";  // stop | skip
   double ema_decay = 0.0;             // train.ema = { decay = 0.999 }; 0: off
   OptimizerSection optimizer;
+  std::vector<ParameterGroup> groups;  // the first that matches a parameter is its own
   ScheduleSection schedule;
   std::optional<EarlyStopSection> early_stop;
 };

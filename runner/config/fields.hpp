@@ -58,6 +58,7 @@ void each_field(E& e, Visit&& visit) {
   visit("train.micro_batch", train.micro_batch);
   visit("train.precision", train.precision);
   visit("train.clip_norm", train.clip_norm);
+  visit("train.clip_value", train.clip_value);
   visit("train.log_every", train.log_every);
   visit("train.drop_last", train.drop_last);
   visit("train.on_nonfinite", train.on_nonfinite);
@@ -67,14 +68,24 @@ void each_field(E& e, Visit&& visit) {
   visit("train.optimizer.weight_decay", train.optimizer.weight_decay);
   visit("train.optimizer.betas", std::tie(train.optimizer.beta1, train.optimizer.beta2));
   visit("train.optimizer.eps", train.optimizer.eps);
+  visit("train.optimizer.alpha", train.optimizer.alpha);
   visit("train.optimizer.momentum", train.optimizer.momentum);
   visit("train.optimizer.nesterov", train.optimizer.nesterov);
+  visit("train.groups", train.groups);
   visit("train.schedule.name", train.schedule.name);
   visit("train.schedule.warmup_epochs", train.schedule.warmup_epochs);
   visit("train.schedule.warmup_steps", train.schedule.warmup_steps);
   visit("train.schedule.min_lr", train.schedule.min_lr);
   visit("train.schedule.step_epochs", train.schedule.step_epochs);
   visit("train.schedule.gamma", train.schedule.gamma);
+  visit("train.schedule.pct_start", train.schedule.pct_start);
+  visit("train.schedule.div_factor", train.schedule.div_factor);
+  visit("train.schedule.final_div_factor", train.schedule.final_div_factor);
+  visit("train.schedule.restart_epochs", train.schedule.restart_epochs);
+  visit("train.schedule.restart_factor", train.schedule.restart_factor);
+  visit("train.schedule.points", train.schedule.points);
+  visit("train.schedule.plateau_factor", train.schedule.plateau_factor);
+  visit("train.schedule.plateau_patience", train.schedule.plateau_patience);
   if (train.early_stop) {
     visit("train.early_stop.patience", train.early_stop->patience);
     visit("train.early_stop.min_delta", train.early_stop->min_delta);

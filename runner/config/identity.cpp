@@ -5,6 +5,7 @@
 
 #include "config/fields.hpp"
 #include "config/keys.hpp"
+#include "config/values.hpp"
 
 namespace headroom {
 
@@ -17,6 +18,10 @@ std::string name_of_made(std::string_view entry) {
   if (entry == "content") return "the data's content (its id)";
   if (entry == "init") return "[init]";
   if (entry == "window") return "train.batch_size x train.gradient_accumulation_steps";
+  if (entry == "plateau") {
+    return "what the plateau schedule judges by (experiment.metric, experiment.better, eval.every_epochs, "
+           "train.early_stop.min_delta, metrics)";
+  }
   if (entry == "batch_size") return "train.batch_size";  // where the model couples samples
   return "";
 }
@@ -33,9 +38,27 @@ void put(Elements& elements, int at, const T& value) {
   } else if constexpr (std::is_same_v<T, std::optional<int64_t>>) {
     // -1 stands for one that is not set, in all identities on disk too.
     elements[at] = value.value_or(-1);
-  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, SchedulePoints>) {
     elements[at] = value;
+  } else if constexpr (std::is_same_v<T, std::vector<ParameterGroup>>) {
+    for (const ParameterGroup& group : value) {
+      elements[at].push_back({{"match", group.match},
+                              {"lr_scale", group.lr_scale},
+                              {"weight_decay", group.weight_decay ? Json(*group.weight_decay) : Json()},
+                              {"freeze", group.freeze}});
+    }
   }  // tables, paths and lists are in entries that the run makes
+}
+
+// Of the keys whose entries are left out at these values.
+std::map<std::string_view, std::string> defaults_left_out() {
+  std::map<std::string_view, std::string> defaults;
+  const Experiment experiment;
+  each_field(experiment, [&](std::string_view path, const auto& field) {
+    const Key& key = *find_key(path);
+    if (key.effect.left_out_at_default) defaults[key.path] = value_literal(key, field);
+  });
+  return defaults;
 }
 
 }  // namespace
@@ -60,9 +83,13 @@ std::vector<std::string> keys_of_entry(std::string_view entry) {
 
 Json identity_entries(const Experiment& experiment, const Json& made) {
   std::map<std::string, Elements> entries;
+  const std::map<std::string_view, std::string> defaults = defaults_left_out();
   each_field(experiment, [&](std::string_view path, const auto& field) {
-    const Effect& effect = find_key(path)->effect;
-    if (!effect.entry.empty()) put(entries[std::string(effect.entry)], effect.element, field);
+    const Key& key = *find_key(path);
+    if (key.effect.entry.empty()) return;
+    const auto found = defaults.find(key.path);
+    if (found != defaults.end() && value_literal(key, field) == found->second) return;
+    put(entries[std::string(key.effect.entry)], key.effect.element, field);
   });
   const TrainSection& train = experiment.train;
   entries["length"][2] = static_cast<int64_t>(train.drop_last);  // a number among numbers

@@ -8,7 +8,7 @@ namespace {
 // `million` and `many` are no limits that anybody meets: they keep arithmetic from overflowing.
 constexpr double million = many_to_write, many = 1e12, infinity = std::numeric_limits<double>::infinity();
 constexpr Range positive{1, many}, any_count{0, many}, above_zero{0, infinity, true}, not_negative{0, infinity};
-constexpr Range fraction{0, 1}, below_one{0, 1, false, true};
+constexpr Range fraction{0, 1}, below_one{0, 1, false, true}, at_least_one{1, infinity};
 
 using enum KeyType;
 
@@ -16,6 +16,9 @@ using enum KeyType;
 constexpr Effect cost{Changes::cost};
 constexpr Effect subject(std::string_view entry = "") { return {Changes::subject, entry}; }
 constexpr Effect mathematics(std::string_view entry, int element = 0) { return {Changes::mathematics, entry, element}; }
+constexpr Effect later_mathematics(std::string_view entry) {
+  return {.changes = Changes::mathematics, .entry = entry, .left_out_at_default = true};
+}
 constexpr Effect length(std::string_view entry = "", int element = 0) { return {Changes::length, entry, element}; }
 
 // When a key is idle because of another.
@@ -25,10 +28,20 @@ bool is_not_normalised(const Experiment& e) { return e.data.normalize == "off"; 
 bool is_not_of_a_sample(const Experiment& e) { return e.data.normalize != "sampled"; }
 bool is_not_grouped(const Experiment& e) { return e.data.shuffle != "auto" && e.data.shuffle != "grouped"; }
 bool is_sgd(const Experiment& e) { return e.train.optimizer.name == "sgd"; }
-bool is_adam(const Experiment& e) { return !is_sgd(e); }
-bool is_step(const Experiment& e) { return e.train.schedule.name == "step"; }
-bool is_unlike_step(const Experiment& e) { return !is_step(e); }
-bool has_no_end(const Experiment& e) { return is_step(e) || e.train.schedule.name == "constant"; }
+bool is_unlike_sgd(const Experiment& e) { return !is_sgd(e); }
+bool is_rmsprop(const Experiment& e) { return e.train.optimizer.name == "rmsprop"; }
+bool is_unlike_rmsprop(const Experiment& e) { return !is_rmsprop(e); }
+bool has_no_betas(const Experiment& e) { return is_sgd(e) || is_rmsprop(e); }
+bool has_no_momentum(const Experiment& e) { return !is_sgd(e) && !is_rmsprop(e); }
+bool divides_by_no_root(const Experiment& e) { return is_sgd(e) || e.train.optimizer.name == "lion"; }
+bool has_schedule(const Experiment& e, std::string_view name) { return e.train.schedule.name == name; }
+bool is_unlike_step(const Experiment& e) { return !has_schedule(e, "step"); }
+bool is_unlike_one_cycle(const Experiment& e) { return !has_schedule(e, "one_cycle"); }
+bool is_unlike_restarts(const Experiment& e) { return !has_schedule(e, "cosine_restarts"); }
+bool is_unlike_table(const Experiment& e) { return !has_schedule(e, "table"); }
+bool is_unlike_plateau(const Experiment& e) { return !has_schedule(e, "plateau"); }
+bool rises_by_itself(const Experiment& e) { return has_schedule(e, "one_cycle") || has_schedule(e, "table"); }
+bool has_no_least(const Experiment& e) { return has_schedule(e, "constant") || rises_by_itself(e); }
 bool is_not_sampled(const Experiment& e) { return e.metrics.mode != "sampled"; }
 bool starts_fresh(const Experiment& e) { return e.init.from.empty(); }
 
@@ -54,7 +67,8 @@ std::vector<Key> make_keys() {
        "threads of one tensor operation; auto: the physical cores allowed",
        {1, 4096}},
       // In the entry of train.early_stop, which it drives; without that section the entry is left out.
-      {"experiment.metric", metric, length("early_stop", 2).unprobed(), "drives best, early stopping and sweeps"},
+      {"experiment.metric", metric, length("early_stop", 2).unprobed(),
+       "drives best, early stopping, the plateau schedule and sweeps"},
       {"experiment.better",
        choice,
        length("early_stop", 3).unprobed(),
@@ -184,6 +198,8 @@ std::vector<Key> make_keys() {
        {"fp32", "bf16", "fp16", "fp64"}},
       {"train.clip_norm", number, mathematics("clip_norm"), "largest norm of all gradients; 0: not clipped",
        not_negative},
+      {"train.clip_value", number, later_mathematics("clip_value"),
+       "largest value of each element of the gradients, both ways, before clip_norm; 0: not clipped", not_negative},
       {"train.log_every", integer, cost.unprobed(), "steps between log lines", positive},
       {"train.drop_last", boolean, mathematics("length", 2),
        "leave out the last window of an epoch when it is not full"},
@@ -194,57 +210,82 @@ std::vector<Key> make_keys() {
        {},
        {"stop", "skip"}},
       {"train.ema.decay", number, mathematics("ema_decay"), "of the moving average of the weights; 0: none", below_one},
-      {"train.optimizer.name", choice, mathematics("optimizer", 0), "the optimizer", {}, {"adam", "adamw", "sgd"}},
+      {"train.optimizer.name",
+       choice,
+       mathematics("optimizer", 0),
+       "the optimizer",
+       {},
+       {"adam", "adamw", "sgd", "rmsprop", "lion", "lamb"}},
       {"train.optimizer.lr", number, mathematics("optimizer", 1).unprobed(), "learning rate", above_zero},
       {"train.optimizer.weight_decay", number, mathematics("optimizer", 2).unprobed(),
-       "decoupled with adamw, else added to the gradient", not_negative},
+       "decoupled with adamw and lion, part of the scaled step of lamb, else added to the gradient", not_negative},
       // Two elements, 3 and 4.
       {"train.optimizer.betas",
        betas,
        mathematics("optimizer", 3).unprobed(),
-       "decay of the two moments (adam, adamw)",
+       "decay of the two moments (adam, adamw, lion, lamb); lion, unless written: [0.9, 0.99]",
        below_one,
        {},
-       {is_sgd, "sgd does not use it"}},
+       {has_no_betas, "sgd and rmsprop do not use it"}},
       {"train.optimizer.eps",
        number,
        mathematics("optimizer", 5).unprobed(),
-       "added to the root of the second moment (adam, adamw)",
+       "added to the root of the second moment (adam, adamw, rmsprop, lamb); lamb, unless written: 1e-6",
        above_zero,
        {},
-       {is_sgd, "sgd does not use it"}},
-      // Probed: with momentum, sgd holds one more tensor for each parameter.
+       {divides_by_no_root, "sgd and lion do not use it"}},
+      {"train.optimizer.alpha",
+       number,
+       later_mathematics("optimizer_alpha").unprobed(),
+       "decay of the second moment of rmsprop",
+       below_one,
+       {},
+       {is_unlike_rmsprop, "only rmsprop uses it"}},
+      // Probed: with momentum, there is one more tensor for each parameter.
       {"train.optimizer.momentum",
        number,
        mathematics("optimizer", 6),
-       "of sgd",
+       "of sgd and rmsprop",
        below_one,
        {},
-       {is_adam, "only sgd uses it"}},
+       {has_no_momentum, "only sgd and rmsprop use it"}},
       {"train.optimizer.nesterov",
        boolean,
        mathematics("optimizer", 7),
        "of sgd with momentum",
        {},
        {},
-       {is_adam, "only sgd uses it"}},
+       {is_unlike_sgd, "only sgd uses it"}},
+      // Probed: what is frozen has no gradient and no state.
+      {"train.groups", groups, later_mathematics("groups"),
+       "parameters by their names, of the first group that matches: match, lr_scale, weight_decay, freeze"},
       {"train.schedule.name",
        choice,
        mathematics("schedule", 0).unprobed(),
        "of the learning rate after warm-up",
        {},
-       {"constant", "cosine", "linear", "step"}},
-      {"train.schedule.warmup_epochs", number, mathematics("schedule", 1).unprobed(),
-       "linear rise to lr; may be a fraction", not_negative},
-      {"train.schedule.warmup_steps", integer, mathematics("schedule", 2).unprobed(), "the same, counted in steps",
-       any_count},
+       {"constant", "cosine", "cosine_restarts", "linear", "one_cycle", "plateau", "step", "table"}},
+      {"train.schedule.warmup_epochs",
+       number,
+       mathematics("schedule", 1).unprobed(),
+       "linear rise to lr; may be a fraction",
+       not_negative,
+       {},
+       {rises_by_itself, "the one_cycle and table schedules rise by themselves"}},
+      {"train.schedule.warmup_steps",
+       integer,
+       mathematics("schedule", 2).unprobed(),
+       "the same, counted in steps",
+       any_count,
+       {},
+       {rises_by_itself, "the one_cycle and table schedules rise by themselves"}},
       {"train.schedule.min_lr",
        number,
        mathematics("schedule", 3).unprobed(),
-       "where cosine and linear end",
+       "where cosine, cosine_restarts and linear end; the least of step and plateau",
        not_negative,
        {},
-       {has_no_end, "only the cosine and linear schedules use it"}},
+       {has_no_least, "the constant, one_cycle and table schedules do not use it"}},
       {"train.schedule.step_epochs",
        number,
        mathematics("schedule", 4).unprobed(),
@@ -259,12 +300,69 @@ std::vector<Key> make_keys() {
        {0, 1, true},
        {},
        {is_unlike_step, "only the step schedule uses it"}},
+      {"train.schedule.pct_start",
+       number,
+       later_mathematics("schedule_pct_start").unprobed(),
+       "part of the run in which one_cycle rises to lr",
+       fraction,
+       {},
+       {is_unlike_one_cycle, "only the one_cycle schedule uses it"}},
+      {"train.schedule.div_factor",
+       number,
+       later_mathematics("schedule_div_factor").unprobed(),
+       "one_cycle begins at lr divided by it",
+       at_least_one,
+       {},
+       {is_unlike_one_cycle, "only the one_cycle schedule uses it"}},
+      {"train.schedule.final_div_factor",
+       number,
+       later_mathematics("schedule_final_div_factor").unprobed(),
+       "one_cycle ends at its beginning divided by it",
+       at_least_one,
+       {},
+       {is_unlike_one_cycle, "only the one_cycle schedule uses it"}},
+      {"train.schedule.restart_epochs",
+       number,
+       later_mathematics("schedule_restart_epochs").unprobed(),
+       "epochs of the first fall of cosine_restarts",
+       above_zero,
+       {},
+       {is_unlike_restarts, "only the cosine_restarts schedule uses it"}},
+      {"train.schedule.restart_factor",
+       number,
+       later_mathematics("schedule_restart_factor").unprobed(),
+       "each further fall of cosine_restarts is so many times as long",
+       at_least_one,
+       {},
+       {is_unlike_restarts, "only the cosine_restarts schedule uses it"}},
+      {"train.schedule.points",
+       points,
+       later_mathematics("schedule_points").unprobed(),
+       "of table: factors of lr at epochs of the run, linear in between; two at one epoch are a jump",
+       not_negative,
+       {},
+       {is_unlike_table, "only the table schedule uses it"}},
+      {"train.schedule.plateau_factor",
+       number,
+       later_mathematics("schedule_plateau_factor").unprobed(),
+       "factor of each drop of plateau",
+       {0, 1, true, true},
+       {},
+       {is_unlike_plateau, "only the plateau schedule uses it"}},
+      {"train.schedule.plateau_patience",
+       integer,
+       later_mathematics("schedule_plateau_patience").unprobed(),
+       "evaluations without improvement of experiment.metric before plateau drops the rate",
+       positive,
+       {},
+       {is_unlike_plateau, "only the plateau schedule uses it"}},
       {"train.early_stop.patience", integer, length("early_stop", 0).unprobed(),
        "evaluations without improvement before the run ends", positive},
       {"train.early_stop.min_delta", number, length("early_stop", 1).unprobed(),
        "smallest change that counts as improvement there; the best checkpoint is chosen without it", not_negative},
 
-      // Without an entry: evaluations choose which weights are the best, and change none.
+      // Without an entry: evaluations choose which weights are the best, and change none. Under the plateau schedule
+      // they do: Setup::mathematics() says so.
       {"eval.every_epochs", integer, length().unprobed(), "epochs between evaluations", {1, million}},
 
       {"checkpoint.every_steps", integer, cost.unprobed(), "steps between checkpoints; 0: at the ends of epochs only",

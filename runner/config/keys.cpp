@@ -131,6 +131,8 @@ std::string allowed(const Key& key) {
       return "a command for the shell";
     case betas:
       return "a list of two numbers from 0 to below 1";
+    case points:
+      return "a list of [epoch, factor] whose epochs never fall, as [[0, 0.1], [5, 1.0], [30, 0.01]]";
     case strings:
       return "a list of strings";
     case recompute:
@@ -141,6 +143,8 @@ std::string allowed(const Key& key) {
       return "a table";
     case rungs:
       return "a list of tables of keys, as [{ \"train.batch_size\" = 8 }]";
+    case groups:
+      return "a list of tables, as [{ match = \"backbone.*\", lr_scale = 0.1 }]";
     case KeyType::sweep:
       return "a table of lists";
   }

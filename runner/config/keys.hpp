@@ -33,11 +33,13 @@ enum class KeyType {
   path,
   command,    // for the shell
   betas,      // two numbers
+  points,     // a list of [epoch, factor]
   strings,    // a list
   recompute,  // "none", "auto" or a list of names
   strings_by_name,
   options,  // a table that somebody else checks: plugin options
   rungs,    // a list of tables of keys
+  groups,   // a list of parameter groups
   sweep,    // lists by key
 };
 
@@ -56,7 +58,14 @@ struct Effect {
   std::string_view entry = "";
   int element = 0;
   bool probed = true;  // the probe of a plan measures what it does to memory
-  constexpr Effect unprobed() const { return {changes, entry, element, false}; }
+  // Of keys that came after identities were on disk: one that has its default has no entry, so that those stay.
+  bool left_out_at_default = false;
+
+  constexpr Effect unprobed() const {
+    Effect effect = *this;
+    effect.probed = false;
+    return effect;
+  }
 };
 
 // When a key is read, checked and recorded but changes nothing: another key makes it meaningless, or this version does

@@ -17,6 +17,7 @@ constexpr std::string_view out_note = "choose the folder of runs with `headroom 
 constexpr std::string_view parts_note = "write split = { train = 0.9, val = 0.1 } under [data]";
 constexpr std::string_view source_option =
     "where the data lies is an option of the datasource: set it under [data.options]";
+constexpr std::string_view freeze_note = "write match = \"backbone.*\" and freeze = true below [[train.groups]]";
 constexpr std::string_view one_process = "a run is one process; remove it";
 
 constexpr std::array old_keys{
@@ -85,7 +86,11 @@ constexpr std::array old_keys{
     OldKey{"adam_beta2", "train.optimizer.betas", "write betas = [0.9, 0.999]"},
     OldKey{"epsilon", "train.optimizer.eps", ""},
     OldKey{"adam_epsilon", "train.optimizer.eps", ""},
+    OldKey{"rho", "train.optimizer.alpha", ""},
     OldKey{"optim", "train.optimizer", ""},
+    OldKey{"rmsprop", "train.optimizer.name", "write name = \"rmsprop\""},
+    OldKey{"lion", "train.optimizer.name", "write name = \"lion\""},
+    OldKey{"lamb", "train.optimizer.name", "write name = \"lamb\""},
     OldKey{"optimizer_name", "train.optimizer.name", ""},
     OldKey{"clip_grad_norm", "train.clip_norm", ""},
     OldKey{"clip_grad", "train.clip_norm", ""},
@@ -94,7 +99,21 @@ constexpr std::array old_keys{
     OldKey{"gradient_clipping", "train.clip_norm", ""},
     OldKey{"gradient_clip", "train.clip_norm", ""},
     OldKey{"grad_clip", "train.clip_norm", ""},
+    OldKey{"gradient_clip_algorithm", "train.clip_norm", "clip_norm is \"norm\", clip_value is \"value\""},
+    OldKey{"clipnorm", "train.clip_norm", ""},
+    OldKey{"global_clipnorm", "train.clip_norm", ""},
+    OldKey{"clip_grad_value", "train.clip_value", ""},
+    OldKey{"clipvalue", "train.clip_value", ""},
+    OldKey{"max_grad_value", "train.clip_value", ""},
     OldKey{"max_grad_norm", "train.clip_norm", ""},
+    OldKey{"param_groups", "train.groups", ""},
+    OldKey{"parameter_groups", "train.groups", ""},
+    OldKey{"paramwise_cfg", "train.groups", ""},
+    OldKey{"no_decay", "train.groups", "write match = \"*.bias\" and weight_decay = 0.0 below [[train.groups]]"},
+    OldKey{"freeze", "train.groups", freeze_note},
+    OldKey{"frozen", "train.groups", freeze_note},
+    OldKey{"freeze_backbone", "train.groups", freeze_note},
+    OldKey{"freeze_layers", "train.groups", freeze_note},
     OldKey{"scheduler", "train.schedule", ""},
     OldKey{"lr_scheduler", "train.schedule", ""},
     OldKey{"lr_schedule", "train.schedule", ""},
@@ -104,6 +123,20 @@ constexpr std::array old_keys{
     OldKey{"num_warmup_epochs", "train.schedule.warmup_epochs", ""},
     OldKey{"warmup_ratio", "train.schedule.warmup_epochs", "write the number of epochs, which may be a fraction"},
     OldKey{"eta_min", "train.schedule.min_lr", ""},
+    OldKey{"onecyclelr", "train.schedule.name", "write name = \"one_cycle\""},
+    OldKey{"max_lr", "train.optimizer.lr", ""},
+    OldKey{"anneal_strategy", "", "one_cycle rises and falls along a cosine; remove it"},
+    OldKey{"cycle_momentum", "", "one_cycle changes the learning rate alone; remove it"},
+    OldKey{"cosineannealinglr", "train.schedule.name", "write name = \"cosine\""},
+    OldKey{"t_max", "", "the cosine schedule ends with the run; remove it"},
+    OldKey{"cosineannealingwarmrestarts", "train.schedule.name", "write name = \"cosine_restarts\""},
+    OldKey{"t_0", "train.schedule.restart_epochs", ""},
+    OldKey{"t_mult", "train.schedule.restart_factor", ""},
+    OldKey{"reducelronplateau", "train.schedule.name", "write name = \"plateau\""},
+    OldKey{"reduce_lr_on_plateau", "train.schedule.name", "write name = \"plateau\""},
+    OldKey{"lr_patience", "train.schedule.plateau_patience", ""},
+    OldKey{"milestones", "train.schedule.points", "a jump is two points at one epoch"},
+    OldKey{"steplr", "train.schedule.name", "write name = \"step\""},
     OldKey{"step_size", "train.schedule.step_epochs", ""},
     OldKey{"early_stopping", "train.early_stop", "write early_stop = { patience = 20 } under [train]"},
     OldKey{"early_stopping_patience", "train.early_stop.patience", ""},
@@ -208,6 +241,36 @@ constexpr std::array old_keys{
     OldKey{"max_memory_gb", "memory.limit", size_note},
 };
 
+constexpr std::string_view optimizer_name = "train.optimizer.name", schedule_name = "train.schedule.name";
+
+constexpr std::array old_words{
+    OldWord{optimizer_name, "adamw_torch", "adamw"},
+    OldWord{optimizer_name, "adamw_torch_fused", "adamw"},
+    OldWord{optimizer_name, "rms_prop", "rmsprop"},
+    OldWord{optimizer_name, "lion_32bit", "lion"},
+    OldWord{optimizer_name, "fusedlamb", "lamb"},
+    OldWord{optimizer_name, "nesterov", "sgd"},
+
+    OldWord{schedule_name, "none", "constant"},
+    OldWord{schedule_name, "constantlr", "constant"},
+    OldWord{schedule_name, "constant_with_warmup", "constant"},
+    OldWord{schedule_name, "cosineannealinglr", "cosine"},
+    OldWord{schedule_name, "cosine_annealing", "cosine"},
+    OldWord{schedule_name, "cosineannealingwarmrestarts", "cosine_restarts"},
+    OldWord{schedule_name, "cosine_with_restarts", "cosine_restarts"},
+    OldWord{schedule_name, "sgdr", "cosine_restarts"},
+    OldWord{schedule_name, "linearlr", "linear"},
+    OldWord{schedule_name, "onecyclelr", "one_cycle"},
+    OldWord{schedule_name, "onecycle", "one_cycle"},
+    OldWord{schedule_name, "reducelronplateau", "plateau"},
+    OldWord{schedule_name, "reduce_lr_on_plateau", "plateau"},
+    OldWord{schedule_name, "steplr", "step"},
+    OldWord{schedule_name, "exponentiallr", "step"},
+    OldWord{schedule_name, "multisteplr", "table"},
+    OldWord{schedule_name, "lambdalr", "table"},
+    OldWord{schedule_name, "piecewise", "table"},
+};
+
 }  // namespace
 
 std::string normalised(std::string_view name) {
@@ -221,6 +284,15 @@ std::string normalised(std::string_view name) {
 }
 
 std::span<const OldKey> all_old_keys() { return old_keys; }
+
+std::span<const OldWord> all_old_words() { return old_words; }
+
+std::string_view find_old_word(std::string_view key, std::string_view word) {
+  const std::string name = normalised(word);
+  const auto* found = std::ranges::find_if(
+      old_words, [&](const OldWord& candidate) { return candidate.key == key && candidate.old == name; });
+  return found == old_words.end() ? std::string_view() : found->word;
+}
 
 // A linear search will do: it is made once, for the sentence of an error.
 const OldKey* find_old_key(std::string_view name) {

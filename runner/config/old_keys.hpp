@@ -13,6 +13,11 @@ struct OldKey {
   std::string_view note;  // what to write, where the value changes too or no key exists
 };
 
+// Another name for a word that a key may hold, as "OneCycleLR".
+struct OldWord {
+  std::string_view key, old, word;  // old as in OldKey
+};
+
 // Lower case, '-' as '_'.
 std::string normalised(std::string_view name);
 
@@ -20,5 +25,10 @@ std::span<const OldKey> all_old_keys();
 
 // By the last part of the key, however it is capitalised. NULL: not known.
 const OldKey* find_old_key(std::string_view name);
+
+std::span<const OldWord> all_old_words();
+
+// The word of `key` that other programs call `word`; "" where none do.
+std::string_view find_old_word(std::string_view key, std::string_view word);
 
 }  // namespace headroom

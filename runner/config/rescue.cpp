@@ -101,6 +101,8 @@ bool keeps_mathematics(const RescueRung& rung, const Experiment& without, const 
     const std::string& key = setting.first;
     // Whichever of the two it sets, only their product counts.
     if (key == batch_size || key == accumulation) return window_of(without) == window_of(with);
+    // What is measured of a sample of batches may drop the rate elsewhere.
+    if (key.starts_with("metrics.") && with.train.schedule.name == "plateau") return false;
     return is_cost(key);
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/keys.hpp"
 #include "config/literals.hpp"
 #include "config/sentences.hpp"
 #include "error.hpp"
@@ -19,6 +20,7 @@ toml::source_region source_of(const toml::table& document, std::string_view path
 
 void check_warm_up(const Experiment& experiment, const toml::table& document) {
   const ScheduleSection& schedule = experiment.train.schedule;
+  if (!why_idle(experiment, "train.schedule.warmup_epochs").empty()) return;
   if (schedule.warmup_epochs > 0 && schedule.warmup_steps > 0) {
     refuse(source_of(document, "train.schedule.warmup_steps"),
            "train.schedule.warmup_steps is " + std::to_string(schedule.warmup_steps) +
@@ -40,6 +42,14 @@ void check_schedule_end(const Experiment& experiment, const toml::table& documen
   refuse(source_of(document, "train.schedule.min_lr"), "train.schedule.min_lr is " + number_text(min_lr) +
                                                            " but train.optimizer.lr is " + number_text(lr) +
                                                            "; it must not be larger: lower it");
+}
+
+void check_points(const Experiment& experiment, const toml::table& document) {
+  const ScheduleSection& schedule = experiment.train.schedule;
+  if (schedule.name != "table" || !schedule.points.empty()) return;
+  refuse(source_of(document, "train.schedule.name"),
+         "train.schedule.name is \"table\" but train.schedule.points is not set; write " +
+             allowed(*find_key("train.schedule.points")));
 }
 
 void check_micro_batch(const Experiment& experiment, const toml::table& document) {
@@ -77,6 +87,7 @@ void check_split(const Experiment& experiment, const toml::table& document) {
 void check_rules(const Experiment& experiment, const toml::table& document) {
   check_warm_up(experiment, document);
   check_schedule_end(experiment, document);
+  check_points(experiment, document);
   check_micro_batch(experiment, document);
   check_momentum(experiment, document);
   check_split(experiment, document);

@@ -88,6 +88,13 @@ json value_schema(const Key& key) {
               {"items", with_range({{"type", "number"}}, key.range, false)},
               {"minItems", 2},
               {"maxItems", 2}};
+    case KeyType::points: {
+      const json pair = {{"type", "array"},
+                         {"items", with_range({{"type", "number"}}, key.range, false)},
+                         {"minItems", 2},
+                         {"maxItems", 2}};
+      return {{"type", "array"}, {"items", pair}, {"minItems", 1}};
+    }
     case KeyType::recompute:
       return any({{{"enum", {"none", "auto"}}}, {{"type", "array"}, {"items", strings}}});
     case KeyType::strings:
@@ -98,6 +105,17 @@ json value_schema(const Key& key) {
       return {{"type", "object"}};
     case KeyType::rungs:
       return {{"type", "array"}, {"items", {{"type", "object"}}}};
+    case KeyType::groups:
+      return {{"type", "array"},
+              {"items",
+               {{"type", "object"},
+                {"properties",
+                 {{"match", {{"type", "string"}, {"minLength", 1}}},
+                  {"lr_scale", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                  {"weight_decay", {{"type", "number"}, {"minimum", 0}}},
+                  {"freeze", {{"type", "boolean"}}}}},
+                {"required", {"match"}},
+                {"additionalProperties", false}}}};
     case KeyType::sweep:
       // The keys that are swept are not described: any key of an experiment may be one.
       return {{"type", "object"},

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cmath>
 
+#include "config/groups.hpp"
 #include "config/literals.hpp"
+#include "config/old_keys.hpp"
 #include "config/rescue.hpp"
 #include "config/sizes.hpp"
 
@@ -59,6 +61,14 @@ bool read_limit(std::string& text) {
 std::string resolved_plugin(const std::string& text, const toml::node& node) {
   const bool file = text.find('/') != std::string::npos || text.ends_with(".so");
   return file ? resolved_path(node).string() : text;
+}
+
+// Of the choices the one that `word` stands for.
+std::string meant_word(const Key& key, const std::string& word) {
+  const auto same = std::ranges::find(key.choices, normalised(word));
+  if (same != key.choices.end()) return *same;
+  const std::string_view other = find_old_word(key.path, word);
+  return other.empty() ? nearest(word, key.choices) : std::string(other);
 }
 
 Wanted wanted_by(KeyType type) {
@@ -198,6 +208,19 @@ bool read_value(const Key&, toml::node& node, StringsByName& out) {
   return true;
 }
 
+bool read_value(const Key& key, toml::node& node, SchedulePoints& out) {
+  auto* list = node.as_array();
+  if (list == nullptr || list->empty()) return false;
+  out.clear();
+  for (toml::node& element : *list) {
+    std::pair<double, double> point;
+    if (!read_value(key, element, std::tie(point.first, point.second))) return false;
+    if (!out.empty() && point.first < out.back().first) return false;
+    out.push_back(point);
+  }
+  return true;
+}
+
 bool read_value(const Key& key, toml::node& node, std::optional<int64_t>& out) {
   return read_value(key, node, out.emplace());
 }
@@ -224,6 +247,17 @@ bool read_value(const Key&, toml::node& node, std::vector<RescueRung>& out) {
   return true;
 }
 
+bool read_value(const Key& key, toml::node& node, std::vector<ParameterGroup>& out) {
+  auto* list = node.as_array();
+  if (list == nullptr) return false;
+  out.clear();
+  for (toml::node& element : *list) {
+    if (!element.is_table()) return false;
+    out.push_back(read_group(*element.as_table(), key.path + "[" + std::to_string(out.size()) + "]"));
+  }
+  return true;
+}
+
 bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> out) {
   const auto* list = node.as_array();
   if (list == nullptr || list->size() != 2) return false;
@@ -235,7 +269,7 @@ bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> o
 void refuse_value(const Key& key, const std::string& name, const toml::node& node) {
   const auto* word = node.as_string();
   std::string ending = advice(node, wanted_by(key.type));
-  if (const std::string near = word ? nearest(word->get(), key.choices) : ""; !near.empty())
+  if (const std::string near = word ? meant_word(key, word->get()) : ""; !near.empty())
     ending = ": did you mean " + quote(near) + "?";
   refuse(node.source(), name + " is " + describe(node) + "; it must be " + allowed(key) + ending);
 }
@@ -281,6 +315,13 @@ std::string value_literal(const Key&, const StringsByName& value) {
   return text.empty() ? "" : text + " }";
 }
 
+std::string value_literal(const Key& key, const SchedulePoints& value) {
+  std::string text;
+  for (const auto& [epoch, factor] : value)
+    text += (text.empty() ? "[" : ", ") + value_literal(key, std::tie(epoch, factor));
+  return text.empty() ? "" : text + "]";
+}
+
 std::string value_literal(const Key&, const std::optional<int64_t>& value) {
   return value ? std::to_string(*value) : "";
 }
@@ -298,6 +339,12 @@ std::string value_literal(const Key&, const std::vector<RescueRung>& value) {
     for (const auto& [key, literal] : settings_of(rung)) text += ", " + key + " = " + literal;
     text += " },\n";
   }
+  return text.empty() ? "" : text + "]";
+}
+
+std::string value_literal(const Key&, const std::vector<ParameterGroup>& value) {
+  std::string text;
+  for (const ParameterGroup& group : value) text += (text.empty() ? "[\n  " : "  ") + group_literal(group) + ",\n";
   return text.empty() ? "" : text + "]";
 }
 

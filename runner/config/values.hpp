@@ -27,10 +27,12 @@ bool read_value(const Key& key, toml::node& node, std::string& out);
 bool read_value(const Key& key, toml::node& node, std::filesystem::path& out);
 bool read_value(const Key& key, toml::node& node, std::vector<std::string>& out);
 bool read_value(const Key& key, toml::node& node, StringsByName& out);
+bool read_value(const Key& key, toml::node& node, SchedulePoints& out);
 bool read_value(const Key& key, toml::node& node, std::optional<int64_t>& out);
 bool read_value(const Key& key, toml::node& node, toml::table& out);
 bool read_value(const Key& key, toml::node& node, std::optional<toml::table>& out);
 bool read_value(const Key& key, toml::node& node, std::vector<RescueRung>& out);
+bool read_value(const Key& key, toml::node& node, std::vector<ParameterGroup>& out);
 bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> out);
 
 // For what read_value() did not take: "`name` is ...; it must be ...".
@@ -46,10 +48,12 @@ std::string value_literal(const Key& key, const std::string& value);
 std::string value_literal(const Key& key, const std::filesystem::path& value);
 std::string value_literal(const Key& key, const std::vector<std::string>& value);
 std::string value_literal(const Key& key, const StringsByName& value);
+std::string value_literal(const Key& key, const SchedulePoints& value);
 std::string value_literal(const Key& key, const std::optional<int64_t>& value);
 std::string value_literal(const Key& key, const toml::table& value);
 std::string value_literal(const Key& key, const std::optional<toml::table>& value);
 std::string value_literal(const Key& key, const std::vector<RescueRung>& value);
+std::string value_literal(const Key& key, const std::vector<ParameterGroup>& value);
 std::string value_literal(const Key& key, std::tuple<const double&, const double&> value);
 
 }  // namespace headroom

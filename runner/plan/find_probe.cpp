@@ -52,7 +52,7 @@ fs::path file_of(const std::string& key) {
 // accumulation and memory limit (a plan computes with those), with the plugins' files, LibTorch, threads and machine.
 std::string plan_key(const RunData& data, const std::vector<std::string>& recompute) {
   const Experiment& e = data.experiment;
-  const nlohmann::json json = {
+  nlohmann::json json = {
       {"format", probe_format},
       {"headroom", file_id("/proc/self/exe")},
       {"libtorch", TORCH_VERSION},
@@ -69,7 +69,7 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
         e.data.cache_size_bytes, e.data.chunk_cache_size_bytes}},
       // Whether they are used decides the memory; their values do not.
       {"optimizer", {e.train.optimizer.name, e.train.optimizer.momentum > 0, e.train.ema_decay > 0}},
-      {"clips", e.train.clip_norm > 0},
+      {"clips", e.train.clip_norm > 0 || e.train.clip_value > 0},
       {"precision", e.train.precision},
       {"metrics", {e.metrics.mode, e.metrics.train_batches, e.metrics.eval_batches}},
       {"device", data.device.str()},
@@ -77,6 +77,8 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
       {"recompute", recompute},
       {"window", std::min<int64_t>(data.window_samples(), 16)},  // how far a probe can go
   };
+  // Which parameters are frozen follows from these in their order.
+  for (const ParameterGroup& group : e.train.groups) json["groups"].push_back({group.match, group.freeze});
   return Digest().add(json.dump()).hex();
 }
 

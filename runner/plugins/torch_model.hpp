@@ -22,6 +22,8 @@ struct Parameter {
   int64_t frozen_until_step = 0;
   double lr = 0.0;               // > 0: replaces train.optimizer.lr x lr_scale
   at::Tensor* tensor = nullptr;  // the plugin's own object; set_data() moves it
+  // Of the experiment (train.groups): replaces train.optimizer.weight_decay x weight_decay_scale.
+  std::optional<double> weight_decay = {};
 
   // Whether it ever has a gradient and optimizer state.
   bool trains() const { return kind == HR_PARAMETER && !inert && frozen_until_step != INT64_MAX; }

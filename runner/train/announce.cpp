@@ -5,6 +5,7 @@
 #include "memory/cores.hpp"
 #include "memory/limits.hpp"
 #include "train/page_lock.hpp"
+#include "train/parameter_groups.hpp"
 #include "train/precision.hpp"
 #include "train/run_summary.hpp"
 
@@ -65,6 +66,8 @@ void announce(const Setup& setup, RunLog& log) {
   if (const std::string line = micro_batch_line(setup); !line.empty()) log.say(line);
   if (const std::string line = groups_line(setup.data); !line.empty()) log.say(line);
   for (const std::string& line : rescue_lines(setup)) log.say(line);
+  for (const std::string& line : group_lines(setup.data.experiment.train.groups, setup.model->parameters()))
+    log.say(line);
   const DataSection& data = setup.data.experiment.data;
   if (const std::string line = order_line(data, setup.data.order, setup.data.stored); !line.empty()) log.say(line);
   if (const std::string line = order_warning(data, setup.data.order); !line.empty()) log.say(line);

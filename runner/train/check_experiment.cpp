@@ -5,6 +5,7 @@
 
 #include "record/run_folder.hpp"
 #include "train/init.hpp"
+#include "train/parameter_groups.hpp"
 #include "train/setup.hpp"
 
 namespace headroom {
@@ -30,6 +31,8 @@ Exit check_experiment(const Experiment& experiment, const std::vector<std::files
                             {"val", setup.data.splits.val.length()},
                             {"test", setup.data.splits.test.length()}}}};
   if (!started.empty()) found["init"] = started;
+  if (!experiment.train.groups.empty())
+    found["groups"] = group_lines(experiment.train.groups, setup.model->parameters());
   std::printf("%s\n", json_text(found, 2).c_str());
   return Exit::ok;
 }

@@ -118,7 +118,7 @@ void TrainingLoop::judge_by_metric() {
   const std::string before = std::exchange(position_.judged_by, now);
   if (before.empty() || before == now) return;
   position_.has_best = false;
-  position_.stale_evaluations = 0;
+  position_.stale_evaluations = position_.plateau_stale = 0;
   log_.say("experiment.metric was " + before + ", is " + now + ": the best is looked for anew from here on");
 }
 
@@ -223,7 +223,7 @@ bool TrainingLoop::train_window() try {
     step_.leave_out();
     return false;
   }
-  const double lr = schedule_.at(position_.step);
+  const double lr = schedule_.at(position_.step, position_.plateau_drops);
   memory_.note(Phase::optimizer);
   step_.apply(lr, position_.step);
   ++position_.step;
@@ -312,7 +312,7 @@ bool TrainingLoop::evaluate_epoch() try {
   return false;
 }
 
-// Also counts the evaluations in a row that brought nothing, for train.early_stop.
+// Also counts the evaluations in a row that brought nothing, for train.early_stop and the plateau schedule.
 bool TrainingLoop::compare_with_best() {
   const Scalars& values = position_.measured.values;
   const auto found =
@@ -331,6 +331,7 @@ bool TrainingLoop::compare_with_best() {
   // Small changes add up: they count from the last one that was large enough.
   const bool is_improvement = gains(position_.improved_to, margin), is_best = gains(position_.best, 0.0);
   position_.stale_evaluations = is_improvement ? 0 : position_.stale_evaluations + 1;
+  position_.plateau_stale = is_improvement ? 0 : position_.plateau_stale + 1;
   if (is_improvement) position_.improved_to = found->second;
   if (!is_best) return false;
   position_.has_best = true;
@@ -340,12 +341,23 @@ bool TrainingLoop::compare_with_best() {
   return true;
 }
 
+void TrainingLoop::judge_plateau() {
+  const ScheduleSection& section = experiment_.train.schedule;
+  if (section.name != "plateau" || position_.plateau_stale < section.plateau_patience) return;
+  const double was = schedule_.at(position_.step, position_.plateau_drops);
+  position_.plateau_stale = 0;
+  ++position_.plateau_drops;
+  // Equal in warm-up, and at train.schedule.min_lr.
+  if (const double is = schedule_.at(position_.step, position_.plateau_drops); is < was) report_plateau(was, is);
+}
+
 void TrainingLoop::finish_epoch() {
   memory_.note(Phase::epoch_end);
   report_epoch();
   // Once a run: later epochs would mostly say the same.
   if (position_.epoch == 0) report_without_gradient();
   const bool is_best = compare_with_best();
+  judge_plateau();
   // Saved below: a run that is resumed after this does not evaluate the epoch again.
   position_.finished_step = position_.step;
   if (position_.samples >=

@@ -13,6 +13,7 @@
 #include "train/gc_points.hpp"
 #include "train/optimizer.hpp"
 #include "train/run_memory.hpp"
+#include "train/schedule.hpp"
 #include "train/state.hpp"
 #include "train/step_meter.hpp"
 #include "train/step_watch.hpp"
@@ -65,6 +66,7 @@ class TrainingLoop {
   bool evaluate_epoch();     // false: stopped by a signal, or others took the memory
   void judge_by_metric();    // forgets a best that another metric chose
   bool compare_with_best();  // true: this evaluation is the best so far
+  void judge_plateau();      // drops the rate of the plateau schedule where its patience is at an end
   void finish_epoch();
   void save(bool is_best);
   void save_when_due();
@@ -79,6 +81,7 @@ class TrainingLoop {
   void report_memory();
   void report_shortage(const Shortage& shortage, const std::string& action);
   void report_loss_scale(double was, double is);
+  void report_plateau(double was, double is);
   void report_without_gradient();
   void report_not_finite(double loss, double norm, const std::string& bad_value);  // Error(diverged)
 

@@ -42,21 +42,20 @@ std::string plugin_text(const nlohmann::json& bytes) {
 
 void TrainingLoop::report_resume(const Differences& differences) {
   const auto& [mathematics, length, rounding, code] = differences;
-  const std::string& schedule = experiment_.train.schedule.name;
-  // These two are fractions of the run (Schedule::at): with another length the rate of a step is another.
-  const bool spans_the_run = schedule == "cosine" || schedule == "linear";
-  const bool equal = mathematics.empty() && rounding.empty() && code.empty() && (length.empty() || !spans_the_run);
+  const ScheduleSection& schedule = experiment_.train.schedule;
+  // A plateau is also judged at the end of a run, and the end is elsewhere now.
+  const bool moves = !length.empty() && (spans_the_run(schedule) || schedule.name == "plateau");
+  const bool equal = mathematics.empty() && rounding.empty() && code.empty() && !moves;
   std::vector<std::string> all = mathematics;
   for (const auto* more : {&length, &rounding, &code}) all.insert(all.end(), more->begin(), more->end());
   log_.event("resume", {{"step", position_.step},
                         {"epoch", position_.epoch + 1},
                         {"differences", all},
-                        {"keeps_mathematics", mathematics.empty() && (length.empty() || !spans_the_run)}});
+                        {"keeps_mathematics", mathematics.empty() && !moves}});
   log_.say("resumed at step " + std::to_string(position_.step) + (equal ? ", bit-equal to an undisturbed run" : ""));
   for (const std::string& difference : mathematics) log_.say("trained with other settings from here on: " + difference);
   for (const std::string& difference : length) {
-    log_.say("another length: " + difference +
-             (spans_the_run ? "; train.schedule spans the new length from here on" : ""));
+    log_.say("another length: " + difference + (moves ? "; train.schedule goes by the new length from here on" : ""));
   }
   for (const std::string& difference : rounding) log_.say("equal up to rounding only: " + difference);
   for (const std::string& difference : code) log_.say(difference + ": equal only if it computes the same");
@@ -97,6 +96,13 @@ void TrainingLoop::report_loss_scale(double was, double is) {
   // A stream, as std::to_string() would add six decimals.
   log_.say((std::ostringstream() << "gradients overflow float16 at a loss scale of " << was
                                  << ": the window is computed again at " << is)
+               .str());
+}
+
+void TrainingLoop::report_plateau(double was, double is) {
+  log_.event("plateau", {{"step", position_.step}, {"metric", metric_}, {"was", was}, {"is", is}});
+  log_.say((std::ostringstream() << metric_ << " has not improved for " << experiment_.train.schedule.plateau_patience
+                                 << " evaluations: the learning rate was " << was << ", is " << is)
                .str());
 }
 

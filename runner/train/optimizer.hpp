@@ -1,6 +1,6 @@
-// The optimizer: adam, adamw (LibTorch's fused kernels) and sgd over the parameters a model declares, with its
-// per-parameter scales; EMA; clipping; and the schedule of learning rates. All state exists before the first step; a
-// step allocates nothing that outlives it.
+// The optimizer: adam, adamw (LibTorch's fused kernels), sgd, rmsprop, lion and lamb over the parameters a model
+// declares, with its per-parameter scales; and EMA. All state exists before the first step; a step allocates nothing
+// that outlives it.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ class Optimizer {
   // they are.
   void step(double lr, int64_t step);
 
-  // "exp_avg/<parameter>", "step/<parameter>", "momentum/<parameter>", "ema/<parameter>": the tensors themselves.
+  // "exp_avg/<parameter>", "exp_avg_sq/<parameter>", "step/<parameter>", "momentum/<parameter>", "ema/<parameter>": the
+  // tensors themselves.
   std::vector<NamedTensor> state() const;
 
   // While it lives, the model computes with the averaged weights. Does nothing without EMA.
@@ -44,38 +45,33 @@ class Optimizer {
   };
 
  private:
-  // Parameters that share lr_scale, weight_decay_scale and frozen_until_step: one fused call.
+  // Parameters that share lr_scale, weight decay and frozen_until_step: one fused call. State that the optimizer has no
+  // use for is empty.
   struct Group {
-    double lr_scale, weight_decay_scale;
+    double lr_scale, weight_decay;
     int64_t frozen_until_step;
     std::vector<Parameter*> parameters;
     std::vector<at::Tensor> tensors, first_moment, second_moment, steps, momentum;
   };
-  void step_adam(Group& group, std::vector<at::Tensor>& gradients, double lr);
-  void step_sgd(Group& group, std::vector<at::Tensor>& gradients, double lr);
+  void make_state(Group& group);
+  void make_scratch();
   void swap_average();
+
+  // optimizer_rules.cpp. Gradients are written over: the next window zeroes them.
+  using Tensors = std::vector<at::Tensor>;
+  void step_group(Group& group, Tensors& gradients, double lr, double decay);
+  void step_adam(Group& group, Tensors& gradients, double lr, double decay);
+  void step_sgd(Group& group, Tensors& gradients, double lr, double decay);
+  void step_rmsprop(Group& group, Tensors& gradients, double lr, double decay);
+  void step_lion(Group& group, Tensors& gradients, double lr, double decay);
+  void step_lamb(Group& group, Tensors& gradients, double lr, double decay);
 
   OptimizerSection section_;
   double ema_decay_;
   std::vector<Group> groups_;
   std::vector<Parameter*> averaged_;
   std::vector<at::Tensor> average_;
-};
-
-// Global L2 norm of the gradients in float64; scales them by max_norm / norm where it is larger (max_norm 0: never).
-// Returns the norm before, which is not finite when any gradient is not.
-double clip_gradients(std::span<const at::Tensor> gradients, double max_norm);
-
-// The learning rate as a function of the step alone, so that resume needs no state.
-class Schedule {
- public:
-  Schedule(const ScheduleSection& section, double lr, int64_t steps_per_epoch, int64_t total_steps);
-  double at(int64_t step) const;  // of the step about to be taken, counted from 0
-
- private:
-  ScheduleSection section_;
-  double lr_;
-  int64_t steps_per_epoch_, total_steps_, warmup_steps_;
+  at::Tensor scratch_;  // of a piece of a tensor; undefined where no rule needs it
 };
 
 }  // namespace headroom

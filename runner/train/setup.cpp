@@ -9,6 +9,7 @@
 #include "mutex.hpp"
 #include "plugins/describe.hpp"
 #include "train/compute.hpp"
+#include "train/parameter_groups.hpp"
 #include "train/precision.hpp"
 #include "train/retry.hpp"
 
@@ -52,7 +53,20 @@ std::unique_ptr<Model> make_model(const RunData& data) {
     model->to(data.device, parameter_dtype(precision));
     model->autocast(autocast_dtype(precision));
   });
+  apply_groups(experiment.train.groups, model->parameters(), model->id());
   return model;
+}
+
+// Which evaluations decide the rate of the plateau schedule, and what they measure; null under any other.
+nlohmann::json judged_by_plateau(const Experiment& experiment) {
+  if (experiment.train.schedule.name != "plateau") return nullptr;
+  const auto& early = experiment.train.early_stop;
+  const MetricsSection& metrics = experiment.metrics;
+  nlohmann::json judged = {experiment.experiment.metric, experiment.experiment.better, experiment.eval.every_epochs,
+                           early ? early->min_delta : 0.0};
+  // Of a sample another number of batches is another value.
+  if (metrics.mode == "sampled") judged.push_back({metrics.train_batches, metrics.eval_batches});
+  return judged;
 }
 
 }  // namespace
@@ -102,6 +116,7 @@ nlohmann::json Setup::mathematics() const {
       {"data_options", options_without_paths(data.data_table, data.data_options)},
       {"shuffle", data.order.name},
       {"grouped", grouped ? Json::array({data.order.grouping.runs, data.order.grouping.run_length}) : Json()},
+      {"plateau", judged_by_plateau(data.experiment)},
       {"batch_size", coupled ? Json(data.experiment.train.batch_size) : Json()},
   };
   return identity_entries(data.experiment, made);

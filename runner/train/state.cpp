@@ -95,6 +95,8 @@ nlohmann::json position_json(const Position& p) {
           {"best_step", p.best_step},
           {"improved_to", p.improved_to},
           {"stale_evaluations", p.stale_evaluations},
+          {"plateau_stale", p.plateau_stale},
+          {"plateau_drops", p.plateau_drops},
           {"train_seconds", p.train_seconds},
           {"stopped_early", p.stopped_early},
           {"micro_batch", p.micro_batch},
@@ -122,6 +124,8 @@ Position position_from(const nlohmann::json& json, int64_t step) {
   json.at("best_step").get_to(p.best_step);
   p.improved_to = json.value("improved_to", p.best);
   json.at("stale_evaluations").get_to(p.stale_evaluations);
+  p.plateau_stale = json.value("plateau_stale", int64_t{0});
+  p.plateau_drops = json.value("plateau_drops", int64_t{0});
   json.at("train_seconds").get_to(p.train_seconds);
   json.at("stopped_early").get_to(p.stopped_early);
   json.at("micro_batch").get_to(p.micro_batch);

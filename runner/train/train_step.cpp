@@ -8,7 +8,7 @@
 namespace headroom {
 
 TrainStep::TrainStep(const Setup& setup, StepHooks hooks)
-    : clip_norm_(setup.data.experiment.train.clip_norm),
+    : clipping_{setup.data.experiment.train.clip_value, setup.data.experiment.train.clip_norm},
       hooks_(std::move(hooks)),
       recompute_(*setup.model, setup.data.experiment.memory.recompute),
       retry_(setup.micro_batch(), setup.device, setup.advice(), hooks_.shortage),
@@ -73,7 +73,7 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
     const PhaseScope clipping(StepPhase::optimizer);
     // Where one of these runs out of memory the window begins again, so nothing is divided twice.
     gradients.weight = window_.divide();
-    gradients.norm = clip_gradients(window_.gradients(), clip_norm_);
+    gradients.norm = clip_gradients(window_.gradients(), clipping_);
     gradients.loss = window_.sums().loss();
   });
   if (!fits) retry_.after(shortage);

@@ -7,6 +7,7 @@
 
 #include "memory/black_box.hpp"
 #include "train/micro_batches.hpp"
+#include "train/norms.hpp"
 #include "train/optimizer.hpp"
 #include "train/precision.hpp"
 #include "train/recompute.hpp"
@@ -66,7 +67,7 @@ class TrainStep {
   std::optional<Gradients> try_to_accumulate(WindowBatches& batches, int64_t step);  // nullopt: begin again
   bool overflows(const Gradients& gradients);  // of float16: begin again with a smaller loss scale
 
-  double clip_norm_;
+  Clipping clipping_;
   StepHooks hooks_;
   Recompute recompute_;
   Retry retry_;

@@ -119,6 +119,18 @@ TEST_F(Refusals, MetricsNobodyMeasures) {
   expect(run({"experiment.metric=test/loss"}), 2, "'test/loss' is not measured");
 }
 
+TEST_F(Refusals, GroupsOfParametersThatAreNotThere) {
+  write_text(folder_ / "groups.toml",
+             "extends = \"trial.toml\"\n[[train.groups]]\nmatch = \"hiden.*\"\nfreeze = true\n");
+  for (const std::string command : {"run", "validate"}) {
+    expect(
+        headroom({command, "groups.toml", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR}), 2,
+        "[config] groups.toml:2:1: train.groups[0].match is \"hiden.*\", which no parameter of model 'trial_model' is "
+        "called: did you mean \"hidden.*\"?");
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "runs")) << "a run that cannot begin leaves no folder";
+}
+
 TEST_F(Refusals, WeightsThatAreNotThere) {
   expect(run({"init.from=nowhere.safetensors"}), 2, "nowhere.safetensors");
   EXPECT_FALSE(fs::exists(folder_ / "runs")) << "a run that cannot begin leaves no folder";

@@ -64,11 +64,13 @@ gradient_accumulation_steps = 4
 micro_batch = 8
 precision = "fp64"
 clip_norm = 0.5
+clip_value = 0.25
 log_every = 7
 drop_last = true
 on_nonfinite = "skip"
-optimizer = { name = "adam", lr = 3e-4, weight_decay = 0.02, betas = [0.8, 0.99], eps = 1e-7, momentum = 0.5, nesterov = true }
-schedule = { name = "cosine", warmup_epochs = 2.5, min_lr = 1e-6, warmup_steps = 0, step_epochs = 3, gamma = 0.3 }
+optimizer = { name = "adam", lr = 3e-4, weight_decay = 0.02, betas = [0.8, 0.99], eps = 1e-7, alpha = 0.95, momentum = 0.5, nesterov = true }
+schedule = { name = "cosine", warmup_epochs = 2.5, min_lr = 1e-6, warmup_steps = 0, step_epochs = 3, gamma = 0.3, pct_start = 0.2, div_factor = 20, final_div_factor = 100, restart_epochs = 4, restart_factor = 2, points = [[0, 0.5], [5, 1.0]], plateau_factor = 0.5, plateau_patience = 3 }
+groups = [{ match = "backbone.*", freeze = true }, { match = "*.bias", lr_scale = 0.5, weight_decay = 0.0 }, { match = "*" }]
 early_stop = { patience = 5, min_delta = 0.001 }
 ema = { decay = 0.999 }
 
@@ -168,6 +170,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.train.micro_batch, 8);
   EXPECT_EQ(e.train.precision, "fp64");
   EXPECT_EQ(e.train.clip_norm, 0.5);
+  EXPECT_EQ(e.train.clip_value, 0.25);
   EXPECT_EQ(e.train.log_every, 7);
   EXPECT_TRUE(e.train.drop_last);
   EXPECT_EQ(e.train.on_nonfinite, "skip");
@@ -178,13 +181,30 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.train.optimizer.beta1, 0.8);
   EXPECT_EQ(e.train.optimizer.beta2, 0.99);
   EXPECT_EQ(e.train.optimizer.eps, 1e-7);
+  EXPECT_EQ(e.train.optimizer.alpha, 0.95);
   EXPECT_EQ(e.train.optimizer.momentum, 0.5);
   EXPECT_TRUE(e.train.optimizer.nesterov);
+  ASSERT_EQ(e.train.groups.size(), 3u);
+  EXPECT_EQ(e.train.groups[0].match, "backbone.*");
+  EXPECT_TRUE(e.train.groups[0].freeze);
+  EXPECT_EQ(e.train.groups[0].lr_scale, 1.0);
+  EXPECT_FALSE(e.train.groups[0].weight_decay);
+  EXPECT_EQ(e.train.groups[1].lr_scale, 0.5);
+  EXPECT_EQ(e.train.groups[1].weight_decay, 0.0);
+  EXPECT_FALSE(e.train.groups[1].freeze);
   EXPECT_EQ(e.train.schedule.name, "cosine");
   EXPECT_EQ(e.train.schedule.warmup_epochs, 2.5);
   EXPECT_EQ(e.train.schedule.min_lr, 1e-6);
   EXPECT_EQ(e.train.schedule.step_epochs, 3);
   EXPECT_EQ(e.train.schedule.gamma, 0.3);
+  EXPECT_EQ(e.train.schedule.pct_start, 0.2);
+  EXPECT_EQ(e.train.schedule.div_factor, 20.0);
+  EXPECT_EQ(e.train.schedule.final_div_factor, 100.0);
+  EXPECT_EQ(e.train.schedule.restart_epochs, 4.0);
+  EXPECT_EQ(e.train.schedule.restart_factor, 2.0);
+  EXPECT_EQ(e.train.schedule.points, (SchedulePoints{{0.0, 0.5}, {5.0, 1.0}}));
+  EXPECT_EQ(e.train.schedule.plateau_factor, 0.5);
+  EXPECT_EQ(e.train.schedule.plateau_patience, 3);
   EXPECT_EQ(e.train.early_stop->patience, 5);
   EXPECT_EQ(e.train.early_stop->min_delta, 0.001);
   EXPECT_EQ(e.eval.every_epochs, 2);
@@ -244,6 +264,30 @@ TEST(Load, WordsAndNumbersOfOneKey) {
   EXPECT_EQ(numbers.data.cache_size_bytes, 1'500'000'000);
 }
 
+TEST(Load, AnOptimizerWithDefaultsOfItsOwnHasThemUnlessTheyAreWritten) {
+  const auto optimizer = [](const std::string& text) {
+    return loaded(required_keys + "train.optimizer = { " + text + " }\n").train.optimizer;
+  };
+  EXPECT_EQ(optimizer("name = \"lion\"").beta2, 0.99);
+  EXPECT_EQ(optimizer("name = \"lion\", betas = [0.9, 0.999]").beta2, 0.999);
+  EXPECT_EQ(optimizer("name = \"lamb\"").eps, 1e-6);
+  EXPECT_EQ(optimizer("name = \"lamb\", eps = 1e-8").eps, 1e-8);
+  EXPECT_EQ(optimizer("name = \"lamb\"").beta2, 0.999);
+}
+
+TEST(Load, AGroupKnowsWhereItIsWritten) {
+  const TemporaryFolder folder;
+  const auto file = folder.write(
+      "x.toml",
+      required_keys + "[[train.groups]]\nmatch = \"a.*\"\n[[train.groups]]\nmatch = \"b.*\"\nfreeze = true\n");
+  const Experiment e = load_experiment(file);
+  ASSERT_EQ(e.train.groups.size(), 2u);
+  EXPECT_EQ(replaced(e.train.groups[1].place, folder.path().string() + "/", ""), "x.toml:6:1");
+  const Experiment set = load_experiment(file, {{"train.groups", "[{ match = \"c.*\", lr_scale = 2 }]"}});
+  ASSERT_EQ(set.train.groups.size(), 1u);
+  EXPECT_EQ(set.train.groups[0].lr_scale, 2.0);
+}
+
 TEST(Load, PartsThatASplitLeavesOutAreNothing) {
   const Experiment e = loaded(required_keys + "data.split = { train = 0.9, val = 0.1 }\n");
   EXPECT_EQ(e.data.split->test, 0.0);
@@ -285,7 +329,25 @@ TEST(Inert, EveryRowNamesAKey) {
   e.init.from.clear();
   size_t found = 0;
   for (const Key& key : known_keys()) found += why_idle(e, key.path).empty() ? 0 : 1;
-  EXPECT_EQ(found, 2u + 6u);  // all that is unfinished; momentum, nesterov, step_epochs, gamma, map, ignore
+  // All that is unfinished; alpha, momentum, nesterov; what the cosine schedule has no use for; map, ignore.
+  EXPECT_EQ(found, 2u + 3u + 10u + 2u);
+}
+
+TEST(Inert, ASchedulesOwnKeysAreNot) {
+  const auto inert = [](const std::string& schedule) {
+    return inert_keys_of(loaded(required_keys + "train.epochs = 5\ntrain.schedule = { " + schedule + " }\n"));
+  };
+  EXPECT_TRUE(inert("name = \"one_cycle\", pct_start = 0.2, div_factor = 10, final_div_factor = 10").empty());
+  EXPECT_TRUE(
+      inert("name = \"cosine_restarts\", restart_epochs = 2, restart_factor = 2, min_lr = 1e-5, warmup_steps = 3")
+          .empty());
+  EXPECT_TRUE(inert("name = \"table\", points = [[0, 1]]").empty());
+  EXPECT_TRUE(inert("name = \"plateau\", plateau_factor = 0.5, plateau_patience = 2, min_lr = 1e-5, warmup_epochs = 1")
+                  .empty());
+  EXPECT_TRUE(inert("name = \"step\", min_lr = 1e-5").empty());
+  // Longer than the run, but of no effect.
+  EXPECT_EQ(inert("name = \"one_cycle\", warmup_epochs = 9, min_lr = 1e-5"),
+            (std::vector<std::string>{"train.schedule.warmup_epochs", "train.schedule.min_lr"}));
 }
 
 TEST(Write, ReadsBackEqual) {

@@ -42,6 +42,27 @@ TEST(Identity, OfWhatIsSet) {
   EXPECT_EQ(entries.at("early_stop").dump(), R"([5,0.0,"val/error","auto"])");
 }
 
+// Keys that came later: where they are not set, runs of earlier builds keep their identity.
+TEST(Identity, HoldsLaterKeysWhereTheyDifferFromTheirDefault) {
+  EXPECT_FALSE(entries_of("train.optimizer.name = \"rmsprop\"\n").contains("optimizer_alpha"));
+  const json entries = entries_of("train.optimizer = { name = \"rmsprop\", alpha = 0.9 }\n");
+  EXPECT_EQ(entries.at("optimizer_alpha").dump(), "0.9");
+  EXPECT_EQ(entries.at("optimizer").dump(), R"(["rmsprop",0.001,0.0,0.9,0.999,1e-08,0.0,false])");
+  EXPECT_EQ(entries_of("train.clip_value = 0.5\n").at("clip_value").dump(), "0.5");
+  EXPECT_FALSE(entries_of("train.clip_value = 0\n").contains("clip_value"));
+  const json groups = entries_of(
+      "train.groups = [{ match = \"a.*\", freeze = true }, { match = \"*.bias\", lr_scale = 0.5, weight_decay = 0 "
+      "}]\n");
+  EXPECT_EQ(groups.at("groups").dump(), R"([{"freeze":true,"lr_scale":1.0,"match":"a.*","weight_decay":null},)"
+                                        R"({"freeze":false,"lr_scale":0.5,"match":"*.bias","weight_decay":0.0}])");
+  EXPECT_FALSE(entries_of("train.groups = []\n").contains("groups"));
+  EXPECT_THAT(keys_of_entry("groups"), ElementsAre("train.groups"));
+  const json table = entries_of("train.schedule = { name = \"table\", points = [[0, 0.5], [5, 1]] }\n");
+  EXPECT_EQ(table.at("schedule").dump(), R"(["table",0.0,0,0.0,1.0,0.1])");
+  EXPECT_EQ(table.at("schedule_points").dump(), "[[0.0,0.5],[5.0,1.0]]");
+  EXPECT_THAT(keys_of_entry("optimizer_alpha"), ElementsAre("train.optimizer.alpha"));
+}
+
 TEST(Identity, IsBlindToWhatOnlyCosts) {
   EXPECT_EQ(entries_of(""), entries_of("data.num_workers = 7\ndata.cache_size = \"1 GiB\"\ntrain.micro_batch = 1\n"
                                        "memory.limit = \"8 GiB\"\nmetrics.mode = \"full\"\ncheckpoint.keep = 9\n"));

@@ -94,6 +94,15 @@ TEST(OldKeys, NameTheNewOne) {
       {"max_epochs", "train.epochs"},
       {"clip_grad_norm", "train.clip_norm"},
       {"gradient_clip_val", "train.clip_norm"},
+      {"gradient_clip_algorithm", "clip_value is \"value\""},
+      {"clip_grad_value", "train.clip_value"},
+      {"RMSprop", "train.optimizer.name"},
+      {"OneCycleLR", "train.schedule.name"},
+      {"param_groups", "train.groups"},
+      {"freeze_backbone", "freeze = true"},
+      {"CosineAnnealingWarmRestarts", "train.schedule.name"},
+      {"ReduceLROnPlateau", "train.schedule.name"},
+      {"T_mult", "train.schedule.restart_factor"},
       {"accumulate_grad_batches", "train.gradient_accumulation_steps"},
       {"persistent-workers", "data.persistent_workers"},
       {"device_train_microbatch_size", "train.micro_batch"},
@@ -120,6 +129,17 @@ TEST(OldKeys, AnswerWithKeysThatExist) {
     EXPECT_TRUE(std::ranges::none_of(known_keys(), [&](const Key& key) { return key.name() == old.old; }))
         << old.old << " is a key today";
     EXPECT_EQ(find_old_key(old.old), &old) << old.old << " stands twice";
+  }
+}
+
+TEST(OldWords, AreAnsweredWithAChoiceOfTheirKey) {
+  for (const OldWord& old : all_old_words()) {
+    EXPECT_EQ(old.old, normalised(old.old));
+    const Key* key = find_key(old.key);
+    ASSERT_NE(key, nullptr) << old.key;
+    EXPECT_EQ(std::ranges::count(key->choices, old.word), 1) << old.old;
+    EXPECT_EQ(std::ranges::count(key->choices, old.old), 0) << old.old;
+    EXPECT_EQ(find_old_word(old.key, old.old), old.word) << old.old << " stands twice";
   }
 }
 

@@ -66,6 +66,12 @@ TEST(Rescue, KnowsWhichRungsChangeTheMathematics) {
   EXPECT_TRUE(keeps_mathematics(*e.rescue, 1, true));
 }
 
+TEST(Rescue, WhatIsMeasuredIsMathematicsWhereItDecidesTheRate) {
+  const std::string text = ladder(R"({ metrics.mode = "sampled" })");
+  EXPECT_TRUE(loaded(text, {}).rescue->rungs[0].keeps_mathematics);
+  EXPECT_FALSE(loaded(text, {{"train.schedule.name", "plateau"}}).rescue->rungs[0].keeps_mathematics);
+}
+
 // A file that Headroom wrote has its rungs in its values already: what they did is not to be seen there.
 TEST(Rescue, SurvivesBeingWritten) {
   const std::string text = ladder("{ train.batch_size = 8 },\n{ data.num_workers = 0 }");

@@ -160,6 +160,9 @@ TEST_F(Schema, GivesDefaultsAsTheyAreWritten) {
 TEST_F(Schema, AcceptsWhatTheLoaderAccepts) {
   EXPECT_TRUE(accepts_with_required(""));
   EXPECT_TRUE(accepts("extends = \"x.toml\"\n"));
+  EXPECT_TRUE(accepts_with_required(
+      "train.groups = [{ match = \"a.*\", freeze = true }, { match = \"b\", lr_scale = 0.5, weight_decay = 0.0 }]\n"));
+  EXPECT_TRUE(accepts_with_required("train.schedule = { name = \"table\", points = [[0, 0.1], [5, 1.0]] }\n"));
   EXPECT_TRUE(accepts_with_required("train.optimizer = { name = \"sgd\", lr = 1, betas = [0, 0.5] }\n"));
   EXPECT_TRUE(accepts_with_required(
       "data.cache_size = \"1.5 GiB\"\nmemory.limit = \"80%\"\nmemory.wait = \"10 min\"\nmemory.gc_every = 5\n"));
@@ -177,6 +180,12 @@ TEST_F(Schema, RefusesWhatTheLoaderRefuses) {
                            "train.optimizer.betas = [0.9]\n",
                            "train.optimizer.lr = 0\n",
                            "train.precision = \"fp8\"\n",
+                           "train.schedule.points = []\n",
+                           "train.groups = [{ freeze = true }]\n",
+                           "train.groups = [{ match = \"a\", lr = 1.0 }]\n",
+                           "train.groups = [{ match = \"a\", lr_scale = 0 }]\n",
+                           "train.schedule.points = [[0, 1], [5]]\n",
+                           "train.schedule.points = [[0, -1]]\n",
                            "data.cache_size = \"50 gigs\"\n",
                            "memory.limit = \"most\"\n",
                            "memory.gc_every = 0\n",

@@ -13,10 +13,10 @@ namespace fs = std::filesystem;
 
 // 150 training samples in windows of 64: three steps an epoch, the last cut by the epoch's end.
 struct LoopTrial {
-  explicit LoopTrial(std::vector<std::string> words = {})
+  explicit LoopTrial(std::vector<std::string> words = {}, int epochs = 3)
       : trial([&] {
-          words.insert(words.end(),
-                       {"data.options.group_size=1", "train.gradient_accumulation_steps=8", "train.epochs=3"});
+          words.insert(words.end(), {"data.options.group_size=1", "train.gradient_accumulation_steps=8",
+                                     "train.epochs=" + std::to_string(epochs)});
           return words;
         }()),
         folder(RunFolder::create(trial.folder() / "runs", "trial")),
@@ -168,6 +168,49 @@ TEST(TrainingLoop, MorePatienceGoesOnWhereLessStopped) {
   EXPECT_EQ(goes_on_to(patient), 3);
   EXPECT_EQ(goes_on_to(without), 3);
   EXPECT_EQ(goes_on_to(as_before), 2);
+}
+
+// No change counts as improvement, so the first evaluation stays the best.
+const std::vector<std::string> on_a_plateau = {
+    "train.schedule={name=\"plateau\", plateau_factor=0.5, plateau_patience=2}",
+    "train.early_stop={min_delta=1000.0, patience=100}", "train.log_every=1"};
+
+// The learning rate of each step, as metrics.csv has it.
+std::vector<double> rates_of(const LoopTrial& run) {
+  std::vector<double> rates;
+  std::ifstream csv(run.folder.path() / "metrics.csv");
+  for (std::string line; std::getline(csv, line);) {
+    const size_t at = line.find(",train,lr,");
+    if (at != std::string::npos) rates.push_back(std::stod(line.substr(at + std::string(",train,lr,").size())));
+  }
+  return rates;
+}
+
+TEST(TrainingLoop, PlateauDropsTheRateWhereTheMetricHasNotImproved) {
+  std::vector<std::string> words = on_a_plateau;
+  words.emplace_back("train.optimizer.lr=0.01");
+  LoopTrial run(words, /*epochs=*/6);
+  ASSERT_EQ(run.loop.run(), Exit::ok);
+  // The best after epoch 1, and two evaluations without improvement after 3 and 5.
+  std::vector<double> expected(9, 0.01);
+  expected.insert(expected.end(), 6, 0.005);
+  expected.insert(expected.end(), 3, 0.0025);
+  EXPECT_EQ(rates_of(run), expected);
+  EXPECT_EQ(run.loop.position().plateau_drops, 2);
+  EXPECT_EQ(run.loop.position().plateau_stale, 1);
+}
+
+TEST(TrainingLoop, GoesOnOnAPlateauToTheSameBits) {
+  LoopTrial whole(on_a_plateau, /*epochs=*/6), begun(on_a_plateau, /*epochs=*/6), resumed(on_a_plateau, /*epochs=*/6);
+  ASSERT_EQ(whole.loop.run(), Exit::ok);
+  begun.loop.stop_after(4);  // one drop behind it, and one evaluation without improvement
+  ASSERT_EQ(begun.loop.run(), Exit::resumable);
+  resumed.loop.resume(load_checkpoint(begun.folder.path() / "checkpoints/last"));
+  EXPECT_EQ(resumed.loop.position().plateau_drops, 1);
+  EXPECT_EQ(resumed.loop.position().plateau_stale, 1);
+  ASSERT_EQ(resumed.loop.run(), Exit::ok);
+  EXPECT_EQ(resumed.loop.position().plateau_drops, 2);
+  EXPECT_TRUE(at::equal(resumed.weights(), whole.weights()));
 }
 
 TEST(TrainingLoop, AnotherMetricIsNotComparedWithTheBestOfTheOldOne) {

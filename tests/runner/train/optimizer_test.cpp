@@ -3,41 +3,10 @@
 #include <climits>
 #include <gtest/gtest.h>
 
+#include "twins.hpp"
+
 namespace headroom {
 namespace {
-
-// Two copies of the same tensors: ours behind a model's parameters, theirs for LibTorch's own optimizer.
-class Twins {
- public:
-  Twins() {
-    torch::manual_seed(1);
-    for (const auto& shape : std::vector<std::vector<int64_t>>{{4, 3}, {4}, {2, 2, 5}}) {
-      ours.push_back(torch::randn(shape).requires_grad_(true));
-      theirs.push_back(ours.back().detach().clone().requires_grad_(true));
-    }
-    for (size_t i = 0; i < ours.size(); ++i)
-      parameters.push_back({.name = "p" + std::to_string(i), .group = "", .tensor = &ours[i]});
-  }
-
-  // Equal gradients on both sides, other ones every step.
-  void give_gradients() {
-    for (size_t i = 0; i < ours.size(); ++i) {
-      const at::Tensor gradient = torch::randn(ours[i].sizes());
-      ours[i].mutable_grad() = gradient.clone();
-      theirs[i].mutable_grad() = gradient.clone();
-    }
-  }
-
-  double difference() const {
-    double largest = 0.0;
-    for (size_t i = 0; i < ours.size(); ++i)
-      largest = std::max(largest, (ours[i] - theirs[i]).abs().max().item<double>());
-    return largest;
-  }
-
-  std::vector<at::Tensor> ours, theirs;
-  std::vector<Parameter> parameters;
-};
 
 template <class Theirs, class Options>
 void expect_five_equal_steps(const OptimizerSection& section, Options options) {
@@ -84,6 +53,19 @@ TEST(OptimizerAgainstLibTorch, SgdWithNesterovsMomentum) {
                                SGDOptions(0.05).weight_decay(0.1).momentum(0.9).nesterov(true));
 }
 
+using torch::optim::RMSprop;
+using torch::optim::RMSpropOptions;
+
+TEST(OptimizerAgainstLibTorch, Rmsprop) {
+  expect_five_equal_steps<RMSprop>({.name = "rmsprop", .lr = 0.05}, RMSpropOptions(0.05));
+}
+
+TEST(OptimizerAgainstLibTorch, RmspropWithMomentumAndDecay) {
+  expect_five_equal_steps<RMSprop>(
+      {.name = "rmsprop", .lr = 0.05, .weight_decay = 0.1, .eps = 1e-6, .alpha = 0.9, .momentum = 0.8},
+      RMSpropOptions(0.05).weight_decay(0.1).eps(1e-6).alpha(0.9).momentum(0.8));
+}
+
 TEST(Optimizer, ScalesLearningRateAndWeightDecayByParameter) {
   Twins twins;
   twins.parameters[0].lr_scale = 0.1;
@@ -96,6 +78,23 @@ TEST(Optimizer, ScalesLearningRateAndWeightDecayByParameter) {
     twins.give_gradients();
     optimizer.step(0.05, step);
     slow.step(), bare.step(), plain.step();
+    EXPECT_LT(twins.difference(), 1e-6) << "after step " << step;
+  }
+}
+
+TEST(Optimizer, AParameterMayHaveAWeightDecayOfItsOwn) {
+  Twins twins;
+  twins.parameters[0].weight_decay = 0.0;
+  twins.parameters[1].weight_decay = 0.5;
+  twins.parameters[1].weight_decay_scale = 7.0;  // of no effect beside it
+  Optimizer optimizer({.name = "adamw", .lr = 0.05, .weight_decay = 0.2}, 0.0, twins.parameters);
+  AdamW bare({twins.theirs[0]}, AdamWOptions(0.05).weight_decay(0.0)),
+      own({twins.theirs[1]}, AdamWOptions(0.05).weight_decay(0.5)),
+      plain({twins.theirs[2]}, AdamWOptions(0.05).weight_decay(0.2));
+  for (int64_t step = 0; step < 5; ++step) {
+    twins.give_gradients();
+    optimizer.step(0.05, step);
+    bare.step(), own.step(), plain.step();
     EXPECT_LT(twins.difference(), 1e-6) << "after step " << step;
   }
 }
@@ -169,6 +168,12 @@ TEST(Optimizer, NamesAllItsState) {
   EXPECT_EQ(names(Optimizer({.name = "sgd", .momentum = 0.5}, 0.9, twins.parameters)),
             (std::vector<std::string>{"momentum/p0", "ema/p0"}));
   EXPECT_TRUE(names(Optimizer({.name = "sgd"}, 0.0, twins.parameters)).empty());
+  EXPECT_EQ(names(Optimizer({.name = "rmsprop"}, 0.0, twins.parameters)), std::vector<std::string>{"exp_avg_sq/p0"});
+  EXPECT_EQ(names(Optimizer({.name = "rmsprop", .momentum = 0.5}, 0.0, twins.parameters)),
+            (std::vector<std::string>{"exp_avg_sq/p0", "momentum/p0"}));
+  EXPECT_EQ(names(Optimizer({.name = "lion"}, 0.0, twins.parameters)), std::vector<std::string>{"exp_avg/p0"});
+  EXPECT_EQ(names(Optimizer({.name = "lamb"}, 0.0, twins.parameters)),
+            (std::vector<std::string>{"exp_avg/p0", "exp_avg_sq/p0", "step/p0"}));
 }
 
 TEST(Optimizer, AllocatesNoStateInAStep) {
@@ -218,51 +223,6 @@ TEST(Ema, WithoutItAveragedChangesNothing) {
   const Optimizer::Averaged averaged(optimizer);
   EXPECT_EQ(twins.ours[0].const_data_ptr(), memory);
 }
-
-std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> list;
-  for (const at::Tensor& tensor : tensors) list.push_back(tensor.grad());
-  return list;
-}
-
-TEST(ClipGradients, DoesWhatLibTorchDoes) {
-  for (const double max_norm : {0.5, 3.0, 1e6}) {
-    Twins twins;
-    twins.give_gradients();
-    const double norm = clip_gradients(gradients_of(twins.ours), max_norm);
-    const double reference = torch::nn::utils::clip_grad_norm_(twins.theirs, max_norm);
-    EXPECT_NEAR(norm, reference, 1e-5 * reference);
-    for (size_t i = 0; i < twins.ours.size(); ++i) {
-      EXPECT_LT((twins.ours[i].grad() - twins.theirs[i].grad()).abs().max().item<double>(), 1e-6)
-          << "max_norm " << max_norm;
-    }
-  }
-}
-
-TEST(ClipGradients, ZeroOnlyMeasures) {
-  Twins twins;
-  twins.give_gradients();
-  EXPECT_GT(clip_gradients(gradients_of(twins.ours), 0.0), 1.0);
-  for (size_t i = 0; i < twins.ours.size(); ++i) EXPECT_TRUE(twins.ours[i].grad().equal(twins.theirs[i].grad()));
-}
-
-TEST(ClipGradients, OneValueThatIsNotFiniteShowsAndScalesNothing) {
-  for (const double bad : {std::nan(""), HUGE_VAL}) {
-    Twins twins;
-    twins.give_gradients();
-    at::NoGradGuard no_grad;
-    twins.ours[1].mutable_grad()[2] = bad;
-    EXPECT_FALSE(std::isfinite(clip_gradients(gradients_of(twins.ours), 0.5)));
-    EXPECT_TRUE(twins.ours[0].grad().equal(twins.theirs[0].grad()));
-  }
-}
-
-TEST(ClipGradients, MeasuresInFloat64) {
-  const std::vector<at::Tensor> gradients = {at::full({2}, 1e30)};  // its square is not finite in float32
-  EXPECT_NEAR(clip_gradients(gradients, 0.0), std::sqrt(2.0) * 1e30, 1e24);
-}
-
-TEST(ClipGradients, OfNothingIsZero) { EXPECT_EQ(clip_gradients({}, 1.0), 0.0); }
 
 }  // namespace
 }  // namespace headroom

@@ -120,6 +120,41 @@ TEST(State, SgdWithMomentumToo) {
   expect_bit_equal(undisturbed, resumed);
 }
 
+TEST(State, OfEveryOtherOptimizerToo) {
+  for (const std::string optimizer : {"{name=\"rmsprop\",momentum=0.9}", "{name=\"lion\"}", "{name=\"lamb\"}"}) {
+    const std::vector<std::string> words = {"train.optimizer=" + optimizer};
+    Trial undisturbed(words);
+    undisturbed.train(2);
+    Checkpoints checkpoints(undisturbed.trial.folder() / "checkpoints");
+    const auto folder = save_state(checkpoints, undisturbed.state(), {}, false);
+    undisturbed.train(2);
+    Trial resumed(words);
+    restore_state(load_checkpoint(folder), resumed.state());
+    resumed.train(2);
+    expect_bit_equal(undisturbed, resumed);
+  }
+}
+
+TEST(State, OfParameterGroupsToo) {
+  const std::vector<std::string> words = {
+      "train.groups=[{match=\"hidden.*\",freeze=true},{match=\"head.bias\",lr_scale=0.5}]", "train.ema.decay=0.9"};
+  Trial undisturbed(words);
+  undisturbed.train(2);
+  for (const NamedTensor& named : undisturbed.optimizer.state())
+    EXPECT_EQ(named.name.find("hidden"), std::string::npos) << named.name;
+  Checkpoints checkpoints(undisturbed.trial.folder() / "checkpoints");
+  const auto folder = save_state(checkpoints, undisturbed.state(), {}, false);
+  undisturbed.train(2);
+  Trial resumed(words);
+  restore_state(load_checkpoint(folder), resumed.state());
+  EXPECT_THAT(differences_from(load_checkpoint(folder), *resumed.trial).mathematics, IsEmpty());
+  resumed.train(2);
+  expect_bit_equal(undisturbed, resumed);
+  TrialSetup other({"train.ema.decay=0.9"});
+  EXPECT_THAT(differences_from(load_checkpoint(folder), *other).mathematics,
+              ElementsAre(AllOf(StartsWith("train.groups was [{\"freeze\":true"), EndsWith(", is not set"))));
+}
+
 TEST(State, CarriesWhatThePluginKeepsBesideItsTensors) {
   const std::vector<std::string> words = {"model.options.remember=true"};
   Trial undisturbed(words);
@@ -158,11 +193,31 @@ TEST(State, NamesWhatDiffersByKey) {
                                    AllOf(StartsWith("model.options.dropout was 0.0"), EndsWith(", is 0.25")),
                                    AllOf(StartsWith("train.clip_norm was "), EndsWith(", is 0.5")),
                                    AllOf(StartsWith("train.drop_last was 0, is 1"))));
+  EXPECT_THAT(now({"train.clip_value=0.5"}).mathematics, ElementsAre("train.clip_value was not set, is 0.5"));
   EXPECT_THAT(now({"data.options.samples=90"}).mathematics, ElementsAre("data.options.samples was 80, is 90"));
   EXPECT_EQ(sentence_of([&] {
               require_same_mathematics(now({"train.optimizer.lr=0.5"}), "RUN");
             }).find("[resume] RUN was trained with other settings: train.optimizer.lr was "),
             0u);
+}
+
+// Evaluations decide the rate of the plateau schedule, and with it the weights.
+TEST(State, WhatAPlateauIsJudgedByIsItsMathematics) {
+  const std::string plateau = "train.schedule.name=plateau", samples = "data.options.samples=80";
+  Trial run({plateau, samples}), constant({samples});
+  const auto differences = [&](Trial& of, std::vector<std::string> words) {
+    Checkpoints checkpoints(of.trial.folder() / "checkpoints");
+    const LoadedCheckpoint checkpoint = load_checkpoint(save_state(checkpoints, of.state(), {}, false));
+    words.push_back(samples);
+    TrialSetup other(words);
+    return differences_from(checkpoint, *other).mathematics;
+  };
+  EXPECT_THAT(differences(run, {plateau}), IsEmpty());
+  EXPECT_THAT(differences(run, {plateau, "experiment.metric=val/mae"}),
+              ElementsAre(StartsWith("what the plateau schedule judges by")));
+  EXPECT_THAT(differences(run, {plateau, "eval.every_epochs=2"}),
+              ElementsAre(StartsWith("what the plateau schedule judges by")));
+  EXPECT_THAT(differences(constant, {"experiment.metric=val/mae"}), IsEmpty());
 }
 
 TEST(State, OtherPiecesAreOtherDrawsOfASequentialGenerator) {
@@ -181,8 +236,7 @@ TEST(State, AnEvaluationThatIsStoppedLeavesNothingBehind) {
   Trial run({"model.plugin=trial_generator_model", "model.options.randomness=sequential", "model.options.dropout=0.2",
              "model.options.remember=true", "model.options.evaluation_leaves_traces=true", "data.options.samples=80"});
   run.train(2);
-  Loader loader(run.trial->data.source, run.trial->data.splits.val, run.normalizer,
-                run.trial->loader_options(false));
+  Loader loader(run.trial->data.source, run.trial->data.splits.val, run.normalizer, run.trial->loader_options(false));
   const std::string remembered = run.trial->model->save_state();
   const at::Tensor generator = at::detail::getDefaultCPUGenerator().get_state();
   const auto left_behind = [&](int64_t batches) {

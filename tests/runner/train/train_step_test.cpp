@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "memory/budget.hpp"
 #include "train/state.hpp"
 #include "trial_setup.hpp"
 
@@ -62,6 +63,16 @@ TEST(TrainStep, AppliesWhatItAccumulatedAndPoolsTheSums) {
   EXPECT_NEAR(steps.step.epoch_sums().loss(), pooled, 1e-12);
   steps.step.interval_sums().zero();
   EXPECT_EQ(steps.step.epoch_sums().weight(), first.weight + second.weight) << "each has sums of its own";
+}
+
+TEST(TrainStep, ClipsByValue) {
+  Steps steps({}, {"train.clip_value=0.001"});
+  EXPECT_GT(steps.window(0).norm, 0.001) << "of before";
+  double largest = 0.0;
+  for (const Parameter& parameter : steps.trial->model->parameters()) {
+    if (parameter.trains()) largest = std::max(largest, parameter.tensor->grad().abs().max().item<double>());
+  }
+  EXPECT_FLOAT_EQ(static_cast<float>(largest), 0.001F);
 }
 
 TEST(TrainStep, AWindowThatOthersTookTheMemoryOfBeginsAgainLater) {
@@ -131,6 +142,74 @@ TEST(TrainStep, NamesParametersThatNoGradientReaches) {
   Steps sound({}, {"model.options.freeze_until=9"});
   sound.window(0);
   EXPECT_THAT(sound.step.without_gradient(), IsEmpty()) << "frozen ones are not asked for any";
+}
+
+// What the probe of a plan measures, for each optimizer.
+TEST(OptimizerState, IsAsManyTensorsAsTheRuleKeeps) {
+  install_tensor_allocator();
+  at::Tensor weight = at::zeros({1 << 18});
+  std::vector<Parameter> parameters = {{.name = "weight", .group = "", .tensor = &weight}};
+  const auto bytes = static_cast<int64_t>(weight.nbytes());
+  const auto tensors_of = [&](const OptimizerSection& section) {
+    const LedgerReading before = read_ledger();
+    const Optimizer optimizer(section, 0.0, parameters);
+    const LedgerReading after = read_ledger();
+    EXPECT_LE(after.live(Owner::scratch) - before.live(Owner::scratch), bytes / 4 * 3) << section.name;
+    return (after.live(Owner::optimizer) - before.live(Owner::optimizer)) / bytes;
+  };
+  EXPECT_EQ(tensors_of({.name = "adamw"}), 2);
+  EXPECT_EQ(tensors_of({.name = "sgd"}), 0);
+  EXPECT_EQ(tensors_of({.name = "sgd", .momentum = 0.9}), 1);
+  EXPECT_EQ(tensors_of({.name = "rmsprop"}), 1);
+  EXPECT_EQ(tensors_of({.name = "rmsprop", .momentum = 0.9}), 2);
+  EXPECT_EQ(tensors_of({.name = "lion"}), 1);
+  EXPECT_EQ(tensors_of({.name = "lamb"}), 2);
+}
+
+// Of a plan too, whose probe takes its steps here.
+TEST(OptimizerState, FrozenParametersHaveNoneAndNoGradient) {
+  install_tensor_allocator();
+  const auto measured = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"model.options.hidden=4096"};
+    words.insert(words.end(), more.begin(), more.end());
+    const LedgerReading before = read_ledger();
+    Steps steps({}, words);
+    const LedgerReading after = read_ledger();
+    const auto tensor_of = [&](const std::string& name) {
+      for (const Parameter& parameter : steps.trial->model->parameters()) {
+        if (parameter.name == name) return *parameter.tensor;
+      }
+      return at::Tensor();
+    };
+    const at::Tensor hidden = tensor_of("hidden.weight").clone(), head = tensor_of("head.weight").clone();
+    steps.window(0);
+    steps.step.apply(0.1, 0);
+    EXPECT_EQ(at::equal(hidden, tensor_of("hidden.weight")), !more.empty());
+    EXPECT_FALSE(at::equal(head, tensor_of("head.weight")));
+    EXPECT_EQ(tensor_of("hidden.weight").grad().defined(), more.empty());
+    return std::pair(after.live(Owner::gradients) - before.live(Owner::gradients),
+                     after.live(Owner::optimizer) - before.live(Owner::optimizer));
+  };
+  const auto all = measured({}), frozen = measured({"train.groups=[{match=\"hidden.*\",freeze=true}]"});
+  // hidden.weight [4096, 3] and hidden.bias [4096].
+  constexpr int64_t bytes = 4096 * 4 * sizeof(float), rounding = 4096;
+  EXPECT_NEAR(static_cast<double>(all.first - frozen.first), bytes, rounding);
+  EXPECT_NEAR(static_cast<double>(all.second - frozen.second), 2 * bytes, rounding);
+}
+
+// A step that has begun cannot be taken back.
+TEST(OptimizerState, AStepTakesNoMemoryThatCouldBeRefused) {
+  install_tensor_allocator();
+  at::Tensor weight = at::ones({1 << 20}).requires_grad_(true);
+  weight.mutable_grad() = at::ones({1 << 20});
+  std::vector<Parameter> parameters = {{.name = "weight", .group = "", .tensor = &weight}};
+  for (const char* name : {"adam", "adamw", "sgd", "rmsprop", "lion", "lamb"}) {
+    Optimizer optimizer({.name = name, .weight_decay = 0.1, .momentum = 0.9}, 0.9, parameters);
+    const EssentialAllocations essential;
+    fail_tensor_allocation(0);
+    EXPECT_NO_THROW(optimizer.step(0.01, 0)) << name;
+    fail_tensor_allocation(-1);
+  }
 }
 
 // Memory runs out at each allocation of a window in turn.
