@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "memory/growth.hpp"
-#include "record/checkpoint.hpp"
 #include "memory/readable.hpp"
+#include "record/checkpoint.hpp"
 #include "record/run_folder.hpp"
 #include "record/timestamps.hpp"
 
