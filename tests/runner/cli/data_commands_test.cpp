@@ -141,7 +141,7 @@ TEST_F(DataCommands, AFileBehindAConvertedOneCounts) {
 }
 
 TEST_F(DataCommands, APluginThatNamesNoPieceIsRefused) {
-  write("in/a.hdf5", 100);
+  write("in/a.hdf5", 2000);
   const Finished finished =
       data({"convert", "in", "--out", "out", "--source", HEADROOM_TEST_PLUGIN_DIR "/hostile_convert.so"});
   EXPECT_EQ(finished.exit_code, 3);
