@@ -254,7 +254,8 @@ Rewritten rewrite_file(const std::string& from, const std::string& to, const Rew
   rewrite.copy_user_block(survey.user_block_bytes);
   if (options.verify) rewrite.verify();
   std::ranges::sort(others, {}, &OtherFile::path);
-  others.erase(std::ranges::unique(others, {}, &OtherFile::path).begin(), others.end());
+  const auto is_same = [](const OtherFile& a, const OtherFile& b) { return a.path == b.path; };
+  others.erase(std::unique(others.begin(), others.end(), is_same), others.end());
   return {rewrite.rewritten(), datasets - rewrite.rewritten(), std::move(others)};
 }
 
