@@ -5,6 +5,7 @@
 
 #include "config/literals.hpp"
 #include "config/sentences.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 
@@ -94,15 +95,15 @@ void apply_groups(std::span<const ParameterGroup> groups, std::vector<Parameter>
 std::vector<std::string> group_lines(std::span<const ParameterGroup> groups, const std::vector<Parameter>& parameters) {
   std::vector<std::string> lines;
   for (size_t i = 0; i < groups.size(); ++i) {
-    int64_t tensors = 0, numbers = 0;
+    uint64_t tensors = 0, numbers = 0;
     for (const Parameter& parameter : parameters) {
       if (group_of(groups, parameter) != i) continue;
       ++tensors;
-      numbers += parameter.tensor->numel();
+      numbers += static_cast<uint64_t>(parameter.tensor->numel());
     }
     const ParameterGroup& group = groups[i];
-    std::string line = "train.groups: " + quote(group.match) + " is " + std::to_string(tensors) +
-                       (tensors == 1 ? " parameter with " : " parameters with ") + std::to_string(numbers) + " numbers";
+    std::string line = "train.groups: " + quote(group.match) + " is " + counted(tensors, "parameter") + " with " +
+                       counted(numbers, "number");
     if (group.lr_scale != 1.0) line += ", learning rate x " + number_text(group.lr_scale);
     if (group.weight_decay) line += ", weight decay " + number_text(*group.weight_decay);
     lines.push_back(line + (group.freeze ? ", frozen" : ""));
