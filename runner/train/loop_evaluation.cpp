@@ -90,11 +90,13 @@ void TrainingLoop::judge_by_metric() {
 
 void TrainingLoop::judge_plateau() {
   const ScheduleSection& section = experiment_.train.schedule;
+  // A rate that has still to rise is not what holds the metric up.
+  if (position_.step <= schedule_.warmup_steps()) position_.plateau_stale = 0;
   if (section.name != "plateau" || position_.plateau_stale < section.plateau_patience) return;
   const double was = schedule_.at(position_.step, position_.plateau_drops);
   position_.plateau_stale = 0;
   ++position_.plateau_drops;
-  // Equal in warm-up, and at train.schedule.min_lr.
+  // Equal at train.schedule.min_lr.
   if (const double is = schedule_.at(position_.step, position_.plateau_drops); is < was) report_plateau(was, is);
 }
 

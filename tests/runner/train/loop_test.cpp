@@ -213,6 +213,17 @@ TEST(TrainingLoop, PlateauDropsTheRateWhereTheMetricHasNotImproved) {
   EXPECT_EQ(run.loop.position().plateau_stale, 1);
 }
 
+TEST(TrainingLoop, PlateauWaitsForTheEndOfWarmUp) {
+  LoopTrial run({"train.schedule={name=\"plateau\", plateau_factor=0.5, plateau_patience=1, warmup_epochs=3}",
+                 "train.early_stop={min_delta=1000.0, patience=100}", "train.log_every=1", "train.optimizer.lr=0.01"},
+                /*epochs=*/6);
+  ASSERT_EQ(run.loop.run(), Exit::ok);
+  const std::vector<double> rates = rates_of(run),
+                            expected = {0.01, 0.01, 0.01, 0.005, 0.005, 0.005, 0.0025, 0.0025, 0.0025};
+  ASSERT_EQ(rates.size(), 18u);
+  EXPECT_EQ(std::vector(rates.begin() + 9, rates.end()), expected);
+}
+
 TEST(TrainingLoop, GoesOnOnAPlateauToTheSameBits) {
   LoopTrial whole(on_a_plateau, /*epochs=*/6), begun(on_a_plateau, /*epochs=*/6), resumed(on_a_plateau, /*epochs=*/6);
   ASSERT_EQ(whole.loop.run(), Exit::ok);
