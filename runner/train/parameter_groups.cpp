@@ -48,10 +48,12 @@ std::string first_names(const std::vector<Parameter>& parameters) {
   return list + (count > most_named ? " and " + std::to_string(count - most_named) + " more" : "");
 }
 
+std::string written_at(const ParameterGroup& group) { return group.place.empty() ? "" : group.place + ": "; }
+
 [[noreturn]] void refuse_group(const ParameterGroup& group, size_t number, const std::string& problem) {
-  const std::string at = group.place.empty() ? "" : group.place + ": ";
   throw Error(Exit::bad_input, "config",
-              at + "train.groups[" + std::to_string(number) + "].match is " + quote(group.match) + ", " + problem);
+              written_at(group) + "train.groups[" + std::to_string(number) + "].match is " + quote(group.match) + ", " +
+                  problem);
 }
 
 void require_parameters(std::span<const ParameterGroup> groups, const std::vector<Parameter>& parameters,
@@ -88,7 +90,8 @@ void apply_groups(std::span<const ParameterGroup> groups, std::vector<Parameter>
   }
   if (std::ranges::none_of(parameters, &Parameter::trains)) {
     throw Error(Exit::bad_input, "config",
-                "train.groups freezes all that model '" + model + "' would train; leave some of it unfrozen");
+                written_at(groups.front()) + "train.groups freezes all that model '" + model +
+                    "' would train; leave some of it unfrozen");
   }
 }
 
