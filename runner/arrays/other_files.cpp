@@ -8,11 +8,7 @@
 
 namespace headroom {
 
-namespace {
-
 namespace fs = std::filesystem;
-
-}  // namespace
 
 std::string file_named_in(const fs::path& from, const std::string& name) {
   const fs::path folder = from.parent_path(), path(name);

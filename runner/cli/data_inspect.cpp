@@ -27,10 +27,6 @@ struct InspectWords {
 
 std::string size(uint64_t bytes) { return size_text(static_cast<int64_t>(bytes)); }
 
-std::string counted(uint64_t number, const std::string& one) {
-  return std::to_string(number) + " " + one + (number == 1 ? "" : "s");
-}
-
 std::string filters_text(const SurveyedObject& object) {
   std::string text;
   for (const StoredFilter& filter : object.filters) {

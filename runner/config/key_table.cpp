@@ -359,7 +359,7 @@ std::vector<Key> make_keys() {
       {"train.early_stop.patience", integer, length("early_stop", 0).unprobed(),
        "evaluations without improvement before the run ends", positive},
       {"train.early_stop.min_delta", number, length("early_stop", 1).unprobed(),
-       "smallest change that counts as improvement there; the best checkpoint is chosen without it", not_negative},
+       "gains up to this are no improvement; the best checkpoint is chosen without it", not_negative},
 
       // Without an entry: evaluations choose which weights are the best, and change none. Under the plateau schedule
       // they do: Setup::mathematics() says so.

@@ -1,5 +1,6 @@
 #include "data/reader_pool.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <pthread.h>
 #include <string>
@@ -68,6 +69,7 @@ ReaderPool::ReaderPool(size_t workers, size_t most_extra_readers, MakeReader mak
       lends_turns_(most_extra_readers > 0),
       most_extra_readers_(most_extra_readers) {
   worker_threads_.reserve(workers);
+  waiting_since_.reserve(workers);
   extra_readers_.reserve(most_extra_readers);
 }
 
@@ -120,7 +122,9 @@ void ReaderPool::wake(Kind kind) {
 
 ReaderPool::Times ReaderPool::times() const {
   const MutexLock lock(mutex_);
-  return times_;
+  Times times = times_;
+  for (const Clock::time_point began : waiting_since_) times.idle += seconds_since(began);
+  return times;
 }
 
 // Makes what the thread needs before it starts: a failure to allocate is thrown to the caller.
@@ -153,12 +157,16 @@ bool ReaderPool::wait_for_work(Kind kind, uint64_t& seen) {
   const auto began = Clock::now();
   const MutexLock lock(mutex_);
   const uint64_t& calls = wake_calls_[index_of(kind)];
+  if (kind == Kind::worker) waiting_since_.push_back(began);
   while (!stopping_ && (seen == calls || !may_start(kind))) {
     if (seen != calls) wake_pending_[index_of(kind)] = true;
     wanted(kind).wait(mutex_);
   }
+  if (kind == Kind::worker) {
+    waiting_since_.erase(std::ranges::find(waiting_since_, began));
+    times_.idle += seconds_since(began);
+  }
   if (stopping_) return false;
-  if (kind == Kind::worker) times_.idle += seconds_since(began);
   seen = calls;
   ++working_;
   return true;

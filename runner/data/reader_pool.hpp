@@ -107,7 +107,8 @@ class ReaderPool {
   bool wake_pending_[2] GUARDED_BY(mutex_) = {false, false};
   size_t working_ GUARDED_BY(mutex_) = 0, pausing_ GUARDED_BY(mutex_) = 0, coming_back_ GUARDED_BY(mutex_) = 0;
   bool lends_turns_ GUARDED_BY(mutex_), stopping_ GUARDED_BY(mutex_) = false;
-  Times times_ GUARDED_BY(mutex_);
+  Times times_ GUARDED_BY(mutex_);                                   // without the waits that go on
+  std::vector<Clock::time_point> waiting_since_ GUARDED_BY(mutex_);  // of workers; its capacity is one for each
   size_t most_extra_readers_ GUARDED_BY(mutex_), extra_readers_started_ GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> extra_readers_ GUARDED_BY(mutex_);  // its capacity is the most there may be
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "headroom/random.h"
+#include "memory/readable.hpp"
 
 namespace headroom {
 
@@ -22,10 +23,6 @@ std::vector<uint64_t> shuffled(uint64_t count, uint64_t seed, uint64_t stream) {
   // `left` is the site too: each draw has random bits of its own.
   for (uint64_t left = count; left > 1; --left) std::swap(order[left - 1], order[hr_uniform_below(key, left, left)]);
   return order;
-}
-
-std::string number_of(uint64_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 // Keeps the first `most` of `dealt`, which is in shuffled order, and puts them in the source's order.
@@ -76,8 +73,8 @@ Splits divide_groups(const Source& source, const DataSection& data) {
   if (splits == 0) throw Error(Exit::bad_input, "data", "data.split: every fraction is 0; train needs more than 0");
   if (groups.size() < splits) {
     throw Error(Exit::bad_input, "data",
-                "data.split: source '" + source.id() + "' has " + number_of(groups.size(), "group") +
-                    ", which cannot fill " + number_of(splits, "split") +
+                "data.split: source '" + source.id() + "' has " + counted(groups.size(), "group") +
+                    ", which cannot fill " + counted(splits, "split") +
                     ": a group (a recording, a clip) never crosses splits. Add recordings, or give fewer " +
                     "splits, as in split = { train = 1.0, val = 0.0, test = 0.0 }");
   }

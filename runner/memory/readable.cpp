@@ -34,6 +34,10 @@ std::string time_text(double seconds) {
   return text.data();
 }
 
+std::string counted(uint64_t number, std::string_view noun) {
+  return std::to_string(number).append(" ").append(noun).append(number == 1 ? "" : "s");
+}
+
 std::string percent_text(double part, int digits) {
   std::array<char, 64> text;
   std::snprintf(text.data(), text.size(), "%.*f %%", digits, 100.0 * part);

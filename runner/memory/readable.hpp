@@ -15,6 +15,9 @@ std::string size_text(int64_t bytes);
 // "0.04 s", "12.5 s", "2 min 10 s", "3 h 5 min".
 std::string time_text(double seconds);
 
+// "1 run", "3 runs".
+std::string counted(uint64_t number, std::string_view noun);
+
 // "82.45 %" of a part of one, with that many digits after the point.
 std::string percent_text(double part, int digits);
 

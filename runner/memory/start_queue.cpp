@@ -12,10 +12,6 @@ namespace {
 
 constexpr double first_pause = 0.2, longest_pause = 2, glance = 0.1, seconds_between_lines = 60;
 
-std::string count_of(size_t number, const char* what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-}
-
 // "2 other runs have reserved 5.0 GiB and hold 2.1 GiB of it (quick_demo, pid 71: 3.0 GiB; ...)"; empty without any.
 std::string describe(const std::vector<OtherRun>& runs, bool waiting) {
   size_t number = 0;
@@ -36,7 +32,7 @@ std::string describe(const std::vector<OtherRun>& runs, bool waiting) {
   const std::string figures = waiting
                                   ? " in front waiting for " + size_text(reserved)
                                   : " with " + size_text(reserved) + " reserved, " + size_text(held) + " of it held";
-  return "; " + count_of(number, waiting ? "run" : "other run") + figures + " (" + names + ")";
+  return "; " + counted(number, waiting ? "run" : "other run") + figures + " (" + names + ")";
 }
 
 // "; they claim 4.0 EiB of system, of which 5.0 GiB count"; empty where all of it counts.

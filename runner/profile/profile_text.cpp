@@ -29,9 +29,9 @@ class ProfileText {
   std::string head() const {
     const Spent& steps = profile_.steps;
     return profile_.experiment + ": " + profile_.model + " on " + profile_.source + ", " +
-           std::to_string(profile_.step_ns.size()) + " steps after " + std::to_string(profile_.warm_up_steps) +
+           counted(profile_.step_ns.size(), "step") + " after " + std::to_string(profile_.warm_up_steps) +
            " of warm-up; micro-batch " + std::to_string(profile_.micro_batch) + ", " +
-           std::to_string(profile_.threads) + " threads on " + profile_.device + "\na step of " +
+           counted(static_cast<uint64_t>(profile_.threads), "thread") + " on " + profile_.device + "\na step of " +
            per_step(profile_.samples, 0) + " samples takes " + ms(steps.ns) + " ms (median " +
            milliseconds(profile_.median_ns()) + "), with " + busy(steps) + " threads busy and " +
            per_step(steps.minor_faults, 1) + " minor and " + per_step(steps.major_faults, 1) + " major page faults\n";

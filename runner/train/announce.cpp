@@ -4,6 +4,7 @@
 #include "memory/budget.hpp"
 #include "memory/cores.hpp"
 #include "memory/limits.hpp"
+#include "memory/readable.hpp"
 #include "train/page_lock.hpp"
 #include "train/parameter_groups.hpp"
 #include "train/precision.hpp"
@@ -82,7 +83,8 @@ void announce(const Setup& setup, RunLog& log) {
   log.say("data: " + std::to_string(splits.train.length()) + " training, " + std::to_string(splits.val.length()) +
           " validation, " + std::to_string(splits.test.length()) + " test samples; windows of " +
           std::to_string(setup.data.window_samples()) + ", " + std::to_string(setup.data.windows_per_epoch()) +
-          " steps an epoch; " + std::to_string(setup.data.threads) + " threads on " + setup.device.str());
+          " steps an epoch; " + counted(static_cast<uint64_t>(setup.data.threads), "thread") + " on " +
+          setup.device.str());
   if (const std::string line = pin_batches(setup); !line.empty()) log.say(line);
 }
 

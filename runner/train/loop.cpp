@@ -112,16 +112,6 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   }
 }
 
-// A resumed run may have another experiment.metric, whose values do not compare with those of the old one.
-void TrainingLoop::judge_by_metric() {
-  const std::string now = metric_ + (lower_is_better_ ? " (lower is better)" : " (higher is better)");
-  const std::string before = std::exchange(position_.judged_by, now);
-  if (before.empty() || before == now) return;
-  position_.has_best = false;
-  position_.stale_evaluations = position_.plateau_stale = 0;
-  log_.say("experiment.metric was " + before + ", is " + now + ": the best is looked for anew from here on");
-}
-
 void TrainingLoop::begin_with(const PlannedStart& planned) {
   predicted_peak_bytes_ = planned.predicted_peak_bytes;
   step_.retry().micro_batch().restore(planned.micro_batch);
@@ -275,82 +265,6 @@ void TrainingLoop::require_a_step() const {
                   "at samples that were left out");
 }
 
-// The metrics of the epoch. Those of train are sums that the steps left; those of val are measured here, with the
-// averaged weights where there are some, every eval.every_epochs epochs and at the end.
-bool TrainingLoop::evaluate_epoch() try {
-  Measured measured;
-  const auto measure = [this](Measured& found, const StepSums& sums, const char* split) {
-    with_one_retry("the metrics of an epoch", Owner::metrics, setup_.device, setup_.advice(),
-                   [&] { found = sums.measured(split, setup_.model->metrics()); });
-  };
-  measure(measured, step_.epoch_sums(), "train");
-  // The last epoch is evaluated whatever eval.every_epochs says.
-  const bool last = position_.epoch + 1 >= experiment_.train.epochs || position_.step == experiment_.train.max_steps;
-  if (val_loader_ == nullptr || ((position_.epoch + 1) % experiment_.eval.every_epochs != 0 && !last)) {
-    position_.measured = std::move(measured);
-    return true;
-  }
-  log_.begin_epoch("val", position_.epoch, experiment_.train.epochs,
-                   static_cast<int64_t>(val_loader_->batches_per_epoch()));
-  memory_.note(Phase::evaluating);
-  const Optimizer::Averaged averaged(step_.optimizer());
-  const auto stop = [&](int64_t batches) {
-    log_.progress(batches, {});
-    gc_points_.eval_batch_done();
-    return stop_requested() != Exit::ok;
-  };
-  const auto sums = evaluate(setup_, *val_loader_, position_.step, eval_retry_, stop, &*examples_);
-  if (!sums) return false;
-  examples_->write(position_.step, position_.epoch + 1);
-  Measured of_val;
-  measure(of_val, *sums, "val");
-  measured.append(of_val);
-  position_.measured = std::move(measured);
-  return true;
-} catch (const TakenByOthers& taken) {
-  stop_for(taken);
-  return false;
-}
-
-// Also counts the evaluations in a row that brought nothing, for train.early_stop and the plateau schedule.
-bool TrainingLoop::compare_with_best() {
-  const Scalars& values = position_.measured.values;
-  const auto found =
-      std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == metric_; });
-  if (found == values.end()) return false;  // not evaluated this epoch, or nothing counted
-  if (!std::isfinite(found->second)) {
-    log_.say(metric_ + " is " + std::to_string(found->second) + " after epoch " + std::to_string(position_.epoch + 1) +
-             ": such an epoch is never the best");
-  }
-  const double margin = experiment_.train.early_stop ? experiment_.train.early_stop->min_delta : 0.0;
-  const auto gains = [&](double before, double at_least) {
-    // A NaN would stay the best: every comparison with it is false.
-    if (!std::isfinite(found->second)) return false;
-    return !position_.has_best || (lower_is_better_ ? before - found->second : found->second - before) > at_least;
-  };
-  // Small changes add up: they count from the last one that was large enough.
-  const bool is_improvement = gains(position_.improved_to, margin), is_best = gains(position_.best, 0.0);
-  position_.stale_evaluations = is_improvement ? 0 : position_.stale_evaluations + 1;
-  position_.plateau_stale = is_improvement ? 0 : position_.plateau_stale + 1;
-  if (is_improvement) position_.improved_to = found->second;
-  if (!is_best) return false;
-  position_.has_best = true;
-  position_.best = found->second;
-  position_.best_epoch = position_.epoch + 1;
-  position_.best_step = position_.step;
-  return true;
-}
-
-void TrainingLoop::judge_plateau() {
-  const ScheduleSection& section = experiment_.train.schedule;
-  if (section.name != "plateau" || position_.plateau_stale < section.plateau_patience) return;
-  const double was = schedule_.at(position_.step, position_.plateau_drops);
-  position_.plateau_stale = 0;
-  ++position_.plateau_drops;
-  // Equal in warm-up, and at train.schedule.min_lr.
-  if (const double is = schedule_.at(position_.step, position_.plateau_drops); is < was) report_plateau(was, is);
-}
-
 void TrainingLoop::finish_epoch() {
   memory_.note(Phase::epoch_end);
   report_epoch();
@@ -367,13 +281,7 @@ void TrainingLoop::finish_epoch() {
     step_.epoch_sums().zero();
     step_.interval_sums().zero();
   }
-  const auto& early = experiment_.train.early_stop;
-  position_.stopped_early = early && position_.stale_evaluations >= early->patience;
-  if (position_.stopped_early) {
-    log_.say("early stop: " + metric_ + " has not improved for " + std::to_string(position_.stale_evaluations) +
-             " evaluations");
-    log_.event("early_stop", {{"epoch", position_.epoch}, {"metric", metric_}});
-  }
+  judge_early_stop();
   gc_points_.epoch_done();
   memory_.settle(/*epoch_done=*/true);
   save(is_best);

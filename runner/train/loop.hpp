@@ -63,16 +63,20 @@ class TrainingLoop {
   StepHooks step_hooks();
   void register_rungs();
   RunState state();
-  bool evaluate_epoch();     // false: stopped by a signal, or others took the memory
-  void judge_by_metric();    // forgets a best that another metric chose
-  bool compare_with_best();  // true: this evaluation is the best so far
-  void judge_plateau();      // drops the rate of the plateau schedule where its patience is at an end
   void finish_epoch();
   void save(bool is_best);
   void save_when_due();
   bool done() const;
   bool owes_an_evaluation() const;  // it was stopped between its last step and its last evaluation
   int64_t windows_done() const;     // of the current epoch
+
+  // loop_evaluation.cpp
+  bool evaluate_epoch();  // false: stopped by a signal, or others took the memory
+  double least_gain() const;
+  bool compare_with_best();  // true: this evaluation is the best so far
+  void judge_by_metric();    // forgets a best that another metric chose
+  void judge_plateau();      // drops the rate of the plateau schedule where its patience is at an end
+  void judge_early_stop();
 
   // loop_reports.cpp
   void report_resume(const Differences& differences);
@@ -81,7 +85,9 @@ class TrainingLoop {
   void report_memory();
   void report_shortage(const Shortage& shortage, const std::string& action);
   void report_loss_scale(double was, double is);
+  std::string without_gain(int64_t evaluations) const;
   void report_plateau(double was, double is);
+  void report_early_stop();
   void report_without_gradient();
   void report_not_finite(double loss, double norm, const std::string& bad_value);  // Error(diverged)
 

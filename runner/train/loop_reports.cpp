@@ -99,11 +99,25 @@ void TrainingLoop::report_loss_scale(double was, double is) {
                .str());
 }
 
+// "val/loss has not improved by more than 0.1 for 3 evaluations".
+std::string TrainingLoop::without_gain(int64_t evaluations) const {
+  std::ostringstream text;
+  text << metric_ << " has not improved ";
+  if (const double least = least_gain(); least > 0) text << "by more than " << least << ' ';
+  text << "for " << counted(static_cast<uint64_t>(evaluations), "evaluation");
+  return text.str();
+}
+
 void TrainingLoop::report_plateau(double was, double is) {
   log_.event("plateau", {{"step", position_.step}, {"metric", metric_}, {"was", was}, {"is", is}});
-  log_.say((std::ostringstream() << metric_ << " has not improved for " << experiment_.train.schedule.plateau_patience
-                                 << " evaluations: the learning rate was " << was << ", is " << is)
+  log_.say((std::ostringstream() << without_gain(experiment_.train.schedule.plateau_patience)
+                                 << ": the learning rate was " << was << ", is " << is)
                .str());
+}
+
+void TrainingLoop::report_early_stop() {
+  log_.say("early stop: " + without_gain(position_.stale_evaluations));
+  log_.event("early_stop", {{"epoch", position_.epoch}, {"metric", metric_}});
 }
 
 // Ends the run unless such windows are skipped.

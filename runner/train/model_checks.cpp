@@ -333,16 +333,17 @@ class ModelChecks {
 
 // The values of --set, which are about the model alone; an allowed value for what it requires beside them.
 OptionValues options_for(const Library& library, const std::vector<Override>& overrides) {
+  const auto refuse = [](const std::string& key) {
+    throw Error(Exit::bad_input, "cli",
+                "--set " + key + ": without an experiment there are the keys of model.options only; give it by --with");
+  };
+  for (const Override& one : overrides) {
+    if (one.key != "model.options" && !one.key.starts_with("model.options.")) refuse(one.key);
+  }
   toml::table document = read_overrides(overrides), set;
-  for (const auto& [section, node] : document) {
-    toml::table* keys = node.as_table();
-    toml::node* options = keys == nullptr ? nullptr : keys->get("options");
-    if (section != "model" || keys->size() != 1 || options == nullptr || !options->is_table()) {
-      throw Error(Exit::bad_input, "cli",
-                  "--set " + std::string(section.str()) +
-                      ": without an experiment there are the keys of model.options only; give it by --with");
-    }
-    set = std::move(*options->as_table());
+  if (auto options = document["model"]["options"]) {
+    if (!options.is_table()) refuse("model.options");
+    set = std::move(*options.as_table());
   }
   return trial_values(to_option_table(library.model_torch()->options, library.id()), std::move(set), "model.options",
                       "model plugin '" + library.id() + "'");

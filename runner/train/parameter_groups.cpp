@@ -5,6 +5,7 @@
 
 #include "config/literals.hpp"
 #include "config/sentences.hpp"
+#include "memory/readable.hpp"
 
 namespace headroom {
 
@@ -47,10 +48,12 @@ std::string first_names(const std::vector<Parameter>& parameters) {
   return list + (count > most_named ? " and " + std::to_string(count - most_named) + " more" : "");
 }
 
+std::string written_at(const ParameterGroup& group) { return group.place.empty() ? "" : group.place + ": "; }
+
 [[noreturn]] void refuse_group(const ParameterGroup& group, size_t number, const std::string& problem) {
-  const std::string at = group.place.empty() ? "" : group.place + ": ";
   throw Error(Exit::bad_input, "config",
-              at + "train.groups[" + std::to_string(number) + "].match is " + quote(group.match) + ", " + problem);
+              written_at(group) + "train.groups[" + std::to_string(number) + "].match is " + quote(group.match) + ", " +
+                  problem);
 }
 
 void require_parameters(std::span<const ParameterGroup> groups, const std::vector<Parameter>& parameters,
@@ -87,22 +90,23 @@ void apply_groups(std::span<const ParameterGroup> groups, std::vector<Parameter>
   }
   if (std::ranges::none_of(parameters, &Parameter::trains)) {
     throw Error(Exit::bad_input, "config",
-                "train.groups freezes all that model '" + model + "' would train; leave some of it unfrozen");
+                written_at(groups.front()) + "train.groups freezes all that model '" + model +
+                    "' would train; leave some of it unfrozen");
   }
 }
 
 std::vector<std::string> group_lines(std::span<const ParameterGroup> groups, const std::vector<Parameter>& parameters) {
   std::vector<std::string> lines;
   for (size_t i = 0; i < groups.size(); ++i) {
-    int64_t tensors = 0, numbers = 0;
+    uint64_t tensors = 0, numbers = 0;
     for (const Parameter& parameter : parameters) {
       if (group_of(groups, parameter) != i) continue;
       ++tensors;
-      numbers += parameter.tensor->numel();
+      numbers += static_cast<uint64_t>(parameter.tensor->numel());
     }
     const ParameterGroup& group = groups[i];
-    std::string line = "train.groups: " + quote(group.match) + " is " + std::to_string(tensors) +
-                       (tensors == 1 ? " parameter with " : " parameters with ") + std::to_string(numbers) + " numbers";
+    std::string line = "train.groups: " + quote(group.match) + " is " + counted(tensors, "parameter") + " with " +
+                       counted(numbers, "number");
     if (group.lr_scale != 1.0) line += ", learning rate x " + number_text(group.lr_scale);
     if (group.weight_decay) line += ", weight decay " + number_text(*group.weight_decay);
     lines.push_back(line + (group.freeze ? ", frozen" : ""));

@@ -14,6 +14,8 @@ class Schedule {
   Schedule(const ScheduleSection& section, double lr, int64_t steps_per_epoch, int64_t total_steps);
   // Of the step about to be taken, counted from 0. `drops`: of "plateau".
   double at(int64_t step, int64_t drops = 0) const;
+  // Steps in which the rate rises to its full height first.
+  int64_t warmup_steps() const { return warmup_steps_; }
 
  private:
   double restarts(double since) const;

@@ -70,6 +70,14 @@ void require(const std::string& problem, const std::filesystem::path& path) {
   }
 }
 
+// "exp_avg/head.weight": the optimizer, train.ema or train.groups kept nothing of it before.
+[[noreturn]] void refuse_optimizer(const std::string& name, const std::filesystem::path& path) {
+  throw Error(Exit::bad_input, "checkpoint",
+              path.string() + ": '" + name +
+                  "' is missing, which the optimizer goes on with: resume it with the optimizer, train.ema and "
+                  "train.groups that it was trained with, or begin a new run from its weights (init.from)");
+}
+
 // In their order, which an object would lose. JSON has no number for what is not finite.
 nlohmann::json values_json(const Scalars& values) {
   nlohmann::json json = nlohmann::json::array();
@@ -171,6 +179,7 @@ nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState&
   // The live weights: training goes on with those, and the average is part of the optimizer's state.
   restore_model(checkpoint, *state.setup.model, /*use_average=*/false);
   for (NamedTensor& named : state.optimizer.state()) {
+    if (checkpoint.state.find(named.name) == nullptr) refuse_optimizer(named.name, checkpoint.state.path());
     require(copy_into(checkpoint.state, named.name, named.tensor), checkpoint.state.path());
   }
   require(copy_into(checkpoint.state, epoch_sums_name, state.epoch_sums.tensor()), checkpoint.state.path());

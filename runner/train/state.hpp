@@ -28,7 +28,7 @@ struct Position {
   bool has_best = false;
   double best = 0.0;  // of experiment.metric
   int64_t best_epoch = 0, best_step = 0;
-  // For train.early_stop and the plateau schedule: what the last change of at least min_delta led to, the evaluations
+  // For train.early_stop and the plateau schedule: what the last gain of more than min_delta led to, the evaluations
   // since then, the same since the schedule last dropped the rate, and how often it has.
   double improved_to = 0.0;
   int64_t stale_evaluations = 0, plateau_stale = 0, plateau_drops = 0;

@@ -232,9 +232,13 @@ TEST_F(Commands, PluginsCheckSaysWhyAModelIsNotStepped) {
       << silent.out;
 
   for (const auto& [plugin, set, sentence] : std::vector<std::tuple<std::string, std::string, std::string>>{
-           {"trial_model", "train.batch_size=2", "without an experiment there are the keys of model.options only"},
+           {"trial_model", "train.batch_size=2",
+            "--set train.batch_size: without an experiment there are the keys of model.options only"},
            {"trial_model", "model.plugin=trial_model",
-            "without an experiment there are the keys of model.options only"},
+            "--set model.plugin: without an experiment there are the keys of model.options only"},
+           {"trial_model", "model=3", "--set model: without an experiment there are the keys of model.options only"},
+           {"trial_model", "model.options=3",
+            "--set model.options: without an experiment there are the keys of model.options only"},
            {"trial_model", "model.options.dropuot=0.1", "dropout"},
            {"trial_source", "model.options.dropout=0.1", "is no model"}}) {
     const Finished refused = with_plugins({"plugins", "check", plugin, "--set", set});

@@ -60,7 +60,7 @@ TEST_F(Runs, SaysOnStdoutWhatCameOutAndOnStderrHowItWent) {
   EXPECT_NE(finished.out.find("run folder: " + fs::relative(run_folder(), folder_).string()), std::string::npos)
       << finished.out;
   EXPECT_NE(finished.err.find(
-                "data: 120 training, 40 validation, 0 test samples; windows of 8, 15 steps an epoch; 1 threads on cpu"),
+                "data: 120 training, 40 validation, 0 test samples; windows of 8, 15 steps an epoch; 1 thread on cpu"),
             std::string::npos)
       << finished.err;
   EXPECT_NE(finished.err.find("[Step 0] Memory - Process: "), std::string::npos) << finished.err;

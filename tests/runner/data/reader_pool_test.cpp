@@ -77,6 +77,20 @@ TEST(ReaderPool, NothingIsReadOnceItHasStopped) {
   EXPECT_TRUE(comes_true([&] { return pile.left == 0; }));
 }
 
+TEST(ReaderPool, AWaitCountsAsIdleWhileItGoesOnAndWhereItEndsInAStop) {
+  Pile pile;
+  ReaderPool pool(1, 0, [&](Kind) { return [&](ReaderPauses&) { return pile.take(); }; });
+  pool.start();
+  ASSERT_TRUE(comes_true([&] { return pile.looks == 1; }));
+  const double before = pool.times().idle;
+  ASSERT_TRUE(comes_true([&] { return pool.times().idle > before; }));
+  const double waited = pool.times().idle;
+  pool.stop();
+  const double after = pool.times().idle;
+  EXPECT_GE(after, waited);
+  EXPECT_EQ(pool.times().idle, after) << "no thread waits any more";
+}
+
 // Three reads wait for the disk at a time with one worker; one computes at a time.
 TEST(ReaderPool, WhoPausesLendsItsTurn) {
   Pile pile;

@@ -86,6 +86,14 @@ TEST(Profile, ShowsAsManyOperatorsAsAreWanted) {
   EXPECT_EQ(all.find("--all"), std::string::npos) << all;
 }
 
+TEST(Profile, OneIsNotMany) {
+  Profile profile = two_steps();
+  profile.threads = 1;
+  profile.step_ns = {40 * ms};
+  const std::string text = profile.text(20);
+  EXPECT_NE(text.find(", 1 step after 5 of warm-up; micro-batch 8, 1 thread on cpu\n"), std::string::npos) << text;
+}
+
 TEST(Profile, AProfileOfNothingIsNoDivisionByZero) {
   const Profile nothing;
   EXPECT_EQ(nothing.json().at("step").at("ms"), 0.0);

@@ -175,6 +175,19 @@ const std::vector<std::string> on_a_plateau = {
     "train.schedule={name=\"plateau\", plateau_factor=0.5, plateau_patience=2}",
     "train.early_stop={min_delta=1000.0, patience=100}", "train.log_every=1"};
 
+TEST(TrainingLoop, SaysWhatWasTooLittleToGoOnFor) {
+  LoopTrial run({"train.schedule={name=\"plateau\", plateau_patience=1}", "train.optimizer.lr=0.01",
+                 "train.early_stop={min_delta=1000.0, patience=2}"},
+                /*epochs=*/6);
+  testing::internal::CaptureStderr();
+  const Exit exit = run.loop.run();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(exit, Exit::ok) << said;
+  for (const char* line : {"val/loss has not improved by more than 1000 for 1 evaluation: the learning rate was 0.01",
+                           "early stop: val/loss has not improved by more than 1000 for 2 evaluations\n"})
+    EXPECT_NE(said.find(line), std::string::npos) << said;
+}
+
 // The learning rate of each step, as metrics.csv has it.
 std::vector<double> rates_of(const LoopTrial& run) {
   std::vector<double> rates;
@@ -198,6 +211,17 @@ TEST(TrainingLoop, PlateauDropsTheRateWhereTheMetricHasNotImproved) {
   EXPECT_EQ(rates_of(run), expected);
   EXPECT_EQ(run.loop.position().plateau_drops, 2);
   EXPECT_EQ(run.loop.position().plateau_stale, 1);
+}
+
+TEST(TrainingLoop, PlateauWaitsForTheEndOfWarmUp) {
+  LoopTrial run({"train.schedule={name=\"plateau\", plateau_factor=0.5, plateau_patience=1, warmup_epochs=3}",
+                 "train.early_stop={min_delta=1000.0, patience=100}", "train.log_every=1", "train.optimizer.lr=0.01"},
+                /*epochs=*/6);
+  ASSERT_EQ(run.loop.run(), Exit::ok);
+  const std::vector<double> rates = rates_of(run),
+                            expected = {0.01, 0.01, 0.01, 0.005, 0.005, 0.005, 0.0025, 0.0025, 0.0025};
+  ASSERT_EQ(rates.size(), 18u);
+  EXPECT_EQ(std::vector(rates.begin() + 9, rates.end()), expected);
 }
 
 TEST(TrainingLoop, GoesOnOnAPlateauToTheSameBits) {

@@ -95,8 +95,8 @@ TEST(ParameterGroups, WhatEarlierOnesTakeAwayWholeIsRefused) {
 }
 
 TEST(ParameterGroups, NothingLeftToTrainIsRefused) {
-  EXPECT_EQ(Network().refusal({{.match = "*", .freeze = true}}),
-            "[config] train.groups freezes all that model 'net' would train; leave some of it unfrozen");
+  EXPECT_EQ(Network().refusal({{.match = "*", .freeze = true, .place = "e.toml:7:1"}}),
+            "[config] e.toml:7:1: train.groups freezes all that model 'net' would train; leave some of it unfrozen");
 }
 
 }  // namespace

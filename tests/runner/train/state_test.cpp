@@ -292,7 +292,17 @@ TEST(State, ACheckpointOfAnotherOptimizerIsRefused) {
   Trial adam({"train.optimizer.name=adam"});
   EXPECT_EQ(sentence_of([&] { restore_state(load_checkpoint(folder), adam.state()); }),
             "[checkpoint] " + (folder / "state.safetensors").string() +
-                ": 'exp_avg/hidden.weight' is missing: use the checkpoint with the experiment that wrote it");
+                ": 'exp_avg/hidden.weight' is missing, which the optimizer goes on with: resume it with the optimizer, "
+                "train.ema and train.groups that it was trained with, or begin a new run from its weights (init.from)");
+}
+
+TEST(State, WhatWasFrozenHasNoStateToGoOnWith) {
+  Trial run({"train.groups=[{match=\"hidden.*\",freeze=true}]"});
+  Checkpoints checkpoints(run.trial.folder() / "checkpoints");
+  const auto folder = save_state(checkpoints, run.state(), {}, false);
+  Trial thawed({"data.options.samples=80"});
+  EXPECT_THAT(sentence_of([&] { restore_state(load_checkpoint(folder), thawed.state()); }),
+              EndsWith("or begin a new run from its weights (init.from)"));
 }
 
 }  // namespace
