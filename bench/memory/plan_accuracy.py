@@ -79,7 +79,10 @@ class Runs:
 
     def run(self, preset, sets):
         """(exit code, summary or None, the kernel's peak or 0, the last line it said)"""
-        out = tempfile.mkdtemp(dir=self.folder)
+        with tempfile.TemporaryDirectory(dir=self.folder) as out:  # checkpoints of many runs would fill a disk
+            return self._run(preset, sets, out)
+
+    def _run(self, preset, sets, out):
         data = self.folder / preset.replace("/", "-")
         always = [f"train.epochs={self.options.epochs}", f"train.max_steps={self.options.steps}", f"data.options.path={data}"]
         program, more = os.path.join(ROOT, self.options.build, "bin", "headroom"), []
