@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "error.hpp"
+#include "memory/steady_ns.hpp"
 
 namespace headroom {
 
@@ -25,11 +25,6 @@ thread_local const PluginCall* innermost = nullptr;
 thread_local std::span<char> kept;
 std::atomic<uint64_t> change_count{0};
 std::atomic<PluginCall::Listener> listening{nullptr};
-
-int64_t now_ns() {
-  using std::chrono::steady_clock, std::chrono::nanoseconds;
-  return std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
-}
 
 // Somebody else may read it when this process is gone: it is "" until the whole of it is there.
 void keep(const PluginCall* call) {
@@ -45,7 +40,7 @@ PluginCall::PluginCall(std::string_view plugin, std::string_view entry)
     : plugin_(plugin),
       entry_(entry),
       outer_(innermost),
-      began_ns_(listening.load(std::memory_order_relaxed) != nullptr ? now_ns() : 0) {
+      began_ns_(listening.load(std::memory_order_relaxed) != nullptr ? steady_ns() : 0) {
   innermost = this;
   change_count.fetch_add(1, std::memory_order_relaxed);
   keep(this);
@@ -57,7 +52,7 @@ PluginCall::~PluginCall() {
   keep(outer_);
   if (began_ns_ == 0) return;
   if (const Listener listener = listening.load(std::memory_order_relaxed))
-    listener(plugin_, entry_, began_ns_, now_ns());
+    listener(plugin_, entry_, began_ns_, steady_ns());
 }
 
 void PluginCall::tell(Listener listener) { listening.store(listener, std::memory_order_relaxed); }

@@ -164,14 +164,15 @@ std::optional<MemoryGrant> wait_for_memory(const MemoryRequest& request, const W
   return Queue(request, clock, root).wait();
 }
 
+int64_t clearly_more_than(int64_t bytes) { return bytes + std::max<int64_t>(bytes / 4, 64 << 20); }
+
 bool wait_for_more_memory(MemoryRequest request, int64_t too_little_bytes, const WaitClock& clock,
                           const std::string& root) {
-  constexpr int64_t little = 64 << 20;
   request.limit = "auto";
   const int64_t most = limit_if_alone(request.limit, read_rooms(root)).bytes.value_or(0);
   // Half the way at most: something is always held by the system itself.
-  const int64_t step = std::min(std::max(too_little_bytes / 4, little), (most - too_little_bytes) / 2);
-  if (step < std::max(too_little_bytes / 40, little / 8)) return false;
+  const int64_t step = std::min(clearly_more_than(too_little_bytes) - too_little_bytes, (most - too_little_bytes) / 2);
+  if (step < std::max<int64_t>(too_little_bytes / 40, 8 << 20)) return false;
   request.needed_bytes = too_little_bytes + step;
   request.wanted_bytes = 0;
   try {

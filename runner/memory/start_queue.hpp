@@ -42,9 +42,13 @@ std::optional<MemoryGrant> wait_for_memory(const MemoryRequest& request,
                                            const WaitClock& clock = WaitClock::of_machine(),
                                            const std::string& root = "/");
 
+// Of what lacked memory under a limit of `bytes`: with less than this it would be the same attempt once more. [any]
+int64_t clearly_more_than(int64_t bytes);
+
 // For work of an unknown need, to which a limit of `too_little_bytes` was too little: waits until "auto" gives clearly
-// more, as wait_for_memory() waits, by `name`, `wait_seconds`, `say` and `cancelled` of the request. Reserves nothing.
-// False: others hold hardly anything that could be waited for, the time is over, or it was cancelled. [control]
+// more, or half of what others hold where that is less, as wait_for_memory() waits, by `name`, `wait_seconds`, `say`
+// and `cancelled` of the request. Reserves nothing. False: others hold hardly anything that could be waited for, the
+// time is over, or it was cancelled. [control]
 bool wait_for_more_memory(MemoryRequest request, int64_t too_little_bytes,
                           const WaitClock& clock = WaitClock::of_machine(), const std::string& root = "/");
 

@@ -62,6 +62,7 @@ bool is_for_want_of_memory(const Error& problem) {
 // A probe needs memory itself. Where others hold that, a run that may wait for memory waits with its probe, too.
 Plan patient_plan(const MemoryLimit& limit, const RunData& data, const ProbeWords& words, double& waited_seconds) {
   const double may_wait_seconds = data.experiment.memory.wait_seconds;
+  if (may_wait_seconds <= 0) return plan_under(limit, data, words);
   const WaitClock clock = WaitClock::of_machine();
   for (;;) {
     const MemoryLimit room = foreseen_limit("auto", /*may_wait=*/false);

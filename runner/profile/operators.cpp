@@ -6,7 +6,7 @@
 #include <memory>
 #include <tuple>
 
-#include "profile/steady_ns.hpp"
+#include "memory/steady_ns.hpp"
 
 namespace headroom {
 

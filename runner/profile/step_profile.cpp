@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "memory/budget.hpp"
-#include "profile/steady_ns.hpp"
+#include "memory/steady_ns.hpp"
 #include "train/setup.hpp"
 
 namespace headroom {

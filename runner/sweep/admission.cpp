@@ -7,6 +7,7 @@
 #include "memory/limits.hpp"
 #include "memory/readable.hpp"
 #include "memory/reservations.hpp"
+#include "memory/start_queue.hpp"
 
 namespace headroom {
 
@@ -26,9 +27,6 @@ LimitOutlook outlook_of(const std::string& limit) {
   set_free(later, others);
   return {decide_limit(limit, now).bytes.value_or(0), decide_limit(limit, later).bytes.value_or(0)};
 }
-
-// Less would be the same attempt once more.
-int64_t clearly_more_than(int64_t bytes) { return bytes + std::max<int64_t>(bytes / 4, 64 << 20); }
 
 // Some more than the plan, for what it cannot see.
 int64_t limit_for(int64_t peak_bytes, int64_t largest_bytes) {

@@ -96,7 +96,7 @@ void Optimizer::step(double lr, int64_t step) {
     std::vector<at::Tensor> gradients;
     gradients.reserve(group.tensors.size());
     for (const Parameter* parameter : group.parameters) gradients.push_back(parameter->tensor->grad());
-    step_group(group, gradients, lr * group.lr_scale, group.weight_decay);
+    step_group(group, gradients, lr * group.lr_scale);
   }
   for (size_t i = 0; i < averaged_.size(); ++i) average_[i].lerp_(*averaged_[i]->tensor, 1.0 - ema_decay_);
 }

@@ -59,12 +59,12 @@ class Optimizer {
 
   // optimizer_rules.cpp. Gradients are written over: the next window zeroes them.
   using Tensors = std::vector<at::Tensor>;
-  void step_group(Group& group, Tensors& gradients, double lr, double decay);
-  void step_adam(Group& group, Tensors& gradients, double lr, double decay);
-  void step_sgd(Group& group, Tensors& gradients, double lr, double decay);
-  void step_rmsprop(Group& group, Tensors& gradients, double lr, double decay);
-  void step_lion(Group& group, Tensors& gradients, double lr, double decay);
-  void step_lamb(Group& group, Tensors& gradients, double lr, double decay);
+  void step_group(Group& group, Tensors& gradients, double lr);
+  void step_adam(Group& group, Tensors& gradients, double lr);
+  void step_sgd(Group& group, Tensors& gradients, double lr);
+  void step_rmsprop(Group& group, Tensors& gradients, double lr);
+  void step_lion(Group& group, Tensors& gradients, double lr);
+  void step_lamb(Group& group, Tensors& gradients, double lr);
 
   OptimizerSection section_;
   double ema_decay_;

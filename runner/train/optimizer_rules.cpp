@@ -8,22 +8,22 @@
 
 namespace headroom {
 
-void Optimizer::step_group(Group& group, Tensors& gradients, double lr, double decay) {
+void Optimizer::step_group(Group& group, Tensors& gradients, double lr) {
   const std::string& name = section_.name;
   if (name == "sgd") {
-    step_sgd(group, gradients, lr, decay);
+    step_sgd(group, gradients, lr);
   } else if (name == "rmsprop") {
-    step_rmsprop(group, gradients, lr, decay);
+    step_rmsprop(group, gradients, lr);
   } else if (name == "lion") {
-    step_lion(group, gradients, lr, decay);
+    step_lion(group, gradients, lr);
   } else if (name == "lamb") {
-    step_lamb(group, gradients, lr, decay);
+    step_lamb(group, gradients, lr);
   } else {
-    step_adam(group, gradients, lr, decay);
+    step_adam(group, gradients, lr);
   }
 }
 
-void Optimizer::step_adam(Group& group, Tensors& gradients, double lr, double decay) {
+void Optimizer::step_adam(Group& group, Tensors& gradients, double lr) {
   at::_foreach_add_(group.steps, 1.0);
   // The casts choose the overload whose learning rate is a number and not a tensor.
   const auto update =
@@ -37,13 +37,14 @@ void Optimizer::step_adam(Group& group, Tensors& gradients, double lr, double de
                                  const std::optional<at::Tensor>&, const std::optional<at::Tensor>&)>(
                 &at::_fused_adam_);
   update(group.tensors, gradients, group.first_moment, group.second_moment, {}, group.steps, lr, section_.beta1,
-         section_.beta2, decay, section_.eps, /*amsgrad=*/false, /*maximize=*/false, std::nullopt, std::nullopt);
+         section_.beta2, group.weight_decay, section_.eps, /*amsgrad=*/false, /*maximize=*/false, std::nullopt,
+         std::nullopt);
 }
 
 // v = momentum * v + (g + decay * p); p -= lr * (nesterov ? g + momentum * v : v), the first v being g itself: as
 // torch.optim.SGD.
-void Optimizer::step_sgd(Group& group, Tensors& gradients, double lr, double decay) {
-  if (decay != 0) at::_foreach_add_(gradients, group.tensors, decay);
+void Optimizer::step_sgd(Group& group, Tensors& gradients, double lr) {
+  if (group.weight_decay != 0) at::_foreach_add_(gradients, group.tensors, group.weight_decay);
   if (section_.momentum > 0) {
     at::_foreach_mul_(group.momentum, section_.momentum);
     at::_foreach_add_(group.momentum, gradients);
@@ -59,9 +60,9 @@ void Optimizer::step_sgd(Group& group, Tensors& gradients, double lr, double dec
 
 // With g + decay * p for g: s = alpha * s + (1 - alpha) * g^2; v = momentum * v + g / (sqrt(s) + eps); p -= lr * v: as
 // torch.optim.RMSprop.
-void Optimizer::step_rmsprop(Group& group, Tensors& gradients, double lr, double decay) {
+void Optimizer::step_rmsprop(Group& group, Tensors& gradients, double lr) {
   using at::Tensor;
-  const double alpha = section_.alpha, momentum = section_.momentum;
+  const double alpha = section_.alpha, momentum = section_.momentum, decay = group.weight_decay;
   const auto average = [&](const Tensor& root, const Tensor& p, const Tensor& g, const Tensor& s) {
     if (decay != 0) g.add_(p, decay);
     s.mul_(alpha).addcmul_(g, g, 1.0 - alpha);
@@ -91,8 +92,9 @@ void Optimizer::step_rmsprop(Group& group, Tensors& gradients, double lr, double
 }
 
 // p -= lr * (sign(beta1 * m + (1 - beta1) * g) + decay * p), then m = beta2 * m + (1 - beta2) * g: Chen et al. 2023.
-void Optimizer::step_lion(Group& group, Tensors& gradients, double lr, double decay) {
+void Optimizer::step_lion(Group& group, Tensors& gradients, double lr) {
   using at::Tensor;
+  const double decay = group.weight_decay;
   for (size_t i = 0; i < group.tensors.size(); ++i) {
     in_pieces(
         scratch_,
@@ -108,9 +110,10 @@ void Optimizer::step_lion(Group& group, Tensors& gradients, double lr, double de
 
 // Adam's step u with decay * p added to it, p -= lr * |p| / |u| * u for each tensor: You et al. 2020. The ratio is 1
 // where a norm is 0.
-void Optimizer::step_lamb(Group& group, Tensors& gradients, double lr, double decay) {
+void Optimizer::step_lamb(Group& group, Tensors& gradients, double lr) {
   using at::Tensor;
   at::_foreach_add_(group.steps, 1.0);
+  const double decay = group.weight_decay;
   const double steps = group.steps.front().item<double>();
   const double first_left = 1.0 - std::pow(section_.beta1, steps), second_left = 1.0 - std::pow(section_.beta2, steps);
   for (size_t i = 0; i < group.tensors.size(); ++i) {

@@ -47,8 +47,8 @@ double Schedule::at(int64_t step, int64_t drops) const {
     return std::max(section_.min_lr, lr_ * std::pow(section_.gamma, std::floor(since / period)));
   }
   const double done = std::min(1.0, since / static_cast<double>(std::max<int64_t>(total_steps_ - warmup_steps_, 1)));
-  const double left = name == "cosine" ? 0.5 * (1.0 + std::cos(std::numbers::pi * done)) : 1.0 - done;
-  return section_.min_lr + (lr_ - section_.min_lr) * left;
+  if (name == "cosine") return along_cosine(lr_, section_.min_lr, done);
+  return section_.min_lr + (lr_ - section_.min_lr) * (1.0 - done);
 }
 
 // As torch.optim.lr_scheduler.CosineAnnealingWarmRestarts, step by step: the fall number n is restart_factor^n times as

@@ -20,6 +20,10 @@ class Commands : public TrialRun {
     words.insert(words.end(), {"--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
     return headroom(std::move(words));
   }
+  Finished with_set(std::vector<std::string> words, const std::vector<std::string>& set) const {
+    for (const std::string& word : set) words.insert(words.end(), {"--set", word});
+    return with_plugins(std::move(words));
+  }
 };
 
 TEST_F(Commands, HelpAndVersionNeedNothing) {
@@ -119,10 +123,8 @@ std::string complaints(const Finished& check) {
 
 TEST_F(Commands, PluginsCheckStepsTheModelOfAnExperiment) {
   const auto check = [&](const std::vector<std::string>& set) {
-    std::vector<std::string> words = {
-        "plugins", "check", "trial_model", "--with", "trial.toml", "--set", "model.options.remember=false"};
-    for (const std::string& word : set) words.insert(words.end(), {"--set", word});
-    return with_plugins(words);
+    return with_set(
+        {"plugins", "check", "trial_model", "--with", "trial.toml", "--set", "model.options.remember=false"}, set);
   };
   const Finished sound = check({"model.options.dropout=0.2"});
   EXPECT_EQ(sound.exit_code, 0) << sound.out << sound.err;
@@ -156,9 +158,7 @@ TEST_F(Commands, PluginsCheckStepsTheModelOfAnExperiment) {
 
 TEST_F(Commands, PluginsCheckStepsAModelWithoutAnExperiment) {
   const auto check = [&](const std::string& plugin, const std::vector<std::string>& set) {
-    std::vector<std::string> words = {"plugins", "check", plugin};
-    for (const std::string& word : set) words.insert(words.end(), {"--set", word});
-    return with_plugins(words);
+    return with_set({"plugins", "check", plugin}, set);
   };
   const std::string whole = "model: whole or in pieces, the gradient is the same";
   const Finished sound = check("trial_model", {"model.options.dropout=0.2"});

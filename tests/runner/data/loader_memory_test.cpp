@@ -168,25 +168,31 @@ TEST(Loader, TightenedItDropsItsSlotsWhoeverHoldsTheMutex) {
 }
 #endif
 
+std::shared_ptr<const Source> open_large(FakeData& data) {
+  data.channels = 100'000;
+  return open_fake(data);
+}
+
+int64_t bytes_of_slot(const Source& source) { return static_cast<int64_t>(Slot(source.fields(), 8).bytes()); }
+
+void leave_room_for_one(int64_t slot_bytes) {
+  const int64_t free = slot_bytes + slot_bytes / 2;
+  set_memory_limit(held_bytes() + free + cushion_bytes(held_bytes() + free));
+}
+
 // Growing is a convenience: it neither takes from the ladder nor hides what others were refused.
 TEST(SlotPool, GrowsWithoutTakingFromOthers) {
   if (is_sanitized) GTEST_SKIP() << "a sanitizer holds memory of its own";
   FakeData data;
-  data.channels = 100'000;
-  const auto source = open_fake(data);
+  const auto source = open_large(data);
   const auto pool = std::make_shared<SlotPool>(source->fields(), 8, 1, 1);
-  int64_t slot = 0;
-  {
-    const Slot one(source->fields(), 8);
-    slot = static_cast<int64_t>(one.bytes());
-  }
+  const int64_t slot = bytes_of_slot(*source);
   std::atomic<int> asked = 0;
   const RungRegistration rung = add_rung({.name = "asked", .order = 1, .give_back = [&](int64_t) -> int64_t {
                                             ++asked;
                                             return 0;
                                           }});
-  const int64_t free = slot + slot / 2;  // for one of the two
-  set_memory_limit(held_bytes() + free + cushion_bytes(held_bytes() + free));
+  leave_room_for_one(slot);  // of the two
   take_refusal();
   note_refusal(77);
   std::atomic<bool> ended = false;
@@ -217,16 +223,10 @@ TEST(SlotPool, GrowsWithoutTakingFromOthers) {
 TEST(SlotPool, WhoReservedWhileASlotWasMadeTakesThatOne) {
   if (is_sanitized) GTEST_SKIP() << "a sanitizer holds memory of its own";
   FakeData data;
-  data.channels = 100'000;
-  const auto source = open_fake(data);
+  const auto source = open_large(data);
   const auto pool = std::make_shared<SlotPool>(source->fields(), 8, 1, 1);
-  int64_t slot = 0;
-  {
-    const Slot one(source->fields(), 8);
-    slot = static_cast<int64_t>(one.bytes());
-  }
-  const int64_t free = slot + slot / 2;  // for one slot
-  set_memory_limit(held_bytes() + free + cushion_bytes(held_bytes() + free));
+  const int64_t slot = bytes_of_slot(*source);
+  leave_room_for_one(slot);
   std::atomic<bool> is_growing = false, may_grow = false;
   set_ceiling_look([&] {
     is_growing = true;

@@ -1,4 +1,4 @@
-// The one clock of a profile.
+// The clock by which calls of plugins, operators and steps are timed.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-// Nanoseconds of std::chrono::steady_clock, which PluginCall's listeners are told too. [any]
+// Nanoseconds of std::chrono::steady_clock. [any]
 inline int64_t steady_ns() {
   using std::chrono::steady_clock, std::chrono::nanoseconds;
   return std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
