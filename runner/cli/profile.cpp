@@ -11,10 +11,11 @@ namespace {
 
 // Said before the run rather than after it.
 void require_place_for_trace(const std::string& trace) {
+  std::error_code error;
   const std::filesystem::path file = std::filesystem::absolute(trace), folder = file.parent_path();
-  if (std::filesystem::is_directory(file))
+  if (std::filesystem::is_directory(file, error))
     throw Error(Exit::bad_input, "cli", "--trace " + trace + " is a folder: give the file that is to be written");
-  if (!std::filesystem::is_directory(folder))
+  if (!std::filesystem::is_directory(folder, error))
     throw Error(Exit::bad_input, "cli", "--trace " + trace + ": there is no folder " + folder.string());
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     throw Error(Exit::cannot_write, "cli", "--trace " + trace + ": nothing may be written in " + folder.string());

@@ -173,6 +173,7 @@ TEST_F(Refusals, NamesThatAreTooLong) {
            {"run", "--resume", name},
            {"run", "trial.toml", "--no-plan", "--set", "init.from=" + name, "--plugin-dir", plugins},
            {"predict", ".", "--input", name},
+           {"profile", "trial.toml", "--trace", name + "/trace.json"},
            {"parity", "tds_lstm", "--options", name, "--weights", name, "--batch", name, "--out", name},
            {"plugins", "build", name},
            {"runs", "show", name},
