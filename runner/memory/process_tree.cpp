@@ -114,52 +114,54 @@ void ProcessTree::find_new() {
   }
   // Ids are used again: the next process of that id is judged anew.
   std::erase_if(outsiders_, [&](int64_t pid) { return !present.contains(pid); });
-  std::map<int64_t, int64_t> parents;
+  std::map<int64_t, WatchedProcess> found_now;
   for (const int64_t pid : unknown) {
-    if (const auto status = read_status(pid); status && status->state != 'Z') parents[pid] = status->parent;
+    if (const auto status = read_status(pid); status && status->state != 'Z')
+      found_now[pid] = {.pid = pid, .parent = status->parent, .name = status->name};
   }
   // A child may have the smaller id, so one pass does not find all.
   for (bool found = true; found;) {
     found = false;
-    for (auto entry = parents.begin(); entry != parents.end();) {
-      const auto [pid, parent] = *entry;
+    for (auto entry = found_now.begin(); entry != found_now.end();) {
+      const int64_t parent = entry->second.parent;
       const bool is_ours = parent == root_ || members_.contains(parent);
-      if (is_ours) add(pid, parent);
+      if (is_ours) add(std::move(entry->second));
       found |= is_ours;
-      entry = is_ours ? parents.erase(entry) : std::next(entry);
+      entry = is_ours ? found_now.erase(entry) : std::next(entry);
     }
   }
   // Whose parent came after the list was made may be ours yet.
-  for (const auto& [pid, parent] : parents) {
-    if (parent == 0 || present.contains(parent)) outsiders_.insert(pid);
+  for (const auto& [pid, process] : found_now) {
+    if (process.parent == 0 || present.contains(process.parent)) outsiders_.insert(pid);
   }
 }
 
-void ProcessTree::add(int64_t pid, int64_t parent) {
+// It may end before it is measured, so it comes with what was read of it.
+void ProcessTree::add(WatchedProcess process) {
   // After a fork both share their pages, so the parent's PSS falls while its RSS stays.
-  if (const auto found = members_.find(parent); found != members_.end()) found->second.has_new_child = true;
-  Member member;
-  member.process.pid = pid;
-  member.process.file = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  members_.emplace(pid, std::move(member));
+  if (const auto found = members_.find(process.parent); found != members_.end()) found->second.has_new_child = true;
+  const int64_t pid = process.pid;
+  process.command = read_command(pid);
+  process.file = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  members_[pid].process = std::move(process);
 }
 
-bool ProcessTree::measure(Member& member) {
+void ProcessTree::measure(Member& member) {
   WatchedProcess& process = member.process;
   const auto status = read_status(process.pid);
-  if (!status) return false;
+  if (!status || status->parent == 0) return;  // it is gone, or goes just now
   process.parent = status->parent;
-  if (process.name != status->name) {  // new, or another program by now
+  if (process.name != status->name) {  // another program by now
     process.name = status->name;
     process.command = read_command(process.pid);
   }
   // A zombie keeps its last figures.
-  if (!status->rss_bytes) return true;
+  if (!status->rss_bytes) return;
   member.rss_bytes = *status->rss_bytes;
   const auto now = Clock::now();
   if (now >= member.pss_read + (member.has_new_child ? 5 : 50) * member.pss_cost) {
     const auto pss = read_pss(process.pid);
-    if (!pss && !pss_is_refused(process.pid)) return true;  // about to end, or to become another program
+    if (!pss && !pss_is_refused(process.pid)) return;  // about to end, or to become another program
     process.by_rss = !pss;
     member.pss_bytes = pss ? pss->bytes : member.rss_bytes;
     process.shared_bytes = pss ? pss->shared_bytes : 0;
@@ -169,7 +171,6 @@ bool ProcessTree::measure(Member& member) {
     member.has_new_child = false;
   }
   process.bytes = std::max<int64_t>(member.pss_bytes + member.rss_bytes - member.rss_at_pss, 0);
-  return true;
 }
 
 std::vector<ProcessTree::Death> ProcessTree::take_deaths() {

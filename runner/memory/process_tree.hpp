@@ -15,8 +15,8 @@ namespace headroom {
 
 struct WatchedProcess {
   int64_t pid = 0, parent = 0;
-  std::string name;          // as the kernel shortens it: 15 characters
-  std::string command;       // its words, at most 200 characters
+  std::string name = {};     // as the kernel shortens it: 15 characters
+  std::string command = {};  // its words, at most 200 characters
   int64_t bytes = 0;         // anonymous and shared memory, shared parts divided among those who share them (PSS)
   int64_t shared_bytes = 0;  // its part of shared memory among them
   bool by_rss = false;       // PSS may not be read: shared parts count in full
@@ -58,8 +58,8 @@ class ProcessTree {
     bool has_new_child = false;  // it shares its memory now
   };
   void find_new();
-  bool measure(Member& member);  // false: it is gone
-  void add(int64_t pid, int64_t parent);
+  static void measure(Member& member);
+  void add(WatchedProcess process);
 
   int64_t root_;
   std::map<int64_t, Member> members_;

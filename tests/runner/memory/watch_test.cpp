@@ -203,6 +203,26 @@ WatchedProcess process(int64_t pid, int64_t bytes) {
   return made;
 }
 
+TEST(ProcessTree, OneThatEndsBeforeItIsMeasuredHasItsNameAndParent) {
+  const auto before = signal(SIGCHLD, SIG_IGN);  // nothing is left of one that has ended
+  ProcessTree tree(getpid());
+  for (int round = 0; round < 20; ++round) {
+    // All are found before the first is measured; some of them end in between.
+    for (int i = 0; i < 40; ++i) {
+      if (fork() != 0) continue;
+      usleep(static_cast<useconds_t>(i * 200));
+      _exit(0);
+    }
+    tree.look();
+    while (wait(nullptr) > 0) continue;  // until there is none
+    for (const ProcessTree::Death& death : tree.take_deaths()) {
+      EXPECT_EQ(death.process.parent, getpid());
+      EXPECT_EQ(death.process.name, process_name(getpid()));
+    }
+  }
+  signal(SIGCHLD, before);
+}
+
 TEST(TimelineTest, StaysSmallHoweverLongItRuns) {
   Timeline timeline;
   for (int64_t i = 0; i < 50000; ++i)
