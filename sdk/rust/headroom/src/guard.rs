@@ -61,7 +61,8 @@ fn keep_message_of_panics() {
             }
             None => false,
         });
-        if !kept.unwrap_or(false) || std::env::var_os("RUST_BACKTRACE").is_some() {
+        let trace = std::env::var_os("RUST_BACKTRACE").map_or(false, |value| value != "0");
+        if trace || !kept.unwrap_or(false) {
             print(panic);
         }
     }));
