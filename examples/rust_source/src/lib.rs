@@ -24,10 +24,7 @@ impl Datasource for Sine {
     }
 
     fn fields(&self) -> Vec<Field> {
-        vec![
-            Field::f32("x", &[POINTS]).axes(&["time"]).unit("V").sample_rate_hz(16.0),
-            Field::f32("y", &[1]).unit("V"),
-        ]
+        vec![Field::f32("x", &[POINTS]).axes(&["time"]).unit("V").sample_rate_hz(16.0), Field::f32("y", &[1]).unit("V")]
     }
 
     fn length(&self, _split: u32) -> u64 {

@@ -392,10 +392,8 @@ pub struct hr_files {
     pub struct_size: u32,
     pub reserved: u32,
     pub size: unsafe extern "C" fn(*const hr_host, *const c_char, *mut u64, *mut hr_error) -> hr_status,
-    pub pread:
-        unsafe extern "C" fn(*const hr_host, *const c_char, u64, *mut c_void, u64, *mut hr_error) -> hr_status,
-    pub list:
-        unsafe extern "C" fn(*const hr_host, *const c_char, visit_entry, *mut c_void, *mut hr_error) -> hr_status,
+    pub pread: unsafe extern "C" fn(*const hr_host, *const c_char, u64, *mut c_void, u64, *mut hr_error) -> hr_status,
+    pub list: unsafe extern "C" fn(*const hr_host, *const c_char, visit_entry, *mut c_void, *mut hr_error) -> hr_status,
 }
 
 #[repr(C)]

@@ -189,7 +189,12 @@ impl Array {
     }
 
     fn no_member(&self, i: usize) -> Error {
-        Error::internal(format!("the plugin reads member {} of {}, which has {}", i, self.name, self.info.members.len()))
+        Error::internal(format!(
+            "the plugin reads member {} of {}, which has {}",
+            i,
+            self.name,
+            self.info.members.len()
+        ))
     }
 
     fn describe(&self) -> Result<ArrayInfo> {

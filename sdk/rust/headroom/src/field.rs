@@ -164,7 +164,8 @@ impl NativeField {
             return Err(Error::internal(format!("field '{}' has more than 8 axes", field.name)));
         }
         let mut texts = Texts(Vec::new());
-        let channels: Vec<hr_channel> = field.channels.iter().map(|channel| native_channel(channel, &mut texts)).collect();
+        let channels: Vec<hr_channel> =
+            field.channels.iter().map(|channel| native_channel(channel, &mut texts)).collect();
         let mut native = hr_field {
             struct_size: size_of::<hr_field>() as u32,
             flags: if field.normalize { abi::FIELD_NORMALIZE } else { 0 },

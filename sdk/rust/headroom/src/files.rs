@@ -46,9 +46,7 @@ impl Host {
     pub fn list_folder(&self, folder: &Path) -> Result<Vec<Entry>> {
         let api = self.service::<hr_files>(abi::FILES)?;
         let path = c_path(folder)?;
-        collect_entries(|context, error| unsafe {
-            (api.list)(self.native, path.as_ptr(), add_entry, context, error)
-        })
+        collect_entries(|context, error| unsafe { (api.list)(self.native, path.as_ptr(), add_entry, context, error) })
     }
 
     /// What lies directly below `group` of an HDF5 file, in byte order.

@@ -4,12 +4,13 @@ use crate::abi::{hr_error, hr_status, OK};
 use crate::error::{Error, Result};
 use std::any::Any;
 use std::cell::RefCell;
+use std::io::Write;
 use std::panic::{catch_unwind, set_hook, take_hook, AssertUnwindSafe, Location};
 use std::sync::Once;
 
 thread_local! {
     /// None outside a call of the host; then the message of the panic under way, "" before it.
-    static PANIC: RefCell<Option<String>> = RefCell::new(None);
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Runs the body of a C function and returns its status.
@@ -26,7 +27,8 @@ pub(crate) unsafe fn guard(error: *mut hr_error, body: impl FnOnce() -> Result<(
 /// The same where the boundary has no room for an error: it is printed.
 pub(crate) fn guard_or<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     run(body).unwrap_or_else(|panic| {
-        eprintln!("{}", panic);
+        // Not eprintln: that panics where stderr is closed.
+        let _ = writeln!(std::io::stderr(), "{}", panic);
         otherwise
     })
 }

@@ -44,12 +44,20 @@ impl<T: Element> Deref for Scratch<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         // SAFETY: here and below, `count` values are there for as long as self.
-        if self.count == 0 { &[] } else { unsafe { slice::from_raw_parts(self.data, self.count) } }
+        if self.count == 0 {
+            &[]
+        } else {
+            unsafe { slice::from_raw_parts(self.data, self.count) }
+        }
     }
 }
 
 impl<T: Element> DerefMut for Scratch<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        if self.count == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(self.data, self.count) } }
+        if self.count == 0 {
+            &mut []
+        } else {
+            unsafe { slice::from_raw_parts_mut(self.data, self.count) }
+        }
     }
 }

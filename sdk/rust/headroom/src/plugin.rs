@@ -100,9 +100,7 @@ macro_rules! headroom_datasource {
 
         #[allow(unsafe_code, non_upper_case_globals)]
         const _: () = {
-            unsafe extern "C" fn get_interface(
-                id: *const ::std::os::raw::c_char,
-            ) -> *const ::std::os::raw::c_void {
+            unsafe extern "C" fn get_interface(id: *const ::std::os::raw::c_char) -> *const ::std::os::raw::c_void {
                 $crate::plugin::interface::<$source>(id)
             }
             #[used]

@@ -119,9 +119,8 @@ impl<S: Datasource> Opened<S> {
 
 fn describe_split<S: Datasource>(source: &S, split: u32, name: &str) -> Split {
     let groups = source.groups(split);
-    let native = groups
-        .iter()
-        .map(|group| NativeGroup { name: c_string(&group.name), first: group.first, count: group.count });
+    let native =
+        groups.iter().map(|group| NativeGroup { name: c_string(&group.name), first: group.first, count: group.count });
     Split { name: c_string(name), length: source.length(split), groups: native.collect() }
 }
 

@@ -13,10 +13,13 @@ fn of_the_c_header() -> Layout {
     let text = std::fs::read_to_string(file).unwrap_or_else(|problem| panic!("{}: {}", file, problem));
     let mut layout = Layout::new();
     for line in text.lines() {
-        let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> =
+            line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
         match words.as_slice() {
             ["LAYOUT", "struct", name, size] => layout.insert(name.to_string(), size.parse().unwrap()),
-            ["MEMBER", "struct", name, member, at] => layout.insert(format!("{}.{}", name, member), at.parse().unwrap()),
+            ["MEMBER", "struct", name, member, at] => {
+                layout.insert(format!("{}.{}", name, member), at.parse().unwrap())
+            }
             _ => None,
         };
     }

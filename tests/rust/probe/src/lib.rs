@@ -1,7 +1,9 @@
 //! A source for tests of the crate: rows of a dataset that the host reads, or ones without it; panics where the options say so.
 #![deny(unsafe_code)]
 
-use headroom::{invalid, Array, Attribute, Datasource, Field, Host, Opt, Options, Reader, Result, Sample, Scratch, Target};
+use headroom::{
+    invalid, Array, Attribute, Datasource, Field, Host, Opt, Options, Reader, Result, Sample, Scratch, Target,
+};
 use std::path::PathBuf;
 
 struct Probe {
