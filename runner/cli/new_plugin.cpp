@@ -1,5 +1,5 @@
-// `headroom new model NAME` and `headroom new source NAME [--lang rust]`: a folder outside this tree with a model and a
-// datasource that build and train as they are, for the author to change.
+// `headroom new model NAME` and `headroom new source NAME [--lang c|rust]`: a folder outside this tree with a model and
+// a datasource that build and train as they are, for the author to change.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -86,14 +86,15 @@ fs::path place_of(const std::string& name, const Words& words) {
 }
 
 // By name. Those of another language come on top of the ones for C++.
-std::map<std::string, fs::path> templates(bool in_rust) {
+std::map<std::string, fs::path> templates(const std::string& language) {
   const fs::path all = sdk_folder() / "share/headroom/templates";
   std::map<std::string, fs::path> found;
   for (const auto& entry : fs::directory_iterator(all / "plugin"))
     found[entry.path().filename().string()] = entry.path();
-  if (!in_rust) return found;
+  if (language == "cpp") return found;
   found.erase("my_source.cpp");
-  for (const auto& entry : fs::directory_iterator(all / "rust")) found[entry.path().filename().string()] = entry.path();
+  for (const auto& entry : fs::directory_iterator(all / language))
+    found[entry.path().filename().string()] = entry.path();
   return found;
 }
 
@@ -112,13 +113,13 @@ void write_plugin(const NewPlugin& plugin) {
   if (fs::exists(folder, error))
     throw Error(Exit::bad_input, "new", folder.string() + " is there already: give another name");
   const Words words = words_for(plugin.name, plugin.is_model);
-  for (const auto& [name, from] : templates(in_rust)) {
+  for (const auto& [name, from] : templates(plugin.language)) {
     const fs::path to = folder / place_of(name, words);
     fs::create_directories(to.parent_path(), error);
     if (error) throw cannot_write(to.parent_path(), error.value());
     write_file_atomically(to, replaced(read_file(from), words));
   }
-  const std::string source = in_rust ? "src/lib.rs" : words.at("my_source") + ".cpp";
+  const std::string source = in_rust ? "src/lib.rs" : words.at("my_source") + "." + plugin.language;
   std::printf("%s: model %s.cpp, datasource %s, experiment %s.toml\n", folder.c_str(), words.at("my_model").c_str(),
               source.c_str(), plugin.name.c_str());
   std::printf("  headroom plugins build %s\n", shell_word(folder.string()).c_str());
@@ -135,7 +136,7 @@ void add_kind(CLI::App& command, const char* kind, const char* what, bool is_mod
   one->add_option("--in", plugin->in, "Folder to make it in")->capture_default_str();
   if (!is_model) {
     one->add_option("--lang", plugin->language, "What the datasource is written in")
-        ->check(CLI::IsMember({"cpp", "rust"}))
+        ->check(CLI::IsMember({"cpp", "c", "rust"}))
         ->capture_default_str();
   }
   one->callback([plugin] { write_plugin(*plugin); });

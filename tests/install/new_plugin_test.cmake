@@ -46,6 +46,16 @@ expect("FAIL  model: whole or in pieces, the gradient is the same: [wrist] ")
 run(3 "${headroom}" plugins check wrist/build/release/wrist.so)
 expect("FAIL  model: whole or in pieces, the gradient is the same: [wrist] ")
 
+# A datasource in C. The model beside it is the one from above.
+run(0 "${headroom}" new source reach --lang c)
+expect("reach: model reach_model.cpp, datasource reach.c, experiment reach.toml")
+file(READ "${work}/reach/CMakeLists.txt" lists)
+string(REGEX REPLACE "[^\n]*reach_model[^\n]*\n" "" lists "${lists}")
+file(WRITE "${work}/reach/CMakeLists.txt" "${lists}")
+run(0 "${headroom}" plugins build reach)
+expect("built ${work}/reach/build/release/reach.so")
+run(0 "${ctest}" --test-dir reach/build/release --output-on-failure)
+
 file(WRITE "${work}/wrist/wrist.cpp" "${code}\nnonsense\n")
 run(3 "${headroom}" plugins build wrist)
 expect("does not build, see above")
