@@ -21,6 +21,9 @@ install(
   COMPONENT sdk)
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/templates" DESTINATION "${CMAKE_INSTALL_DATADIR}/headroom" COMPONENT sdk)
+# Datasources in Rust find it by path: headroom new source NAME --lang rust.
+install(FILES "${PROJECT_SOURCE_DIR}/sdk/rust/headroom/Cargo.toml" DESTINATION "${CMAKE_INSTALL_DATADIR}/headroom/rust/headroom" COMPONENT sdk)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/sdk/rust/headroom/src" DESTINATION "${CMAKE_INSTALL_DATADIR}/headroom/rust/headroom" COMPONENT sdk)
 if(HEADROOM_TORCH)
   # Plugins need the host's own LibTorch, so the SDK says where that is.
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/HeadroomLibTorch.cmake" CONTENT "set(HEADROOM_LIBTORCH_DIR \"@LIBTORCH_DIR@\")\n" @ONLY)
@@ -29,6 +32,7 @@ endif()
 
 # In the build folder the SDK lies beside the program: headroom new, headroom plugins build.
 file(GLOB_RECURSE sdk_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/headroom/*" "${PROJECT_SOURCE_DIR}/templates/*"
+     "${PROJECT_SOURCE_DIR}/sdk/rust/headroom/Cargo.toml" "${PROJECT_SOURCE_DIR}/sdk/rust/headroom/src/*"
      "${PROJECT_SOURCE_DIR}/cmake/*.cmake" "${PROJECT_SOURCE_DIR}/cmake/plugin.map" "${PROJECT_BINARY_DIR}/Headroom*.cmake")
 add_custom_command(
   OUTPUT "${PROJECT_BINARY_DIR}/sdk.installed"

@@ -1,5 +1,5 @@
-// `headroom new model NAME` and `headroom new source NAME`: a folder outside this tree with a model and a datasource
-// that build and train as they are, for the author to change.
+// `headroom new model NAME` and `headroom new source NAME [--lang c|rust]`: a folder outside this tree with a model and
+// a datasource that build and train as they are, for the author to change.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -55,6 +55,7 @@ Words words_for(const std::string& name, bool is_model) {
           {"MySource", class_name(name) + "Source"},
           {"HEADROOM_PROGRAM", program.string()},
           {"HEADROOM_TRAINER", trainer_program().string()},
+          {"HEADROOM_RUST", (sdk_folder() / "share/headroom/rust/headroom").string()},
           {"HEADROOM_SDK", sdk_folder().string()}};
 }
 
@@ -80,37 +81,65 @@ fs::path place_of(const std::string& name, const Words& words) {
   // Under its own name it would act on the folder of templates.
   if (name == "gitignore") return ".gitignore";
   if (name == "launch.json") return ".vscode/launch.json";
+  if (name == "lib.rs") return "src/lib.rs";
   return replaced(name, words);
 }
 
-void write_plugin(const std::string& name, bool is_model, const fs::path& in) {
-  require_id(name);
-  const fs::path folder = (in / name).lexically_normal();
+// By name. Those of another language come on top of the ones for C++.
+std::map<std::string, fs::path> templates(const std::string& language) {
+  const fs::path all = sdk_folder() / "share/headroom/templates";
+  std::map<std::string, fs::path> found;
+  for (const auto& entry : fs::directory_iterator(all / "plugin"))
+    found[entry.path().filename().string()] = entry.path();
+  if (language == "cpp") return found;
+  found.erase("my_source.cpp");
+  for (const auto& entry : fs::directory_iterator(all / language))
+    found[entry.path().filename().string()] = entry.path();
+  return found;
+}
+
+struct NewPlugin {
+  std::string name, in = ".", language = "cpp";
+  bool is_model = false;
+};
+
+void write_plugin(const NewPlugin& plugin) {
+  const bool in_rust = plugin.language == "rust";
+  require_id(plugin.name);
+  if (in_rust && plugin.name == "headroom")
+    throw Error(Exit::bad_input, "new", "'headroom' is the crate that plugins use: give another name");
+  const fs::path folder = (fs::path(plugin.in) / plugin.name).lexically_normal();
   std::error_code error;
   if (fs::exists(folder, error))
     throw Error(Exit::bad_input, "new", folder.string() + " is there already: give another name");
-  const Words words = words_for(name, is_model);
-  for (const auto& entry : fs::directory_iterator(sdk_folder() / "share/headroom/templates/plugin")) {
-    const fs::path to = folder / place_of(entry.path().filename().string(), words);
+  const Words words = words_for(plugin.name, plugin.is_model);
+  for (const auto& [name, from] : templates(plugin.language)) {
+    const fs::path to = folder / place_of(name, words);
     fs::create_directories(to.parent_path(), error);
     if (error) throw cannot_write(to.parent_path(), error.value());
-    write_file_atomically(to, replaced(read_file(entry.path()), words));
+    write_file_atomically(to, replaced(read_file(from), words));
   }
-  std::printf("%s: model %s.cpp, datasource %s.cpp, experiment %s.toml\n", folder.c_str(), words.at("my_model").c_str(),
-              words.at("my_source").c_str(), name.c_str());
+  const std::string source = in_rust ? "src/lib.rs" : words.at("my_source") + "." + plugin.language;
+  std::printf("%s: model %s.cpp, datasource %s, experiment %s.toml\n", folder.c_str(), words.at("my_model").c_str(),
+              source.c_str(), plugin.name.c_str());
   std::printf("  headroom plugins build %s\n", shell_word(folder.string()).c_str());
-  std::printf("  headroom run %s --plugin-dir %s\n", shell_word((folder / (name + ".toml")).string()).c_str(),
+  std::printf("  headroom run %s --plugin-dir %s\n", shell_word((folder / (plugin.name + ".toml")).string()).c_str(),
               shell_word((folder / "build/release").string()).c_str());
 }
 
 void add_kind(CLI::App& command, const char* kind, const char* what, bool is_model) {
   auto* one = command.add_subcommand(kind, what);
   one->footer(std::string("Example: headroom new ") + kind + " wrist");
-  auto name = std::make_shared<std::string>();
-  auto in = std::make_shared<std::string>(".");
-  one->add_option("name", *name, "The plugin's id; the folder is called so")->required();
-  one->add_option("--in", *in, "Folder to make it in")->capture_default_str();
-  one->callback([name, in, is_model] { write_plugin(*name, is_model, *in); });
+  auto plugin = std::make_shared<NewPlugin>();
+  plugin->is_model = is_model;
+  one->add_option("name", plugin->name, "The plugin's id; the folder is called so")->required();
+  one->add_option("--in", plugin->in, "Folder to make it in")->capture_default_str();
+  if (!is_model) {
+    one->add_option("--lang", plugin->language, "What the datasource is written in")
+        ->check(CLI::IsMember({"cpp", "c", "rust"}))
+        ->capture_default_str();
+  }
+  one->callback([plugin] { write_plugin(*plugin); });
 }
 
 }  // namespace

@@ -29,6 +29,11 @@ set(work "${build}/tests/outside of it")
 file(REMOVE_RECURSE "${work}")
 file(MAKE_DIRECTORY "${work}")
 run("${CMAKE_COMMAND}" --install "${build}" --component sdk --prefix "${work}/prefix")
+foreach(file IN ITEMS Cargo.toml src/lib.rs)
+  if(NOT EXISTS "${work}/prefix/share/headroom/rust/headroom/${file}")
+    message(FATAL_ERROR "the SDK lacks ${file} of the crate for datasources in Rust")
+  endif()
+endforeach()
 # What is compiled once is not worth a precompiled header.
 run("${CMAKE_COMMAND}" -G Ninja -S "${source}/tests/install/outside" -B "${work}/build" -DCMAKE_BUILD_TYPE=Release
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
