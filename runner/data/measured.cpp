@@ -2,10 +2,10 @@
 
 namespace headroom {
 
-std::vector<Channel> measured_channels(const Field& field, const Normalizer& normalizer, int axis) {
+std::vector<Channel> measured_channels(const Field& field, std::span<const FieldStatistics> all, int axis) {
   std::vector<Channel> channels = field.channels;
   channels.resize(axis < 0 ? 1 : static_cast<size_t>(field.shape[static_cast<size_t>(axis)]));
-  for (const FieldStatistics& statistics : normalizer.statistics()) {
+  for (const FieldStatistics& statistics : all) {
     if (statistics.field != field.name) continue;
     for (size_t c = 0; c < channels.size(); ++c) {
       // Without a channel axis the statistics are one mean and one deviation for all.
@@ -15,6 +15,14 @@ std::vector<Channel> measured_channels(const Field& field, const Normalizer& nor
     }
   }
   return channels;
+}
+
+std::vector<int64_t> beside_batch(const Field& field) {
+  std::vector<int64_t> shape(field.shape.size() + 1, 1);
+  if (field.channel_axis < 0) return shape;
+  const auto axis = static_cast<size_t>(field.channel_axis);
+  shape[axis + 1] = field.shape[axis];
+  return shape;
 }
 
 std::vector<Field> delivered_fields(std::vector<Field> fields, bool standardises) {

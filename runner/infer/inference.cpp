@@ -46,14 +46,6 @@ std::unique_ptr<Model> make_model(const TrainedModel& trained, const Library& li
 
 bool is_floating(const Field& field) { return field.dtype.code == kDLFloat; }
 
-// [samples, channel by channel]: 1 but along the channels of the field.
-std::vector<int64_t> spread_of(const Field& field) {
-  std::vector<int64_t> spread(field.shape.size() + 1, 1);
-  if (field.channel_axis >= 0)
-    spread[static_cast<size_t>(field.channel_axis) + 1] = field.shape[static_cast<size_t>(field.channel_axis)];
-  return spread;
-}
-
 // What a caller gives: neither standardised by the source nor to be standardised by the host.
 Field as_given(Field field) {
   field.normalize = false;
@@ -75,7 +67,7 @@ Inference::Inference(const TrainedModel& trained, const Library& library, const 
     const auto found = std::ranges::find(inputs_, std::string(predictor->target_field), &Field::name);
     if (found != inputs_.end()) target_ = static_cast<size_t>(found - inputs_.begin());
   }
-  find_scales(Normalizer::from_json(trained.normalizer));
+  find_scales(statistics_from_json(trained.normalizer));
   std::ranges::transform(inputs_, inputs_.begin(), as_given);
   describe_outputs();
 }
@@ -108,20 +100,20 @@ std::optional<Inference::Scale> Inference::scale_of(const std::vector<Channel>& 
   return Scale{tensor(mean), tensor(std), tensor(inverse_std)};
 }
 
-void Inference::find_scales(const Normalizer& normalizer) {
-  for (const FieldStatistics& statistics : normalizer.statistics()) {
-    const auto found = std::ranges::find(inputs_, statistics.field, &Field::name);
+void Inference::find_scales(std::span<const FieldStatistics> statistics) {
+  for (const FieldStatistics& measured : statistics) {
+    const auto found = std::ranges::find(inputs_, measured.field, &Field::name);
     if (found == inputs_.end()) continue;
     const size_t channels =
         found->channel_axis < 0 ? 1 : static_cast<size_t>(found->shape[static_cast<size_t>(found->channel_axis)]);
-    if (statistics.mean.size() == channels) continue;
+    if (measured.mean.size() == channels) continue;
     throw Error(Exit::bad_input, "infer",
                 "field '" + found->name + "' has " + std::to_string(channels) +
-                    " channels; the normaliser was measured on " + std::to_string(statistics.mean.size()));
+                    " channels; the normaliser was measured on " + std::to_string(measured.mean.size()));
   }
   for (const Field& field : inputs_) {
     scales_.push_back(is_floating(field)
-                          ? scale_of(measured_channels(field, normalizer, field.channel_axis), spread_of(field))
+                          ? scale_of(measured_channels(field, statistics, field.channel_axis), beside_batch(field))
                           : std::nullopt);
   }
   if (!target_) return;
@@ -131,7 +123,7 @@ void Inference::find_scales(const Normalizer& normalizer) {
   const auto found = std::ranges::find(outputs, HR_PREDICTION, &OutputInfo::role);
   if (found == outputs.end() || field.shape.size() != 2 || !is_floating(field)) return;
   predicted_ = static_cast<size_t>(found - outputs.begin());
-  predicted_scale_ = scale_of(measured_channels(field, normalizer, /*axis=*/1), {1, 1, field.shape[1]});
+  predicted_scale_ = scale_of(measured_channels(field, statistics, /*axis=*/1), {1, 1, field.shape[1]});
 }
 
 int64_t Inference::require_suitable(std::span<const at::Tensor> inputs) const {

@@ -9,7 +9,7 @@
 #include <torch/torch.h>
 #include <vector>
 
-#include "data/normalizer.hpp"
+#include "data/field_statistics.hpp"
 #include "plugins/torch_model.hpp"
 #include "record/trained_model.hpp"
 
@@ -31,6 +31,7 @@ class Inference {
   // the plugin that `trained` names. Error(bad_input) where the two do not suit.
   Inference(const TrainedModel& trained, const Library& library, const at::Device& device);
 
+  const std::string& id() const { return model_->id(); }
   Model& model() { return *model_; }
   // In the order of run(): shapes, units and channels of what was measured.
   const std::vector<Field>& inputs() const { return inputs_; }
@@ -49,7 +50,7 @@ class Inference {
     at::Tensor mean, std, inverse_std;
   };
   static std::optional<Scale> scale_of(const std::vector<Channel>& channels, const std::vector<int64_t>& spread);
-  void find_scales(const Normalizer& normalizer);
+  void find_scales(std::span<const FieldStatistics> statistics);
   void load(const TrainedModel& trained);
   int64_t require_suitable(std::span<const at::Tensor> inputs) const;
   std::vector<at::Tensor> standardised(std::span<const at::Tensor> inputs) const;

@@ -33,7 +33,7 @@ size_t target_field(const Setup& setup) {
 
 // Of every channel a name, a unit, and how the standardised value came from what was measured.
 std::vector<Channel> channels_of(const Field& field, const Normalizer& normalizer) {
-  std::vector<Channel> channels = measured_channels(field, normalizer, /*axis=*/1);
+  std::vector<Channel> channels = measured_channels(field, normalizer.statistics(), /*axis=*/1);
   for (size_t c = 0; c < channels.size(); ++c) {
     if (channels[c].name.empty()) channels[c].name = "channel " + std::to_string(c);
     if (channels[c].unit.empty()) channels[c].unit = field.unit;
