@@ -99,6 +99,14 @@ at::Device device_of(const char* word) {
   return device;
 }
 
+hr_infer_settings settings_of(const hr_infer_settings* given) {
+  if (given == nullptr) return {};
+  if (given->struct_size >= sizeof(hr_infer_settings)) return *given;
+  throw Error(Exit::bad_input, "infer",
+              "the settings say a struct_size of " + std::to_string(given->struct_size) +
+                  "; it must be sizeof(hr_infer_settings)");
+}
+
 TrainedModel trained_model(const char* path, const hr_infer_settings& settings) {
   std::error_code error;
   if (path == nullptr || !fs::exists(path, error)) {
@@ -175,7 +183,7 @@ struct hr_infer {
 hr_status hr_infer_open(const char* path, const hr_infer_settings* settings, hr_infer** out, hr_error* error) noexcept {
   return guarded(error, [&] {
     *out = nullptr;
-    const hr_infer_settings chosen = settings == nullptr ? hr_infer_settings{} : *settings;
+    const hr_infer_settings chosen = settings_of(settings);
     if (chosen.threads > 0) at::set_num_threads(chosen.threads);
     const headroom::MutexLock alone(control_mutex);
     headroom::set_host_torch_tag(headroom::host_torch_tag());

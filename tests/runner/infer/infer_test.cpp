@@ -95,6 +95,9 @@ TEST_F(InferLibrary, ErrorsAreASentenceAndAStatus) {
   nowhere.device = "abacus";
   EXPECT_EQ(open(file_, &nowhere), HR_INVALID_ARGUMENT);
   EXPECT_THAT(error_.message, HasSubstr("the device 'abacus' is not known"));
+  const hr_infer_settings unsized{};
+  EXPECT_EQ(open(file_, &unsized), HR_INVALID_ARGUMENT);
+  EXPECT_THAT(error_.message, HasSubstr("it must be sizeof(hr_infer_settings)"));
   predicting("none", "no_such_model").write(folder_ / "other.safetensors");
   EXPECT_EQ(open((folder_ / "other.safetensors").string(), &settings_), HR_UNSUPPORTED);
   EXPECT_THAT(error_.message, HasSubstr("no plugin 'no_such_model'"));
