@@ -1,12 +1,10 @@
 #include <cstdio>
 #include <memory>
 #include <system_error>
-#include <unistd.h>
 
 #include "cli/command_line.hpp"
 #include "error.hpp"
 #include "memory/readable.hpp"
-#include "record/output_file.hpp"
 #include "record/torch_state.hpp"
 
 namespace headroom {
@@ -19,20 +17,6 @@ struct ImportWords {
   std::string file, out, key;
 };
 
-// Under a name of its own until it is whole.
-void write_in_place(const fs::path& to, const TorchStateFile& state) {
-  const fs::path partial = to.parent_path() / ("." + to.filename().string() + ".importing");
-  try {
-    // Hugging Face's transformers refuses a safetensors file that does not name its format.
-    write_safetensors(partial, state.tensors(), {{"format", "pt"}});
-    if (::rename(partial.c_str(), to.c_str()) != 0) throw cannot_write(to, errno);
-  } catch (...) {
-    ::unlink(partial.c_str());
-    throw;
-  }
-  sync_folder(to.has_parent_path() ? to.parent_path() : fs::path("."));
-}
-
 void import(const ImportWords& words) {
   const fs::path from = words.file;
   const fs::path to = words.out.empty() ? fs::path(from).replace_extension(".safetensors") : fs::path(words.out);
@@ -42,7 +26,8 @@ void import(const ImportWords& words) {
   const TorchStateFile state(from, words.key);
   int64_t bytes = 0;
   for (const TensorBytes& tensor : state.tensors()) bytes += static_cast<int64_t>(tensor.data.size());
-  write_in_place(to, state);
+  // Hugging Face's transformers refuses a safetensors file that does not name its format.
+  write_whole_safetensors(to, state.tensors(), {{"format", "pt"}});
   std::printf("wrote %s: %zu tensors, %s\n", to.c_str(), state.tensors().size(), size_text(bytes).c_str());
 }
 

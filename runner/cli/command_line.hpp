@@ -72,6 +72,11 @@ struct PredictWords {
 };
 CLI::App* define_predict(CLI::App& app, CommandLine& line, PredictWords& words);
 
+struct ExportWords {
+  std::string run, out, format = "safetensors", checkpoint = "best";
+};
+CLI::App* define_export(CLI::App& app, CommandLine& line, ExportWords& words);
+
 struct ParityWords {
   std::string model, options, out, mode = "eval";
   std::vector<std::string> weights, fields, transposes;
@@ -115,12 +120,18 @@ int run_with_rescue(const RunWords& words, const CommandLine& line);
 // code.
 int profile_in_trainer(const ProfileWords& words, const CommandLine& line);
 
+// `headroom export`: weights are written here, without LibTorch; the trainer writes a program. Returns the exit code.
+int export_in_front(const ExportWords& words, const CommandLine& line);
+// Error(bad_input) for a format that is not written, and for a file that is there.
+void require_exportable(const ExportWords& words);
+
 // What headroom-train does with the words it was given.
 int run_action(const RunWords& words, const CommandLine& line);
 int plan_action(const PlanWords& words, const CommandLine& line);
 int profile_action(const ProfileWords& words, const CommandLine& line);
 int evaluate_action(const EvaluateWords& words, const CommandLine& line);
 int predict_action(const PredictWords& words, const CommandLine& line);
+int export_action(const ExportWords& words, const CommandLine& line);
 int parity_action(const ParityWords& words, const CommandLine& line);
 std::vector<CheckResult> model_check_action(const std::filesystem::path& library, const ExperimentWords& experiment,
                                             const std::vector<std::filesystem::path>& plugin_dirs);

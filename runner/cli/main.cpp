@@ -23,6 +23,8 @@ int main(int argc, char** argv) {
   define_evaluate(app, line, evaluate)->callback(hand_over);
   PredictWords predict;
   define_predict(app, line, predict)->callback(hand_over);
+  ExportWords exported;
+  define_export(app, line, exported)->callback([&] { line.exit_code = export_in_front(exported, line); });
   add_validate(app, line);
   add_plugins(app, line);
   add_new(app);

@@ -36,6 +36,8 @@ int run(int argc, char** argv) {
   }));
   PredictWords predict;
   define_predict(app, line, predict)->callback(within_memory([&] { line.exit_code = predict_action(predict, line); }));
+  ExportWords exported;
+  define_export(app, line, exported)->callback(within_memory([&] { line.exit_code = export_action(exported, line); }));
   ParityWords parity;
   define_parity(app, line, parity)->callback(within_memory([&] { line.exit_code = parity_action(parity, line); }));
   add_plugin_check(*app.add_subcommand("plugins")->require_subcommand(1), line, model_check_action);

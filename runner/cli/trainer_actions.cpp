@@ -12,6 +12,7 @@
 #include "record/run_folder.hpp"
 #include "train/check_experiment.hpp"
 #include "train/evaluate_run.hpp"
+#include "train/export_script.hpp"
 #include "train/model_checks.hpp"
 #include "train/parity.hpp"
 #include "train/predict.hpp"
@@ -118,6 +119,12 @@ int predict_action(const PredictWords& words, const CommandLine& line) {
                                        .overrides = experiment.overrides(),
                                        .plugin_dirs = line.plugin_dirs,
                                        .json = words.json}));
+}
+
+int export_action(const ExportWords& words, const CommandLine& line) {
+  require_exportable(words);
+  return static_cast<int>(export_script(
+      {.run = words.run, .checkpoint = words.checkpoint, .out = words.out, .plugin_dirs = line.plugin_dirs}));
 }
 
 int parity_action(const ParityWords& words, const CommandLine& line) {

@@ -261,27 +261,11 @@ Normalizer Normalizer::without(const std::vector<std::string>& fields) const {
   return rest;
 }
 
-nlohmann::json Normalizer::to_json() const {
-  // nlohmann::json writes as many digits as a double needs to be read back to the bit.
-  nlohmann::json all = nlohmann::json::array();
-  for (const FieldStatistics& field : statistics_) {
-    all.push_back({{"field", field.field}, {"mean", field.mean}, {"std", field.std}, {"samples", field.samples}});
-  }
-  return all;
-}
+nlohmann::json Normalizer::to_json() const { return statistics_to_json(statistics_); }
 
 Normalizer Normalizer::from_json(const nlohmann::json& json) {
   Normalizer normalizer;
-  try {
-    for (const nlohmann::json& field : json) {
-      FieldStatistics statistics{field.at("field"), field.at("mean"), field.at("std"), field.at("samples")};
-      if (statistics.mean.size() != statistics.std.size())
-        throw Error(Exit::bad_input, "data", "the normaliser's mean and std differ in length");
-      normalizer.statistics_.push_back(std::move(statistics));
-    }
-  } catch (const nlohmann::json::exception& problem) {
-    throw Error(Exit::bad_input, "data", std::string("the normaliser cannot be read: ") + problem.what());
-  }
+  normalizer.statistics_ = statistics_from_json(json);
   return normalizer;
 }
 

@@ -6,16 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "data/field_statistics.hpp"
 #include "data/split.hpp"
 #include "plugins/source.hpp"
 
 namespace headroom {
-
-struct FieldStatistics {
-  std::string field;
-  std::vector<double> mean, std;  // one of each per channel; the std of a constant channel is 1
-  uint64_t samples = 0;           // how many were measured
-};
 
 // Sentences about a measurement: samples that were left out and why, channels that are constant.
 using MeasurementNotes = std::vector<std::string>;

@@ -7,7 +7,7 @@
 //   host.hpp         the services that plugins may ask for; folders above register theirs
 //   session.hpp      Session: what belongs to one run behind those services
 //   call.hpp         call(), check(): how any function of a plugin is called
-//   describe.hpp     `headroom plugins show`
+//   describe.hpp     `headroom plugins show`               field_json.hpp  fields as JSON
 //   conformance.hpp  `headroom plugins check`              check_list.hpp  CheckList: checks and what came of each
 #pragma once
 

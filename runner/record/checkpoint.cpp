@@ -305,6 +305,14 @@ LoadedCheckpoint load_checkpoint(const fs::path& folder) {
           std::move(json)};
 }
 
+fs::path chosen_checkpoint(const fs::path& run, const std::string& word, const std::string& component) {
+  if (word != "best" && word != "last") return word;
+  const Checkpoints checkpoints(run / "checkpoints");
+  const auto found = word == "best" ? checkpoints.best() : checkpoints.last();
+  if (!found) throw Error(Exit::bad_input, component, run.string() + " has no '" + word + "' checkpoint yet");
+  return *found;
+}
+
 int64_t reserved_bytes_in(const nlohmann::json& checkpoint) {
   const nlohmann::json::json_pointer place("/position/reserved_bytes");
   const bool says = checkpoint.contains(place) && checkpoint.at(place).is_number_integer();

@@ -70,6 +70,15 @@ struct LoadedCheckpoint {
 // Error(bad_input) when the folder is no checkpoint, of another format, or damaged: names the file.
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& folder);
 
+// `word`: best, last, or the path of a checkpoint folder. Error(bad_input, component) where the run has none yet.
+std::filesystem::path chosen_checkpoint(const std::filesystem::path& run, const std::string& word,
+                                        const std::string& component);
+
+// What the state of a run that averages its weights (train.ema) calls the average of a parameter. Evaluations, and
+// whatever else uses a trained model, take it in place of the model's own.
+inline std::string average_name(const std::string& parameter) { return "ema/" + parameter; }
+inline constexpr const char* plugin_state_name = "plugin_state";  // headroom.state/1's bytes, in the same file
+
 // Of a checkpoint.json: what its run had reserved among the runs of the machine, which a run that goes on from it
 // claims at its start. 0: it does not say.
 int64_t reserved_bytes_in(const nlohmann::json& checkpoint);

@@ -308,4 +308,23 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
   file.finish();
 }
 
+void write_whole_safetensors(const std::filesystem::path& path, std::span<const TensorBytes> tensors,
+                             const std::map<std::string, std::string>& metadata) {
+  if (!may_be_replaced(path)) return write_safetensors(path, tensors, metadata);
+  // Beside the file, so that rename() stays within one file system and is atomic.
+  std::filesystem::path partial = path;
+  partial += ".partial";
+  std::error_code error, ignored;
+  try {
+    write_safetensors(partial, tensors, metadata);
+  } catch (const Error&) {
+    std::filesystem::remove(partial, ignored);
+    throw;
+  }
+  std::filesystem::rename(partial, path, error);
+  if (!error) return sync_folder(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+  std::filesystem::remove(partial, ignored);
+  throw Error(Exit::cannot_write, "record", path.string() + " cannot be written: " + error.message());
+}
+
 }  // namespace headroom

@@ -34,6 +34,11 @@ struct TensorBytes {
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorBytes> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
+// The same, whole or not at all: beside `path` first, in its place when it is done. Devices, pipes and links are
+// written to. Error(cannot_write).
+void write_whole_safetensors(const std::filesystem::path& path, std::span<const TensorBytes> tensors,
+                             const std::map<std::string, std::string>& metadata = {});
+
 // A mapped file. Spans live as long as the object. Error(bad_input) for anything malformed: bad header length,
 // overlapping or out-of-range offsets, unknown dtype, duplicate names.
 class SafetensorsFile {

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "memory/ledger.hpp"
+#include "record/checkpoint.hpp"
 #include "train/pieces.hpp"
 
 namespace headroom {
@@ -112,7 +113,7 @@ std::vector<NamedTensor> Optimizer::state() const {
       if (!group.momentum.empty()) state.push_back({"momentum/" + name, group.momentum[i]});
     }
   }
-  for (size_t i = 0; i < averaged_.size(); ++i) state.push_back({"ema/" + averaged_[i]->name, average_[i]});
+  for (size_t i = 0; i < averaged_.size(); ++i) state.push_back({average_name(averaged_[i]->name), average_[i]});
   return state;
 }
 

@@ -23,14 +23,6 @@ constexpr int64_t windows_until_doubled = 2000;
 
 }  // namespace
 
-at::ScalarType parameter_dtype(const std::string& precision) { return precision == "fp64" ? at::kDouble : at::kFloat; }
-
-std::optional<at::ScalarType> autocast_dtype(const std::string& precision) {
-  if (precision == "bf16") return at::kBFloat16;
-  if (precision == "fp16") return at::kHalf;
-  return std::nullopt;
-}
-
 bool scales_loss(const std::string& precision) { return autocast_dtype(precision) == at::kHalf; }
 
 std::string slow_precision(const std::string& precision, at::Device device) {

@@ -8,10 +8,10 @@
 #include <string>
 #include <torch/torch.h>
 
+#include "plugins/precision_dtypes.hpp"
+
 namespace headroom {
 
-at::ScalarType parameter_dtype(const std::string& precision);
-std::optional<at::ScalarType> autocast_dtype(const std::string& precision);
 bool scales_loss(const std::string& precision);  // see LossScale
 
 // A line on a device that computes it no faster than float32; "" where it does.

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "data/measured.hpp"
 #include "data/standardise.hpp"
 #include "record/png.hpp"
 #include "record/progress.hpp"
@@ -30,20 +31,9 @@ size_t target_field(const Setup& setup) {
   return static_cast<size_t>(found - fields.begin());
 }
 
-// Of every channel its name, its unit, and how the standardised value came from what was measured: by the source, and
-// by the host after it.
+// Of every channel a name, a unit, and how the standardised value came from what was measured.
 std::vector<Channel> channels_of(const Field& field, const Normalizer& normalizer) {
-  std::vector<Channel> channels = field.channels;
-  channels.resize(static_cast<size_t>(field.shape[1]));
-  for (const FieldStatistics& statistics : normalizer.statistics()) {
-    if (statistics.field != field.name) continue;
-    for (size_t c = 0; c < channels.size(); ++c) {
-      // Without a channel axis the statistics are one mean and one deviation for all.
-      const size_t kept = field.channel_axis == 1 ? c : 0;
-      channels[c].mean += statistics.mean.at(kept) * channels[c].std;
-      channels[c].std *= statistics.std.at(kept);
-    }
-  }
+  std::vector<Channel> channels = measured_channels(field, normalizer.statistics(), /*axis=*/1);
   for (size_t c = 0; c < channels.size(); ++c) {
     if (channels[c].name.empty()) channels[c].name = "channel " + std::to_string(c);
     if (channels[c].unit.empty()) channels[c].unit = field.unit;

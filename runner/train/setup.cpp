@@ -5,6 +5,7 @@
 #include "config/digest.hpp"
 #include "config/identity.hpp"
 #include "config/rules.hpp"
+#include "data/measured.hpp"
 #include "memory/process_memory.hpp"
 #include "mutex.hpp"
 #include "plugins/describe.hpp"
@@ -20,20 +21,6 @@ namespace {
 // LibTorch's generator is the process's, and a model draws its first weights from it.
 Mutex generator_mutex;
 
-// What the host standardises reaches the model without a unit: metrics and outputs made of it are no volts or newtons.
-std::vector<Field> fields_as_delivered(const RunData& data) {
-  const bool standardises = data.experiment.data.normalize != "off";
-  std::vector<Field> fields = data.source->fields();
-  for (Field& field : fields) {
-    if (!field.normalize) continue;
-    field.normalize = standardises;
-    if (!standardises) continue;
-    field.unit = "";
-    for (Channel& channel : field.channels) channel.unit = "";
-  }
-  return fields;
-}
-
 std::unique_ptr<Model> make_model(const RunData& data) {
   const Experiment& experiment = data.experiment;
   std::unique_ptr<Model> model;
@@ -44,7 +31,8 @@ std::unique_ptr<Model> make_model(const RunData& data) {
     const MutexLock alone(generator_mutex);
     // Within the attempt: a second one draws the same weights.
     torch::manual_seed(experiment.experiment.seed);
-    model = std::make_unique<Model>(data.model_library, data.model_options, fields_as_delivered(data),
+    model = std::make_unique<Model>(data.model_library, data.model_options,
+                                    delivered_fields(data.source->fields(), experiment.data.normalize != "off"),
                                     experiment.experiment.seed, *data.session);
     const std::string& precision = experiment.train.precision;
     // Only a model that is built tells its capabilities.

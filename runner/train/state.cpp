@@ -2,11 +2,11 @@
 
 #include <ATen/DLConvertor.h>
 #include <cmath>
-#include <cstring>
 #include <map>
 
 #include "error.hpp"
-#include "headroom/sdk/shape_text.hpp"
+#include "infer/stored_tensor.hpp"
+#include "plugins/field_json.hpp"
 #include "record/checkpoint.hpp"
 #include "train/differences.hpp"
 #include "train/forward_snapshot.hpp"
@@ -18,7 +18,6 @@ namespace {
 constexpr const char* epoch_sums_name = "epoch_sums";
 constexpr const char* epoch_outputs_name = "epoch_outputs/";
 constexpr const char* interval_sums_name = "interval_sums";
-constexpr const char* plugin_state_name = "plugin_state";
 
 // Keeps CPU copies alive while their bytes are written. On the CPU nothing is copied.
 class ByteList {
@@ -43,24 +42,8 @@ std::string generator_name(const at::Generator& generator) {
   return "generator/" + c10::DeviceTypeName(generator.device().type(), /*lower_case=*/true);
 }
 
-at::Tensor tensor_of(const TensorBytes& stored) {
-  at::Tensor tensor = at::empty(stored.shape, at::toScalarType(stored.dtype));
-  std::memcpy(tensor.mutable_data_ptr(), stored.data.data(), stored.data.size());
-  return tensor;
-}
-
-// Copies the stored tensor into `target`, which keeps its memory. Returns what is wrong, "" when nothing is.
 std::string copy_into(const SafetensorsFile& file, const std::string& name, at::Tensor& target) {
-  const TensorBytes* stored = file.find(name);
-  if (stored == nullptr) return "'" + name + "' is missing";
-  if (stored->shape != target.sizes().vec()) {
-    return "'" + name + "' has shape " + sdk::shape_text(stored->shape) + ", the model needs " +
-           sdk::shape_text(target.sizes());
-  }
-  at::NoGradGuard no_grad;
-  // Through a tensor of its own: bytes of a mapped file need not be aligned, and copy_() converts type and device.
-  target.copy_(tensor_of(*stored));
-  return "";
+  return copy_stored(file.find(name), name, target);
 }
 
 void require(const std::string& problem, const std::filesystem::path& path) {
@@ -85,6 +68,18 @@ nlohmann::json values_json(const Scalars& values) {
     if (std::isfinite(value)) json.push_back({name, value});
   }
   return json;
+}
+
+// What somebody who asks the model later has to know of it: its fields as the source gives them, and what it gives.
+nlohmann::json model_json(const Setup& setup) {
+  static constexpr const char* roles[] = {"prediction", "target", "mask", "aux"};
+  nlohmann::json outputs = nlohmann::json::array();
+  for (const OutputInfo& output : setup.model->outputs()) {
+    const bool known = output.role >= HR_PREDICTION && output.role <= HR_AUX;
+    outputs.push_back(
+        {{"name", output.name}, {"role", known ? roles[output.role - HR_PREDICTION] : "aux"}, {"unit", output.unit}});
+  }
+  return {{"plugin", setup.model->id()}, {"fields", fields_to_json(setup.data.source->fields())}, {"outputs", outputs}};
 }
 
 nlohmann::json position_json(const Position& p) {
@@ -169,6 +164,7 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
             torch::from_blob(plugin_state.data(), {static_cast<int64_t>(plugin_state.size())}, at::kByte));
   nlohmann::json json = {{"position", position_json(state.position)},
                          {"normalizer", state.normalizer.to_json()},
+                         {"model", model_json(state.setup)},
                          {"surroundings", surroundings(state.setup)},
                          {"init_id", state.setup.init_id},
                          {"logs", log_lengths}};
@@ -210,7 +206,7 @@ void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_av
   for (Parameter& parameter : model.parameters()) {
     if (!in_checkpoint(parameter)) continue;
     // Only parameters that train have an average; all others come from the model's file.
-    const std::string average = "ema/" + parameter.name;
+    const std::string average = average_name(parameter.name);
     const bool averaged = use_average && checkpoint.state.find(average) != nullptr;
     const SafetensorsFile& file = averaged ? checkpoint.state : checkpoint.model;
     require(copy_into(file, averaged ? average : parameter.name, *parameter.tensor), file.path());
@@ -218,15 +214,6 @@ void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_av
   if (const TensorBytes* bytes = checkpoint.state.find(plugin_state_name)) {
     model.load_state({reinterpret_cast<const char*>(bytes->data.data()), bytes->data.size()});
   }
-}
-
-std::filesystem::path chosen_checkpoint(const std::filesystem::path& run, const std::string& word,
-                                        const std::string& component) {
-  if (word != "best" && word != "last") return word;
-  const Checkpoints checkpoints(run / "checkpoints");
-  const auto found = word == "best" ? checkpoints.best() : checkpoints.last();
-  if (!found) throw Error(Exit::bad_input, component, run.string() + " has no '" + word + "' checkpoint yet");
-  return *found;
 }
 
 }  // namespace headroom

@@ -64,8 +64,4 @@ nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState&
 // has them.
 void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_average);
 
-// `word`: best, last, or the path of a checkpoint folder. Error(bad_input, component) where the run has none yet.
-std::filesystem::path chosen_checkpoint(const std::filesystem::path& run, const std::string& word,
-                                        const std::string& component);
-
 }  // namespace headroom

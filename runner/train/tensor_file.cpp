@@ -21,25 +21,7 @@ void TensorFile::write(const std::filesystem::path& path) const {
     const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
     bytes.push_back({name, at::getDLDataType(tensor), tensor.sizes().vec(), {data, tensor.nbytes()}});
   }
-  write_whole(path, bytes);
-}
-
-void write_whole(const std::filesystem::path& path, std::span<const TensorBytes> tensors) {
-  if (!may_be_replaced(path)) return write_safetensors(path, tensors);
-  // Beside the file, so that rename() stays within one file system and is atomic.
-  std::filesystem::path partial = path;
-  partial += ".partial";
-  std::error_code error, ignored;
-  try {
-    write_safetensors(partial, tensors);
-  } catch (const Error&) {
-    std::filesystem::remove(partial, ignored);
-    throw;
-  }
-  std::filesystem::rename(partial, path, error);
-  if (!error) return;
-  std::filesystem::remove(partial, ignored);
-  throw Error(Exit::cannot_write, "record", path.string() + " cannot be written: " + error.message());
+  write_whole_safetensors(path, bytes);
 }
 
 namespace fs = std::filesystem;
@@ -93,7 +75,7 @@ std::vector<TensorBytes> RowsFile::write() {
     tensors.push_back(output.header);
     tensors.back().data = maps.back().bytes();
   }
-  write_whole(path_, tensors);
+  write_whole_safetensors(path_, tensors);
   for (TensorBytes& tensor : tensors) tensor.data = {};
   return tensors;
 }

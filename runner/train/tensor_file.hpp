@@ -15,15 +15,12 @@
 
 namespace headroom {
 
-// The file appears whole or not at all. Error(cannot_write).
-void write_whole(const std::filesystem::path& path, std::span<const TensorBytes> tensors);
-
 // Holds its tensors on the CPU until they are written.
 class TensorFile {
  public:
   void add(const std::string& name, const at::Tensor& tensor);  // from any device
   std::size_t size() const { return tensors_.size(); }
-  void write(const std::filesystem::path& path) const;  // as write_whole()
+  void write(const std::filesystem::path& path) const;  // as write_whole_safetensors()
 
  private:
   std::vector<std::pair<std::string, at::Tensor>> tensors_;

@@ -1,6 +1,7 @@
 /* The header by itself, nothing before it. */
 #include "headroom/abi.h"
 #include "headroom/convert.h"
+#include "headroom/infer.h"
 #include "headroom/inputs.h"
 #include "headroom/predict.h"
 #include "headroom/random.h"

@@ -29,11 +29,12 @@ class Commands : public TrialRun {
 TEST_F(Commands, HelpAndVersionNeedNothing) {
   const Finished help = headroom({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb :
-       {"run", "plan", "profile", "validate", "evaluate", "predict", "plugins", "data", "limits", "schema", "parity"})
+  for (const char* verb : {"run", "plan", "profile", "validate", "evaluate", "predict", "export", "plugins", "data",
+                           "limits", "schema", "parity"})
     EXPECT_NE(help.out.find(verb), std::string::npos) << verb;
   EXPECT_EQ(headroom({"--version"}).exit_code, 0);
-  for (const char* verb : {"run", "plan", "profile", "validate", "evaluate", "predict", "limits", "schema", "parity"}) {
+  for (const char* verb :
+       {"run", "plan", "profile", "validate", "evaluate", "predict", "export", "limits", "schema", "parity"}) {
     const Finished one = headroom({verb, "--help"});
     EXPECT_EQ(one.exit_code, 0) << verb;
     EXPECT_NE(one.out.find("Example: headroom "), std::string::npos) << verb << ": " << one.out;

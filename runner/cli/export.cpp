@@ -1,0 +1,72 @@
+#include <cstdio>
+#include <system_error>
+
+#include "cli/command_line.hpp"
+#include "cli/trainer_program.hpp"
+#include "error.hpp"
+#include "memory/readable.hpp"
+#include "record/trained_model.hpp"
+
+namespace headroom {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Formats that only PyTorch's Python package writes: what to do instead.
+[[noreturn]] void refuse_python_format(const ExportWords& words) {
+  const std::string exporter = words.format == "onnx" ? "torch.onnx.export" : "torch.export.save";
+  throw Error(Exit::bad_input, "export",
+              "--format " + words.format + " needs Python's exporter (" + exporter +
+                  "), which LibTorch lacks: export --format torchscript and load that with torch.jit.load, or export "
+                  "--format safetensors and load the weights into the model's Python class");
+}
+
+void write_weights(const ExportWords& words) {
+  const TrainedModel model = TrainedModel::of_run(words.run, words.checkpoint);
+  model.write(words.out);
+  int64_t bytes = 0;
+  for (const TensorBytes& tensor : model.weights) bytes += static_cast<int64_t>(tensor.data.size());
+  std::printf("wrote %s: %zu tensors, %s, of step %lld\n", words.out.c_str(), model.weights.size(),
+              size_text(bytes).c_str(), static_cast<long long>(model.step));
+  if (!model.fields.is_array()) {
+    std::fprintf(stderr,
+                 "%s was saved by an earlier build, which did not keep what fields the model takes: the file's "
+                 "metadata lacks 'fields' and 'outputs', and hr_infer_open() cannot open it\n",
+                 model.place.c_str());
+  }
+}
+
+}  // namespace
+
+CLI::App* define_export(CLI::App& app, CommandLine& line, ExportWords& words) {
+  auto* command = app.add_subcommand("export", "Write a run's trained model for use elsewhere");
+  command->footer("Example: headroom export runs/quick_demo/20261121-063011-3fa2 --out pose.safetensors");
+  command->add_option("run", words.run, "Run folder")->required();
+  command
+      ->add_option("--format", words.format,
+                   "safetensors: weights, and in the metadata what is needed to use them; torchscript: the model as a "
+                   "program that takes and gives measured units")
+      ->check(CLI::IsMember({"safetensors", "torchscript", "onnx", "pt2"}))
+      ->capture_default_str();
+  command->add_option("--out", words.out, "File to write")->required();
+  command->add_option("--checkpoint", words.checkpoint, "best, last, or a checkpoint folder")->capture_default_str();
+  add_plugin_dirs(*command, line);
+  return command;
+}
+
+void require_exportable(const ExportWords& words) {
+  if (words.format == "onnx" || words.format == "pt2") refuse_python_format(words);
+  std::error_code error;
+  if (fs::is_regular_file(words.out, error) || fs::is_directory(words.out, error))
+    throw Error(Exit::bad_input, "export", words.out + " exists already; name another file with --out");
+}
+
+int export_in_front(const ExportWords& words, const CommandLine& line) {
+  require_exportable(words);
+  if (words.format == "torchscript") return run_trainer(line.arguments);
+  write_weights(words);
+  return 0;
+}
+
+}  // namespace headroom

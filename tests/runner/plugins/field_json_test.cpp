@@ -1,0 +1,74 @@
+#include "plugins/field_json.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headroom {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<Field> two_fields() {
+  return {{.name = "emg",
+           .unit = "V",
+           .dtype = {kDLFloat, 32, 1},
+           .shape = {500, 2},
+           .axes = {"time", "channel"},
+           .sample_rate_hz = 2000.0,
+           .channel_axis = 1,
+           .normalize = true,
+           .channels = {{"flexor", "mV", 0.1, 0.3}, {"extensor", "", 1e-300, 2.0}}},
+          {.name = "valid", .unit = "", .dtype = {kDLUInt, 8, 1}, .shape = {}, .axes = {}, .channels = {}}};
+}
+
+std::string refusal(const nlohmann::json& json) {
+  try {
+    (void)fields_from_json(json);
+  } catch (const Error& problem) {
+    EXPECT_EQ(problem.exit_code(), Exit::bad_input);
+    return problem.what();
+  }
+  return "";
+}
+
+TEST(FieldJson, ComesBackAsItWas) {
+  const std::string text = fields_to_json(two_fields()).dump();
+  const std::vector<Field> back = fields_from_json(nlohmann::json::parse(text));
+  ASSERT_EQ(back.size(), 2u);
+  const Field& emg = back[0];
+  EXPECT_EQ(emg.name, "emg");
+  EXPECT_EQ(emg.unit, "V");
+  EXPECT_EQ(dtype_name(emg.dtype), "float32");
+  EXPECT_EQ(emg.shape, (std::vector<int64_t>{500, 2}));
+  EXPECT_EQ(emg.axes, (std::vector<std::string>{"time", "channel"}));
+  EXPECT_EQ(emg.sample_rate_hz, 2000.0);
+  EXPECT_EQ(emg.channel_axis, 1);
+  EXPECT_TRUE(emg.normalize);
+  ASSERT_EQ(emg.channels.size(), 2u);
+  EXPECT_EQ(emg.channels[0].unit, "mV");
+  EXPECT_EQ(emg.channels[0].mean, 0.1) << "to the bit";
+  EXPECT_EQ(emg.channels[1].mean, 1e-300);
+  EXPECT_EQ(back[1].channel_axis, -1);
+  EXPECT_TRUE(back[1].shape.empty());
+  EXPECT_EQ(fields_to_json(back).dump(), text);
+}
+
+TEST(FieldJson, WhatIsNoFieldIsRefused) {
+  nlohmann::json json = fields_to_json(two_fields());
+  json[0]["dtype"] = "float31";
+  EXPECT_THAT(refusal(json), HasSubstr("'float31' is no type of numbers that a field may have"));
+  json = fields_to_json(two_fields());
+  json[0]["shape"] = {500, 2, 7};
+  EXPECT_THAT(refusal(json), HasSubstr("'emg' has 3 extents and 2 axes"));
+  json = fields_to_json(two_fields());
+  json[0]["shape"] = {500, 0};
+  EXPECT_THAT(refusal(json), HasSubstr("'emg' has an extent of 0"));
+  json = fields_to_json(two_fields());
+  json[0]["channel_axis"] = 2;
+  EXPECT_THAT(refusal(json), HasSubstr("'emg' has no axis 2"));
+  EXPECT_THAT(refusal(nlohmann::json::parse("[{}]")), HasSubstr("cannot be read"));
+}
+
+}  // namespace
+}  // namespace headroom
