@@ -352,7 +352,7 @@ struct SourceTable {
         return &table;
       }
     }
-    if constexpr (requires(const T& object) { object.class_names(0u); }) {
+    if constexpr (requires(T & object) { object.class_names(0u); }) {
       if (id == HR_CLASS_NAMES) {
         static const hr_class_names table{sizeof(hr_class_names), 0, class_name};
         return &table;

@@ -347,7 +347,7 @@ struct ModelTable {
         return &table;
       }
     }
-    if constexpr (requires(const T& object) { object.classes(); }) {
+    if constexpr (requires(T & object) { object.classes(); }) {
       if (id == HR_CLASSES) return class_table();
     }
     return nullptr;
