@@ -19,6 +19,8 @@
 //                                                         // cache training samples; left out: true
 //     std::vector<Origin> origins(uint32_t field) const;  // the datasets of a field to standardise; left out: unknown.
 //                                                         // hr_datasource.origin says what this promises
+//     std::vector<std::string> class_names(uint32_t field) const;   // what the values 0, 1, ... of an integer field
+//                                                         // mean; {}: it has no classes; left out: no field has
 //     uint64_t trim(int level);                           // left out: nothing to give back
 //     static OptionList synth_options();                  // keys of [data.synth]; with synthesise()
 //     static void synthesise(const Host& host, const Options& options, const std::filesystem::path& folder);
@@ -27,7 +29,8 @@
 //                   .interfaces = {headroom::sdk::datasource<Source>()});
 //
 // The constructor is [control]; read() and the other const members are [any]; trim() runs while no read does. Any
-// member may throw sdk::Error. fields(), splits(), groups(), files() and origins() are called once, after construction.
+// member may throw sdk::Error. fields(), splits(), groups(), files(), origins() and class_names() are called once,
+// after construction.
 #pragma once
 
 #include <concepts>
@@ -40,6 +43,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/classes.h"
 #include "headroom/sdk/array_writer.hpp"
 #include "headroom/sdk/arrays.hpp"
 #include "headroom/sdk/blocks.hpp"
@@ -144,6 +148,7 @@ struct SourceBox {
   std::vector<std::vector<Group>> groups;
   std::vector<std::string> files;
   std::vector<std::vector<Origin>> origins;
+  std::vector<std::vector<std::string>> class_names;  // of each field
   std::vector<hr_field> native_fields;
   std::vector<std::vector<hr_channel>> native_channels;
 
@@ -164,6 +169,9 @@ struct SourceBox {
     }
     if constexpr (requires { source.origins(0u); }) {
       for (uint32_t field = 0; field < fields.size(); ++field) origins.push_back(source.origins(field));
+    }
+    if constexpr (requires { source.class_names(0u); }) {
+      for (uint32_t field = 0; field < fields.size(); ++field) class_names.push_back(source.class_names(field));
     }
     native_channels.resize(fields.size());
     for (std::size_t i = 0; i < fields.size(); ++i) native_fields.push_back(fields[i].native(native_channels[i]));
@@ -288,6 +296,13 @@ struct SourceTable {
                   found.member.empty() ? nullptr : found.member.c_str()});
     });
   }
+  static hr_status class_name(const hr_source* source, uint32_t field, uint64_t value, const char** out,
+                              hr_error* error) noexcept {
+    const auto& all = Box::from(source)->class_names;
+    if (field >= all.size() || value >= all[field].size()) return fail(error, HR_NOT_FOUND, "no such class");
+    *out = all[field][value].c_str();
+    return HR_OK;
+  }
   static uint64_t trim(hr_source* source, int32_t level) noexcept {
     if constexpr (requires(T & object) { object.trim(level); }) {
       uint64_t freed = 0;
@@ -334,6 +349,12 @@ struct SourceTable {
     if constexpr (requires { &T::synthesise; }) {
       if (id == HR_SYNTH) {
         static const hr_synth table{sizeof(hr_synth), 0, synth_options(), synthesise};
+        return &table;
+      }
+    }
+    if constexpr (requires(T & object) { object.class_names(0u); }) {
+      if (id == HR_CLASS_NAMES) {
+        static const hr_class_names table{sizeof(hr_class_names), 0, class_name};
         return &table;
       }
     }

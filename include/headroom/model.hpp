@@ -12,6 +12,8 @@
 //     StepOutput step(const Call& call, const Batch& batch);   // one forward pass; the host calls backward()
 //     static std::vector<Input> inputs(const Options&);   // the fields it takes, for `headroom plugins check`
 //                                                // without an experiment (sdk/inputs.hpp); left out: not stepped there
+//     std::vector<ClassScores> classes() const;  // outputs that hold class scores (sdk/classes.hpp); left out: none
+//     void balance(const std::string& output, std::span<const uint64_t> counts);   // how often each class occurs
 //     void attributes(Parameter& parameter);     // group, scales, freezing, inert, derived; left out: all equal
 //     std::string save_state() const;            // left out, with load_state(): nothing beside the tensors
 //     void load_state(std::string_view bytes);
@@ -35,6 +37,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <torch/torch.h>
@@ -42,6 +45,7 @@
 #include <vector>
 
 #include "headroom/sdk/call.hpp"
+#include "headroom/sdk/classes.hpp"
 #include "headroom/sdk/host.hpp"
 #include "headroom/sdk/inputs.hpp"
 #include "headroom/sdk/keyed.hpp"
@@ -122,6 +126,8 @@ struct ModelBox {
   std::vector<Parameter> parameters;
   std::vector<Output> outputs;
   std::vector<Metric> metrics;
+  std::vector<ClassScores> classes;
+  std::vector<NativeScores> native_scores;  // of classes
 
   ModelBox(const Host& host, const Options& options, Fields given, uint64_t seed) : fields(std::move(given)) {
     SeededScope scope(seed);
@@ -133,6 +139,7 @@ struct ModelBox {
     collect_parameters();
     if constexpr (requires { model->outputs(); }) outputs = model->outputs();
     if constexpr (requires { model->metrics(); }) metrics = model->metrics();
+    if constexpr (requires { model->classes(); }) collect_classes();
   }
 
   static ModelBox* from(hr_model* model) { return reinterpret_cast<ModelBox*>(model); }
@@ -148,6 +155,17 @@ struct ModelBox {
     }
     if constexpr (requires { model->attributes(parameters.front()); }) {
       for (Parameter& parameter : parameters) model->attributes(parameter);
+    }
+  }
+  void collect_classes() {
+    classes = model->classes();
+    for (const ClassScores& scores : classes) {
+      const bool is_known = std::any_of(outputs.begin(), outputs.end(),
+                                        [&](const Output& output) { return output.name == scores.output; });
+      if (!is_known) throw Error(HR_INTERNAL, "classes() names '" + scores.output + "', which outputs() does not");
+      if (!scores.names.empty() && static_cast<int64_t>(scores.names.size()) != scores.count)
+        throw Error(HR_INTERNAL, "classes() has not one name a class of '" + scores.output + "'");
+      native_scores.emplace_back(scores);
     }
   }
   void collect_module(const torch::nn::Module& module) {
@@ -280,6 +298,26 @@ struct ModelTable {
     return torch_guard(error, [&] { visit_inputs(T::inputs(Options(option_table<T>(), values)), visit, context); });
   }
 
+  static hr_status scores(const hr_model* model, uint32_t i, hr_class_scores* out, hr_error* error) noexcept {
+    return guard(error, [&] { store(out, scores_of(*Box::from(model), i).native()); });
+  }
+  static hr_status balance(hr_model* model, uint32_t i, const uint64_t* counts, uint64_t count,
+                           hr_error* error) noexcept {
+    return torch_guard(error, [&] {
+      Box& box = *Box::from(model);
+      box.model->balance(scores_of(box, i).scores().output, std::span<const uint64_t>(counts, count));
+    });
+  }
+  static const hr_classes* class_table() {
+    static const hr_classes table = [] {
+      hr_classes filled{sizeof(hr_classes), 0, scores, nullptr};
+      if constexpr (requires(T & object, std::span<const uint64_t> counts) { object.balance(std::string(), counts); })
+        filled.balance = balance;
+      return filled;
+    }();
+    return &table;
+  }
+
   static const void* find(std::string_view id) {
     if (id == HR_MODEL_TORCH) {
       static const hr_model_torch table{sizeof(hr_model_torch),
@@ -309,10 +347,19 @@ struct ModelTable {
         return &table;
       }
     }
+    if constexpr (requires(T & object) { object.classes(); }) {
+      if (id == HR_CLASSES) return class_table();
+    }
     return nullptr;
   }
 
  private:
+  static const NativeScores& scores_of(const Box& box, uint32_t i) {
+    for (const NativeScores& native : box.native_scores) {
+      if (i < box.outputs.size() && native.scores().output == box.outputs[i].name) return native;
+    }
+    throw Error(HR_NOT_FOUND, "this output holds no class scores");
+  }
   static at::Tensor& tensor(hr_tensor handle) { return *reinterpret_cast<at::Tensor*>(handle); }
   static constexpr uint32_t capabilities() {
     if constexpr (requires { T::capabilities; }) {

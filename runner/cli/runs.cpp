@@ -8,6 +8,7 @@
 #include "record/numbers.hpp"
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
+#include "report/confusion.hpp"
 #include "report/scale.hpp"
 #include "report/wide_table.hpp"
 
@@ -57,12 +58,21 @@ struct ShowWords {
   bool json = false;
 };
 
+// Confusion matrices and what comes of them; empty where the run has none.
+nlohmann::json classes_of(const fs::path& folder) {
+  const nlohmann::json summary = read_json_file(folder / "summary.json");
+  return summary.is_object() ? summary.value("classes", nlohmann::json()) : nlohmann::json();
+}
+
 void show(const ShowWords& words) {
   const fs::path folder = find_run(words.run, words.root);
   RunFacts run = read_run_facts(folder);
   note_running(run);
+  const nlohmann::json classes = classes_of(folder);
   if (words.json) {
-    std::printf("%s\n", json_text(run.json(), 2).c_str());
+    nlohmann::json json = run.json();
+    if (!classes.empty()) json["classes"] = classes;
+    std::printf("%s\n", json_text(json, 2).c_str());
     return;
   }
   std::printf("%s\n", folder.c_str());
@@ -75,6 +85,7 @@ void show(const ShowWords& words) {
         std::printf("  %-24s %s\n", key.c_str(), shown_fact(run, key).c_str());
     }
   }
+  for (const std::string& line : confused_lines(classes)) std::printf("  %s\n", printable(line, line.size()).c_str());
   for (const std::string& line : read_postmortem(folder).lines()) std::printf("%s\n", line.c_str());
 }
 

@@ -1,9 +1,14 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <numeric>
+#include <vector>
 
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
 #include "data/synth.hpp"
+#include "memory/readable.hpp"
+#include "record/numbers.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {
@@ -15,6 +20,28 @@ bool data_missing(const Experiment& experiment, const CheckedPlugins& plugins) {
   const auto path = data_path(plugins.data_table, plugins.data_options);
   std::error_code error;
   return experiment.data_synth && path && !std::filesystem::exists(*path, error);
+}
+
+// "train: circle 375 (50.0 %), star 375 (50.0 %); val: ...", of a class the first twenty.
+std::string balance_text(const nlohmann::json& balance) {
+  constexpr size_t most_shown = 20;
+  std::string text;
+  for (const char* split : {"train", "val"}) {
+    const nlohmann::json& counted = balance.at(split);
+    const auto counts = counted.at("counts").get<std::vector<uint64_t>>();
+    const auto all = static_cast<double>(std::accumulate(counts.begin(), counts.end(), uint64_t{0}));
+    if (all == 0) continue;
+    text += (text.empty() ? "" : "; ") + std::string(split);
+    if (counted.at("samples") != counted.at("of")) text += " (" + counted.at("samples").dump() + " samples)";
+    for (size_t c = 0; c < std::min(counts.size(), most_shown); ++c) {
+      const std::string name =
+          balance.contains("names") ? balance.at("names").at(c).get<std::string>() : std::to_string(c);
+      text += (c == 0 ? ": " : ", ") + printable(name, 40) + " " + std::to_string(counts[c]) + " (" +
+              short_number(100 * static_cast<double>(counts[c]) / all, 3) + " %)";
+    }
+    if (counts.size() > most_shown) text += " and " + std::to_string(counts.size() - most_shown) + " more";
+  }
+  return text;
 }
 
 // For reading: "emg float32 [500,16], valid uint8 [500]" of fields, "120 train, 40 val" of samples.
@@ -32,6 +59,16 @@ std::string shown(const std::string& key, const nlohmann::json& value) {
     for (const char* split : {"train", "val", "test"}) add(value.at(split).dump() + " " + split);
   }
   return text.empty() ? value.dump() : text;
+}
+
+void print_classes(const nlohmann::json& found) {
+  const nlohmann::json classes = found.value("classes", nlohmann::json::object()),
+                       warnings = found.value("warnings", nlohmann::json::array());
+  for (const auto& [output, balance] : classes.items()) {
+    const std::string text = balance.at("field").get<std::string>() + ", " + balance_text(balance);
+    std::printf("  %-10s %s\n", "classes", text.c_str());
+  }
+  for (const auto& warning : warnings) std::printf("  warning: %s\n", warning.get<std::string>().c_str());
 }
 
 void validate(const ExperimentWords& words, bool json, const CommandLine& line) {
@@ -61,9 +98,10 @@ void validate(const ExperimentWords& words, bool json, const CommandLine& line) 
   }
   std::printf("%s: valid\n", words.file.c_str());
   for (const auto& [key, value] : found.items()) {
-    if (key == "file" || key == "valid") continue;
+    if (key == "file" || key == "valid" || key == "warnings" || key == "classes") continue;
     std::printf("  %-10s %s\n", key.c_str(), shown(key, value).c_str());
   }
+  print_classes(found);
   for (const Inert& inert : experiment.inert) std::printf("  %s: %s\n", inert.key.c_str(), inert.why.c_str());
 }
 

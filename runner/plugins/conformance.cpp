@@ -130,8 +130,8 @@ class PluginChecks {
     if (call(plugin.id, "get_interface", plugin.get_interface, "headroom.unknown/999") != nullptr) {
       refuse("get_interface returns a table for an id it cannot know: it must return NULL");
     }
-    for (const char* id :
-         {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_CONVERT, HR_STATE, HR_GC, HR_PREDICT, HR_INPUTS}) {
+    for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_CONVERT, HR_STATE, HR_GC, HR_PREDICT, HR_INPUTS,
+                           HR_CLASSES, HR_CLASS_NAMES}) {
       if (call(plugin.id, "get_interface", plugin.get_interface, id) !=
           call(plugin.id, "get_interface", plugin.get_interface, id)) {
         refuse(std::string("get_interface returns another table for ") + id + " each time: tables live for ever");
@@ -142,6 +142,8 @@ class PluginChecks {
     library_->gc();
     library_->predict();
     library_->inputs();
+    library_->classes();
+    library_->class_names();
     if (library_->model_torch() == nullptr && library_->datasource() == nullptr)
       refuse("it is neither a model nor a datasource");
   }

@@ -39,6 +39,8 @@ nlohmann::json describe_plugin(const Library& library) {
   if (library.state() != nullptr) interfaces[HR_STATE] = nlohmann::json::object();
   if (library.predict() != nullptr) interfaces[HR_PREDICT] = nlohmann::json::object();
   if (library.inputs() != nullptr) interfaces[HR_INPUTS] = nlohmann::json::object();
+  if (library.classes() != nullptr) interfaces[HR_CLASSES] = nlohmann::json::object();
+  if (library.class_names() != nullptr) interfaces[HR_CLASS_NAMES] = nlohmann::json::object();
   if (library.gc() != nullptr) interfaces[HR_GC] = nlohmann::json::object();
 
   nlohmann::json torch_tag = nullptr;

@@ -192,6 +192,19 @@ const hr_inputs* Library::inputs() const {
   return table;
 }
 
+// Its balance is optional.
+const hr_classes* Library::classes() const {
+  const auto* table = interface_table<hr_classes>(*plugin_, HR_CLASSES);
+  if (table != nullptr) require_slots(*plugin_, HR_CLASSES, {SLOT(scores)});
+  return table;
+}
+
+const hr_class_names* Library::class_names() const {
+  const auto* table = interface_table<hr_class_names>(*plugin_, HR_CLASS_NAMES);
+  if (table != nullptr) require_slots(*plugin_, HR_CLASS_NAMES, {SLOT(name)});
+  return table;
+}
+
 std::vector<std::string> Library::recompute_kinds() const {
   const hr_model_torch* model = model_torch();
   std::vector<std::string> kinds;

@@ -21,6 +21,7 @@
 #include "config/options.hpp"
 #include "error.hpp"
 #include "headroom/abi.h"
+#include "headroom/classes.h"
 #include "headroom/convert.h"
 #include "headroom/inputs.h"
 #include "headroom/predict.h"
@@ -54,6 +55,8 @@ class Library {
   const hr_gc* gc() const;
   const hr_predict* predict() const;  // each side is complete or NULL
   const hr_inputs* inputs() const;
+  const hr_classes* classes() const;
+  const hr_class_names* class_names() const;
 
   // The names that memory.recompute may have for a model, most bytes saved per second first; empty: none.
   // Error(plugin) if they are empty, reserved, repeated or more than 64.

@@ -70,12 +70,39 @@ std::vector<Parameter> ModelDescription::parameters() const {
   return result;
 }
 
-std::vector<OutputInfo> ModelDescription::outputs() const {
+std::vector<OutputInfo> ModelDescription::outputs(const hr_classes* classes) const {
   // Neither a prediction nor a target where the plugin leaves the role alone.
   const hr_output blank{sizeof(hr_output), HR_AUX, nullptr, nullptr};
-  return each<OutputInfo>("output", "output", api_.output_count, api_.output, blank, [](const hr_output& native) {
-    return OutputInfo{text(native.name), text(native.unit), native.role};
-  });
+  auto result =
+      each<OutputInfo>("output", "output", api_.output_count, api_.output, blank, [](const hr_output& native) {
+        return OutputInfo{text(native.name), text(native.unit), native.role};
+      });
+  for (uint32_t i = 0; classes != nullptr && i < result.size(); ++i)
+    result[i].classes = classes_of(*classes, i, result[i]);
+  return result;
+}
+
+std::optional<ClassInfo> ModelDescription::classes_of(const hr_classes& classes, uint32_t i,
+                                                      const OutputInfo& output) const {
+  hr_error error = no_error();
+  hr_class_scores native{sizeof(hr_class_scores), 0, 0, nullptr, nullptr};
+  const hr_status status = call(id_, "scores", classes.scores, handle_, i, &native, &error);
+  if (status == HR_NOT_FOUND) return std::nullopt;
+  check(status, error, id_, "describing the classes of output '" + output.name + "'");
+  if (output.role != HR_PREDICTION)
+    refuse("output '" + output.name + "' holds class scores and has another role than prediction");
+  if (native.count < 2 || native.count > HR_MOST_CLASSES) {
+    refuse("output '" + output.name + "' has " + std::to_string(native.count) +
+           " classes; 2 to 4096 are allowed, and with more an output is declared without classes");
+  }
+  ClassInfo info{static_cast<int64_t>(native.count), text(native.field), {}, (native.flags & HR_CLASSES_COUNTED) != 0};
+  if (info.counted && (info.field.empty() || classes.balance == nullptr))
+    refuse("the classes of output '" + output.name + "' are to be counted, and it names no field or has no balance()");
+  for (uint64_t c = 0; native.names != nullptr && c < native.count; ++c) {
+    if (native.names[c] == nullptr) refuse("class " + std::to_string(c) + " of '" + output.name + "' has no name");
+    info.names.emplace_back(native.names[c]);
+  }
+  return info;
 }
 
 std::vector<MetricInfo> ModelDescription::metrics() const {

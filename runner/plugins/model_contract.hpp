@@ -22,7 +22,7 @@ class ModelDescription {
       : id_(std::move(id)), api_(api), handle_(handle) {}
 
   std::vector<Parameter> parameters() const;
-  std::vector<OutputInfo> outputs() const;
+  std::vector<OutputInfo> outputs(const hr_classes* classes) const;  // `classes` may be NULL
   std::vector<MetricInfo> metrics() const;
 
  private:
@@ -35,6 +35,7 @@ class ModelDescription {
                          const std::type_identity_t<Native>& blank,
                          std::type_identity_t<Info (*)(const Native&)> info_of) const;
   void require_sound(const Parameter& parameter) const;
+  std::optional<ClassInfo> classes_of(const hr_classes& classes, uint32_t i, const OutputInfo& output) const;
   void require_different_tensors(const std::vector<Parameter>& parameters) const;
 
   std::string id_;

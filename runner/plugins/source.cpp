@@ -115,17 +115,19 @@ std::shared_ptr<const Source> Source::open(const Library& library, const OptionV
     throw Error(Exit::bad_input, library.id(), "this plugin is not a datasource: it offers no " HR_DATASOURCE);
   // The plugin borrows the values until open() returns.
   const NativeOptions native(to_option_table(api->options), options);
-  return open(*api, library.id(), native.values(), library.gc(), std::move(session));
+  return open(*api, library.id(), native.values(), library.gc(), std::move(session), library.class_names());
 }
 
 std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string id, const hr_value* options,
-                                           const hr_gc* gc, std::shared_ptr<Session> session) {
+                                           const hr_gc* gc, std::shared_ptr<Session> session,
+                                           const hr_class_names* class_names) {
   // Its destructor closes what the plugin opens, also when a check below throws.
   std::shared_ptr<Source> source(new Source);
   source->session_ = std::move(session);
   source->id_ = std::move(id);
   source->api_ = &api;
   source->gc_ = gc;
+  source->class_names_ = class_names;
   hr_error error = no_error();
   check(call(source->id_, "open", api.open, source->session_->host_for(source->id_), options, &source->handle_, &error),
         error, source->id_, "opening the data source");
@@ -188,6 +190,26 @@ std::vector<Origin> Source::origins(uint32_t field) const {
     if (result.size() == kMostOrigins)
       throw Error(Exit::plugin, id_, "field " + std::to_string(field) + " has more than 10000000 origins");
     result.push_back({origin.path, origin.dataset, origin.member != nullptr ? origin.member : ""});
+  }
+}
+
+std::vector<std::string> Source::class_names(uint32_t field) const {
+  std::vector<std::string> result;
+  if (class_names_ == nullptr) return result;
+  while (true) {
+    hr_error error = no_error();
+    const char* name = nullptr;
+    const hr_status status =
+        call(id_, "name", class_names_->name, handle_, field, static_cast<uint64_t>(result.size()), &name, &error);
+    // There is no count of classes: this ends the list, as classes.h says.
+    if (status == HR_NOT_FOUND) return result;
+    check(status, error, id_, "naming the classes of field " + std::to_string(field));
+    if (name == nullptr)
+      throw Error(Exit::plugin, id_,
+                  "class " + std::to_string(result.size()) + " of field '" + fields_.at(field).name + "' has no name");
+    if (result.size() == HR_MOST_CLASSES)
+      throw Error(Exit::plugin, id_, "field '" + fields_.at(field).name + "' has more than 4096 classes");
+    result.emplace_back(name);
   }
 }
 

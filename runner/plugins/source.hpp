@@ -9,7 +9,7 @@
 
 #include "config/options.hpp"
 #include "error.hpp"
-#include "headroom/abi.h"
+#include "headroom/classes.h"
 #include "headroom/sdk/fields.hpp"
 #include "mutex.hpp"
 #include "plugins/library.hpp"
@@ -65,7 +65,8 @@ class Source : public std::enable_shared_from_this<Source> {
   // The same for a table without a library; `api` lives for ever, `options` has the values that it declares.
   static std::shared_ptr<const Source> open(const hr_datasource& api, std::string id, const hr_value* options,
                                             const hr_gc* gc = nullptr,
-                                            std::shared_ptr<Session> session = Session::of_process());
+                                            std::shared_ptr<Session> session = Session::of_process(),
+                                            const hr_class_names* class_names = nullptr);
   ~Source();
 
   const std::string& id() const { return id_; }
@@ -79,7 +80,9 @@ class Source : public std::enable_shared_from_this<Source> {
   // Whether augmented reads may depend on the sample's key. False only if the plugin says HR_SOURCE_NO_AUGMENT.
   bool augments() const { return augments_; }
   std::vector<Origin> origins(uint32_t field) const;  // empty: unknown. Error(plugin)
-  Reader reader() const;                              // [any] Error with the plugin's sentence
+  // What the values 0, 1, ... of a field mean; empty: it has no classes, or they have no names. Error(plugin)
+  std::vector<std::string> class_names(uint32_t field) const;
+  Reader reader() const;  // [any] Error with the plugin's sentence
   // [control] Waits for running reads, then calls headroom.gc's trim_source with HR_TRIM_CACHES or HR_TRIM_ALL. Returns
   // the bytes that the plugin says it released; 0 without the interface.
   int64_t trim(int level) const;
@@ -92,6 +95,7 @@ class Source : public std::enable_shared_from_this<Source> {
   std::string id_;
   const hr_datasource* api_ = nullptr;
   const hr_gc* gc_ = nullptr;
+  const hr_class_names* class_names_ = nullptr;
   hr_source* handle_ = nullptr;
   bool augments_ = true;
   mutable SharedMutex reads_;  // shared by reads, exclusive for trim()

@@ -46,6 +46,7 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
       state_(library.state()),
       gc_(library.gc()),
       predictor_(library.predict()),
+      classes_(library.classes()),
       fields_(std::move(fields)) {
   if (api_ == nullptr) throw Error(Exit::bad_input, id_, "this plugin is not a model: it offers no " HR_MODEL_TORCH);
   // The table of a source has no model's side.
@@ -65,7 +66,7 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
   try {
     const ModelDescription description(id_, *api_, handle_);
     parameters_ = description.parameters();
-    outputs_ = description.outputs();
+    outputs_ = description.outputs(classes_);
     metrics_ = description.metrics();
   } catch (...) {  // the destructor does not run for a constructor that throws
     call_quietly(id_, "destroy", api_->destroy, handle_);
@@ -144,6 +145,13 @@ std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> s
   contract.require_prediction(outputs, outputs_, sample_keys.size());
   widen(outputs);
   return outputs;
+}
+
+void Model::balance(size_t i, std::span<const uint64_t> counts) {
+  hr_error error = no_error();
+  check_memory_or(call(id_, "balance", classes_->balance, handle_, static_cast<uint32_t>(i), counts.data(),
+                       static_cast<uint64_t>(counts.size()), &error),
+                  error, id_, "balancing the classes of '" + outputs_.at(i).name + "'");
 }
 
 void Model::recompute(std::span<const std::string> kinds) {

@@ -29,9 +29,18 @@ struct Parameter {
   bool trains() const { return kind == HR_PARAMETER && !inert && frozen_until_step != INT64_MAX; }
 };
 
+// Of an output that holds class scores (headroom.classes/1).
+struct ClassInfo {
+  int64_t count = 0;
+  std::string field;               // of the source; "": none holds the target
+  std::vector<std::string> names;  // one a class, or none
+  bool counted = false;            // Model::balance() is to be called
+};
+
 struct OutputInfo {
   std::string name, unit;
   hr_role role = HR_PREDICTION;
+  std::optional<ClassInfo> classes = {};
 };
 
 struct MetricInfo {
@@ -87,6 +96,10 @@ class Model {
   std::vector<at::Tensor> predict(int64_t step, std::span<const uint64_t> sample_keys,
                                   std::span<const at::Tensor> batch);
 
+  // Tells the plugin how often each class of output `i` occurs in the training split. REQUIRES: it is `counted`.
+  // [control]
+  void balance(size_t i, std::span<const uint64_t> counts);
+
   const std::vector<std::string>& recompute_kinds() const { return recompute_kinds_; }
   // Kinds of calls whose intermediate results are computed again in backward, from the next step on, instead of being
   // kept; each must be one of recompute_kinds().
@@ -110,6 +123,7 @@ class Model {
   const hr_state* state_ = nullptr;
   const hr_gc* gc_ = nullptr;
   const hr_predict* predictor_ = nullptr;
+  const hr_classes* classes_ = nullptr;
   hr_model* handle_ = nullptr;
   uint32_t capabilities_ = 0;
   std::vector<std::string> recompute_kinds_;

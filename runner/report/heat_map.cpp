@@ -26,26 +26,29 @@ Colour colour_at(double place) {
   return colour;
 }
 
-std::string style_of(double place) {
-  const Colour colour = colour_at(place);
-  // Black words on the brighter part of the scale, white ones on the darker: both stay readable.
-  const bool bright = place > 0.55;
-  std::array<char, 80> text;
-  std::snprintf(text.data(), text.size(), "background:#%02x%02x%02x;color:%s", static_cast<unsigned>(colour[0]),
-                static_cast<unsigned>(colour[1]), static_cast<unsigned>(colour[2]), bright ? "#000" : "#fff");
-  return text.data();
-}
-
 std::string cell_html(const HeatCell& cell, double lowest, double highest, Quantity quantity) {
   if (!cell.value)
     return "<td class=\"none\"><span>" + escape_html(cell.words.empty() ? "-" : cell.words) + "</span></td>";
   // Where all values are equal they get the middle of the scale.
   const double place = highest > lowest ? (*cell.value - lowest) / (highest - lowest) : 0.5;
-  return std::string("<td") + (cell.marked ? " class=\"top\"" : "") + " style=\"" + style_of(place) + "\">" +
+  return std::string("<td") + (cell.marked ? " class=\"top\"" : "") + " style=\"" + heat_style(place) + "\">" +
          escape_html(amount_text(*cell.value, quantity)) + "</td>";
 }
 
 }  // namespace
+
+std::string heat_ground(double place) {
+  const Colour colour = colour_at(place);
+  std::array<char, 8> text;
+  std::snprintf(text.data(), text.size(), "#%02x%02x%02x", static_cast<unsigned>(colour[0]) & 0xFFu,
+                static_cast<unsigned>(colour[1]) & 0xFFu, static_cast<unsigned>(colour[2]) & 0xFFu);
+  return text.data();
+}
+
+std::string heat_style(double place) {
+  // Black words on the brighter part of the scale, white ones on the darker: both stay readable.
+  return "background:" + heat_ground(place) + (place > 0.55 ? ";color:#000" : ";color:#fff");
+}
 
 std::string heat_map_html(const HeatMap& map) {
   double lowest = INFINITY, highest = -INFINITY;

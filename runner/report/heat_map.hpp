@@ -26,4 +26,8 @@ struct HeatMap {
 
 std::string heat_map_html(const HeatMap& map);
 
+// The scale's colour at a place from 0 to 1: "#00224e"; and a style with words on it that stay readable.
+std::string heat_ground(double place);
+std::string heat_style(double place);
+
 }  // namespace headroom

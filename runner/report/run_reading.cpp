@@ -152,7 +152,7 @@ class Reader {
     ++found->count;
     found->at.add(seconds, {1});
     // Long lines, and the page has the last of them from the summary.
-    if (kind == "channels") return;
+    if (kind == "channels" || kind == "classes") return;
     if (found->first.size() < kept_events) {
       found->first.push_back(line);
     } else {

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "record/run_folder.hpp"
+#include "report/confusion.hpp"
 #include "report/curves.hpp"
 #include "report/examples.hpp"
 #include "report/json_text.hpp"
@@ -249,6 +250,7 @@ std::string run_report(const fs::path& folder) {
   const Json& summary = run.summary;
   std::string body = "<header>\n" + heading(run) + tiles(run) + "</header>\n<main>\n";
   body += section("Curves", curves(run));
+  body += section("Confusion matrix", confusion_html(at(summary, {"classes"})));
   body += section("Examples", examples_html(folder));
   body += section("Memory",
                   memory_chart(run) + plan_and_fact(run) + folded("peaks, gc points, retries", memory_numbers(run)));
@@ -258,7 +260,7 @@ std::string run_report(const fs::path& folder) {
   body += section("Data", json_table(without(at(summary, {"data"}), {"cache", "loader"})));
   // What is taken out has a place of its own; "format" is for programs.
   body += section("Environment and totals",
-                  json_table(without(summary, {"memory", "metrics", "data", "channels", "best", "format"})));
+                  json_table(without(summary, {"memory", "metrics", "data", "channels", "classes", "best", "format"})));
   if (const Json channels = at(summary, {"channels"}); channels.is_object() && !channels.empty())
     body += section("By channel", folded("values by channel", json_table(channels)));
   if (!run.experiment_toml.empty())

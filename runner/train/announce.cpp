@@ -14,14 +14,25 @@ namespace headroom {
 
 namespace {
 
+std::string metric_names(const std::vector<MetricInfo>& metrics) {
+  std::string names;
+  for (const MetricInfo& metric : metrics) names += (names.empty() ? "" : ", ") + metric.name;
+  return names;
+}
+
 // How much of a run the host's metrics see, where it is not simply all of it.
 std::string metrics_line(const Setup& setup) {
   const MetricsSection& section = setup.data.experiment.metrics;
   if (section.mode == "online") return "";
-  std::string names;
-  for (const MetricInfo& metric : host_metrics(setup.output_pairs)) names += (names.empty() ? "" : ", ") + metric.name;
+  std::string names = metric_names(host_metrics(setup.output_pairs));
   if (names.empty()) return "metrics.mode: the model declares no prediction with a target for the host to measure";
-  if (section.mode == "full") return "metrics: every output of an epoch is kept in memory for " + names;
+  if (section.mode == "full") {
+    std::vector<OutputPair> kept = setup.output_pairs;
+    std::erase_if(kept, [](const OutputPair& pair) { return pair.classes.has_value(); });
+    names = metric_names(host_metrics(kept));
+    return names.empty() ? "metrics.mode = \"full\" changes nothing: metrics of classes are exact counts"
+                         : "metrics: every output of an epoch is kept in memory for " + names;
+  }
   return "metrics: " + names + " on at most " + std::to_string(section.train_batches) + " training and " +
          std::to_string(section.eval_batches) + " evaluation batches, chosen evenly; the rest on all";
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "record/run_folder.hpp"
+#include "train/class_balance.hpp"
 #include "train/init.hpp"
 #include "train/parameter_groups.hpp"
 #include "train/setup.hpp"
@@ -33,6 +34,9 @@ Exit check_experiment(const Experiment& experiment, const std::vector<std::files
   if (!started.empty()) found["init"] = started;
   if (!experiment.train.groups.empty())
     found["groups"] = group_lines(experiment.train.groups, setup.model->parameters());
+  ClassBalance balance = class_balance(setup);
+  if (!balance.json.empty()) found["classes"] = std::move(balance.json);
+  if (!balance.warnings.empty()) found["warnings"] = balance.warnings;
   std::printf("%s\n", json_text(found, 2).c_str());
   return Exit::ok;
 }

@@ -49,13 +49,10 @@ Exit evaluate_run(const EvaluateRequest& request) {
               });
   const auto sums = evaluate(setup, loader, step, retry, [](int64_t) { return stop_requested() != Exit::ok; });
   if (!sums) return stop_requested();
-  const auto [values, channels] = sums->measured(request.split, setup.model->metrics());
+  const auto [values, channels, classes] = sums->measured(request.split, setup.model->metrics());
   if (request.json) {
-    const nlohmann::json json = {{"run", request.run.string()},
-                                 {"split", request.split},
-                                 {"step", step},
-                                 {"metrics", scalars_json(values)},
-                                 {"channels", channels}};
+    const nlohmann::json json = {{"run", request.run.string()},     {"split", request.split}, {"step", step},
+                                 {"metrics", scalars_json(values)}, {"channels", channels},   {"classes", classes}};
     std::printf("%s\n", json_text(json, 2).c_str());
     return Exit::ok;
   }

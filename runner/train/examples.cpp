@@ -97,6 +97,8 @@ Json output_json(const PairTensors& tensors, int64_t number, std::span<const at:
 Examples::Examples(const std::filesystem::path& run, std::vector<OutputPair> pairs, std::vector<OutputInfo> outputs,
                    std::span<const Field> fields, uint64_t length)
     : file_(run / examples_file), pairs_(std::move(pairs)), outputs_(std::move(outputs)) {
+  // A picture of scores says nothing: the confusion matrix is what a page shows of classes.
+  std::erase_if(pairs_, [](const OutputPair& pair) { return pair.classes.has_value(); });
   for (const Field& field : fields) fields_.push_back(field.name);
   const uint64_t count = pairs_.empty() ? 0 : std::min(length, most_samples);
   // The middle of each of `count` equal parts: neighbours are often alike.

@@ -105,7 +105,9 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   step_.restore(position_);
   eval_retry_.micro_batch().restore(position_.eval_micro_batch);
   report_resume(differences);
-  if (experiment_.metrics.mode == "full" && !setup_.output_pairs.empty() && position_.samples > 0) {
+  const auto is_kept = [](const OutputPair& pair) { return !pair.classes; };
+  if (experiment_.metrics.mode == "full" && std::ranges::any_of(setup_.output_pairs, is_kept) &&
+      position_.samples > 0) {
     log_.say(
         "metrics.mode = \"full\" keeps nothing in checkpoints: this epoch's metrics of outputs are of what comes "
         "from here on");

@@ -38,6 +38,15 @@ std::string plugin_text(const nlohmann::json& bytes) {
   return text;
 }
 
+// Of every epoch precision, recall and F1; the matrix, which grows with the square of the classes, is in summary.json.
+nlohmann::json without_matrices(const nlohmann::json& classes) {
+  nlohmann::json shown = nlohmann::json::object();
+  for (const auto& [name, metrics] : classes.items()) {
+    for (const char* key : {"count", "precision", "recall", "f1", "support"}) shown[name][key] = metrics.at(key);
+  }
+  return shown;
+}
+
 }  // namespace
 
 void TrainingLoop::report_resume(const Differences& differences) {
@@ -205,11 +214,15 @@ void TrainingLoop::report_memory() {
 }
 
 void TrainingLoop::report_epoch() {
-  const auto& [values, channels] = position_.measured;
+  const auto& [values, channels, classes] = position_.measured;
   log_.scalars(position_.step, position_.epoch + 1, values);
   // metrics.csv has one value a row and no column for a channel: the event alone has these.
   if (!channels.empty()) {
     log_.event("channels", {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"values", channels}});
+  }
+  if (!classes.empty()) {
+    log_.event("classes",
+               {{"step", position_.step}, {"epoch", position_.epoch + 1}, {"values", without_matrices(classes)}});
   }
   log_.end_epoch(headline(values, setup_.model->metrics(), metric_));
   if (experiment_.data.cache_size_bytes > 0) log_.say(cache_line(setup_.data.session->cache->blocks.statistics()));

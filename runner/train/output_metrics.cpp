@@ -6,6 +6,7 @@
 
 #include "error.hpp"
 #include "headroom/random.h"
+#include "train/class_metrics.hpp"
 
 namespace headroom {
 
@@ -70,6 +71,13 @@ void require_channels(const OutputPair& pair, int64_t now, int64_t before) {
                   std::to_string(now) + ": it holds the channels and must not change");
 }
 
+void require_stored(bool suits, const OutputPair& pair, const std::string& form) {
+  if (suits) return;
+  throw Error(Exit::bad_input, "checkpoint",
+              "what it holds of the output '" + pair.name + "' is not " + form +
+                  ": use the checkpoint with the experiment that wrote it");
+}
+
 constexpr uint64_t metrics_site = 0x6D657472696373;  // "metrics": apart from the order of the epoch's samples
 
 }  // namespace
@@ -77,15 +85,17 @@ constexpr uint64_t metrics_site = 0x6D657472696373;  // "metrics": apart from th
 void Measured::append(const Measured& more) {
   values.insert(values.end(), more.values.begin(), more.values.end());
   channels.update(more.channels);
+  classes.update(more.classes);
 }
 
 OutputMetrics::OutputMetrics(std::vector<OutputPair> pairs, Keep keep) : keep_(keep) {
-  for (OutputPair& pair : pairs) parts_.push_back({std::move(pair), {}, {}});
+  for (OutputPair& pair : pairs) parts_.push_back({std::move(pair), {}, {}, {}});
 }
 
 void OutputMetrics::zero() {
   for (Part& part : parts_) {
     part.sums.zero();
+    part.confusion.zero();
     part.kept.clear();
   }
 }
@@ -95,10 +105,14 @@ void OutputMetrics::add(std::span<const at::Tensor> outputs) {
   // Whatever may throw comes in the first loop, which adds nothing; the second only adds.
   std::vector<at::Tensor> moments(parts_.size());
   std::vector<PairTensors> copies(parts_.size());
+  std::vector<ConfusionCells> cells(parts_.size());
   for (size_t i = 0; i < parts_.size(); ++i) {
     Part& part = parts_[i];
     const PairTensors tensors = tensors_of(part.pair, outputs);
-    if (keep_ == Keep::outputs) {
+    if (part.pair.classes) {
+      part.confusion.make_room(part.pair.classes->count, tensors.prediction.device());
+      cells[i] = cells_of(tensors, part.pair.classes->count);
+    } else if (keep_ == Keep::outputs) {
       if (!part.kept.empty()) require_channels(part.pair, tensors.channels(), part.kept.front().channels());
       // The outputs may share the memory of a batch, which the loader uses again.
       copies[i] = keep(tensors);
@@ -110,7 +124,9 @@ void OutputMetrics::add(std::span<const at::Tensor> outputs) {
     }
   }
   for (size_t i = 0; i < parts_.size(); ++i) {
-    if (keep_ == Keep::outputs) {
+    if (parts_[i].pair.classes) {
+      parts_[i].confusion.add(cells[i]);
+    } else if (keep_ == Keep::outputs) {
       parts_[i].kept.push_back(std::move(copies[i]));
     } else {
       parts_[i].sums.add(moments[i]);
@@ -124,12 +140,15 @@ void OutputMetrics::add(const OutputMetrics& other) {
     make_room(parts_[i].kept, other.parts_[i].kept.size());
     const at::Tensor& moments = other.parts_[i].sums.tensor();
     if (moments.defined()) parts_[i].sums.make_room(moments.size(1), moments.device());
+    const at::Tensor& matrix = other.parts_[i].confusion.tensor();
+    if (matrix.defined()) parts_[i].confusion.make_room(matrix.size(0), matrix.device());
   }
   for (size_t i = 0; i < count; ++i) {
     // There is room: from here on nothing is allocated.
     const Part& more = other.parts_[i];
     parts_[i].kept.insert(parts_[i].kept.end(), more.kept.begin(), more.kept.end());
     if (more.sums.tensor().defined()) parts_[i].sums.add(more.sums.tensor());
+    if (more.confusion.tensor().defined()) parts_[i].confusion.add(more.confusion.tensor());
   }
 }
 
@@ -138,19 +157,38 @@ at::Tensor OutputMetrics::Part::moments() const {
   return sums.tensor().defined() ? sums.tensor().cpu() : at::Tensor();
 }
 
+void OutputMetrics::add_values(const Part& part, const std::string& prefix, Measured& measured) {
+  const at::Tensor moments = part.moments();
+  if (!moments.defined()) return;
+  const Reading reading(moments);
+  const bool lists_channels = moments.size(1) > 1 && moments.size(1) <= most_channels_listed;
+  for (size_t i = 0; i < host_metric_count; ++i) {
+    const std::string& name = part.pair.metrics[i].name;
+    if (name.empty() || !reading.counted[i]) continue;
+    measured.values.emplace_back(prefix + "/" + name, reading.pooled[i]);
+    if (lists_channels) measured.channels[prefix + "/" + name] = column(reading.channels, i);
+  }
+}
+
+void OutputMetrics::add_classes(const Part& part, const std::string& prefix, Measured& measured) {
+  if (!part.confusion.tensor().defined()) return;
+  const at::Tensor matrix = part.confusion.tensor().cpu();
+  const std::span<const int64_t> counts(matrix.const_data_ptr<int64_t>(), static_cast<size_t>(matrix.numel()));
+  const ClassMetrics metrics = class_metrics(counts, matrix.size(0));
+  if (metrics.count == 0) return;
+  const std::array values{metrics.accuracy, metrics.macro_f1};  // in the order of all_metrics_for()
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::string& name = part.pair.metrics[i].name;
+    if (!name.empty()) measured.values.emplace_back(prefix + "/" + name, values[i]);
+  }
+  measured.classes[prefix + "/" + part.pair.name] =
+      class_metrics_json(counts, matrix.size(0), part.pair.classes->names);
+}
+
 Measured OutputMetrics::measured(const std::string& prefix) const {
   Measured measured;
   for (const Part& part : parts_) {
-    const at::Tensor moments = part.moments();
-    if (!moments.defined()) continue;
-    const Reading reading(moments);
-    const bool lists_channels = moments.size(1) > 1 && moments.size(1) <= most_channels_listed;
-    for (size_t i = 0; i < host_metric_count; ++i) {
-      const std::string& name = part.pair.metrics[i].name;
-      if (name.empty() || !reading.counted[i]) continue;
-      measured.values.emplace_back(prefix + "/" + name, reading.pooled[i]);
-      if (lists_channels) measured.channels[prefix + "/" + name] = column(reading.channels, i);
-    }
+    part.pair.classes ? add_classes(part, prefix, measured) : add_values(part, prefix, measured);
   }
   return measured;
 }
@@ -158,7 +196,7 @@ Measured OutputMetrics::measured(const std::string& prefix) const {
 std::vector<std::pair<std::string, at::Tensor>> OutputMetrics::state() const {
   std::vector<std::pair<std::string, at::Tensor>> state;
   for (const Part& part : parts_) {
-    if (part.sums.tensor().defined()) state.emplace_back(part.pair.name, part.sums.tensor());
+    if (part.stored().defined()) state.emplace_back(part.pair.name, part.stored());
   }
   return state;
 }
@@ -166,17 +204,22 @@ std::vector<std::pair<std::string, at::Tensor>> OutputMetrics::state() const {
 void OutputMetrics::restore(const std::function<at::Tensor(const std::string& name)>& stored) {
   for (Part& part : parts_) {
     part.sums.zero();
-    const at::Tensor moments = stored(part.pair.name);
+    part.confusion.zero();
+    const at::Tensor before = stored(part.pair.name);
     // Outputs that are kept are in no checkpoint: the epoch goes on without those before it.
-    if (keep_ == Keep::outputs || !moments.defined()) continue;
-    if (moments.dim() != 2 || moments.size(0) != Moment::rows || moments.scalar_type() != at::kDouble) {
-      throw Error(Exit::bad_input, "checkpoint",
-                  "what it holds of the output '" + part.pair.name + "' is not float64 of shape [" +
-                      std::to_string(Moment::rows) +
-                      ", channels]: use the checkpoint with the experiment that wrote it");
+    if (part.keeps(keep_) || !before.defined()) continue;
+    if (part.pair.classes) {
+      const int64_t classes = part.pair.classes->count;
+      require_stored(before.sizes() == at::IntArrayRef({classes, classes}) && before.scalar_type() == at::kLong,
+                     part.pair, "int64 of shape [" + std::to_string(classes) + ", " + std::to_string(classes) + "]");
+      part.confusion.make_room(classes, before.device());
+      part.confusion.add(before);
+    } else {
+      require_stored(before.dim() == 2 && before.size(0) == Moment::rows && before.scalar_type() == at::kDouble,
+                     part.pair, "float64 of shape [" + std::to_string(Moment::rows) + ", channels]");
+      part.sums.make_room(before.size(1), before.device());
+      part.sums.tensor().copy_(before);
     }
-    part.sums.make_room(moments.size(1), moments.device());
-    part.sums.tensor().copy_(moments);
   }
 }
 

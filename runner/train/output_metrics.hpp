@@ -1,7 +1,9 @@
 // The host's metrics: MSE, MAE, RMSE and R2 of a model's predictions against its targets, pooled over valid elements
-// and per channel, in constant memory on the model's device; and the batches that they are computed on.
+// and per channel, or accuracy, F1 and the confusion matrix of class scores, in constant memory on the model's device;
+// and the batches that they are computed on.
 #pragma once
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include "data/order.hpp"
 #include "record/run_log.hpp"
+#include "train/confusion.hpp"
 #include "train/output_moments.hpp"
 #include "train/output_pairs.hpp"
 
@@ -21,6 +24,7 @@ struct Measured {
   // "val/r2" -> one value a channel, null where it has none; left out for a single channel and for more than
   // most_channels_listed.
   nlohmann::json channels = nlohmann::json::object();
+  nlohmann::json classes = nlohmann::json::object();  // "val/<output>" -> class_metrics_json()
 
   void append(const Measured& more);
 };
@@ -29,7 +33,8 @@ inline constexpr int64_t most_channels_listed = 256;
 // R2 is per channel, then the mean; a channel whose target never changes has none.
 class OutputMetrics {
  public:
-  enum class Keep { sums, outputs };  // outputs: metrics.mode = "full", on the CPU, measured when asked
+  // outputs: metrics.mode = "full", on the CPU, measured when asked; of class scores counts alone, which are exact.
+  enum class Keep { sums, outputs };
 
   OutputMetrics() = default;  // measures nothing
   explicit OutputMetrics(std::vector<OutputPair> pairs, Keep keep = Keep::sums);
@@ -55,8 +60,15 @@ class OutputMetrics {
     OutputPair pair;
     OutputMoments sums;
     std::vector<PairTensors> kept;  // in the order added
-    at::Tensor moments() const;     // on the CPU; undefined: nothing was added
+    Confusion confusion;            // in place of the two where the pair has classes
+    bool keeps(Keep keep) const { return keep == Keep::outputs && !pair.classes; }
+    at::Tensor moments() const;         // on the CPU; undefined: nothing was added
+    const at::Tensor& stored() const {  // of a checkpoint
+      return pair.classes ? confusion.tensor() : sums.tensor();
+    }
   };
+  static void add_values(const Part& part, const std::string& prefix, Measured& measured);
+  static void add_classes(const Part& part, const std::string& prefix, Measured& measured);
 
   std::vector<Part> parts_;
   Keep keep_ = Keep::sums;

@@ -22,13 +22,20 @@ std::string squared(const std::string& unit) {
   return (unit.find_first_of("/*^ ") == std::string::npos ? unit : "(" + unit + ")") + "^2";
 }
 
-std::array<MetricInfo, host_metric_count> metrics_for(const OutputInfo& prediction, const std::string& ending,
-                                                      std::span<const MetricInfo> declared) {
+std::vector<MetricInfo> all_metrics_for(const OutputInfo& prediction, const std::string& ending) {
+  if (prediction.classes) {
+    return {MetricInfo{.name = "accuracy" + ending, .unit = "", .better = HR_HIGHER},
+            MetricInfo{.name = "macro_f1" + ending, .unit = "", .better = HR_HIGHER}};
+  }
   const std::string& unit = prediction.unit;
-  std::array<MetricInfo, host_metric_count> metrics{MetricInfo{.name = "mse" + ending, .unit = squared(unit)},
-                                                    MetricInfo{.name = "mae" + ending, .unit = unit},
-                                                    MetricInfo{.name = "rmse" + ending, .unit = unit},
-                                                    MetricInfo{.name = "r2" + ending, .unit = "", .better = HR_HIGHER}};
+  return {MetricInfo{.name = "mse" + ending, .unit = squared(unit)}, MetricInfo{.name = "mae" + ending, .unit = unit},
+          MetricInfo{.name = "rmse" + ending, .unit = unit},
+          MetricInfo{.name = "r2" + ending, .unit = "", .better = HR_HIGHER}};
+}
+
+std::vector<MetricInfo> metrics_for(const OutputInfo& prediction, const std::string& ending,
+                                    std::span<const MetricInfo> declared) {
+  std::vector<MetricInfo> metrics = all_metrics_for(prediction, ending);
   for (MetricInfo& metric : metrics) {
     const auto same = [&](const MetricInfo& other) { return other.name == metric.name; };
     // The model's own definition of a metric wins over the host's.
@@ -50,6 +57,24 @@ bool broadcasts(const at::Tensor& mask, const at::Tensor& prediction) {
     if (mask.size(axis) != prediction.size(axis) && mask.size(axis) != 1) return false;
   }
   return true;
+}
+
+// Scores have one axis more than the classes that they are judged by.
+void require_class_shapes(const OutputPair& pair, const at::Tensor& scores, const at::Tensor& target) {
+  std::vector<int64_t> wanted = target.sizes().vec();
+  wanted.push_back(pair.classes->count);
+  if (scores.sizes().vec() != wanted || !scores.is_floating_point()) {
+    throw Error(Exit::plugin, pair.model,
+                "the output '" + pair.name + "' is " + at::toString(scores.scalar_type()) + " " + shape_of(scores) +
+                    " and its target '" + pair.target_name + "' has shape " + shape_of(target) + ": scores of " +
+                    std::to_string(pair.classes->count) +
+                    " classes are floating-point numbers of the target's shape and a last axis of the classes");
+  }
+  if (!at::isIntegralType(target.scalar_type(), /*includeBool=*/true)) {
+    throw Error(Exit::plugin, pair.model,
+                "the target '" + pair.target_name + "' of the class scores '" + pair.name + "' is " +
+                    at::toString(target.scalar_type()) + ": classes are integers");
+  }
 }
 
 }  // namespace
@@ -74,12 +99,30 @@ std::vector<OutputPair> pair_outputs(const std::string& model_id, std::span<cons
                     {},
                     prediction.name,
                     outputs[targets[i]].name,
-                    metrics_for(prediction, count > 1 ? "_" + prediction.name : "", declared)};
+                    metrics_for(prediction, count > 1 ? "_" + prediction.name : "", declared),
+                    prediction.classes};
     if (!masks.empty()) pair.mask = masks[masks.size() == 1 ? 0 : i];
     // Where the model measures all four itself, its outputs need not be asked for.
-    if (!host_metrics(std::span(&pair, 1)).empty()) pairs.push_back(std::move(pair));
+    if (pair.classes || !host_metrics(std::span(&pair, 1)).empty()) pairs.push_back(std::move(pair));
   }
   return pairs;
+}
+
+void name_classes(std::vector<OutputPair>& pairs, const std::string& model_id, const Source& source) {
+  for (OutputPair& pair : pairs) {
+    if (!pair.classes || !pair.classes->names.empty()) continue;
+    const auto field = std::ranges::find(source.fields(), pair.classes->field, &Field::name);
+    if (field == source.fields().end()) continue;
+    std::vector<std::string> names = source.class_names(static_cast<uint32_t>(field - source.fields().begin()));
+    const auto count = static_cast<size_t>(pair.classes->count);
+    if (names.size() > count) {
+      throw Error(Exit::bad_input, model_id,
+                  "the data source names " + std::to_string(names.size()) + " classes of the field '" + field->name +
+                      "', the model has " + std::to_string(count) + ": give the model as many");
+    }
+    while (!names.empty() && names.size() < count) names.push_back(std::to_string(names.size()));
+    pair.classes->names = std::move(names);
+  }
 }
 
 std::vector<MetricInfo> host_metrics(std::span<const OutputPair> pairs) {
@@ -96,16 +139,21 @@ PairTensors tensors_of(const OutputPair& pair, std::span<const at::Tensor> outpu
   PairTensors tensors{outputs[pair.prediction], outputs[pair.target], pair.mask ? outputs[*pair.mask] : at::Tensor()};
   const auto& [prediction, target, mask] = tensors;
   // Shapes are known only here: a model declares roles alone.
-  if (prediction.sizes() != target.sizes()) {
+  if (pair.classes) {
+    require_class_shapes(pair, prediction, target);
+  } else if (prediction.sizes() != target.sizes()) {
     throw Error(Exit::plugin, pair.model,
                 "the output '" + pair.name + "' has shape " + shape_of(prediction) + " and its target '" +
                     pair.target_name + "' " + shape_of(target) +
                     ": they must be equal; declare a target of another kind with the role aux");
   }
-  if (mask.defined() && !broadcasts(mask, prediction)) {
+  // Scores have no element of their own for a mask: it is of what they are judged by.
+  const at::Tensor& masked = pair.classes ? target : prediction;
+  if (mask.defined() && !broadcasts(mask, masked)) {
     throw Error(Exit::plugin, pair.model,
-                "the mask of the output '" + pair.name + "' has shape " + shape_of(mask) + ", the output " +
-                    shape_of(prediction) + ": a mask has the output's leading axes, or 1 in their place");
+                "the mask of the output '" + pair.name + "' has shape " + shape_of(mask) + ", the " +
+                    (pair.classes ? "target " : "output ") + shape_of(masked) +
+                    ": a mask has the output's leading axes, or 1 in their place");
   }
   return tensors;
 }

@@ -79,6 +79,7 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
       {"best", best},
       {"metrics", scalars_json(p.measured.values)},
       {"channels", p.measured.channels},
+      {"classes", p.measured.classes},
       {"train_seconds", p.train_seconds},
       {"data", {{"loader", loader_json(loop.loader_times(), chunk_statistics(setup), setup.data.experiment.data)}}},
       {"peak_resident_bytes", peak_resident_bytes()},

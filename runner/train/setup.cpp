@@ -57,6 +57,12 @@ nlohmann::json judged_by_plateau(const Experiment& experiment) {
   return judged;
 }
 
+std::vector<OutputPair> make_pairs(const Model& model, const Source& source) {
+  std::vector<OutputPair> pairs = pair_outputs(model.id(), model.outputs(), model.metrics());
+  name_classes(pairs, model.id(), source);
+  return pairs;
+}
+
 }  // namespace
 
 Setup::Setup(const RunData& known, std::string started_from)
@@ -65,7 +71,7 @@ Setup::Setup(const RunData& known, std::string started_from)
       dtype(parameter_dtype(known.experiment.train.precision)),
       init_id(std::move(started_from)),
       model(make_model(known)),
-      output_pairs(pair_outputs(model->id(), model->outputs(), model->metrics())),
+      output_pairs(make_pairs(*model, *known.source)),
       built_bytes(held_bytes()) {
   (void)lower_wins(known.experiment.experiment.metric);  // says so where nobody measures it
 }

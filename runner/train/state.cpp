@@ -108,7 +108,8 @@ nlohmann::json position_json(const Position& p) {
           {"recompute", p.recompute},
           {"loss_scale", loss_scale},
           {"values", values_json(p.measured.values)},
-          {"channels", p.measured.channels}};
+          {"channels", p.measured.channels},
+          {"classes", p.measured.classes}};
 }
 
 Position position_from(const nlohmann::json& json, int64_t step) {
@@ -138,6 +139,7 @@ Position position_from(const nlohmann::json& json, int64_t step) {
     p.loss_scale = {scale->at(0).get<double>(), scale->at(1).get<int64_t>()};
   json.at("values").get_to(p.measured.values);
   p.measured.channels = json.value("channels", nlohmann::json::object());
+  p.measured.classes = json.value("classes", nlohmann::json::object());
   return p;
 }
 

@@ -4,6 +4,7 @@
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
 #include "train/announce.hpp"
+#include "train/class_balance.hpp"
 #include "train/differences.hpp"
 #include "train/init.hpp"
 #include "train/loop.hpp"
@@ -134,6 +135,11 @@ Exit train(const TrainRequest& request) {
   LoaderInput input =
       loader_input(data, normalizer_of(setup, checkpoint, log), [&log](const std::string& line) { log.say(line); });
   if (!started.empty()) log.say("init: " + started);
+  // What a model made of it before is in the checkpoint.
+  if (checkpoint == nullptr) {
+    with_one_retry("counting the classes", Owner::batches, setup.device, setup.advice(),
+                   [&] { balance_classes(setup, [&log](const std::string& line) { log.say(line); }); });
+  }
   std::optional<TrainingLoop> loop;
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
                  [&] { loop.emplace(setup, input, folder, log, memory); });

@@ -1,5 +1,6 @@
 /* The header by itself, nothing before it. */
 #include "headroom/abi.h"
+#include "headroom/classes.h"
 #include "headroom/convert.h"
 #include "headroom/infer.h"
 #include "headroom/inputs.h"

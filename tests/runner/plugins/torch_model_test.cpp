@@ -1,5 +1,6 @@
 #include "plugins/torch_model.hpp"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -226,7 +227,8 @@ TEST(TorchModel, RefusalsWhileBuilding) {
 }
 
 TEST(TorchModel, Conformance) {
-  for (const char* plugin : {HEADROOM_EXAMPLE_DIR "/linear_model.so", HEADROOM_TEST_PLUGIN_DIR "/odd_model.so"}) {
+  for (const char* plugin : {HEADROOM_EXAMPLE_DIR "/linear_model.so", HEADROOM_EXAMPLE_DIR "/classifier.so",
+                             HEADROOM_TEST_PLUGIN_DIR "/odd_model.so"}) {
     for (const CheckResult& check : check_plugin(plugin)) {
       EXPECT_NE(check.outcome, CheckResult::Outcome::fail) << plugin << ": " << check.name << ": " << check.sentence;
     }
@@ -249,6 +251,51 @@ TEST(TorchModel, TablesAsJson) {
             (nlohmann::json{"fp64", "bf16", "fp16", "rng_keyed"}));
   EXPECT_TRUE(describe_plugin(odd()).at("interfaces").contains(HR_STATE));
   EXPECT_TRUE(describe_plugin(odd()).at("interfaces").contains(HR_GC));
+}
+
+std::shared_ptr<const Source> toy_classes() {
+  const Library library = load(HEADROOM_EXAMPLE_DIR "/toy_classes.so");
+  return Source::open(library, options(to_option_table(library.datasource()->options), "names = [\"a\", \"b\"]"));
+}
+
+std::unique_ptr<Model> classifier(const std::string& toml) {
+  const Library library = load(HEADROOM_EXAMPLE_DIR "/classifier.so");
+  return std::make_unique<Model>(library, options(to_option_table(library.model_torch()->options), toml),
+                                 toy_classes()->fields(), 0);
+}
+
+const at::Tensor& class_weights(Model& model) {
+  const auto found = std::ranges::find(model.parameters(), "class_weights", &Parameter::name);
+  return *found->tensor;
+}
+
+TEST(Classes, AreToldByModelAndSource) {
+  EXPECT_EQ(toy_classes()->class_names(1), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(toy_classes()->class_names(0).empty());
+  EXPECT_TRUE(toy_classes()->class_names(7).empty());
+  const auto model = classifier("classes = 2");
+  ASSERT_TRUE(model->outputs()[0].classes.has_value());
+  EXPECT_EQ(model->outputs()[0].classes->count, 2);
+  EXPECT_EQ(model->outputs()[0].classes->field, "label");
+  EXPECT_TRUE(model->outputs()[0].classes->names.empty());
+  EXPECT_FALSE(model->outputs()[0].classes->counted);
+  EXPECT_FALSE(model->outputs()[1].classes.has_value());
+  EXPECT_FALSE(odd_model()->outputs()[0].classes.has_value());
+  EXPECT_TRUE(describe_plugin(load(HEADROOM_EXAMPLE_DIR "/classifier.so")).at("interfaces").contains(HR_CLASSES));
+  EXPECT_TRUE(describe_plugin(load(HEADROOM_EXAMPLE_DIR "/toy_classes.so")).at("interfaces").contains(HR_CLASS_NAMES));
+}
+
+TEST(Classes, AreBalancedByTheirCounts) {
+  const auto model = classifier("classes = 2\nclass_weights = \"balanced\"");
+  ASSERT_TRUE(model->outputs()[0].classes->counted);
+  EXPECT_TRUE(class_weights(*model).equal(at::ones({2})));
+  model->balance(0, std::vector<uint64_t>{30, 10});
+  EXPECT_TRUE(at::allclose(class_weights(*model), at::tensor({40.0f / 60.0f, 2.0f})));
+  const std::vector<at::Tensor> batch = {at::zeros({2, 8}), at::tensor({0, 1}, at::kLong)};
+  EXPECT_NEAR(model->step(HR_TRAIN, 0, kKeys, batch).weight.item<double>(), 2.0 / 3.0 + 2.0, 1e-6);
+  EXPECT_TRUE(class_weights(*classifier("classes = 2\nclass_weight_list = [1, 3]")).equal(at::tensor({1.0f, 3.0f})));
+  EXPECT_THAT([] { classifier("classes = 2\nclass_weight_list = [1]"); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("class_weight_list has 1 weights; classes = 2 needs")));
 }
 
 // Both examples together: the line behind the data comes out.
