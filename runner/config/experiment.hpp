@@ -22,6 +22,7 @@ struct ExperimentSection {
   uint64_t seed = 0;
   std::string device = "auto";  // auto | cpu | cuda | cuda:N
   int threads = 0;              // 0: auto
+  std::string matmul = "auto";  // auto | ieee | fast
   std::string metric = "val/loss";
   std::string better = "auto";  // auto (as the model declares; loss: lower) | lower | higher
 };

@@ -16,6 +16,7 @@ void each_field(E& e, Visit&& visit) {
   visit("experiment.seed", e.experiment.seed);
   visit("experiment.device", e.experiment.device);
   visit("experiment.threads", e.experiment.threads);
+  visit("experiment.matmul", e.experiment.matmul);
   visit("experiment.metric", e.experiment.metric);
   visit("experiment.better", e.experiment.better);
 

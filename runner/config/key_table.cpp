@@ -66,6 +66,13 @@ std::vector<Key> make_keys() {
        cost,
        "threads of one tensor operation; auto: the physical cores allowed",
        {1, 4096}},
+      // Only a run knows whether it changes more than rounding: it adds an entry then.
+      {"experiment.matmul",
+       choice,
+       cost,
+       "products of float32 matrices; auto: what is fastest and rounds as float32 does; fast: may be less exact",
+       {},
+       {"auto", "ieee", "fast"}},
       // In the entry of train.early_stop, which it drives; without that section the entry is left out.
       {"experiment.metric", metric, length("early_stop", 2).unprobed(),
        "drives best, early stopping, the plateau schedule and sweeps"},

@@ -74,6 +74,7 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
       {"metrics", {e.metrics.mode, e.metrics.train_batches, e.metrics.eval_batches}},
       {"device", data.device.str()},
       {"threads", data.threads},
+      {"matmul", e.experiment.matmul},
       {"recompute", recompute},
       {"window", std::min<int64_t>(data.window_samples(), 16)},  // how far a probe can go
   };

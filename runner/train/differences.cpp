@@ -99,6 +99,7 @@ Json micro_batch_of(const Setup& setup) {
 Json surroundings(const Setup& setup) {
   return {{"threads", setup.data.threads},
           {"processor", processor_text()},
+          {"matmul", setup.matmul.name()},
           {"micro_batch", micro_batch_of(setup)},
           {"libtorch", TORCH_VERSION},
           {"content_id", setup.data.content_id},
@@ -114,7 +115,8 @@ Json surroundings(const Setup& setup) {
 Differences differences_from(const LoadedCheckpoint& checkpoint, const Setup& setup) {
   Differences found;
   try {
-    const Json& then = checkpoint.json.at("surroundings");
+    Json then = checkpoint.json.at("surroundings");
+    if (!then.contains("matmul")) then["matmul"] = "ieee";  // an earlier build's
     const Json now = surroundings(setup);
     // A checkpoint of an earlier build has the hash alone.
     const bool by_key = then.contains("mathematics");
