@@ -19,6 +19,7 @@ name = "all keys"
 seed = 42
 device = "cuda:1"
 threads = 3
+matmul = "ieee"
 metric = "val/mae"
 better = "higher"
 
@@ -138,6 +139,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.experiment.seed, 42u);
   EXPECT_EQ(e.experiment.device, "cuda:1");
   EXPECT_EQ(e.experiment.threads, 3);
+  EXPECT_EQ(e.experiment.matmul, "ieee");
   EXPECT_EQ(e.experiment.metric, "val/mae");
   EXPECT_EQ(e.experiment.better, "higher");
   EXPECT_EQ(e.model_plugin, "m");
