@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "metrics/metrics.hpp"
+#include "metrics/output_metrics.hpp"
 #include "plugins/torch_model.hpp"
-#include "train/metrics.hpp"
 #include "train/micro_batch.hpp"
-#include "train/output_metrics.hpp"
 #include "train/run_data.hpp"
 #include "train/shortage.hpp"
 

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "metrics/metrics.hpp"
 #include "plugins/torch_model.hpp"
 #include "train/forward_snapshot.hpp"
 #include "train/gradient_check.hpp"
-#include "train/metrics.hpp"
 #include "train/micro_batches.hpp"
 
 namespace headroom {

@@ -1,11 +1,11 @@
 // The host's metrics of class scores: exact counts, however the samples are divided.
-#include "train/confusion.hpp"
+#include "metrics/confusion.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "error.hpp"
-#include "train/metrics.hpp"
+#include "metrics/metrics.hpp"
 
 namespace headroom {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/examples.hpp"
+#include "metrics/examples.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "data/order.hpp"
+#include "metrics/confusion.hpp"
+#include "metrics/output_moments.hpp"
+#include "metrics/output_pairs.hpp"
 #include "record/run_log.hpp"
-#include "train/confusion.hpp"
-#include "train/output_moments.hpp"
-#include "train/output_pairs.hpp"
 
 namespace headroom {
 

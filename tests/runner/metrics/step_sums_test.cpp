@@ -1,7 +1,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "train/metrics.hpp"
+#include "metrics/metrics.hpp"
 
 namespace headroom {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/output_pairs.hpp"
+#include "metrics/output_pairs.hpp"
 
 #include <algorithm>
 

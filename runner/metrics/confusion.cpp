@@ -1,4 +1,4 @@
-#include "train/confusion.hpp"
+#include "metrics/confusion.hpp"
 
 #include "memory/ledger.hpp"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "train/output_metrics.hpp"
+#include "metrics/output_metrics.hpp"
 
 namespace headroom {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/picture.hpp"
+#include "metrics/picture.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Accuracy, precision, recall and F1 of matrices that can be checked by hand.
-#include "train/class_metrics.hpp"
+#include "metrics/class_metrics.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>

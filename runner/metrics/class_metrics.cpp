@@ -1,4 +1,4 @@
-#include "train/class_metrics.hpp"
+#include "metrics/class_metrics.hpp"
 
 #include <algorithm>
 #include <cmath>

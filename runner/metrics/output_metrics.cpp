@@ -1,4 +1,4 @@
-#include "train/output_metrics.hpp"
+#include "metrics/output_metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "error.hpp"
 #include "headroom/random.h"
-#include "train/class_metrics.hpp"
+#include "metrics/class_metrics.hpp"
 
 namespace headroom {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "train/output_pairs.hpp"
+#include "metrics/output_pairs.hpp"
 
 namespace headroom {
 

@@ -1,4 +1,4 @@
-#include "train/moment_kernel.hpp"
+#include "metrics/moment_kernel.hpp"
 
 #include <algorithm>
 #include <cmath>

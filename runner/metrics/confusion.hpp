@@ -2,7 +2,7 @@
 // memory of classes x classes integers.
 #pragma once
 
-#include "train/output_moments.hpp"
+#include "metrics/output_moments.hpp"
 
 namespace headroom {
 

@@ -1,4 +1,4 @@
-#include "train/examples.hpp"
+#include "metrics/examples.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <optional>
 
+#include "metrics/picture.hpp"
 #include "record/example_file.hpp"
 #include "record/run_folder.hpp"
-#include "train/picture.hpp"
 
 namespace headroom {
 

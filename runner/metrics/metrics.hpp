@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "metrics/output_metrics.hpp"
 #include "plugins/torch_model.hpp"
-#include "train/output_metrics.hpp"
 
 namespace headroom {
 

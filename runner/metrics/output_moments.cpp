@@ -1,10 +1,10 @@
-#include "train/output_moments.hpp"
+#include "metrics/output_moments.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "memory/ledger.hpp"
-#include "train/moment_kernel.hpp"
+#include "metrics/moment_kernel.hpp"
 
 namespace headroom {
 

@@ -1,4 +1,4 @@
-#include "train/metrics.hpp"
+#include "metrics/metrics.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // The host's metrics against the textbook's formulas over everything concatenated, in long double.
-#include "train/output_metrics.hpp"
+#include "metrics/output_metrics.hpp"
 
 #include <c10/core/CPUAllocator.h>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "error.hpp"
 #include "memory/tensor_allocator.hpp"
-#include "train/metrics.hpp"
+#include "metrics/metrics.hpp"
 
 namespace headroom {
 namespace {
