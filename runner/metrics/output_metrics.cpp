@@ -6,7 +6,6 @@
 
 #include "error.hpp"
 #include "headroom/random.h"
-#include "metrics/class_metrics.hpp"
 
 namespace headroom {
 

@@ -1,5 +1,5 @@
 // Accuracy, precision, recall and F1 of matrices that can be checked by hand.
-#include "metrics/class_metrics.hpp"
+#include "metrics/confusion.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>
