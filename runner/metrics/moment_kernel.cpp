@@ -9,17 +9,16 @@ namespace headroom {
 
 namespace {
 
-// As Moment of output_moments.hpp, which needs LibTorch: count, mean, variation, squared and absolute error.
-constexpr int64_t moment_rows = 5;
-
 template <class T>
 struct SumMoments {
   static HEADROOM_KERNEL_BODY void run(const MomentRows<T>* rows, double* moments, double* scratch) {
     const int64_t channels = rows->channels;
-    double *const count = moments, *const mean = moments + channels, *const variation = moments + 2 * channels;
-    double *const square = moments + 3 * channels, *const absolute = moments + 4 * channels;
+    double *const count = moments + Moment::count * channels, *const mean = moments + Moment::mean * channels;
+    double* const variation = moments + Moment::variation * channels;
+    double* const square = moments + Moment::squared_error * channels;
+    double* const absolute = moments + Moment::absolute_error * channels;
     double *const origin = scratch, *const shift = scratch + channels;
-    std::fill_n(moments, moment_rows * channels, 0.0);
+    std::fill_n(moments, Moment::rows * channels, 0.0);
     std::fill_n(scratch, 2 * channels, 0.0);
 
     each_row(

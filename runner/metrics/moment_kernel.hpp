@@ -6,6 +6,11 @@
 
 namespace headroom {
 
+// Rows of the [Moment::rows, channels] sums, over valid elements. The variation is that of the target about its mean.
+struct Moment {
+  enum : int64_t { count, mean, variation, squared_error, absolute_error, rows };
+};
+
 // Rows [channels] one after the other. `valid` tells which elements count: of row r and channel c it is
 // valid[r * valid_row_stride + c * valid_channel_stride]; NULL: all.
 template <class T>

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "memory/ledger.hpp"
-#include "metrics/moment_kernel.hpp"
 
 namespace headroom {
 

@@ -6,12 +6,9 @@
 #include <span>
 #include <torch/torch.h>
 
-namespace headroom {
+#include "metrics/moment_kernel.hpp"
 
-// Rows of the [Moment::rows, channels] tensor, over valid elements. The variation is that of the target about its mean.
-struct Moment {
-  enum : int64_t { count, mean, variation, squared_error, absolute_error, rows };
-};
+namespace headroom {
 
 // A prediction, a target of its shape, and a mask that broadcasts over its trailing axes (undefined: all is valid).
 struct PairTensors {
