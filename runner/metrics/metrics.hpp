@@ -1,4 +1,10 @@
-// Metrics in constant memory: float64 sums and weights on the model's device, read back only when somebody looks.
+// metrics/: what is measured of a model's outputs, and what is shown of them. It knows no run: runner/train gives it
+// outputs and asks for values. Start here: StepSums, what a run adds up step by step.
+//
+// pair_outputs() says which outputs are measured against each other (output_pairs.hpp). OutputMetrics adds them up
+// (output_metrics.hpp): numbers as OutputMoments, class scores as a Confusion. All of it in constant memory: sums on
+// the model's device, read back only when somebody looks. Examples keeps a few samples for a run's page (examples.hpp),
+// picture.hpp makes pixels of a tensor. Other folders use these headers; what they are made of is for this one.
 #pragma once
 
 #include <span>
