@@ -8,7 +8,7 @@
 #include "metrics/metrics.hpp"
 #include "metrics/output_metrics.hpp"
 #include "plugins/torch_model.hpp"
-#include "train/micro_batch.hpp"
+#include "train/retry.hpp"
 #include "train/run_data.hpp"
 #include "train/shortage.hpp"
 
