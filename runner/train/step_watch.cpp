@@ -1,4 +1,4 @@
-#include "train/step_meter.hpp"
+#include "train/step_watch.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
