@@ -1,4 +1,4 @@
-#include "train/norms.hpp"
+#include "train/pieces.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>

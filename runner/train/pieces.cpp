@@ -1,9 +1,7 @@
-#include "train/norms.hpp"
+#include "train/pieces.hpp"
 
 #include <algorithm>
 #include <cmath>
-
-#include "train/pieces.hpp"
 
 namespace headroom {
 
