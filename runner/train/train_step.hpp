@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "memory/black_box.hpp"
-#include "train/micro_batches.hpp"
 #include "train/optimizer.hpp"
 #include "train/pieces.hpp"
 #include "train/precision.hpp"
