@@ -1,7 +1,6 @@
 #include "train/evaluate.hpp"
 
 #include "memory/budget.hpp"
-#include "train/forward_snapshot.hpp"
 #include "train/micro_batches.hpp"
 
 namespace headroom {

@@ -12,7 +12,6 @@
 #include "data/loader.hpp"
 #include "metrics/metrics.hpp"
 #include "plugins/torch_model.hpp"
-#include "train/forward_snapshot.hpp"
 #include "train/gradient_check.hpp"
 #include "train/micro_batches.hpp"
 
