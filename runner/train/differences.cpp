@@ -1,5 +1,3 @@
-#include "train/differences.hpp"
-
 #include <map>
 #include <set>
 #include <toml++/toml.h>
@@ -8,6 +6,7 @@
 #include "config/keys.hpp"
 #include "config/literals.hpp"
 #include "train/compute.hpp"
+#include "train/state.hpp"
 
 namespace headroom {
 
