@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "record/run_folder.hpp"
-#include "train/class_balance.hpp"
 #include "train/init.hpp"
 #include "train/parameter_groups.hpp"
 #include "train/setup.hpp"

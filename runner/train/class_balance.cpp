@@ -1,9 +1,8 @@
-#include "train/class_balance.hpp"
-
 #include <algorithm>
 
 #include "data/class_counts.hpp"
 #include "memory/readable.hpp"
+#include "train/init.hpp"
 
 namespace headroom {
 
