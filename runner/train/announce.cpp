@@ -1,4 +1,3 @@
-#include "train/announce.hpp"
 
 #include "data/data_report.hpp"
 #include "memory/budget.hpp"
