@@ -7,7 +7,6 @@
 #include "headroom/sdk/shape_text.hpp"
 #include "record/run_folder.hpp"
 #include "train/predict_pass.hpp"
-#include "train/predict_recording.hpp"
 #include "train/run_memory.hpp"
 #include "train/signals.hpp"
 #include "train/state.hpp"

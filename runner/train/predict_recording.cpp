@@ -1,4 +1,3 @@
-#include "train/predict_recording.hpp"
 
 #include <algorithm>
 #include <cmath>
