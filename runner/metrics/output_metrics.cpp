@@ -1,11 +1,10 @@
-#include "metrics/output_metrics.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "error.hpp"
 #include "headroom/random.h"
+#include "metrics/metrics.hpp"
 
 namespace headroom {
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "metrics/metrics.hpp"
-#include "metrics/output_metrics.hpp"
 #include "plugins/torch_model.hpp"
 #include "train/retry.hpp"
 #include "train/run_data.hpp"

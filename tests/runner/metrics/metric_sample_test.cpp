@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "metrics/output_metrics.hpp"
+#include "metrics/metrics.hpp"
 
 namespace headroom {
 namespace {

@@ -1,5 +1,4 @@
 // The host's metrics against the textbook's formulas over everything concatenated, in long double.
-#include "metrics/output_metrics.hpp"
 
 #include <c10/core/CPUAllocator.h>
 #include <cmath>
