@@ -1,8 +1,8 @@
 // Accuracy, precision, recall and F1 of matrices that can be checked by hand.
-#include "metrics/confusion.hpp"
-
 #include <cmath>
 #include <gtest/gtest.h>
+
+#include "metrics/confusion.hpp"
 
 namespace headroom {
 namespace {
