@@ -6,6 +6,7 @@
 #include "record/run_folder.hpp"
 #include "train/commands.hpp"
 #include "train/predict_pass.hpp"
+#include "train/predict_recording.hpp"
 #include "train/run_memory.hpp"
 #include "train/signals.hpp"
 #include "train/state.hpp"

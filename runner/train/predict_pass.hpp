@@ -1,6 +1,5 @@
 // How a prediction asks its model: the samples of a recording in order, and one pass of the model over them,
-// micro-batch by micro-batch as memory allows. And what comes of it over a recording (predict_recording.cpp): channels
-// of numbers at every step; of pictures clip after clip, and what overlaps is averaged.
+// micro-batch by micro-batch as memory allows.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +10,6 @@
 
 #include "data/loader.hpp"
 #include "plugins/recording.hpp"
-#include "report/predicted_pictures.hpp"
-#include "report/prediction.hpp"
 #include "train/micro_batches.hpp"
 #include "train/setup.hpp"
 
@@ -57,20 +54,5 @@ std::function<Outputs(const MicroBatchTensors&)> asking_without(size_t target, c
 
 // Without gradients. false: stopped by a signal.
 bool run_pass(const Setup& setup, PredictInput& input, const PredictPass& pass);
-
-// Through headroom.predict/1. REQUIRES that the model has the interface; `input` has the recording's steps.
-// nullopt: stopped by a signal. Error(plugin) where the model's predictions do not suit the source's fields.
-std::optional<PredictedRecording> predict_steps(const Setup& setup, PredictInput& input, const Normalizer& normalizer,
-                                                const PredictionOrigin& origin);
-
-// Whether what the model predicts are pictures, and not channels of numbers.
-bool predicts_pictures(const Setup& setup);
-
-// REQUIRES predicts_pictures(). Writes a PNG a step into `folder` as soon as it is known: no more than a question's
-// pictures are held. nullopt: stopped by a signal.
-// Error(cannot_write), or Error(plugin) where the model's predictions do not suit the source's fields.
-std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::unique_ptr<Recording> recording,
-                                                  const Normalizer& normalizer, const PredictionOrigin& origin,
-                                                  const std::filesystem::path& folder);
 
 }  // namespace headroom

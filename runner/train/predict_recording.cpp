@@ -1,3 +1,4 @@
+#include "train/predict_recording.hpp"
 
 #include <algorithm>
 #include <cmath>
