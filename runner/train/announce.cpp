@@ -1,3 +1,4 @@
+#include "train/announce.hpp"
 
 #include "data/data_report.hpp"
 #include "memory/budget.hpp"

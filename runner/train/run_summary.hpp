@@ -1,5 +1,4 @@
-// What a run says of itself: before its first step, and how it ends - its last events, summary.json, and the result on
-// stdout.
+// How a run ends: its last events, summary.json, and the result on stdout.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,15 +6,9 @@
 #include <vector>
 
 #include "record/run_folder.hpp"
-#include "record/run_log.hpp"
 #include "train/loop.hpp"
-#include "train/setup.hpp"
 
 namespace headroom {
-
-// Says what was decided for the experiment, and which of its keys do nothing in this run. Page-locks batches where
-// data.pin_memory asks for it and the device can use it. [control]
-void announce(const Setup& setup, RunLog& log);
 
 // The run has ended as `exit` says: that goes into the log, summary.json and onto stdout. [control]
 void conclude(const Setup& setup, const TrainingLoop& loop, const RunFolder& folder, RunLog& log, Exit exit);

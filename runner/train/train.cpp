@@ -3,6 +3,7 @@
 #include "memory/supervised.hpp"
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
+#include "train/announce.hpp"
 #include "train/init.hpp"
 #include "train/loop.hpp"
 #include "train/run_summary.hpp"
