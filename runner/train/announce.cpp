@@ -5,7 +5,7 @@
 #include "memory/cores.hpp"
 #include "memory/limits.hpp"
 #include "memory/readable.hpp"
-#include "train/compute.hpp"
+#include "train/page_lock.hpp"
 #include "train/parameter_groups.hpp"
 #include "train/precision.hpp"
 #include "train/run_summary.hpp"

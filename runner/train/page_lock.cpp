@@ -1,8 +1,9 @@
+#include "train/page_lock.hpp"
+
 #include <cstddef>
 #include <dlfcn.h>
 
 #include "data/slots.hpp"
-#include "train/compute.hpp"
 
 namespace headroom {
 

@@ -1,10 +1,11 @@
 // Slots locked by a CUDA runtime, of which a stand-in is in this program.
+#include "train/page_lock.hpp"
+
 #include <gtest/gtest.h>
 #include <map>
 #include <utility>
 
 #include "data/slots.hpp"
-#include "train/compute.hpp"
 
 namespace {
 
