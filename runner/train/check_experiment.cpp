@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "record/run_folder.hpp"
+#include "train/class_balance.hpp"
 #include "train/commands.hpp"
 #include "train/init.hpp"
 #include "train/parameter_groups.hpp"

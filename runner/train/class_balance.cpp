@@ -1,8 +1,9 @@
+#include "train/class_balance.hpp"
+
 #include <algorithm>
 
 #include "data/class_counts.hpp"
 #include "memory/readable.hpp"
-#include "train/init.hpp"
 
 namespace headroom {
 

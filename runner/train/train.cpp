@@ -4,6 +4,7 @@
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
 #include "train/announce.hpp"
+#include "train/class_balance.hpp"
 #include "train/init.hpp"
 #include "train/loop.hpp"
 #include "train/run_summary.hpp"
