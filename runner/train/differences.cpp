@@ -1,3 +1,5 @@
+#include "train/differences.hpp"
+
 #include <map>
 #include <set>
 #include <toml++/toml.h>
@@ -6,7 +8,6 @@
 #include "config/keys.hpp"
 #include "config/literals.hpp"
 #include "train/compute.hpp"
-#include "train/state.hpp"
 
 namespace headroom {
 

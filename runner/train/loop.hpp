@@ -8,6 +8,7 @@
 #include "memory/growth.hpp"
 #include "record/checkpoint.hpp"
 #include "record/run_log.hpp"
+#include "train/differences.hpp"
 #include "train/evaluate.hpp"
 #include "train/gc_points.hpp"
 #include "train/optimizer.hpp"

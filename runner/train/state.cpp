@@ -8,6 +8,7 @@
 #include "infer/stored_tensor.hpp"
 #include "plugins/field_json.hpp"
 #include "record/checkpoint.hpp"
+#include "train/differences.hpp"
 #include "train/micro_batches.hpp"
 
 namespace headroom {

@@ -1,13 +1,11 @@
 // A run's state between two windows, to and from a checkpoint: after restore() the run goes on bit-equal under equal
-// threads, splits and build. What is not as it was when a checkpoint was written is told by its Differences.
+// threads, splits and build.
 #pragma once
 
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "data/normalizer.hpp"
 #include "metrics/metrics.hpp"
@@ -65,24 +63,5 @@ nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState&
 // Loads the model alone: its tensors and what it keeps beside them. `use_average`: the EMA weights where the checkpoint
 // has them.
 void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_average);
-
-// What is not as it was when a checkpoint was written (differences.cpp): sentences such as
-// "train.optimizer.lr was 0.01, is 0.1".
-struct Differences {
-  std::vector<std::string> mathematics;  // another training from here on
-  std::vector<std::string> length;       // when it ends; the steps taken are those of either
-  std::vector<std::string> rounding;     // threads, processor, micro-batch, LibTorch, device: equal up to rounding
-  std::vector<std::string> code;         // plugins built anew: nobody knows what of their code differs
-};
-
-// Part of every checkpoint, for differences_from().
-nlohmann::json surroundings(const Setup& setup);
-
-// By key; where an older checkpoint does not hold the keys, by what it holds of them together. Error(bad_input) when
-// the checkpoint is damaged.
-Differences differences_from(const LoadedCheckpoint& checkpoint, const Setup& setup);
-
-// Error(bad_input) that names every difference in the mathematics, if there is any.
-void require_same_mathematics(const Differences& differences, const std::string& run);
 
 }  // namespace headroom

@@ -5,11 +5,11 @@
 #include "record/run_folder.hpp"
 #include "train/announce.hpp"
 #include "train/class_balance.hpp"
+#include "train/differences.hpp"
 #include "train/init.hpp"
 #include "train/loop.hpp"
 #include "train/run_summary.hpp"
 #include "train/signals.hpp"
-#include "train/state.hpp"
 
 namespace headroom {
 

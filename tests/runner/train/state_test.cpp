@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "retry_of.hpp"
+#include "train/differences.hpp"
 #include "train/evaluate.hpp"
 #include "train/window.hpp"
 #include "trial_setup.hpp"
