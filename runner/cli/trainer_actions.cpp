@@ -10,12 +10,9 @@
 #include "plugins/library.hpp"
 #include "profile/profile_run.hpp"
 #include "record/run_folder.hpp"
-#include "train/check_experiment.hpp"
-#include "train/evaluate_run.hpp"
+#include "train/commands.hpp"
 #include "train/export_script.hpp"
-#include "train/model_checks.hpp"
 #include "train/parity.hpp"
-#include "train/predict.hpp"
 #include "train/shortage.hpp"
 #include "train/train.hpp"
 

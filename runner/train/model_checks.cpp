@@ -1,5 +1,3 @@
-#include "train/model_checks.hpp"
-
 #include <ATen/CPUGeneratorImpl.h>
 #include <algorithm>
 #include <cmath>
@@ -14,6 +12,7 @@
 #include "plugins/option_checks.hpp"
 #include "plugins/read_checks.hpp"
 #include "record/numbers.hpp"
+#include "train/commands.hpp"
 #include "train/model_trial.hpp"
 #include "train/predict_pass.hpp"
 #include "train/run_data.hpp"

@@ -10,7 +10,7 @@
 #include "data/loader.hpp"
 #include "plugins/library.hpp"
 #include "plugins/torch_model.hpp"
-#include "train/forward_snapshot.hpp"
+#include "train/micro_batches.hpp"
 #include "train/shortage.hpp"
 
 namespace headroom {

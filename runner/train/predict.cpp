@@ -1,11 +1,10 @@
-#include "train/predict.hpp"
-
 #include <algorithm>
 #include <cstdio>
 #include <spdlog/spdlog.h>
 
 #include "headroom/sdk/shape_text.hpp"
 #include "record/run_folder.hpp"
+#include "train/commands.hpp"
 #include "train/predict_pass.hpp"
 #include "train/predict_recording.hpp"
 #include "train/run_memory.hpp"

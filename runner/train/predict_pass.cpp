@@ -6,7 +6,6 @@
 
 #include "data/slots.hpp"
 #include "headroom/random.h"
-#include "train/forward_snapshot.hpp"
 #include "train/signals.hpp"
 
 namespace headroom {

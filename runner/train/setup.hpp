@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "metrics/metrics.hpp"
 #include "plugins/torch_model.hpp"
 #include "train/matmul.hpp"
-#include "train/metrics.hpp"
-#include "train/micro_batch.hpp"
-#include "train/output_metrics.hpp"
+#include "train/retry.hpp"
 #include "train/run_data.hpp"
 #include "train/shortage.hpp"
 
