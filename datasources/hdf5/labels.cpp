@@ -1,0 +1,82 @@
+#include "labels.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "headroom/sdk/shape_text.hpp"
+
+namespace hdf5_source {
+
+namespace {
+
+// Ready to be pasted into the experiment: in byte order, the first few where there are many.
+std::string found_text(const std::vector<std::string>& strings) {
+  constexpr std::size_t most = 12;
+  const std::set<std::string> different(strings.begin(), strings.end());
+  std::string text = "classes = [";
+  std::size_t count = 0;
+  for (const std::string& one : different) {
+    if (count == most) break;
+    text += (count++ > 0 ? ", \"" : "\"") + one + "\"";
+  }
+  if (different.size() <= most) return text + "]";
+  return text + ", ...] of the " + std::to_string(different.size()) + " that differ";
+}
+
+void require_different(std::vector<std::string> classes, const std::string& what) {
+  std::ranges::sort(classes);
+  const auto twice = std::ranges::adjacent_find(classes);
+  if (twice != classes.end()) sdk::invalid(what + " lists the class '" + *twice + "' twice");
+}
+
+}  // namespace
+
+std::vector<std::string> classes_of(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field) {
+  std::vector<std::string> classes = field.classes;
+  std::string what = "field '" + field.name + "'";
+  if (!field.classes_dataset.empty()) {
+    const std::string object = sequence.object(field.classes_dataset);
+    classes = host.strings(sequence.file, object);
+    what += ": " + object;
+  }
+  require_different(classes, what);
+  if (classes.size() > HR_MOST_CLASSES) {
+    sdk::invalid(what + " lists " + std::to_string(classes.size()) + " classes; at most " +
+                 std::to_string(HR_MOST_CLASSES) + " are told apart");
+  }
+  return classes;
+}
+
+std::vector<int32_t> read_labels(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,
+                                 const sdk::ArrayInfo& info, const std::vector<std::string>& classes) {
+  std::vector<std::string> strings;
+  try {
+    strings = host.strings(sequence.file, sequence.object(field.dataset));
+  } catch (const sdk::Error& problem) {
+    if (problem.status() != HR_INVALID_ARGUMENT) throw;
+    refuse(sequence, field,
+           "holds neither numbers nor strings; write lists of variable length end to end and name their ends as "
+           "episode_ends, or pad them and give lengths");
+  }
+  if (info.shape.size() != 1)
+    refuse(sequence, field, "has shape " + sdk::shape_text(info.shape) + "; strings are read from one axis");
+  if (classes.empty()) refuse(sequence, field, "holds strings; give them an order, as " + found_text(strings));
+  std::map<std::string_view, int32_t> number_of;
+  for (const std::string& one : classes) number_of.emplace(one, static_cast<int32_t>(number_of.size()));
+  std::vector<int32_t> labels;
+  labels.reserve(strings.size());
+  for (std::size_t row = 0; row < strings.size(); ++row) {
+    const auto found = number_of.find(strings[row]);
+    if (found == number_of.end()) {
+      refuse(sequence, field,
+             "has '" + strings[row] + "' in row " + std::to_string(row) + ", which is none of its " +
+                 std::to_string(classes.size()) + " classes; add it to them, or mend the file");
+    }
+    labels.push_back(found->second);
+  }
+  return labels;
+}
+
+}  // namespace hdf5_source
