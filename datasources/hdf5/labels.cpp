@@ -25,28 +25,20 @@ std::string found_text(const std::vector<std::string>& strings) {
   return text + ", ...] of the " + std::to_string(different.size()) + " that differ";
 }
 
-void require_different(std::vector<std::string> classes, const std::string& what) {
-  std::ranges::sort(classes);
-  const auto twice = std::ranges::adjacent_find(classes);
-  if (twice != classes.end()) sdk::invalid(what + " lists the class '" + *twice + "' twice");
-}
-
 }  // namespace
 
-std::vector<std::string> classes_of(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field) {
-  std::vector<std::string> classes = field.classes;
-  std::string what = "field '" + field.name + "'";
-  if (!field.classes_dataset.empty()) {
-    const std::string object = sequence.object(field.classes_dataset);
-    classes = host.strings(sequence.file, object);
-    what += ": " + object;
-  }
-  require_different(classes, what);
+void require_classes(const FieldSettings& field, std::vector<std::string> classes) {
+  const auto fail = [&](const std::string& sentence) {
+    throw sdk::Error(field.classes_dataset.empty() ? HR_INVALID_ARGUMENT : HR_DATA_CORRUPT,
+                     "field '" + field.name + "': " + sentence);
+  };
   if (classes.size() > HR_MOST_CLASSES) {
-    sdk::invalid(what + " lists " + std::to_string(classes.size()) + " classes; at most " +
-                 std::to_string(HR_MOST_CLASSES) + " are told apart");
+    fail("it has " + std::to_string(classes.size()) + " classes; at most " + std::to_string(HR_MOST_CLASSES) +
+         " are told apart");
   }
-  return classes;
+  std::ranges::sort(classes);
+  const auto twice = std::ranges::adjacent_find(classes);
+  if (twice != classes.end()) fail("'" + *twice + "' stands twice among its classes");
 }
 
 std::vector<int32_t> read_labels(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,

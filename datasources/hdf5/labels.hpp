@@ -11,8 +11,8 @@
 
 namespace hdf5_source {
 
-// As the field or its classes_dataset lists them; {}: it has none.
-std::vector<std::string> classes_of(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field);
+// Throws where a class stands twice among a field's, or there are more than the host tells apart.
+void require_classes(const FieldSettings& field, std::vector<std::string> classes);
 
 // The strings of a field's dataset as numbers among `classes`. Throws HR_DATA_CORRUPT for what holds no strings, and
 // for a string that is no class.

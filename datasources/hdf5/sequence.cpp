@@ -96,7 +96,11 @@ Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequ
     finding.member_shape = info.members[member].shape;
     finding.stored = info.members[member].dtype;
   }
-  finding.classes = asked(field, [&] { return classes_of(host, sequence, field); });
+  finding.classes = field.classes;
+  if (!field.classes_dataset.empty()) {
+    finding.classes = asked(field, [&] { return host.strings(sequence.file, sequence.object(field.classes_dataset)); });
+  }
+  require_classes(field, finding.classes);
   if (finding.stored.bits == 0 && member == HR_WHOLE) {
     finding.labels = read_labels(host, sequence, field, info, finding.classes);
     finding.is_label = true;

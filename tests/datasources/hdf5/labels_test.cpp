@@ -111,9 +111,9 @@ TEST_F(Labels, StringsNeedAnOrderThatIsTold) {
       "[hdf5] '/kind' of DIR/a.h5 (field 'k') has 'hen' in row 3, which is none of its 2 classes; add it to them, "
       "or mend the file");
   EXPECT_EQ(says(R"(name = "k", dataset = "kind", classes = ["cat", "cat"])"),
-            "[hdf5] field 'k' lists the class 'cat' twice");
+            "[hdf5] field 'k': 'cat' stands twice among its classes");
   EXPECT_EQ(says(R"(name = "k", dataset = "kind", classes_dataset = "kind")"),
-            "[hdf5] field 'k': /kind lists the class 'dog' twice");
+            "[hdf5] field 'k': 'dog' stands twice among its classes");
   EXPECT_EQ(says(R"(name = "p", dataset = "points", classes = ["cat", "dog"])"),
             "[hdf5] '/points' of DIR/a.h5 (field 'p') has classes, but a sample holds float32; classes name the values "
             "of integers");
@@ -131,8 +131,8 @@ TEST_F(Labels, ClassesAreTheSameInEveryFile) {
     write_strings(file.get(), "names", {"dog", "hen", "cat"});
   }
   EXPECT_EQ(sentence(folder_, with(R"(name = "k", dataset = "kind", classes_dataset = "names")")),
-            "[hdf5] '/kind' of DIR/b.h5 (field 'k') has the classes dog, hen, cat, where DIR/a.h5 has the classes hen, "
-            "dog, cat; all sequences need the same: leave it out, or mend it");
+            "[hdf5] '/kind' of DIR/b.h5 (field 'k') has the classes dog, hen and cat, where DIR/a.h5 has the classes "
+            "hen, dog and cat; all sequences need the same: leave it out, or mend it");
 }
 
 }  // namespace
