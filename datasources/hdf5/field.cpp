@@ -72,6 +72,9 @@ void assign_strides(const Settings& settings, FieldLayout& field, std::span<cons
 void require_classes_suit(const FieldLayout& field, const std::string& place) {
   if (field.is_label() && !sdk::same_type(field.dtype, sdk::i64))
     sdk::invalid(place + " holds strings, which arrive as int64; take out dtype = \"" + field.settings.dtype + "\"");
+  if (field.is_text() && !sdk::same_type(field.dtype, sdk::u8))
+    sdk::invalid(place + " holds strings, whose bytes arrive as uint8; take out dtype = \"" + field.settings.dtype +
+                 "\"");
   if (!field.finding.classes.empty() && field.dtype.code != kDLInt && field.dtype.code != kDLUInt) {
     sdk::invalid(place + " has classes, but a sample holds " + dtype_name(field.dtype) +
                  "; classes name the values of integers");
@@ -150,7 +153,8 @@ sdk::Field described(const Settings& settings, const FieldLayout& field) {
 }
 
 sdk::Field described_mask(const FieldLayout& field) {
-  const int64_t length = field.has_lengths() ? field.shape.front() : static_cast<int64_t>(field.settings.length);
+  const int64_t length =
+      field.has_lengths() || field.is_text() ? field.shape.front() : static_cast<int64_t>(field.settings.length);
   return {.name = field.settings.pad_mask, .dtype = sdk::boolean, .shape = {length}};
 }
 

@@ -30,8 +30,9 @@ struct FieldLayout {
   uint64_t bytes() const;  // of a sample
   bool is_attribute() const { return !settings.attribute.empty(); }
   bool is_label() const { return finding.is_label; }
+  bool is_text() const { return finding.is_text; }
   bool has_lengths() const { return !settings.lengths.empty(); }
-  bool is_read() const { return !is_attribute() && !is_label(); }  // sample by sample
+  bool is_read() const { return !is_attribute() && !is_label() && !is_text(); }  // sample by sample
 };
 
 // What a sample holds of values stored as `stored`.

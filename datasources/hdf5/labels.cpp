@@ -25,6 +25,22 @@ std::string found_text(const std::vector<std::string>& strings) {
   return text + ", ...] of the " + std::to_string(different.size()) + " that differ";
 }
 
+std::vector<std::string> strings_of(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,
+                                    const sdk::ArrayInfo& info) {
+  std::vector<std::string> strings;
+  try {
+    strings = host.strings(sequence.file, sequence.object(field.dataset));
+  } catch (const sdk::Error& problem) {
+    if (problem.status() != HR_INVALID_ARGUMENT) throw;
+    refuse(sequence, field,
+           "holds neither numbers nor strings; write lists of variable length end to end and name their ends as "
+           "episode_ends, or pad them and give lengths");
+  }
+  if (info.shape.size() != 1)
+    refuse(sequence, field, "has shape " + sdk::shape_text(info.shape) + "; strings are read from one axis");
+  return strings;
+}
+
 }  // namespace
 
 void require_classes(const FieldSettings& field, std::vector<std::string> classes) {
@@ -43,18 +59,9 @@ void require_classes(const FieldSettings& field, std::vector<std::string> classe
 
 std::vector<int32_t> read_labels(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,
                                  const sdk::ArrayInfo& info, const std::vector<std::string>& classes) {
-  std::vector<std::string> strings;
-  try {
-    strings = host.strings(sequence.file, sequence.object(field.dataset));
-  } catch (const sdk::Error& problem) {
-    if (problem.status() != HR_INVALID_ARGUMENT) throw;
-    refuse(sequence, field,
-           "holds neither numbers nor strings; write lists of variable length end to end and name their ends as "
-           "episode_ends, or pad them and give lengths");
-  }
-  if (info.shape.size() != 1)
-    refuse(sequence, field, "has shape " + sdk::shape_text(info.shape) + "; strings are read from one axis");
-  if (classes.empty()) refuse(sequence, field, "holds strings; give them an order, as " + found_text(strings));
+  const std::vector<std::string> strings = strings_of(host, sequence, field, info);
+  if (classes.empty())
+    refuse(sequence, field, "holds strings; give them an order, as " + found_text(strings) + ", or set text_bytes");
   std::map<std::string_view, int32_t> number_of;
   for (const std::string& one : classes) number_of.emplace(one, static_cast<int32_t>(number_of.size()));
   std::vector<int32_t> labels;
@@ -69,6 +76,25 @@ std::vector<int32_t> read_labels(const sdk::Host& host, const Sequence& sequence
     labels.push_back(found->second);
   }
   return labels;
+}
+
+std::vector<std::string> read_texts(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,
+                                    const sdk::ArrayInfo& info) {
+  if (info.dtype.bits != 0) refuse(sequence, field, "holds numbers; text_bytes is for strings");
+  std::vector<std::string> texts = strings_of(host, sequence, field, info);
+  uint64_t cut = 0, longest = 0;
+  for (std::string& text : texts) {
+    longest = std::max<uint64_t>(longest, text.size());
+    if (text.size() <= field.text_bytes) continue;
+    ++cut;
+    text.resize(field.text_bytes);
+  }
+  if (cut > 0) {
+    host.warn(place_of(sequence, field) + ": " + std::to_string(cut) + " of " + std::to_string(texts.size()) +
+              " strings are cut at text_bytes = " + std::to_string(field.text_bytes) + "; the longest has " +
+              std::to_string(longest) + " bytes");
+  }
+  return texts;
 }
 
 }  // namespace hdf5_source

@@ -1,4 +1,4 @@
-// Classes: what an integer's values mean, and strings as such values.
+// Strings: as numbers of classes, or as the bytes of their text. Read when a source opens, and kept.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,9 @@ void require_classes(const FieldSettings& field, std::vector<std::string> classe
 // for a string that is no class.
 std::vector<int32_t> read_labels(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,
                                  const sdk::ArrayInfo& info, const std::vector<std::string>& classes);
+
+// The strings of a field's dataset, cut at its text_bytes, with a warning. Throws as read_labels().
+std::vector<std::string> read_texts(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,
+                                    const sdk::ArrayInfo& info);
 
 }  // namespace hdf5_source

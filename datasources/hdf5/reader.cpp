@@ -73,7 +73,13 @@ void Reader::read(const sdk::ReadRequest& request) {
                       contents_->sequences[place.sequence].attributes[f]);
       }
       if (field.is_label() && request.wanted(f)) put_labels(request.bytes(f, place.i).data(), place, f);
-      if (field.mask_field) put_mask(request, place, field);
+      if (field.is_text() && request.wanted(f)) {
+        const std::span<std::byte> slot = request.bytes(f, place.i);
+        const std::string& text = text_of(place, f);
+        std::memcpy(slot.data(), text.data(), text.size());
+        std::memset(slot.data() + text.size(), 0, slot.size() - text.size());
+      }
+      if (field.mask_field) put_mask(request, place, f);
     }
   }
 }
@@ -176,11 +182,14 @@ void Reader::put_padding(std::byte* slot, const FieldLayout& field, const Slice&
   }
 }
 
-void Reader::put_mask(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) {
+void Reader::put_mask(const sdk::ReadRequest& request, const Place& place, uint32_t f) {
+  const FieldLayout& field = contents_->fields[f];
   if (!request.wanted(*field.mask_field)) return;
   const std::span<bool> mask = request.slot<bool>(*field.mask_field, place.i);
-  if (field.has_lengths()) {
-    const uint64_t present = counted(open_.get(place.sequence, [&] { return opened(place.sequence); }), place, field);
+  if (field.has_lengths() || field.is_text()) {
+    const uint64_t present =
+        field.is_text() ? text_of(place, f).size()
+                        : counted(open_.get(place.sequence, [&] { return opened(place.sequence); }), place, field);
     for (uint64_t i = 0; i < mask.size(); ++i) mask[i] = i >= present;
     return;
   }
@@ -204,6 +213,13 @@ uint64_t Reader::counted(const Arrays& arrays, const Place& place, const FieldLa
                                         " values a row, but '" + sequence.object(field.settings.lengths) + "' has " +
                                         std::to_string(present) + " for row " + std::to_string(slice.begin) +
                                         "; mend the file");
+}
+
+// "" of a row that is padding.
+const std::string& Reader::text_of(const Place& place, uint32_t f) const {
+  static const std::string none;
+  const Slice slice = slice_of(contents_->fields[f], place);
+  return slice.begin == slice.end ? none : contents_->sequences[place.sequence].texts[f][slice.begin];
 }
 
 void Reader::put_labels(std::byte* slot, const Place& place, uint32_t f) const {

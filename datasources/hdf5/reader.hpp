@@ -72,8 +72,9 @@ class Reader {
   bool read_box(const sdk::Array& array, const Box& box, std::span<const Target> targets) const;
   void read_fields(const sdk::ReadRequest& request, const Place& place, const std::vector<uint32_t>& fields);
   void put_padding(std::byte* slot, const FieldLayout& field, const Slice& slice) const;
-  void put_mask(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field);
+  void put_mask(const sdk::ReadRequest& request, const Place& place, uint32_t f);
   void put_labels(std::byte* slot, const Place& place, uint32_t f) const;
+  const std::string& text_of(const Place& place, uint32_t f) const;
   uint64_t counted(const Arrays& arrays, const Place& place, const FieldLayout& field) const;
   void require_finite(const Target& target, const Place& place) const;
 

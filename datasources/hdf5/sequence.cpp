@@ -101,7 +101,12 @@ Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequ
     finding.classes = asked(field, [&] { return host.strings(sequence.file, sequence.object(field.classes_dataset)); });
   }
   require_classes(field, finding.classes);
-  if (finding.stored.bits == 0 && member == HR_WHOLE) {
+  if (field.text_bytes > 0) {
+    finding.texts = read_texts(host, sequence, field, info);
+    finding.is_text = true;
+    finding.stored = sdk::u8;
+    finding.shape.push_back(field.text_bytes);
+  } else if (finding.stored.bits == 0 && member == HR_WHOLE) {
     finding.labels = read_labels(host, sequence, field, info, finding.classes);
     finding.is_label = true;
     finding.stored = sdk::i64;
@@ -124,7 +129,8 @@ Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequ
   }
   const std::vector<uint64_t> none(info.shape.size(), 0);
   const hr_array_target target{member, delivered_dtype(field, finding.stored), room, 0};
-  if (!finding.is_label) asked(field, [&] { return array.read_box(none, none, {&target, 1}), true; });
+  const bool is_stored = !finding.is_label && !finding.is_text;
+  if (is_stored) asked(field, [&] { return array.read_box(none, none, {&target, 1}), true; });
   // Rows may be missing: such a sequence is too short for a sample.
   std::vector<uint64_t> needed = info.shape;
   if (field.rows != Rows::all) needed[row_axis(settings, field, needed.size())] = 1;
@@ -197,6 +203,7 @@ std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Se
   uint64_t least = 0, most = 0;
   sequence.attributes.clear();
   sequence.labels.clear();
+  sequence.texts.clear();
   for (const FieldSettings& field : settings.fields) {
     const bool is_attribute = !field.attribute.empty();
     Finding& finding = findings.emplace_back(is_attribute ? find_attribute(host, settings, sequence, field)
@@ -208,6 +215,10 @@ std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Se
     if (finding.is_label) {
       sequence.labels.resize(settings.fields.size());
       sequence.labels[findings.size() - 1] = std::move(finding.labels);
+    }
+    if (finding.is_text) {
+      sequence.texts.resize(settings.fields.size());
+      sequence.texts[findings.size() - 1] = std::move(finding.texts);
     }
     if (field.rows == Rows::all) continue;
     const uint64_t rows = finding.shape[row_axis(settings, field, finding.shape.size())];

@@ -56,6 +56,10 @@ sdk::OptionList field_options() {
       opt_string("channel_units_attribute").help("the same for the units; a single one is that of all"),
       opt_strings("classes").help("what the values 0, 1, ... mean; strings become these values"),
       opt_string("classes_dataset").help("the same, as a dataset of strings in the files"),
+      opt_i64("text_bytes")
+          .min(1)
+          .max(kMost)
+          .help("strings arrive as so many bytes each: their UTF-8 text, cut or followed by zeros"),
   };
 }
 
@@ -80,6 +84,12 @@ void read_classes(const sdk::Options& options, const std::string& what, FieldSet
     sdk::invalid(what + "sets classes and classes_dataset; set one of them");
   if (!field.attribute.empty() && (!field.classes.empty() || !field.classes_dataset.empty()))
     sdk::invalid(what + "names classes and an attribute; classes belong to a dataset");
+  if (!options.has("text_bytes")) return;
+  field.text_bytes = static_cast<uint64_t>(options.i64("text_bytes"));
+  if (!field.classes.empty() || !field.classes_dataset.empty() || !field.attribute.empty() || field.rows != Rows::row) {
+    sdk::invalid(
+        what + "sets text_bytes, which is for a dataset of strings with rows = \"row\", without classes or attribute");
+  }
 }
 
 void read_lengths(const sdk::Options& options, const std::string& what, FieldSettings& field) {
@@ -151,7 +161,7 @@ FieldSettings read_field(const sdk::Options& options, const std::optional<uint64
   read_classes(options, what, field);
   read_lengths(options, what, field);
   if (sampling == Sampling::rows) require_single_row(field, what);
-  if (!field.pad_mask.empty() && field.pad == Pad::none && field.lengths.empty())
+  if (!field.pad_mask.empty() && field.pad == Pad::none && field.lengths.empty() && field.text_bytes == 0)
     sdk::invalid(what + "names a pad_mask, but pad = \"none\"; set pad = \"zeros\" or \"edge\", or lengths");
   return field;
 }

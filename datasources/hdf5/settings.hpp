@@ -43,6 +43,7 @@ struct FieldSettings {
   std::string channel_names_attribute, channel_units_attribute;  // where the files say them; "": they do not
   std::vector<std::string> classes;                              // what its values 0, 1, ... mean
   std::string classes_dataset;                                   // of strings: the same, in the files; "": none
+  uint64_t text_bytes = 0;                                       // of strings that arrive as bytes; 0: they do not
 
   bool has_channels() const {
     return !channel_names.empty() || !channel_units.empty() || !channel_names_attribute.empty() ||

@@ -34,6 +34,11 @@ Source::Source(const sdk::Host& host, const sdk::Options& options) : host_(host)
   share_reads();
   require_one_crop();
   add_splits();
+  account_strings();
+}
+
+Source::~Source() {
+  if (string_bytes_ > 0) host_.account("strings", -string_bytes_);
 }
 
 void Source::find_sequences() {
@@ -70,6 +75,20 @@ void Source::add_sequence(const std::filesystem::path& file, const std::string& 
                  findings[f]);
   }
   contents_.sequences.push_back(std::move(sequence));
+}
+
+void Source::account_strings() {
+  std::size_t bytes = 0;
+  for (const Sequence& sequence : contents_.sequences) {
+    for (const auto& labels : sequence.labels) bytes += labels.capacity() * sizeof(int32_t);
+    for (const auto& texts : sequence.texts) {
+      bytes += texts.capacity() * sizeof(std::string);
+      for (const std::string& text : texts) bytes += text.capacity();
+    }
+  }
+  if (bytes == 0) return;
+  host_.account("strings", static_cast<int64_t>(bytes));
+  string_bytes_ = static_cast<int64_t>(bytes);
 }
 
 void Source::take_layout(const Sequence& sequence, const std::vector<Finding>& findings) {

@@ -18,6 +18,9 @@ class Source {
 
   // Reads shapes, types and attributes of every sequence once.
   Source(const sdk::Host& host, const sdk::Options& options);
+  ~Source();
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
 
   std::vector<sdk::Field> fields() const { return contents_.outputs; }
   std::vector<std::string> splits() const;
@@ -41,12 +44,14 @@ class Source {
   void take_layout(const Sequence& sequence, const std::vector<Finding>& findings);
   std::size_t dataset_number(const std::string& dataset);
   void share_reads();
+  void account_strings();
   void require_one_crop();
   void add_splits();
 
   sdk::Host host_;
   Contents contents_;
   std::vector<std::filesystem::path> files_;
+  int64_t string_bytes_ = 0;  // on the ledger
 };
 
 }  // namespace hdf5_source

@@ -104,7 +104,7 @@ TEST_F(Labels, StringsNeedAnOrderThatIsTold) {
   Exit code{};
   EXPECT_EQ(says(R"(name = "k", dataset = "kind")", &code),
             "[hdf5] '/kind' of DIR/a.h5 (field 'k') holds strings; give them an order, as classes = [\"cat\", \"dog\", "
-            "\"hen\"]");
+            "\"hen\"], or set text_bytes");
   EXPECT_EQ(code, Exit::data);
   EXPECT_EQ(
       says(R"(name = "k", dataset = "kind", classes = ["cat", "dog"])"),
@@ -120,6 +120,26 @@ TEST_F(Labels, StringsNeedAnOrderThatIsTold) {
   EXPECT_EQ(says(R"(name = "l", dataset = "lists")"),
             "[hdf5] '/lists' of DIR/a.h5 (field 'l') holds neither numbers nor strings; write lists of variable length "
             "end to end and name their ends as episode_ends, or pad them and give lengths");
+}
+
+TEST_F(Labels, TextsAreTheirBytes) {
+  const auto source = open_hdf5(path(), with(R"(name = "k", dataset = "kind", text_bytes = 5, pad_mask = "is_pad" },
+                                { name = "short", dataset = "kind", text_bytes = 2)"));
+  EXPECT_EQ(source->fields()[0].shape, std::vector<int64_t>{5});
+  EXPECT_EQ(dtype_name(source->fields()[0].dtype), "uint8");
+  EXPECT_EQ(source->fields()[2].shape, std::vector<int64_t>{5});
+  const Sample sample = read_sample(*source, 1);
+  EXPECT_EQ(values<uint8_t>(sample, "k"), (std::vector<uint8_t>{'c', 'a', 't', 0, 0}));
+  EXPECT_EQ(values<uint8_t>(sample, "is_pad"), (std::vector<uint8_t>{0, 0, 0, 1, 1}));
+  EXPECT_EQ(values<uint8_t>(sample, "short"), (std::vector<uint8_t>{'c', 'a'}));
+  EXPECT_EQ(says(R"(name = "k", dataset = "kind", text_bytes = 5, dtype = "int64")"),
+            "[hdf5] '/kind' of DIR/a.h5 (field 'k') holds strings, whose bytes arrive as uint8; take out dtype = "
+            "\"int64\"");
+  EXPECT_EQ(says(R"(name = "k", dataset = "kind", text_bytes = 5, rows = "all")"),
+            "[hdf5] field 'k' sets text_bytes, which is for a dataset of strings with rows = \"row\", without classes "
+            "or attribute");
+  EXPECT_EQ(says(R"(name = "n", dataset = "number", text_bytes = 5)"),
+            "[hdf5] '/number' of DIR/a.h5 (field 'n') holds numbers; text_bytes is for strings");
 }
 
 // Two files in which the same number would mean different things.
