@@ -85,6 +85,26 @@ void require_lengths(const sdk::Host& host, const Sequence& sequence, const Fiel
              "; give one for each row");
 }
 
+// Classes, and the values of a dataset of strings: these are kept.
+void take_strings(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,
+                  const sdk::ArrayInfo& info, bool is_plain, Finding& finding) {
+  finding.classes = field.classes;
+  if (!field.classes_dataset.empty()) {
+    finding.classes = asked(field, [&] { return host.strings(sequence.file, sequence.object(field.classes_dataset)); });
+  }
+  require_classes(field, finding.classes);
+  if (field.text_bytes > 0) {
+    finding.texts = read_texts(host, sequence, field, info);
+    finding.is_text = true;
+    finding.stored = sdk::u8;
+    finding.shape.push_back(field.text_bytes);
+  } else if (finding.stored.bits == 0 && is_plain) {
+    finding.labels = read_labels(host, sequence, field, info, finding.classes);
+    finding.is_label = true;
+    finding.stored = sdk::i64;
+  }
+}
+
 Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequence& sequence,
                      const FieldSettings& field) {
   const sdk::Array array =
@@ -96,21 +116,7 @@ Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequ
     finding.member_shape = info.members[member].shape;
     finding.stored = info.members[member].dtype;
   }
-  finding.classes = field.classes;
-  if (!field.classes_dataset.empty()) {
-    finding.classes = asked(field, [&] { return host.strings(sequence.file, sequence.object(field.classes_dataset)); });
-  }
-  require_classes(field, finding.classes);
-  if (field.text_bytes > 0) {
-    finding.texts = read_texts(host, sequence, field, info);
-    finding.is_text = true;
-    finding.stored = sdk::u8;
-    finding.shape.push_back(field.text_bytes);
-  } else if (finding.stored.bits == 0 && member == HR_WHOLE) {
-    finding.labels = read_labels(host, sequence, field, info, finding.classes);
-    finding.is_label = true;
-    finding.stored = sdk::i64;
-  }
+  take_strings(host, sequence, field, info, member == HR_WHOLE, finding);
   if (finding.stored.bits == 0) refuse(sequence, field, "does not hold numbers; integers, floats and bool can be read");
   if (field.rows != Rows::all && static_cast<std::size_t>(field.axis) >= info.shape.size()) {
     refuse(sequence, field,

@@ -275,6 +275,12 @@ Settings read_settings(const sdk::Options& options) {
   for (const sdk::Options& field : options.tables("fields")) {
     settings.fields.push_back(read_field(field, window_size, settings.sampling));
   }
+  for (const FieldSettings& field : settings.fields) {
+    if (settings.matlab && (!field.lengths.empty() || field.text_bytes > 0)) {
+      sdk::invalid("field '" + field.name +
+                   "' sets lengths or text_bytes, which are not for matlab = true, where axes are reversed");
+    }
+  }
   if (settings.fields.empty()) sdk::invalid("fields is empty; name at least one, with its dataset");
   if (options.has("splits")) {
     for (const sdk::Options& split : options.tables("splits")) settings.splits.push_back(read_split(split));

@@ -51,8 +51,8 @@ class Examples : public TrialRun {
     EXPECT_EQ(metrics_without_times(run_folder()), metrics);
   }
 
-  const std::vector<std::string> small = {"experiment.device=cpu", "experiment.threads=1", "checkpoint.every_steps=7",
-                                          "checkpoint.keep=20"};
+  const std::vector<std::string> small = {"experiment.name=trial", "experiment.device=cpu", "experiment.threads=1",
+                                          "checkpoint.every_steps=7", "checkpoint.keep=20"};
 };
 
 // Documents that count upwards by one of three steps: what comes next follows from what came before.

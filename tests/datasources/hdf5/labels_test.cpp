@@ -79,6 +79,8 @@ TEST_F(Labels, LengthsThatDoNotSuitAreSentences) {
   EXPECT_EQ(says(R"(name = "t", dataset = "tokens", lengths = "lengths", rows = "all")"),
             "[hdf5] field 't' sets lengths, which tell how much of one row counts; it needs rows = \"row\" along axis "
             "0, and no permute");
+  EXPECT_EQ(sentence(path(), "matlab = true\n" + with(R"(name = "t", dataset = "tokens", lengths = "lengths")")),
+            "[hdf5] field 't' sets lengths or text_bytes, which are not for matlab = true, where axes are reversed");
   const auto source = open_hdf5(path(), with(R"(name = "t", dataset = "tokens", lengths = "long")"));
   Exit code{};
   EXPECT_EQ(sentence_of([&] { read_sample(*source, 1); }, &code),
