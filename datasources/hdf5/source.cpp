@@ -34,6 +34,11 @@ Source::Source(const sdk::Host& host, const sdk::Options& options) : host_(host)
   share_reads();
   require_one_crop();
   add_splits();
+  account_strings();
+}
+
+Source::~Source() {
+  if (string_bytes_ > 0) host_.account("strings", -string_bytes_);
 }
 
 void Source::find_sequences() {
@@ -72,6 +77,20 @@ void Source::add_sequence(const std::filesystem::path& file, const std::string& 
   contents_.sequences.push_back(std::move(sequence));
 }
 
+void Source::account_strings() {
+  std::size_t bytes = 0;
+  for (const Sequence& sequence : contents_.sequences) {
+    for (const auto& labels : sequence.labels) bytes += labels.capacity() * sizeof(int32_t);
+    for (const auto& texts : sequence.texts) {
+      bytes += texts.capacity() * sizeof(std::string);
+      for (const std::string& text : texts) bytes += text.capacity();
+    }
+  }
+  if (bytes == 0) return;
+  host_.account("strings", static_cast<int64_t>(bytes));
+  string_bytes_ = static_cast<int64_t>(bytes);
+}
+
 void Source::take_layout(const Sequence& sequence, const std::vector<Finding>& findings) {
   const Settings& settings = contents_.settings;
   for (std::size_t f = 0; f < findings.size(); ++f)
@@ -87,20 +106,26 @@ void Source::take_layout(const Sequence& sequence, const std::vector<Finding>& f
   }
 }
 
+std::size_t Source::dataset_number(const std::string& dataset) {
+  const auto name = std::ranges::find(contents_.datasets, dataset);
+  const auto number = static_cast<std::size_t>(name - contents_.datasets.begin());
+  if (name == contents_.datasets.end()) contents_.datasets.push_back(dataset);
+  return number;
+}
+
 // Members of one dataset with the same rows come out of one read.
 void Source::share_reads() {
   for (uint32_t f = 0; f < contents_.fields.size(); ++f) {
     FieldLayout& field = contents_.fields[f];
-    if (field.is_attribute()) continue;
+    if (!field.is_read()) continue;
     const FieldSettings& own = field.settings;
-    const auto name = std::ranges::find(contents_.datasets, own.dataset);
-    field.dataset = static_cast<std::size_t>(name - contents_.datasets.begin());
-    if (name == contents_.datasets.end()) contents_.datasets.push_back(own.dataset);
+    field.dataset = dataset_number(own.dataset);
+    if (field.has_lengths()) field.lengths = dataset_number(own.lengths);
     const auto same = std::ranges::find_if(contents_.reads, [&](const auto& read) {
       const FieldLayout& other = contents_.fields[read.front()];
       return other.dataset == field.dataset && other.rows_along == field.rows_along && other.crop == field.crop &&
              other.settings.offset == own.offset && other.settings.length == own.length &&
-             other.settings.pad == own.pad;
+             other.settings.pad == own.pad && other.settings.lengths == own.lengths;
     });
     if (same == contents_.reads.end()) {
       contents_.reads.push_back({f});
@@ -136,31 +161,33 @@ void Source::require_one_crop() {
 void Source::add_splits() {
   const Settings& settings = contents_.settings;
   const Reach reach(settings.fields);
+  const std::vector<Stretch> stretches = stretches_of(host_, settings, contents_.sequences);
   uint64_t longest = 0, too_short = 0;
   std::string shortest;
-  for (const SplitMembers& members : divide(host_, settings, contents_.sequences)) {
-    Contents::Split split{members.name, SampleTable(settings.one_per_group, settings.stride), {}};
-    for (const uint32_t s : members.sequences) {
-      const Sequence& sequence = contents_.sequences[s];
-      longest = std::max(longest, sequence.rows);
-      const auto starts = reach.starts(sequence.rows);
+  for (const SplitMembers& members : divide(host_, settings, contents_.sequences, stretches)) {
+    Contents::Split split{members.name, SampleTable(settings.sampling, settings.stride), {}};
+    for (const Stretch& stretch : members.stretches) {
+      const auto name = [&] { return name_of(stretch, contents_.sequences[stretch.sequence], settings.path); };
+      longest = std::max(longest, stretch.length());
+      const auto starts = reach.starts(stretch.length());
       if (!starts) {
-        if (too_short++ == 0) shortest = sequence.name(settings.path) + " with " + std::to_string(sequence.rows);
+        if (too_short++ == 0) shortest = name() + " with " + std::to_string(stretch.length());
         continue;
       }
-      const uint64_t first = split.samples.length();
-      split.groups.push_back({sequence.name(settings.path), first, split.samples.add(s, *starts)});
+      const uint64_t first = split.samples.length(), count = split.samples.add(stretch, *starts);
+      // No group at all: each row is its own.
+      if (settings.sampling != Sampling::rows) split.groups.push_back({name(), first, count});
     }
     contents_.splits.push_back(std::move(split));
   }
   const std::string needed = std::to_string(reach.rows()) + " rows that a sample needs";
   if (std::ranges::all_of(contents_.splits, [](const auto& split) { return split.samples.length() == 0; })) {
-    sdk::invalid("none of the " + std::to_string(contents_.sequences.size()) + " sequences of " +
-                 settings.path.string() + " has the " + needed + "; the longest has " + std::to_string(longest));
+    sdk::invalid("none of the " + std::to_string(stretches.size()) + " sequences of " + settings.path.string() +
+                 " has the " + needed + "; the longest has " + std::to_string(longest));
   }
   if (too_short > 0) {
-    host_.warn(std::to_string(too_short) + " of " + std::to_string(contents_.sequences.size()) +
-               " sequences have not the " + needed + ", first " + shortest + ": left out");
+    host_.warn(std::to_string(too_short) + " of " + std::to_string(stretches.size()) + " sequences have not the " +
+               needed + ", first " + shortest + ": left out");
   }
 }
 

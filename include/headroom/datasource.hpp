@@ -8,8 +8,8 @@
 //     std::vector<Field> fields() const;
 //     std::vector<std::string> splits() const;            // left out: one split "all", and the host divides its groups
 //     uint64_t length(uint32_t split) const;              // without the argument: of the one split
-//     std::vector<Group> groups(uint32_t split) const;    // tile [0, length); left out: each sample is its own group;
-//                                                         // without the argument: of the one split
+//     std::vector<Group> groups(uint32_t split) const;    // tile [0, length); {} or left out: each sample is its own
+//                                                         // group; without the argument: of the one split
 //     std::vector<std::filesystem::path> files() const;   // the files that samples depend on; left out: none
 //     double cost(uint32_t split, uint64_t index) const;  // memory of a sample, relative to others; left out: all 1
 //     void read(const ReadRequest& request) const;        // fills the slots; many threads call it at once
@@ -188,6 +188,8 @@ struct SourceBox {
   static const SourceBox* from(const hr_source* source) { return reinterpret_cast<const SourceBox*>(source); }
   static SourceBox* from(hr_source* source) { return reinterpret_cast<SourceBox*>(source); }
 
+  bool has_groups(uint32_t split) const { return split < groups.size() && !groups[split].empty(); }
+
   uint64_t length(uint32_t split) const {
     if constexpr (requires { source.length(split); }) {
       return source.length(split);
@@ -247,13 +249,13 @@ struct SourceTable {
   static uint64_t group_count(const hr_source* source, uint32_t split) noexcept {
     const Box& box = *Box::from(source);
     if (split >= box.splits.size()) return 0;
-    return box.groups.empty() ? box.length(split) : box.groups[split].size();
+    return box.has_groups(split) ? box.groups[split].size() : box.length(split);
   }
   static hr_status group(const hr_source* source, uint32_t split, uint64_t i, hr_group* out, hr_error* error) noexcept {
     return guard(error, [&] {
       const Box& box = *Box::from(source);
       if (i >= group_count(source, split)) throw Error(HR_NOT_FOUND, "no such group");
-      if (box.groups.empty()) {
+      if (!box.has_groups(split)) {
         store(out, {sizeof(hr_group), 0, "", i, 1});
       } else {
         const Group& group = box.groups[split][i];
