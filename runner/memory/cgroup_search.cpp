@@ -1,4 +1,4 @@
-#include "memory/cgroup_search.hpp"
+#include "memory/cgroups.hpp"
 
 #include <algorithm>
 #include <chrono>

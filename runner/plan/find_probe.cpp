@@ -10,7 +10,7 @@
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
 #include "config/values.hpp"
-#include "memory/scratch_folder.hpp"
+#include "memory/file_memory.hpp"
 #include "memory/supervisor.hpp"
 #include "record/run_folder.hpp"
 #include "train/compute.hpp"

@@ -1,4 +1,4 @@
-#include "memory/stall_watch.hpp"
+#include "memory/supervisor.hpp"
 
 #include <functional>
 #include <gtest/gtest.h>

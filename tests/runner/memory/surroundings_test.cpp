@@ -1,4 +1,4 @@
-#include "memory/surroundings.hpp"
+#include "memory/monitor.hpp"
 
 #include <thread>
 
