@@ -27,7 +27,8 @@ int64_t bytes_written_in_memory();
 // Error(cannot_write) where $TMPDIR names none.
 std::filesystem::path temporary_folder_on_disk();
 
-// A folder for temporary files that goes with its owner. Made in temporary_folder_on_disk(); removed at the end of the scope with all that is in it. [control]
+// A folder for temporary files that goes with its owner. Made in temporary_folder_on_disk(); removed at the end of the
+// scope with all that is in it. [control]
 class ScratchFolder {
  public:
   // `owner` is part of its name and the component of the Error(cannot_write).

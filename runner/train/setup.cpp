@@ -5,7 +5,7 @@
 #include "config/digest.hpp"
 #include "config/identity.hpp"
 #include "config/rules.hpp"
-#include "data/measured.hpp"
+#include "data/field_statistics.hpp"
 #include "memory/process_memory.hpp"
 #include "mutex.hpp"
 #include "plugins/describe.hpp"
