@@ -10,7 +10,7 @@
 #include "arrays/hdf5_object.hpp"
 #include "arrays/hdf5_plan.hpp"
 #include "arrays/hdf5_rewrite.hpp"
-#include "arrays/hdf5_survey.hpp"
+#include "arrays/inspect.hpp"
 
 namespace headroom {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "arrays/hdf5.hpp"
-#include "arrays/hdf5_survey.hpp"
+#include "arrays/inspect.hpp"
 #include "arrays/other_files.hpp"
 
 namespace headroom {
