@@ -38,7 +38,8 @@ struct Survey {
   bool cut_off = false;  // the list ends at 100,000 objects; there are more
 };
 
-// Lists everything in a file (hdf5_survey.cpp). Follows hard links; an object with several names is listed under one. Throws sdk::Error. REQUIRES Hdf5Lock.
+// Lists everything in a file (hdf5_survey.cpp). Follows hard links; an object with several names is listed under one.
+// Throws sdk::Error. REQUIRES Hdf5Lock.
 Survey survey_file(hid_t file, const std::string& path);
 
 // A type in words: "float64", "float32[16]", "{time float64, emg float32[16]}". REQUIRES Hdf5Lock.
