@@ -16,6 +16,7 @@
 #include "train/model_checks.hpp"
 #include "train/parity.hpp"
 #include "train/predict.hpp"
+#include "train/run_data.hpp"
 #include "train/shortage.hpp"
 #include "train/train.hpp"
 
