@@ -7,6 +7,7 @@
 #include "arrays/array_session.hpp"
 #include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
+#include "config/experiment.hpp"
 #include "data/order.hpp"
 
 namespace headroom {
