@@ -5,7 +5,7 @@
 #include "cli/command_line.hpp"
 #include "config/sizes.hpp"
 #include "plan/plan_run.hpp"
-#include "plan/probe_run.hpp"
+#include "plan/probe.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
 #include "profile/profile_run.hpp"
@@ -13,6 +13,7 @@
 #include "train/commands.hpp"
 #include "train/export_script.hpp"
 #include "train/parity.hpp"
+#include "train/run_data.hpp"
 #include "train/shortage.hpp"
 #include "train/train.hpp"
 

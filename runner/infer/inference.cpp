@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <toml++/toml.h>
 
-#include "data/measured.hpp"
+#include "data/field_statistics.hpp"
 #include "headroom/random.h"
 #include "headroom/sdk/shape_text.hpp"
 #include "infer/stored_tensor.hpp"

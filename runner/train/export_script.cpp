@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "data/measured.hpp"
+#include "data/field_statistics.hpp"
 #include "data/slots.hpp"
 #include "headroom/random.h"
 #include "infer/torchscript.hpp"

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <map>
 
-#include "data/measured.hpp"
+#include "data/field_statistics.hpp"
 #include "data/standardise.hpp"
 #include "metrics/picture.hpp"
 #include "record/png.hpp"

@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "arrays/array_session.hpp"
 #include "config/experiment.hpp"
 #include "data/data_report.hpp"
-#include "data/kept_statistics.hpp"
 #include "data/loader.hpp"
-#include "data/order_choice.hpp"
+#include "data/normalizer.hpp"
+#include "data/order.hpp"
 #include "data/synth.hpp"
 #include "plugins/library.hpp"
 

@@ -6,7 +6,7 @@
 #include "config/identity.hpp"
 #include "config/rules.hpp"
 #include "config/user_cache.hpp"
-#include "data/measured.hpp"
+#include "data/field_statistics.hpp"
 #include "memory/process_memory.hpp"
 #include "mutex.hpp"
 #include "plugins/describe.hpp"

@@ -1,4 +1,4 @@
-#include "data/measured.hpp"
+#include "data/field_statistics.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
