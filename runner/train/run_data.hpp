@@ -16,6 +16,7 @@
 #include "data/order_choice.hpp"
 #include "data/synth.hpp"
 #include "plugins/library.hpp"
+#include "plugins/optimizer_plugin.hpp"
 
 namespace headroom {
 
@@ -25,12 +26,13 @@ struct RunData {
   at::Device device;  // to compute on
   int threads;        // to compute with
   Library model_library, source_library;
-  OptionTable model_table, data_table;       // what the plugins offer
-  OptionValues model_options, data_options;  // in the order of the tables, defaults filled in
-  std::optional<SynthOptions> synth;         // [data.synth]
-  std::shared_ptr<Session> session;          // before what is made with it
-  std::shared_ptr<const Source> source;      // as data.options say; what loaders read may be a copy, see LoaderInput
-  std::string content_id;                    // hash of what the source's files hold, wherever they lie
+  OptionTable model_table, data_table;               // what the plugins offer
+  OptionValues model_options, data_options;          // in the order of the tables, defaults filled in
+  std::optional<SynthOptions> synth;                 // [data.synth]
+  std::shared_ptr<Session> session;                  // before what is made with it
+  std::shared_ptr<const OptimizerPlugin> optimizer;  // nullptr: it is one of ours
+  std::shared_ptr<const Source> source;  // as data.options say; what loaders read may be a copy, see LoaderInput
+  std::string content_id;                // hash of what the source's files hold, wherever they lie
   Splits splits;
   StoredLayout stored;  // how the files that the source opened are stored
   OrderChoice order;    // of training
