@@ -102,7 +102,7 @@ hr_update PluginSteps::update_of(Slot& slot, double lr) const {
           &slot.trained,
           lr * slot.lr_scale,
           slot.weight_decay,
-          slot.updates.item<int64_t>(),
+          *slot.updates.const_data_ptr<int64_t>(),
           native(values),
           native(gradient),
           slot.native_state.data(),
@@ -121,7 +121,7 @@ void PluginSteps::step(double lr, int64_t step) {
   for (Slot& slot : slots_) {
     if (slot.frozen_until_step > step) continue;
     require_sound(slot, step);
-    slot.updates.add_(1);
+    ++*slot.updates.mutable_data_ptr<int64_t>();
   }
 }
 
