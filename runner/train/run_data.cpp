@@ -201,7 +201,7 @@ int64_t RunData::expected_cache_bytes() const {
       std::min(static_cast<double>(setting.limit_bytes), samples * static_cast<double>(setting.sample_bytes)));
 }
 
-RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs) {
+RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs, bool trains) {
   const int threads = experiment.experiment.threads > 0 ? experiment.experiment.threads : auto_threads();
   // Before anything computes: the number of threads decides how sums round.
   at::set_num_threads(threads);
@@ -223,7 +223,7 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
   check_recompute(experiment.memory.recompute, model_library);
 
   std::shared_ptr<Session> session = make_session(experiment.data);
-  auto optimizer = load_optimizer(experiment.train, plugin_dirs, *session);
+  auto optimizer = trains ? load_optimizer(experiment.train, plugin_dirs, *session) : nullptr;
   if (experiment.rescue && optimizer) {
     check_rung_options(optimizer->table(), *experiment.rescue, "train.optimizer_options",
                        "optimizer '" + optimizer->id() + "'");

@@ -53,8 +53,10 @@ struct RunData {
 };
 
 // Writes [data.synth] data first where `path` does not exist. `experiment` must outlive the result. Sets LibTorch's
-// threads. Error(bad_input), Error(plugin) or Error(data). [control]
-RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs);
+// threads. `trains` false: no step is taken, and the optimizer's plugin may be missing. Error(bad_input), Error(plugin)
+// or Error(data). [control]
+RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs,
+                     bool trains = true);
 
 // What the loaders of a run read.
 struct LoaderInput {

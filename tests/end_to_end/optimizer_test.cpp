@@ -122,6 +122,14 @@ TEST_F(OptimizerRun, AFaultInAStepNamesThePluginAndLeavesTheLastCheckpoint) {
   }
 }
 
+TEST_F(OptimizerRun, IsNotNeededToEvaluateWhatItTrained) {
+  fs::copy_file(HEADROOM_BUILD_DIR "/examples/muon.so", folder_ / "mine.so");
+  ASSERT_EQ(run({"train.optimizer.name=./mine.so", "train.epochs=1"}).exit_code, 0);
+  fs::remove(folder_ / "mine.so");
+  const Finished evaluated = headroom({"evaluate", run_folder().string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
+  EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
+}
+
 TEST_F(OptimizerRun, PluginsShowListsItsOptions) {
   const Finished shown = headroom({"plugins", "show", HEADROOM_BUILD_DIR "/examples/muon.so"});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
