@@ -10,6 +10,7 @@
 #include "plugins/call.hpp"
 #include "plugins/elf_file.hpp"
 #include "plugins/library.hpp"
+#include "plugins/optimizer_checks.hpp"
 #include "plugins/option_checks.hpp"
 #include "plugins/read_checks.hpp"
 
@@ -50,6 +51,7 @@ class PluginChecks {
     check("datasource: refuses with a sentence, and without anywhere to put it", [&] { try_source(); });
     check("datasource: describes itself consistently", [&] { require_source(); });
     check_reads(list_, [&]() -> const Source& { return open_source(); });
+    check_optimizer(list_, library_);
     return list_.take();
   }
 

@@ -1,4 +1,5 @@
-// Plain gradient descent that does one thing wrong, as its option says.
+// Plain gradient descent that does one thing wrong, as its option says. Built twice: with FORGETFUL as
+// forgetful_optimizer, whose fault is "remembers" unless told.
 #include <cstdlib>
 #include <limits>
 
@@ -8,13 +9,20 @@ namespace {
 
 using namespace headroom::sdk;
 
+#ifdef FORGETFUL
+constexpr const char *own_id = "forgetful_optimizer", *default_fault = "remembers";
+#else
+constexpr const char *own_id = "faulty_optimizer", *default_fault = "none";
+#endif
+
 class Faulty {
  public:
   static OptionList options() {
-    return {
-        opt_string("fault").def("none").help("what goes wrong: none, refuses, name, twice, empty, endless, scratch, "
-                                             "throws, exits, memory, nan, overrun, scratch_overrun"),
-        opt_i64("at").def(0).min(0).help("updates of a parameter before that")};
+    return {opt_string("fault")
+                .def(default_fault)
+                .help("what goes wrong: none, refuses, name, twice, empty, endless, scratch, throws, exits, memory, "
+                      "nan, overrun, scratch_overrun, remembers"),
+            opt_i64("at").def(0).min(0).help("updates of a parameter before that")};
   }
 
   explicit Faulty(const Options& options) : fault_(options.string("fault")), at_(options.i64("at")) {
@@ -40,19 +48,24 @@ class Faulty {
 
  private:
   void go_wrong(const Update<float>& u) const {
+    if (fault_ == "remembers") u.values()[0] += static_cast<float>(++steps_);
     if (fault_ == "throws") throw std::runtime_error("it is a bad day");
     if (fault_ == "exits") std::exit(0);
     if (fault_ == "memory") throw std::bad_alloc();
     if (fault_ == "nan") u.values()[1] = std::numeric_limits<float>::quiet_NaN();
     if (fault_ == "overrun") u.state(0).data()[u.state(0).size()] = 1.0f;
-    if (fault_ == "scratch_overrun") u.scratch().data()[u.scratch().size()] = 1.0f;
+    if (fault_ ==
+        "scratch_overrun, "
+        "remembers")
+      u.scratch().data()[u.scratch().size()] = 1.0f;
   }
 
   std::string fault_;
   int64_t at_;
+  mutable int64_t steps_ = 0;  // in no checkpoint
 };
 
 }  // namespace
 
-HEADROOM_PLUGIN(.id = "faulty_optimizer", .version = "1.0", .summary = "Gradient descent with one fault",
+HEADROOM_PLUGIN(.id = own_id, .version = "1.0", .summary = "Gradient descent with one fault",
                 .interfaces = {headroom::sdk::optimizer<Faulty>()});

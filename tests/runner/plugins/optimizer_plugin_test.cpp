@@ -170,6 +170,16 @@ TEST(Muon, TrainsAVectorAsAdamWDoes) {
   EXPECT_NEAR(w.values[2], 0.99 - 0.1, 1e-6);
 }
 
+TEST(OptimizerChecks, FindWhatIsRememberedBesideTheBuffers) {
+  std::vector<std::string> failed;
+  for (const CheckResult& check : check_plugin(HEADROOM_TEST_PLUGIN_DIR "/forgetful_optimizer.so")) {
+    if (check.outcome == CheckResult::Outcome::fail) failed.push_back(check.name + ": " + check.sentence);
+  }
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_THAT(failed[0], HasSubstr("optimizer: goes on bit-equal from its buffers: [plugin] an optimizer that is made "
+                                   "anew after the first step goes on otherwise"));
+}
+
 TEST(Muon, PassesTheChecksOfAPlugin) {
   for (const CheckResult& check : check_plugin(muon))
     EXPECT_NE(check.outcome, CheckResult::Outcome::fail) << check.name << ": " << check.sentence;
