@@ -13,32 +13,32 @@ namespace headroom {
 
 namespace {
 
-constexpr size_t guard_elements = 16;
-constexpr float guard_value = 12345.5f;
-constexpr int64_t steps = 3;
+constexpr size_t guard_numbers = 16;
+constexpr float guard_number = 12345.5f;
+constexpr int64_t tried_steps = 3;
 
-[[noreturn]] void refuse(const std::string& sentence) { throw Error(Exit::plugin, "plugin", sentence); }
+[[noreturn]] void refuse_step(const std::string& sentence) { throw Error(Exit::plugin, "plugin", sentence); }
 
 // Numbers with a guard behind them.
-class Buffer {
+class GuardedNumbers {
  public:
-  Buffer(uint64_t elements, float value) : numbers_(elements + guard_elements, guard_value) {
+  GuardedNumbers(uint64_t elements, float value) : numbers_(elements + guard_numbers, guard_number) {
     std::ranges::fill(all(), value);
   }
-  std::span<float> all() { return std::span(numbers_).first(numbers_.size() - guard_elements); }
-  hr_buffer native() { return {numbers_.data(), numbers_.size() - guard_elements}; }
+  std::span<float> all() { return std::span(numbers_).first(numbers_.size() - guard_numbers); }
+  hr_buffer native() { return {numbers_.data(), numbers_.size() - guard_numbers}; }
   bool whole() const {
-    return std::all_of(numbers_.end() - guard_elements, numbers_.end(), [](float x) { return x == guard_value; });
+    return std::all_of(numbers_.end() - guard_numbers, numbers_.end(), [](float x) { return x == guard_number; });
   }
-  bool operator==(const Buffer&) const = default;
+  bool operator==(const GuardedNumbers&) const = default;
 
  private:
   std::vector<float> numbers_;
 };
 
 // A made-up parameter, and what an optimizer keeps of it.
-struct Made {
-  Made(const OptimizerPlugin& plugin, std::string called, std::vector<int64_t> extents)
+struct MadeParameter {
+  MadeParameter(const OptimizerPlugin& plugin, std::string called, std::vector<int64_t> extents)
       : name(std::move(called)), shape(std::move(extents)), values(count(shape), 0.0f), gradient(count(shape), 0.0f) {
     trained = {sizeof(hr_trained), static_cast<int32_t>(shape.size()),
                name.c_str(),       nullptr,
@@ -47,7 +47,7 @@ struct Made {
     for (size_t i = 0; i < values.all().size(); ++i) values.all()[i] = std::sin(static_cast<float>(i + 1));
     const OptimizerPlugin::Needs needs = plugin.needs(trained);
     for (const auto& buffer : needs.state) state.emplace_back(buffer.elements, 0.0f);
-    for (Buffer& buffer : state) native_state.push_back(buffer.native());
+    for (GuardedNumbers& buffer : state) native_state.push_back(buffer.native());
     scratch_elements = needs.scratch;
   }
   static uint64_t count(const std::vector<int64_t>& shape) {
@@ -58,27 +58,27 @@ struct Made {
 
   std::string name;
   std::vector<int64_t> shape;
-  Buffer values, gradient;
-  std::deque<Buffer> state;
+  GuardedNumbers values, gradient;
+  std::deque<GuardedNumbers> state;
   std::vector<hr_buffer> native_state;
   uint64_t scratch_elements = 0;
   hr_trained trained{};
 };
 
 // Parameters of several shapes, and steps of them.
-class Trial {
+class OptimizerTrial {
  public:
-  Trial(const OptimizerPlugin& plugin, float scratch_value) : scratch_(0, 0.0f) {
+  OptimizerTrial(const OptimizerPlugin& plugin, float scratch_value) : scratch_(0, 0.0f) {
     const std::vector<int64_t> shapes[] = {{6, 4}, {4, 6}, {5}, {}, {3, 2, 2, 2}};
     for (const auto& shape : shapes) made_.emplace_back(plugin, "p" + std::to_string(made_.size()), shape);
     uint64_t most = 0;
-    for (const Made& made : made_) most = std::max(most, made.scratch_elements);
-    scratch_ = Buffer(most, scratch_value);
+    for (const MadeParameter& made : made_) most = std::max(most, made.scratch_elements);
+    scratch_ = GuardedNumbers(most, scratch_value);
   }
 
   void step(const OptimizerPlugin& plugin, int64_t number) {
     std::vector<hr_update> updates;
-    for (Made& made : made_) {
+    for (MadeParameter& made : made_) {
       for (size_t i = 0; i < made.gradient.all().size(); ++i)
         made.gradient.all()[i] = std::cos(static_cast<float>(i * i) + static_cast<float>(number));
       updates.push_back({sizeof(hr_update), 0u, &made.trained, 0.01, 0.1, number, made.values.native(),
@@ -86,27 +86,28 @@ class Trial {
                          scratch_.native()});
     }
     plugin.step(number, updates);
-    for (Made& made : made_) require_sound(made);
-    if (!scratch_.whole()) refuse("a step writes past the end of its scratch: ask for more by needs()");
+    for (MadeParameter& made : made_) require_sound(made);
+    if (!scratch_.whole()) refuse_step("a step writes past the end of its scratch: ask for more by needs()");
   }
 
-  bool same_as(const Trial& other) const {
-    return std::ranges::equal(made_, other.made_, [](const Made& a, const Made& b) {
+  bool same_as(const OptimizerTrial& other) const {
+    return std::ranges::equal(made_, other.made_, [](const MadeParameter& a, const MadeParameter& b) {
       return a.values == b.values && std::ranges::equal(a.state, b.state);
     });
   }
 
  private:
-  static void require_sound(Made& made) {
-    const auto is_whole = [](const Buffer& buffer) { return buffer.whole(); };
+  static void require_sound(MadeParameter& made) {
+    const auto is_whole = [](const GuardedNumbers& buffer) { return buffer.whole(); };
     if (!made.values.whole() || !made.gradient.whole() || !std::ranges::all_of(made.state, is_whole))
-      refuse("a step writes past the end of a buffer of parameter '" + made.name + "'");
+      refuse_step("a step writes past the end of a buffer of parameter '" + made.name + "'");
     if (sdk::first_not_finite(std::span<const float>(made.values.all())))
-      refuse("a step leaves numbers that are not finite in parameter '" + made.name + "', whose gradient is finite");
+      refuse_step("a step leaves numbers that are not finite in parameter '" + made.name +
+                  "', whose gradient is finite");
   }
 
-  std::deque<Made> made_;  // never moved: what is native borrows from them
-  Buffer scratch_;
+  std::deque<MadeParameter> made_;  // never moved: what is native borrows from them
+  GuardedNumbers scratch_;
 };
 
 // With the defaults, or what is allowed where there is none.
@@ -125,23 +126,23 @@ std::unique_ptr<OptimizerPlugin> made_of(const Library& library) {
 
 void require_steps(const Library& library) {
   const auto plugin = made_of(library);
-  Trial trial(*plugin, 0.0f);
-  const Trial untouched(*plugin, 0.0f);
-  for (int64_t i = 0; i < steps; ++i) trial.step(*plugin, i);
-  if (trial.same_as(untouched)) refuse("three steps change neither parameters nor state");
+  OptimizerTrial trial(*plugin, 0.0f);
+  const OptimizerTrial untouched(*plugin, 0.0f);
+  for (int64_t i = 0; i < tried_steps; ++i) trial.step(*plugin, i);
+  if (trial.same_as(untouched)) refuse_step("three steps change neither parameters nor state");
 }
 
 // As a run that is resumed after its first step, with something else in its scratch.
 void require_resumable(const Library& library) {
   const auto whole = made_of(library);
   auto resumed = made_of(library);
-  Trial expected(*whole, 0.0f), found(*resumed, 7.0f);
-  for (int64_t i = 0; i < steps; ++i) expected.step(*whole, i);
+  OptimizerTrial expected(*whole, 0.0f), found(*resumed, 7.0f);
+  for (int64_t i = 0; i < tried_steps; ++i) expected.step(*whole, i);
   found.step(*resumed, 0);
   resumed = made_of(library);
-  for (int64_t i = 1; i < steps; ++i) found.step(*resumed, i);
+  for (int64_t i = 1; i < tried_steps; ++i) found.step(*resumed, i);
   if (!found.same_as(expected)) {
-    refuse(
+    refuse_step(
         "an optimizer that is made anew after the first step goes on otherwise: what it remembers must lie in the "
         "buffers that needs() asks for, and nothing may be read from scratch before it was written");
   }

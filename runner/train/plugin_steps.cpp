@@ -33,7 +33,7 @@ bool is_whole(const at::Tensor& guard) {
   return std::all_of(data, data + guard_elements, [](T value) { return value == static_cast<T>(guard_value); });
 }
 
-hr_buffer native(const at::Tensor& tensor) {
+hr_buffer buffer_of(const at::Tensor& tensor) {
   return {const_cast<void*>(tensor.const_data_ptr()), static_cast<uint64_t>(tensor.numel())};
 }
 
@@ -75,7 +75,7 @@ void PluginSteps::add(const Parameter& parameter, double lr_scale, double weight
   const OptimizerPlugin::Needs needs = plugin_.needs(slot.trained);
   for (const OptimizerPlugin::Buffer& buffer : needs.state)
     slot.state.push_back(make(buffer.name, buffer.elements, tensor));
-  for (const Guarded& buffer : slot.state) slot.native_state.push_back(native(buffer.tensor));
+  for (const Guarded& buffer : slot.state) slot.native_state.push_back(buffer_of(buffer.tensor));
   slot.updates = at::zeros({}, at::TensorOptions(at::kCPU).dtype(at::kLong));
   scratch_elements_ = std::max(scratch_elements_, needs.scratch);
 }
@@ -103,11 +103,11 @@ hr_update PluginSteps::update_of(Slot& slot, double lr) const {
           lr * slot.lr_scale,
           slot.weight_decay,
           *slot.updates.const_data_ptr<int64_t>(),
-          native(values),
-          native(gradient),
+          buffer_of(values),
+          buffer_of(gradient),
           slot.native_state.data(),
           slot.native_state.size(),
-          native(scratch_.tensor)};
+          buffer_of(scratch_.tensor)};
 }
 
 void PluginSteps::step(double lr, int64_t step) {
