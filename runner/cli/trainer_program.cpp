@@ -13,6 +13,7 @@
 #include "config/user_cache.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
+#include "plugins/optimizer_plugin.hpp"
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
 #include "report/run_report.hpp"
@@ -142,14 +143,26 @@ CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<fs:
     OptionValues values = check_options(table, &*experiment.data_synth, "data.synth", source_owner);
     checked.synth.emplace(std::move(table), std::move(values));
   }
+  const std::string optimizer_options = "train.optimizer_options",
+                    optimizer_owner = "optimizer '" + experiment.train.optimizer.name + "'";
+  if (const auto optimizer = find_optimizer(experiment.train.optimizer, plugin_dirs)) {
+    OptionTable table =
+        table_of(plugin_description(*optimizer), HR_OPTIMIZER, "train.optimizer.name", experiment.train.optimizer.name);
+    OptionValues values = check_options(table, &experiment.train.optimizer_options, optimizer_options, optimizer_owner);
+    checked.optimizer.emplace(std::move(table), std::move(values));
+  }
   // Their keys among the plugins' options are checked here: config/ does not know the tables of plugins.
   if (experiment.rescue) {
     check_rung_options(checked.model_table, *experiment.rescue, "model.options", model_owner);
     check_rung_options(checked.data_table, *experiment.rescue, "data.options", source_owner);
+    if (checked.optimizer)
+      check_rung_options(checked.optimizer->first, *experiment.rescue, optimizer_options, optimizer_owner);
   }
   if (experiment.sweep) {
     check_swept_options(checked.model_table, *experiment.sweep, "model.options", model_owner);
     check_swept_options(checked.data_table, *experiment.sweep, "data.options", source_owner);
+    if (checked.optimizer)
+      check_swept_options(checked.optimizer->first, *experiment.sweep, optimizer_options, optimizer_owner);
   }
   return checked;
 }

@@ -41,7 +41,8 @@ struct CheckedPlugins {
   std::filesystem::path model, source;
   OptionTable model_table, data_table;
   OptionValues model_options, data_options;
-  std::optional<std::pair<OptionTable, OptionValues>> synth;  // where there is a [data.synth]
+  std::optional<std::pair<OptionTable, OptionValues>> synth;      // where there is a [data.synth]
+  std::optional<std::pair<OptionTable, OptionValues>> optimizer;  // of one that a plugin offers
 };
 CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs);
 

@@ -72,6 +72,7 @@ void each_field(E& e, Visit&& visit) {
   visit("train.optimizer.alpha", train.optimizer.alpha);
   visit("train.optimizer.momentum", train.optimizer.momentum);
   visit("train.optimizer.nesterov", train.optimizer.nesterov);
+  visit("train.optimizer_options", train.optimizer_options);
   visit("train.groups", train.groups);
   visit("train.schedule.name", train.schedule.name);
   visit("train.schedule.warmup_epochs", train.schedule.warmup_epochs);

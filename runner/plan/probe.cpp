@@ -113,6 +113,10 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
       {"recompute", recompute},
       {"window", std::min<int64_t>(data.window_samples(), 16)},  // how far a probe can go
   };
+  if (data.optimizer) {
+    json["optimizer_plugin"] = {file_id(data.optimizer->library().path()),
+                                text_of(data.optimizer->table(), data.optimizer->options())};
+  }
   // Which parameters are frozen follows from these in their order.
   for (const ParameterGroup& group : e.train.groups) json["groups"].push_back({group.match, group.freeze});
   return Digest().add(json.dump()).hex();

@@ -205,6 +205,14 @@ const hr_class_names* Library::class_names() const {
   return table;
 }
 
+const hr_optimizer* Library::optimizer() const {
+  const auto* table = interface_table<hr_optimizer>(*plugin_, HR_OPTIMIZER);
+  if (table == nullptr) return nullptr;
+  require_slots(*plugin_, HR_OPTIMIZER, {SLOT(create), SLOT(destroy), SLOT(needs), SLOT(step)});
+  to_option_table(table->options, plugin_->id);
+  return table;
+}
+
 std::vector<std::string> Library::recompute_kinds() const {
   const hr_model_torch* model = model_torch();
   std::vector<std::string> kinds;

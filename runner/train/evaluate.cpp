@@ -114,7 +114,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
   // The limit stands before plugins and data take memory.
   const RunMemory memory(experiment, /*needed_bytes=*/0);
   if (memory.cancelled()) return stop_requested();
-  const RunData data = prepare_data(experiment, request.plugin_dirs);
+  const RunData data = prepare_data(experiment, request.plugin_dirs, /*trains=*/false);
   const Setup setup(data);
   const LoadedCheckpoint checkpoint = load_checkpoint(chosen_checkpoint(request.run, request.checkpoint, "evaluate"));
   restore_model(checkpoint, *setup.model, /*use_average=*/true);

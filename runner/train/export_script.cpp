@@ -106,7 +106,7 @@ Exit export_script(const ExportRequest& request) {
   install_stop_signals();
   const RunMemory memory(experiment, /*needed_bytes=*/0);
   if (memory.cancelled()) return stop_requested();
-  const RunData data = prepare_data(experiment, request.plugin_dirs);
+  const RunData data = prepare_data(experiment, request.plugin_dirs, /*trains=*/false);
   Inference inference(trained, data.model_library, at::kCPU);
   const std::vector<FieldStatistics> statistics = statistics_from_json(trained.normalizer);
   const ScriptTrial real = real_trial(data, several);

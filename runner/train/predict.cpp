@@ -131,7 +131,7 @@ Exit predict_run(const PredictRequest& asked) {
   install_stop_signals();
   const RunMemory memory(experiment, /*needed_bytes=*/0);
   if (memory.cancelled()) return stop_requested();
-  const RunData data = prepare_data(experiment, request.plugin_dirs);
+  const RunData data = prepare_data(experiment, request.plugin_dirs, /*trains=*/false);
   const Setup setup(data);
   const LoadedCheckpoint checkpoint = load_checkpoint(chosen);
   restore_model(checkpoint, *setup.model, /*use_average=*/true);

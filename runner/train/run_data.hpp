@@ -17,6 +17,7 @@
 #include "data/order.hpp"
 #include "data/synth.hpp"
 #include "plugins/library.hpp"
+#include "plugins/optimizer_plugin.hpp"
 
 namespace headroom {
 
@@ -26,12 +27,13 @@ struct RunData {
   at::Device device;  // to compute on
   int threads;        // to compute with
   Library model_library, source_library;
-  OptionTable model_table, data_table;       // what the plugins offer
-  OptionValues model_options, data_options;  // in the order of the tables, defaults filled in
-  std::optional<SynthOptions> synth;         // [data.synth]
-  std::shared_ptr<Session> session;          // before what is made with it
-  std::shared_ptr<const Source> source;      // as data.options say; what loaders read may be a copy, see LoaderInput
-  std::string content_id;                    // hash of what the source's files hold, wherever they lie
+  OptionTable model_table, data_table;               // what the plugins offer
+  OptionValues model_options, data_options;          // in the order of the tables, defaults filled in
+  std::optional<SynthOptions> synth;                 // [data.synth]
+  std::shared_ptr<Session> session;                  // before what is made with it
+  std::shared_ptr<const OptimizerPlugin> optimizer;  // nullptr: it is one of ours
+  std::shared_ptr<const Source> source;  // as data.options say; what loaders read may be a copy, see LoaderInput
+  std::string content_id;                // hash of what the source's files hold, wherever they lie
   Splits splits;
   StoredLayout stored;  // how the files that the source opened are stored
   OrderChoice order;    // of training
@@ -52,8 +54,10 @@ struct RunData {
 };
 
 // Writes [data.synth] data first where `path` does not exist. `experiment` must outlive the result. Sets LibTorch's
-// threads. Error(bad_input), Error(plugin) or Error(data). [control]
-RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs);
+// threads. `trains` false: no step is taken, and the optimizer's plugin may be missing. Error(bad_input), Error(plugin)
+// or Error(data). [control]
+RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs,
+                     bool trains = true);
 
 // What the loaders of a run read.
 struct LoaderInput {

@@ -123,13 +123,18 @@ nlohmann::json Setup::mathematics() const {
       {"init", init_id},
       {"content", data.content_id},
       {"data_options", options_without_paths(data.data_table, data.data_options)},
+      {"optimizer_options",
+       data.optimizer ? Json(options_without_paths(data.optimizer->table(), data.optimizer->options())) : Json()},
       {"shuffle", data.order.name},
       {"grouped", grouped ? Json::array({data.order.grouping.runs, data.order.grouping.run_length}) : Json()},
       {"plateau", judged_by_plateau(data.experiment)},
       {"matmul", matmul.changes_mathematics ? Json(matmul.name()) : Json()},
       {"batch_size", coupled ? Json(data.experiment.train.batch_size) : Json()},
   };
-  return identity_entries(data.experiment, made);
+  Json entries = identity_entries(data.experiment, made);
+  // By its id, wherever its library lies.
+  if (data.optimizer) entries.at("optimizer").at(0) = data.optimizer->id();
+  return entries;
 }
 
 std::string Setup::identity() const { return Digest().add(mathematics().dump()).hex(); }

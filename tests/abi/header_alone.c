@@ -4,6 +4,7 @@
 #include "headroom/convert.h"
 #include "headroom/infer.h"
 #include "headroom/inputs.h"
+#include "headroom/optimizer.h"
 #include "headroom/predict.h"
 #include "headroom/random.h"
 
