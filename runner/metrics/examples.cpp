@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "metrics/picture.hpp"
-#include "record/example_file.hpp"
 #include "record/run_folder.hpp"
+#include "report/examples.hpp"
 
 namespace headroom {
 

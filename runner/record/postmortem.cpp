@@ -6,7 +6,6 @@
 #include "error.hpp"
 #include "memory/proc_file.hpp"
 #include "memory/readable.hpp"
-#include "record/postmortem_facts.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {

@@ -11,7 +11,7 @@
 #include "config/sizes.hpp"
 #include "error.hpp"
 #include "record/numbers.hpp"
-#include "record/postmortem_facts.hpp"
+#include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {

@@ -7,8 +7,8 @@
 
 #include "error.hpp"
 #include "memory/black_box.hpp"
+#include "record/numbers.hpp"
 #include "record/run_folder.hpp"
-#include "record/timestamps.hpp"
 
 namespace headroom {
 

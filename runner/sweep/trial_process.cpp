@@ -11,8 +11,8 @@
 #include "memory/child_process.hpp"
 #include "memory/descriptor.hpp"
 #include "memory/supervised.hpp"
+#include "record/numbers.hpp"
 #include "record/output_file.hpp"
-#include "record/timestamps.hpp"
 
 namespace headroom {
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "../record/temporary_folder.hpp"
-#include "record/example_file.hpp"
 #include "record/run_folder.hpp"
+#include "report/examples.hpp"
 
 namespace headroom {
 namespace {
