@@ -8,7 +8,7 @@
 #include "plan/probe.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
-#include "profile/profile_run.hpp"
+#include "profile/step_profile.hpp"
 #include "record/run_folder.hpp"
 #include "train/commands.hpp"
 #include "train/export_script.hpp"

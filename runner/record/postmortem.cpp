@@ -80,7 +80,7 @@ int conclude(const Ended& ended) {
   const Postmortem postmortem = examine(ended);
   // Other ends have said why on stderr themselves.
   if (ended.end.by_signal()) {
-    // A sweep finds these lines in a trial's log by their prefix (sweep/trial_end.cpp).
+    // A sweep finds these lines in a trial's log by their prefix (sweep/trial_process.cpp).
     for (const std::string& line : postmortem.lines()) std::fprintf(stderr, "[postmortem] %s\n", line.c_str());
   }
   if (ended.run_folder.empty()) return code;

@@ -1,7 +1,7 @@
-#include "sweep/needs.hpp"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "sweep/admission.hpp"
 
 namespace headroom {
 namespace {

@@ -1,10 +1,9 @@
-#include "sweep/trial_end.hpp"
-
 #include <fstream>
 #include <gtest/gtest.h>
 
 #include "../config/files.hpp"
 #include "error.hpp"
+#include "sweep/trial_process.hpp"
 
 namespace headroom {
 namespace {
