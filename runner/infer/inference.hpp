@@ -1,5 +1,7 @@
-// A trained model asked without a trainer and without the run's data: measured values in, predictions out in the units
-// that were measured. Standardising and its reverse are operations of LibTorch here, so that a trace has them.
+// infer/: a trained model asked without a trainer and without the run's data. Start here: measured values in,
+// predictions out in the units that were measured. torchscript.hpp writes it as a program, stored_tensor.hpp makes
+// tensors of what is stored; infer.cpp is the C ABI of libheadroom_infer. Standardising and its reverse are operations
+// of LibTorch here, so that a trace has them.
 #pragma once
 
 #include <memory>

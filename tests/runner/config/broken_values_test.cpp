@@ -1,5 +1,6 @@
 // Values of the wrong type, out of range or at odds with each other: the exact sentence for each.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 
@@ -190,6 +191,22 @@ TEST_P(BrokenValues, IsRefusedWithThisSentence) { EXPECT_EQ(refusal_of(GetParam(
 
 INSTANTIATE_TEST_SUITE_P(Files, BrokenValues, testing::ValuesIn(cases),
                          [](const auto& test) { return test.param.name; });
+
+const std::vector<std::string> offered = {"couples_samples", "fp64", "bf16", "rng_keyed"};
+
+TEST(Precision, Float32AndWhatTheModelOffersWork) {
+  check_precision("fp32", {}, "m");
+  check_precision("bf16", offered, "m");
+  check_precision("fp64", offered, "m");
+}
+
+TEST(Precision, WhatItDoesNotOfferIsASentence) {
+  EXPECT_THAT([] { check_precision("fp16", offered, "m"); },
+              testing::ThrowsMessage<Error>(
+                  "[train.precision] model 'm' does not work in \"fp16\": use \"fp32\" or \"bf16\" or \"fp64\""));
+  EXPECT_THAT([] { check_precision("bf16", {}, "m"); },
+              testing::ThrowsMessage<Error>("[train.precision] model 'm' does not work in \"bf16\": use \"fp32\""));
+}
 
 }  // namespace
 

@@ -1,9 +1,10 @@
+#include "sweep/trial_process.hpp"
+
 #include <fstream>
 #include <gtest/gtest.h>
 
 #include "../config/files.hpp"
 #include "error.hpp"
-#include "sweep/trial_process.hpp"
 
 namespace headroom {
 namespace {
