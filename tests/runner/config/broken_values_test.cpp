@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "config/rules.hpp"
 #include "files.hpp"
 
 namespace headroom {
