@@ -163,7 +163,7 @@ class ModelChecks {
     require_same(
         *whole_, plain_->train(plain_->samples()), plain_->device().is_cpu() ? 0.0 : rounded_tolerance,
         "a step is a function of weights, batch, keys, buffers and saved state alone; look for counters, clocks "
-        "and generators of its own");
+        "and generators of its own, and for weights that it changes");
   }
 
   void require_keyed_draws() {
