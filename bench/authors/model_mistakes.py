@@ -105,7 +105,7 @@ MISTAKES = [
             CHECK, check="prediction", run=(3, "prediction")),
     Mistake("outputs() misspelt", [("std::vector<Output> outputs() const", "std::vector<Output> output() const")], CHECK,
             check="returned 2 outputs", run=(3, "returned 2 outputs")),
-    Mistake("a loss that is not a number", [(SQUARED, "(prediction - y).log().sum();\n")], CHECK, check="not a number",
+    Mistake("a loss that is not a number", [(SQUARED, "(prediction - y).log().sum();\n")], CHECK, check="which is not a number to train by",
             run=(7, "loss")),
     Mistake("a graphics processor that is not there", [before(BEGINS, "    const at::Tensor one = torch::ones({1}, torch::kCUDA);\n")],
             CHECK, check="CUDA", run=(3, "CUDA")),

@@ -142,6 +142,11 @@ class ModelChecks {
           "loss_sum is " + short_number(whole_->loss_sum) +
           " and the weight 0, so nothing would be trained: it is the number of elements that loss_sum is summed over");
     }
+    if (!std::isfinite(whole_->loss_sum)) {
+      refuse(std::string("the loss of these samples is ") + (std::isnan(whole_->loss_sum) ? "NaN" : "infinite") +
+             ", which is not a number to train by: look for logarithms, roots and divisions of what may be 0 or less" +
+             (is_made_up_ ? "; inputs() tells by min and max which values a field has" : ""));
+    }
     if (!whole_->why_untrained.empty()) refuse(whole_->why_untrained);
     const auto& names = whole_->without_gradient;
     if (names.empty()) return;
@@ -184,9 +189,21 @@ class ModelChecks {
     ModelTrial& trial = sharpest();
     if (trial.samples() < 2) throw DoesNotApply{"there is one sample only"};
     require_same(
-        trial.train(trial.samples()), trial.train(1), exact_ ? exact_tolerance : rounded_tolerance,
+        trial.train(trial.samples()), one_by_one(trial), exact_ ? exact_tolerance : rounded_tolerance,
         "loss_sum is a sum over elements and weight their number, never a mean; a model whose samples influence "
         "each other (BatchNorm) declares HR_COUPLES_SAMPLES");
+  }
+
+  Trained one_by_one(ModelTrial& trial) const {
+    try {
+      return trial.train(1);
+    } catch (const Error& problem) {
+      if (problem.exit_code() != Exit::plugin) throw;
+      refuse(
+          std::string("a sample alone cannot be stepped: ") + problem.what() +
+          "; a step takes any number of samples and any dtype of train.precision that the model declares, and a model "
+          "whose samples influence each other (BatchNorm) declares HR_COUPLES_SAMPLES");
+    }
   }
 
   bool same(const at::Tensor& a, const at::Tensor& b) const {

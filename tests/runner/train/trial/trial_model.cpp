@@ -53,13 +53,14 @@ class TrialModel : public torch::nn::Module {
             opt_f64("loss_factor").def(1.0).help("times the loss; its gradients alone tell"),
             opt_string("mistake")
                 .def("none")
-                .choices({"none",         "detach",          "cut",
-                          "backward",     "replace_one",     "replace_all",
-                          "lazy",         "new_leaf",        "clock",
-                          "eval",         "negative_weight", "no_weight",
-                          "autograd_off", "shapes",          "breaks_backward",
-                          "exit",         "couple",          "keep",
-                          "keep_memory",  "refuse_fields",   "mean_metric"})
+                .choices({"none",          "detach",          "cut",
+                          "backward",      "replace_one",     "replace_all",
+                          "lazy",          "new_leaf",        "clock",
+                          "eval",          "negative_weight", "no_weight",
+                          "autograd_off",  "shapes",          "breaks_backward",
+                          "exit",          "couple",          "keep",
+                          "keep_memory",   "needs_two",       "not_a_number",
+                          "refuse_fields", "mean_metric"})
                 .help("what a step does wrong"),
             opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
             opt_bool("evaluation_leaves_traces").def(false).help("it counts calls and drops units as training does"),
@@ -159,6 +160,7 @@ class TrialModel : public torch::nn::Module {
   }
   void err_before_forward(const Batch& batch) {
     if (mistake_ == "exit") std::exit(0);
+    if (mistake_ == "needs_two") TORCH_CHECK(batch.at("x").size(0) > 1, "one value a channel is too few");
     if (mistake_ == "eval") eval();
     if (mistake_ == "shapes") batch.at("x").matmul(at::ones({5, 5}));
     if (mistake_ == "replace_one") replace(head_->weight);
@@ -171,6 +173,7 @@ class TrialModel : public torch::nn::Module {
     if (mistake_ == "backward") result.loss_sum.backward();
     if (mistake_ == "negative_weight") result.weight = -1.0;
     if (mistake_ == "no_weight") result.weight = 0.0;
+    if (mistake_ == "not_a_number") result.loss_sum = (result.loss_sum * 0.0 - 1.0).log();
     if (mistake_ == "autograd_off") torch::GradMode::set_enabled(false);
     if (mistake_ == "breaks_backward") result.loss_sum = FailsBackward::apply(result.loss_sum);
   }
