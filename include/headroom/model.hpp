@@ -285,6 +285,8 @@ struct ModelTable {
       if (!result.loss_sum.defined()) throw Error(HR_INTERNAL, "step() returned no loss_sum");
       tensor(loss_sum) = result.loss_sum;
       tensor(weight) = result.weight.like(result.loss_sum, at::kDouble).detach();
+      // Where outputs() is misspelt nobody asks for any.
+      if (box.outputs.empty()) require_count("outputs", result.outputs.size(), 0);
       if (outputs != nullptr) give_outputs(box, result, outputs);
       if (metrics != nullptr) tensor(metrics) = metric_table(box, result);
     });

@@ -15,6 +15,7 @@
 #include "plugins/read_checks.hpp"
 #include "record/numbers.hpp"
 #include "train/model_trial.hpp"
+#include "train/output_pairs.hpp"
 #include "train/predict_pass.hpp"
 #include "train/run_data.hpp"
 
@@ -78,6 +79,7 @@ class ModelChecks {
     check("whole or in pieces, the gradient is the same", [&] { require_divisible(); });
     check("evaluation draws nothing and leaves nothing behind", [&] { require_pure_evaluation(); });
     check("evaluated whole or in pieces, loss and metrics are the same", [&] { require_sums(); });
+    check("predictions have the shapes of their targets", [&] { require_pairs(); });
     check("evaluated alone or among others, a sample is the same", [&] { require_samples_apart(); });
     if (plain_->model().predictor() != nullptr) check("predicts from inputs alone", [&] { require_prediction(); });
     for (const std::string& kind : plain_->model().recompute_kinds())
@@ -251,6 +253,15 @@ class ModelChecks {
       refuse(name + " of the samples together is " + numbers(whole) + ", and one by one they add up to " +
              numbers(pieces) + ": it is a sum and its weight, the number of what was measured, never a mean, nor NaN");
     }
+  }
+
+  // As a run measures them.
+  void require_pairs() {
+    const Model& model = plain_->model();
+    const auto pairs = pair_outputs(model.id(), model.outputs(), model.metrics());
+    if (pairs.empty()) throw DoesNotApply{"it declares no prediction with a target"};
+    const StepResult result = plain_->evaluate(0, plain_->samples());
+    for (const OutputPair& pair : pairs) tensors_of(pair, result.outputs);
   }
 
   void require_samples_apart() {

@@ -197,6 +197,8 @@ TEST_F(Commands, PluginsCheckStepsAModelWithoutAnExperiment) {
        "FAIL  model: a step gives loss, weight, outputs and metrics: [trial_model] the loss depends on a tensor of"},
       {{"model.options.mistake=not_a_number"},
        "FAIL  model: a gradient reaches every parameter: [trial_model] the loss of these samples is NaN, which is"},
+      {{"model.options.mistake=no_rows"},
+       "FAIL  model: predictions have the shapes of their targets: [trial_model] the output 'prediction' has shape"},
       {{"model.options.mistake=needs_two"}, "FAIL  " + whole + ": [trial_model] a sample alone cannot be stepped: "},
       {{"model.options.mistake=couple"},
        "FAIL  model: evaluated alone or among others, a sample is the same: [trial_model] 'prediction' of a sample"},

@@ -53,14 +53,14 @@ class TrialModel : public torch::nn::Module {
             opt_f64("loss_factor").def(1.0).help("times the loss; its gradients alone tell"),
             opt_string("mistake")
                 .def("none")
-                .choices({"none",          "detach",          "cut",
-                          "backward",      "replace_one",     "replace_all",
-                          "lazy",          "new_leaf",        "clock",
-                          "eval",          "negative_weight", "no_weight",
-                          "autograd_off",  "shapes",          "breaks_backward",
-                          "exit",          "couple",          "keep",
-                          "keep_memory",   "needs_two",       "not_a_number",
-                          "refuse_fields", "mean_metric"})
+                .choices({"none",         "detach",          "cut",
+                          "backward",     "replace_one",     "replace_all",
+                          "lazy",         "new_leaf",        "clock",
+                          "eval",         "negative_weight", "no_weight",
+                          "autograd_off", "shapes",          "breaks_backward",
+                          "exit",         "couple",          "keep",
+                          "keep_memory",  "needs_two",       "no_rows",
+                          "not_a_number", "refuse_fields",   "mean_metric"})
                 .help("what a step does wrong"),
             opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
             opt_bool("evaluation_leaves_traces").def(false).help("it counts calls and drops units as training does"),
@@ -137,6 +137,7 @@ class TrialModel : public torch::nn::Module {
                       {prediction, batch.at("y"), valid},
                       {{absolute, count}, {error.square().sum(), count}, {-absolute, count}}};
     if (mistake_ == "mean_metric") result.metrics[0] = {absolute / count, 1.0};
+    if (mistake_ == "no_rows") result.outputs[0] = prediction.mean(0);
     if (mean_) result.loss_sum = loss / count, result.weight = 1.0;
     if (call.training()) err_after_forward(result);
     return result;
