@@ -57,26 +57,6 @@ OptionTable table_of(const nlohmann::json& description, const std::string& inter
   return option_table_from_json(found->at("options"));
 }
 
-// HEADROOM_STALL_SECONDS: after how long without progress that is said; 60 unless set, 0: never.
-StallReport stall_report() {
-  StallReport report;
-  if (const char* set = std::getenv("HEADROOM_STALL_SECONDS")) {
-    const std::string text = set;
-    if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos)
-      throw Error(Exit::bad_input, "HEADROOM_STALL_SECONDS",
-                  "'" + text + "' is no number of seconds from 0 to 999999; 0 is never");
-    report.after = std::chrono::seconds(std::stoi(text));
-  }
-  if (report.after.count() == 0) return report;
-  report.tell = [](const std::string& clause) {
-    // On a terminal the trainer's progress line is in its place. No component in brackets: it is no error, and a sweep
-    // takes such a line for why a trial failed.
-    std::fprintf(stderr, "%s%s; it goes on waiting, Ctrl-C ends it\n", isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "",
-                 clause.c_str());
-  };
-  return report;
-}
-
 }  // namespace
 
 fs::path trainer_program() {
@@ -112,6 +92,26 @@ std::string ask_trainer(const std::vector<std::string>& words, int& exit_code) {
   std::string answer = output_of(trainer_program(), words, ended);
   exit_code = conclude(ended);
   return answer;
+}
+
+// HEADROOM_STALL_SECONDS: after how long without progress that is said; 60 unless set, 0: never.
+StallReport stall_report() {
+  StallReport report;
+  if (const char* set = std::getenv("HEADROOM_STALL_SECONDS")) {
+    const std::string text = set;
+    if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos)
+      throw Error(Exit::bad_input, "HEADROOM_STALL_SECONDS",
+                  "'" + text + "' is no number of seconds from 0 to 999999; 0 is never");
+    report.after = std::chrono::seconds(std::stoi(text));
+  }
+  if (report.after.count() == 0) return report;
+  report.tell = [](const std::string& clause) {
+    // On a terminal the trainer's progress line is in its place. No component in brackets: it is no error, and a sweep
+    // takes such a line for why a trial failed.
+    std::fprintf(stderr, "%s%s; it goes on waiting, Ctrl-C ends it\n", isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "",
+                 clause.c_str());
+  };
+  return report;
 }
 
 bool needs_trainer(const fs::path& library) {

@@ -21,6 +21,7 @@ struct Trained {
   double loss = 0.0;  // sum / weight; NaN when nothing counted
   std::vector<at::Tensor> gradients;
   std::vector<std::string> without_gradient;
+  std::string why_untrained;  // GradientCheck's
 };
 
 // [control]
