@@ -35,7 +35,7 @@ class CsvRows {
   // The next row that is not empty; false at the end.
   bool next(std::vector<std::string>& cells) {
     while (read_record()) {
-      if (record_.find_first_not_of(" \t") == std::string::npos) continue;
+      if (record_.find_first_not_of(' ') == std::string::npos) continue;
       const boost::tokenizer<Separator> all(record_, separator_);
       cells.assign(all.begin(), all.end());
       return true;
@@ -165,7 +165,7 @@ class CsvImport {
       if (!number_of(cells_[c], value) && table.used(c)) {
         throw sdk::Error(HR_DATA_CORRUPT, "line " + std::to_string(rows_.line()) + " has '" + printable(cells_[c], 40) +
                                               "' in column " + in_quotes(columns_[c].name) +
-                                              ", which is no number; leave the column out with --columns, or mend it");
+                                              ", which is no number; mend it, or choose other columns with --columns");
       }
       values_[c].push_back(value);
     }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "arrays/open_files.hpp"
 #include "imports/npy_array.hpp"
@@ -18,13 +16,8 @@ namespace {
 
 constexpr uint64_t npy_block_bytes = 4 << 20;
 
-// Pages that were read stay in the page cache, and are no longer this process's.
-void drop_pages(std::span<const std::byte> bytes) {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page,
-             end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
+// Where a page of a column-major array holds values of more rows than these, the next rows need it again.
+bool takes_whole_pages(const NpyArray& array, uint64_t rows) { return rows * (array.dtype.bits / 8u) >= 64 << 10; }
 
 class NumpyImport {
  public:
@@ -52,8 +45,8 @@ class NumpyImport {
       const uint64_t rows = std::min(at_once, array.shape[0] - row);
       array.read_rows(row, rows, block_.data());
       target_.append(id, block_, rows);
-      // In a column-major array the next rows lie in these same pages.
       if (!array.column_major) drop_pages(array.values.subspan(row * stored_bytes, rows * stored_bytes));
+      if (array.column_major && takes_whole_pages(array, rows)) drop_pages(array.values);
       done_ += rows * stored_bytes;
       progress_(done_, std::max(all_, done_));
     }

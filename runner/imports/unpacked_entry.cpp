@@ -34,6 +34,7 @@ class Inflater {
       stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(rest_.data()));
       stream_.avail_in = static_cast<uInt>(given);
       const int code = ::inflate(&stream_, Z_NO_FLUSH);
+      drop_pages(rest_.first(given - stream_.avail_in));
       rest_ = rest_.subspan(given - stream_.avail_in);
       ended_ = code == Z_STREAM_END;
       if (code != Z_OK && code != Z_STREAM_END) return std::nullopt;
@@ -46,6 +47,11 @@ class Inflater {
   z_stream stream_{};
   bool ended_ = false;
 };
+
+[[noreturn]] void throw_other_checksum(const std::string& name) {
+  throw sdk::Error(HR_DATA_CORRUPT, "the checksum of its entry '" + printable(name, 100) +
+                                        "' is another; the file is damaged: copy it again");
+}
 
 }  // namespace
 
@@ -65,9 +71,7 @@ void UnpackedEntry::unpack(const std::string& name, const ZipEntry& entry, const
     sum = ::crc32_z(sum, reinterpret_cast<const Bytef*>(block->data()), block->size());
     file_->write(*block);
   }
-  if (bytes != entry.bytes || sum != entry.crc)
-    throw sdk::Error(HR_DATA_CORRUPT, "the checksum of its entry '" + printable(name, 100) +
-                                          "' is another; the file is damaged: copy it again");
+  if (bytes != entry.bytes || sum != entry.crc) throw_other_checksum(name);
   unpacked_.emplace(nameless, "data convert");
 }
 
@@ -77,11 +81,13 @@ UnpackedEntry::UnpackedEntry(const std::string& name, const ZipEntry& entry, con
     return;
   }
   stored_ = entry.data;
-  try {
-    entry.verify(name);
-  } catch (const BadTorchFile& problem) {
-    throw sdk::Error(HR_DATA_CORRUPT, std::string("it ") + problem.what());
+  uLong sum = ::crc32(0, nullptr, 0);
+  for (size_t at = 0; at < stored_.size(); at += unpack_buffer_bytes) {
+    const auto part = stored_.subspan(at, std::min(unpack_buffer_bytes, stored_.size() - at));
+    sum = ::crc32_z(sum, reinterpret_cast<const Bytef*>(part.data()), part.size());
+    drop_pages(part);
   }
+  if (sum != entry.crc) throw_other_checksum(name);
 }
 
 }  // namespace headroom
