@@ -25,10 +25,11 @@ std::vector<double> counting(size_t count) {
   return values;
 }
 
-std::string long_table(size_t rows) {
-  std::string text = "a,b\n";
-  for (size_t i = 0; i < rows; ++i) text += std::to_string(i) + "," + std::to_string(i % 97) + ".5\n";
-  return text;
+// Line by line: a program's peak counts what its parent held when it started.
+void write_long_table(const fs::path& file, size_t rows) {
+  std::ofstream stream(file);
+  stream << "a,b\n";
+  for (size_t i = 0; i < rows; ++i) stream << i << ',' << i % 97 << ".5\n";
 }
 
 class Import : public TemporaryFolder {
@@ -312,13 +313,10 @@ TEST_F(Import, RefusesWhatCannotBeMeant) {
   EXPECT_THAT(convert({"a.csv", "--out", "b.csv", "--from", "csv"}).err, HasSubstr("let its name end in .hdf5"));
   EXPECT_THAT(convert({"in", "--out", "b", "--from", "video"}).err,
               HasSubstr("no file of the format video lies below"));
-  // As before: a file of another kind is copied.
-  EXPECT_EQ(convert({"a.csv", "--out", "copy.csv"}).exit_code, 0);
-  EXPECT_EQ(read_text(folder_ / "copy.csv"), "a\n1\n");
 }
 
 TEST_F(Import, AKilledOneIsDoneAgain) {
-  write_text(folder_ / "a.csv", long_table(2'000'000));
+  write_long_table(folder_ / "a.csv", 500'000);
   Program program({"data", "convert", "a.csv", "--out", "a.hdf5"}, {.folder = folder_, .environment = {}});
   const auto begun = [&] {
     return std::ranges::any_of(hidden(), [](const std::string& name) { return name.find(".partial-") != name.npos; });
@@ -330,7 +328,7 @@ TEST_F(Import, AKilledOneIsDoneAgain) {
   EXPECT_FALSE(fs::exists(folder_ / "a.hdf5"));
   const Finished again = convert({"a.csv", "--out", "a.hdf5"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_EQ(dataset("a.hdf5", "table").values[2 * 1'999'999], 1'999'999);
+  EXPECT_EQ(dataset("a.hdf5", "table").values[2 * 499'999], 499'999);
   EXPECT_THAT(hidden(), ElementsAre(".headroom-convert.jsonl"));
 }
 
@@ -338,7 +336,7 @@ TEST_F(Import, AKilledOneIsDoneAgain) {
 TEST_F(Import, TakesTheSameMemoryForAnySize) {
   const auto peak = [&](size_t rows) {
     const std::string name = std::to_string(rows);
-    write_text(folder_ / (name + ".csv"), long_table(rows));
+    write_long_table(folder_ / (name + ".csv"), rows);
     const Finished finished = convert({name + ".csv", "--out", name + ".hdf5"});
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     return finished.peak_resident_bytes;
