@@ -201,6 +201,7 @@ std::vector<ConvertItem> files_to_import(const fs::path& from, const fs::path& t
     }
     if (items.empty()) refuse("no file of the format " + format_name(format) + " lies below " + from.string());
   } else {
+    if (!fs::is_regular_file(from, failed)) refuse(from.string() + " is neither a file nor a folder");
     if (!is_hdf5_name(to)) refuse("--out " + to.string() + " will be an HDF5 file; let its name end in .hdf5");
     items.push_back({from, to});
   }

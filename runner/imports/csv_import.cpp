@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <span>
+#include <streambuf>
 
 #include "arrays/open_files.hpp"
 #include "memory/readable.hpp"
@@ -51,10 +52,22 @@ class CsvRows {
 
   std::string peek() {
     std::string line;
-    std::getline(stream_, line);
+    read_line(line);
     stream_.clear();
     stream_.seekg(0);
     return line;
+  }
+
+  // Without its end; false at the end of the file. A file that has no lines is not read into memory whole.
+  bool read_line(std::string& line) {
+    line.clear();
+    std::streambuf& from = *stream_.rdbuf();
+    for (int c = from.sbumpc(); c != std::char_traits<char>::eof(); c = from.sbumpc()) {
+      if (c == '\n') return true;
+      if (line.size() >= longest_record) throw_too_long();
+      line += static_cast<char>(c);
+    }
+    return !line.empty();
   }
 
   // Lines until all quotes are closed.
@@ -62,21 +75,22 @@ class CsvRows {
     record_.clear();
     row_line_ = line_ + 1;
     bool in_quotes = false;
-    for (std::string line; std::getline(stream_, line);) {
+    for (std::string line; read_line(line);) {
       bytes_ += line.size() + 1;
       if (line_++ == 0 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
       if (line.ends_with('\r')) line.pop_back();
       record_ += line;
-      if (record_.size() > longest_record) break;
+      if (record_.size() > longest_record) throw_too_long();
       if (std::ranges::count(line, '"') % 2 == 1) in_quotes = !in_quotes;
       if (!in_quotes) return true;
       record_ += '\n';
     }
-    if (stream_.bad()) throw sdk::Error(HR_IO, "it cannot be read to its end; check the disk");
     if (record_.empty()) return false;
-    throw sdk::Error(HR_DATA_CORRUPT, "line " + std::to_string(row_line_) +
-                                          (record_.size() > longest_record ? " is longer than 64 MiB"
-                                                                           : " opens a quote that never ends"));
+    throw sdk::Error(HR_DATA_CORRUPT, "line " + std::to_string(row_line_) + " opens a quote that never ends");
+  }
+
+  [[noreturn]] void throw_too_long() const {
+    throw sdk::Error(HR_DATA_CORRUPT, "line " + std::to_string(line_ + 1) + " is longer than 64 MiB");
   }
 
   std::ifstream stream_;

@@ -25,6 +25,7 @@ uint32_t checksum_of(uint32_t so_far, std::span<const std::byte> bytes) {
 
 uint32_t ImportTarget::dataset(const NewDataset& dataset) {
   Written written{absolute_name(dataset.name), dataset.dtype.bits / 8u};
+  require_own_name(written.name);
   for (size_t axis = 1; axis < dataset.shape.size(); ++axis) {
     if (dataset.shape[axis] > 0 && written.row_bytes > largest_row / dataset.shape[axis])
       throw sdk::Error(HR_UNSUPPORTED, in_quotes(dataset.name) + " has rows of more than 1 GiB; store it in more rows");
@@ -49,6 +50,18 @@ uint32_t ImportTarget::dataset(const NewDataset& dataset) {
     writer_.strings(written.name, "channel_names", dataset.channel_names);
   written_.push_back(std::move(written));
   return id;
+}
+
+// libhdf5 would tell it as a failure to write.
+void ImportTarget::require_own_name(const std::string& name) const {
+  const bool is_none = name.ends_with('/');
+  for (const Written& other : written_) {
+    const bool inside = name.starts_with(other.name + "/") || other.name.starts_with(name + "/");
+    if (other.name != name && !inside) continue;
+    throw sdk::Error(HR_UNSUPPORTED, "it would have datasets " + in_quotes(other.name) + " and " + in_quotes(name) +
+                                         ", which one HDF5 file cannot; rename one of them");
+  }
+  if (is_none) throw sdk::Error(HR_UNSUPPORTED, "a dataset of it would have no name; give it one");
 }
 
 void ImportTarget::append(uint32_t id, std::span<const std::byte> values, uint64_t rows) {

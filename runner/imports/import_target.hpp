@@ -24,7 +24,8 @@ class ImportTarget {
   // Values deflate at `deflate`; 0: they stay as they are. `file` appears with finish(). Throws CannotWrite.
   ImportTarget(std::filesystem::path file, int deflate) : file_(std::move(file)), deflate_(deflate), writer_(file_) {}
 
-  // Returns its number for append(). Throws sdk::Error where a row has no values or more than 1 GiB.
+  // Returns its number for append(). Throws sdk::Error where a row has no values or more than 1 GiB, and where the name
+  // is that of another dataset.
   uint32_t dataset(const NewDataset& dataset);
   void append(uint32_t id, std::span<const std::byte> values, uint64_t rows);
 
@@ -39,6 +40,7 @@ class ImportTarget {
     uint64_t row_bytes = 0, rows = 0;
     uint32_t checksum = 0;  // of all values
   };
+  void require_own_name(const std::string& name) const;
   void require_reads_back(const Written& written) const;
 
   std::filesystem::path file_;

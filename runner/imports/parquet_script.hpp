@@ -8,7 +8,9 @@
 namespace headroom {
 
 inline constexpr const char* parquet_script = R"python(
-import json, sys
+import sys
+sys.path = [folder for folder in sys.path if folder]  # a json.py of the folder it runs in is not meant
+import json
 try:
     import pyarrow as pa, pyarrow.compute as pc, pyarrow.parquet as pq
 except ImportError:
@@ -25,15 +27,15 @@ def is_list(t):
     return pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t)
 
 def describe(file, field):
-    width, values = 1, field.type
+    width, values, outermost = 1, field.type, True
     while is_list(values):
         if pa.types.is_fixed_size_list(values):
             width *= values.list_size
-        elif width == 1 and values is field.type:
+        elif outermost:
             width = first_length(file, field.name)
         else:
             width = 0
-        values = values.value_type
+        values, outermost = values.value_type, False
     code, bits = kind(values) if width > 0 else (0, 0)
     return {"name": field.name, "code": code, "bits": bits, "width": width, "list": is_list(field.type)}
 

@@ -36,7 +36,8 @@ std::string how_it_ended(ToolOutput& ffmpeg) {
   const std::string complaint = ffmpeg.complaint();
   if (code == 0 && complaint.empty()) return "";
   return "ffmpeg cannot decode it to its end: " +
-         (complaint.empty() ? "it ended with exit code " + std::to_string(code) : complaint);
+         (complaint.empty() ? "it ended with exit code " + std::to_string(code) : complaint) +
+         "; write what can be decoded again (ffmpeg -i FILE again.mkv), and convert that";
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <gmock/gmock.h>
-#include <thread>
+#include <sys/stat.h>
 
 #include "../../end_to_end/program.hpp"
 #include "arrays/h5_files.hpp"
@@ -136,6 +136,9 @@ TEST_F(Import, ColumnsBecomeDatasets) {
   EXPECT_LT(fs::file_size(folder_ / "a.hdf5"), 200000u);
 
   EXPECT_THAT(problem("a.csv", 4, {"--columns", "x=force*"}), HasSubstr("it has no column 'force*' of --columns x"));
+  EXPECT_THAT(problem("a.csv", 4, {"--columns", "x=t", "--columns", "x/y=angle"}),
+              HasSubstr("it would have datasets '/x' and '/x/y', which one HDF5 file cannot"));
+  EXPECT_THAT(problem("a.csv", 4, {"--columns", "/=t"}), HasSubstr("a dataset of it would have no name"));
   EXPECT_THAT(problem("a.csv", 2, {"--columns", "emg"}), HasSubstr("is not DATASET=COLUMN,..."));
 }
 
@@ -148,6 +151,7 @@ TEST_F(Import, TablesThatAreNoneAreSentences) {
   EXPECT_THAT(said("a,b\n1,2\n\n3\n"), HasSubstr("line 4 has 1 cell, the first 2"));
   EXPECT_THAT(said("a,b\n1,2\n3,\"4\n5,6\n"), HasSubstr("line 3 opens a quote that never ends"));
   EXPECT_THAT(said("a,b\n1,2\n1e999,2\n"), HasSubstr("line 3 has '1e999' in column 'a'"));
+  EXPECT_THAT(said("a,b\n1,2\n" + std::string(65 << 20, '7')), HasSubstr("line 3 is longer than 64 MiB"));
   EXPECT_THAT(said(""), HasSubstr("it is empty"));
   EXPECT_THAT(said("a,b\n"), HasSubstr("it has names of columns and no rows"));
   EXPECT_THAT(said("a,b\nx,y\n"), HasSubstr("it has no column of numbers"));
@@ -311,6 +315,8 @@ TEST_F(Import, RefusesWhatCannotBeMeant) {
   EXPECT_THAT(problem("a.csv", 2, {"--from", "numpy", "--columns", "a=a"}), HasSubstr("--columns chooses columns"));
   EXPECT_THAT(problem("a.csv", 2, {"--set", "a=1"}), HasSubstr("name it with --source"));
   EXPECT_THAT(convert({"a.csv", "--out", "b.csv", "--from", "csv"}).err, HasSubstr("let its name end in .hdf5"));
+  ASSERT_EQ(::mkfifo((folder_ / "pipe.csv").c_str(), 0600), 0);
+  EXPECT_THAT(problem("pipe.csv", 2, {"--from", "csv"}), HasSubstr("pipe.csv is neither a file nor a folder"));
   EXPECT_THAT(convert({"in", "--out", "b", "--from", "video"}).err,
               HasSubstr("no file of the format video lies below"));
 }
