@@ -35,11 +35,14 @@ class CsvRows {
 
   // The next row that is not empty; false at the end.
   bool next(std::vector<std::string>& cells) {
+    if (!skip()) return false;
+    const boost::tokenizer<Separator> all(record_, separator_);
+    cells.assign(all.begin(), all.end());
+    return true;
+  }
+  bool skip() {
     while (read_record()) {
-      if (record_.find_first_not_of(' ') == std::string::npos) continue;
-      const boost::tokenizer<Separator> all(record_, separator_);
-      cells.assign(all.begin(), all.end());
-      return true;
+      if (record_.find_first_not_of(' ') != std::string::npos) return true;
     }
     return false;
   }
@@ -121,6 +124,15 @@ bool counts_up(const std::vector<std::string>& cells) {
   return cells.size() > 1;
 }
 
+// They are counted first: datasets of a known length are contiguous, which is read fastest and takes no more room than
+// the values do.
+uint64_t rows_of(const std::filesystem::path& path) {
+  CsvRows rows(path);
+  uint64_t count = 0;
+  while (rows.skip()) ++count;
+  return count;
+}
+
 bool all_numbers(const std::vector<std::string>& cells) {
   double ignored = 0;
   return std::ranges::all_of(cells, [&](const std::string& cell) { return number_of(cell, ignored); });
@@ -133,8 +145,9 @@ class CsvImport {
 
   Imported all(const ImportProgress& progress) {
     const uint64_t bytes = std::filesystem::file_size(from_);
-    read_names();
-    TableImport table(columns_, options_.columns, 0, target_);
+    uint64_t rows = rows_of(from_);
+    if (read_names()) --rows;
+    TableImport table(columns_, options_.columns, rows, target_);
     values_.resize(columns_.size());
     const uint64_t block_rows = std::clamp<uint64_t>(csv_block_bytes / (8 * columns_.size()), 1, most_block_rows);
     do {
@@ -148,12 +161,14 @@ class CsvImport {
   }
 
  private:
-  // Leaves the first row of values in cells_. What stands there decides which columns have numbers.
-  void read_names() {
+  // Leaves the first row of values in cells_. What stands there decides which columns have numbers. false: there was no
+  // row of names.
+  bool read_names() {
     std::vector<std::string> names;
     if (!rows_.next(names)) throw sdk::Error(HR_DATA_CORRUPT, "it is empty");
     cells_ = names;
-    if (all_numbers(names) && !counts_up(names)) {
+    const bool named = !all_numbers(names) || counts_up(names);
+    if (!named) {
       names.assign(names.size(), "");
     } else if (!rows_.next(cells_)) {
       throw sdk::Error(HR_DATA_CORRUPT, "it has names of columns and no rows");
@@ -163,6 +178,7 @@ class CsvImport {
     for (size_t c = 0; c < names.size(); ++c)
       columns_.push_back({names[c].empty() ? std::to_string(c) : names[c],
                           number_of(cells_[c], ignored) ? DLDataType{kDLFloat, 64, 1} : DLDataType{}});
+    return named;
   }
 
   void require_cells(size_t wanted) const {

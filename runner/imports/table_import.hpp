@@ -28,8 +28,8 @@ struct TableColumn {
 
 class TableImport {
  public:
-  // Declares the datasets. Without `groups`: each list column is one, and all other numbers are "table". `rows` 0: as
-  // many as come. Throws sdk::Error where a pattern matches no column, or one without numbers, and where none is left.
+  // Declares the datasets. Without `groups`: each list column is one, and all other numbers are "table". Throws
+  // sdk::Error where a pattern matches no column, or one without numbers, and where none is left.
   TableImport(std::vector<TableColumn> columns, const std::vector<ColumnGroup>& groups, uint64_t rows,
               ImportTarget& target);
 

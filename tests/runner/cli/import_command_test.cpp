@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "../../end_to_end/program.hpp"
@@ -100,6 +101,7 @@ TEST_F(Import, TablesOfText) {
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_EQ(finished.out, "1 files converted, 0 were done before, 0 could not be read: a.hdf5\n");
   EXPECT_THAT(finished.err, HasSubstr("1 dataset, left out: who"));
+  EXPECT_LT(fs::file_size(folder_ / "a.hdf5"), 20'000u);
   const Dataset table = dataset("a.hdf5", "table");
   EXPECT_EQ(table.shape, (std::vector<hsize_t>{3, 4}));
   EXPECT_EQ(table.type, "float64");
@@ -319,6 +321,21 @@ TEST_F(Import, RefusesWhatCannotBeMeant) {
   EXPECT_THAT(problem("pipe.csv", 2, {"--from", "csv"}), HasSubstr("pipe.csv is neither a file nor a folder"));
   EXPECT_THAT(convert({"in", "--out", "b", "--from", "video"}).err,
               HasSubstr("no file of the format video lies below"));
+}
+
+TEST_F(Import, AFullDiskIsASentence) {
+  write_long_table(folder_ / "a.csv", 300'000);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  for (const auto& [room, file] : {std::pair(rlim_t{1} << 20, (folder_ / "a.csv").string()),
+                                   std::pair(rlim_t{1000}, (golden / "arrays_deflated.npz").string())}) {
+    const rlimit full{room, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &full);
+    const std::string said = problem(file, 6);
+    setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_THAT(said, testing::Not(HasSubstr("[bug]")));
+    EXPECT_THAT(said, HasSubstr("limit on file sizes"));
+  }
 }
 
 TEST_F(Import, AKilledOneIsDoneAgain) {
