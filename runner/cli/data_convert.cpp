@@ -60,11 +60,12 @@ class Conversion {
 
  private:
   void advance(uint64_t done, uint64_t all, double began) {
-    // 0: not known, as of a video.
+    // 0: not known, as of a video. A terminal sees the speed.
+    if (all == 0 && !terminal_.control) return;
     const auto step =
         all > 0 ? static_cast<int64_t>(static_cast<double>(done) / static_cast<double>(all) * steps) : step_;
     const double seconds = std::max(1e-3, steady_seconds() - began);
-    if (step == step_ || (!terminal_.control && seconds < quiet_seconds)) return;
+    if (all > 0 && (step == step_ || (!terminal_.control && seconds < quiet_seconds))) return;
     step_ = step;
     progress_.update(step, {{"MiB/s", static_cast<double>(done) / (1 << 20) / seconds}});
   }

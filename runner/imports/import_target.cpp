@@ -65,6 +65,7 @@ void ImportTarget::require_own_name(const std::string& name) const {
 }
 
 void ImportTarget::append(uint32_t id, std::span<const std::byte> values, uint64_t rows) {
+  if (rows == 0) return;
   writer_.append(id, values.data(), rows);
   Written& written = written_.at(id);
   written.rows += rows;
