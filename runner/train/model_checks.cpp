@@ -9,12 +9,12 @@
 
 #include "config/document.hpp"
 #include "memory/ledger.hpp"
+#include "metrics/output_pairs.hpp"
 #include "plugins/option_checks.hpp"
 #include "plugins/read_checks.hpp"
 #include "record/numbers.hpp"
 #include "train/commands.hpp"
 #include "train/model_trial.hpp"
-#include "train/output_pairs.hpp"
 #include "train/predict_pass.hpp"
 #include "train/run_data.hpp"
 
