@@ -114,7 +114,7 @@ TEST_F(OptimizerRun, AFaultInAStepNamesThePluginAndLeavesTheLastCheckpoint) {
   for (const auto& [fault, sentence] : faults) {
     const Finished finished =
         run({"train.optimizer.name=faulty_optimizer", "checkpoint.every_steps=4", "train.optimizer_options.at=10",
-             "train.optimizer_options.fault=" + std::string(fault)},
+             "train.optimizer_options.fault=\"" + std::string(fault) + "\""},
             fault);
     EXPECT_EQ(finished.exit_code, 3) << fault << ": " << finished.err;
     EXPECT_NE(finished.err.find(sentence), std::string::npos) << fault << ": " << finished.err;
