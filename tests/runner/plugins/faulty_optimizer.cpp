@@ -54,10 +54,7 @@ class Faulty {
     if (fault_ == "memory") throw std::bad_alloc();
     if (fault_ == "nan") u.values()[1] = std::numeric_limits<float>::quiet_NaN();
     if (fault_ == "overrun") u.state(0).data()[u.state(0).size()] = 1.0f;
-    if (fault_ ==
-        "scratch_overrun, "
-        "remembers")
-      u.scratch().data()[u.scratch().size()] = 1.0f;
+    if (fault_ == "scratch_overrun") u.scratch().data()[u.scratch().size()] = 1.0f;
   }
 
   std::string fault_;
