@@ -147,6 +147,10 @@ int64_t Inference::require_suitable(std::span<const at::Tensor> inputs) const {
     if (!same_shape || at::getDLDataType(tensor).code != field.dtype.code ||
         at::getDLDataType(tensor).bits != field.dtype.bits)
       throw wrong(dtype_name(field.dtype) + " [samples, then " + sdk::shape_text(field.shape) + "]");
+    // Standardising would spread one channel over all of them, and the model would not see it.
+    const int64_t channels = scales_[i] && target_ != i ? scales_[i]->mean.numel() : 1;
+    if (channels > 1 && tensor.size(field.channel_axis + 1) != channels)
+      throw wrong("of " + std::to_string(channels) + " channels along axis " + std::to_string(field.channel_axis + 1));
     if (samples == 0) samples = tensor.size(0);
     if (tensor.size(0) != samples || samples < 1)
       throw wrong("of as many samples as the other inputs, and at least one");
@@ -194,6 +198,9 @@ std::vector<at::Tensor> Inference::run(std::span<const at::Tensor> inputs) {
     outputs[i] = outputs[i].to(at::kCPU);
     if (predicted_ == i && predicted_scale_) outputs[i] = as_measured(outputs[i]);
     outputs[i] = outputs[i].contiguous();
+    // A model may give an input as it came; the caller's memory is borrowed for this call alone.
+    const auto shares = [&](const at::Tensor& input) { return input.defined() && outputs[i].is_alias_of(input); };
+    if (std::ranges::any_of(inputs, shares)) outputs[i] = outputs[i].clone();
   }
   return outputs;
 }

@@ -43,7 +43,8 @@ class Inference {
   const std::vector<Output>& outputs() const { return outputs_; }
 
   // A tensor an input on the CPU, [samples, shape...]; undefined: not given. A tensor an output on the CPU, undefined
-  // where it is not given. Without gradients. Error(bad_input) where the inputs do not suit.
+  // where it is not given; none shares memory with an input. Without gradients. Error(bad_input) where the inputs do
+  // not suit.
   std::vector<at::Tensor> run(std::span<const at::Tensor> inputs);
 
  private:
