@@ -185,14 +185,28 @@ at::Tensor Inference::as_measured(const at::Tensor& prediction) const {
   return prediction.to(at::kDouble).mul(predicted_scale_->std).add(predicted_scale_->mean).to(prediction.scalar_type());
 }
 
+std::vector<at::Tensor> Inference::ask(std::span<const uint64_t> keys, std::span<const at::Tensor> fields) {
+  try {
+    return target_ ? model_->predict(step_, keys, fields)
+                   : model_->step(HR_EVAL, step_, keys, fields, /*want_outputs=*/true).outputs;
+  } catch (const Error& problem) {
+    // A model need not look at all of them: whether one is missing shows here.
+    for (size_t i = 0; i < fields.size() && problem.exit_code() == Exit::plugin; ++i) {
+      if (fields[i].defined() || target_ == i) continue;
+      throw Error(Exit::bad_input, "infer",
+                  "input '" + inputs_[i].name + "' was not given, and the model fails: " + problem.what());
+    }
+    throw;
+  }
+}
+
 std::vector<at::Tensor> Inference::run(std::span<const at::Tensor> inputs) {
   const at::NoGradGuard no_grad;
   const int64_t samples = require_suitable(inputs);
   const std::vector<at::Tensor> fields = standardised(inputs);
   std::vector<uint64_t> keys;
   for (uint64_t i = 0; i < static_cast<uint64_t>(samples); ++i) keys.push_back(hr_sample_key(seed_, 0, 0, i));
-  std::vector<at::Tensor> outputs = target_ ? model_->predict(step_, keys, fields)
-                                            : model_->step(HR_EVAL, step_, keys, fields, /*want_outputs=*/true).outputs;
+  std::vector<at::Tensor> outputs = ask(keys, fields);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined()) continue;
     outputs[i] = outputs[i].to(at::kCPU);

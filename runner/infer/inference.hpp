@@ -57,6 +57,7 @@ class Inference {
   void load(const TrainedModel& trained);
   int64_t require_suitable(std::span<const at::Tensor> inputs) const;
   std::vector<at::Tensor> standardised(std::span<const at::Tensor> inputs) const;
+  std::vector<at::Tensor> ask(std::span<const uint64_t> keys, std::span<const at::Tensor> fields);
   at::Tensor as_measured(const at::Tensor& prediction) const;
   void describe_outputs();
 

@@ -73,6 +73,10 @@ TEST(Inference, WhatDoesNotSuitIsSaidInASentence) {
   EXPECT_NO_THROW(inference.run(x_alone(at::zeros({2, 9, 3})))) << "a model that predicts takes other extents";
   EXPECT_THAT(sentence_of([&] { inference.run(x_alone(at::zeros({0, 4, 3}))); }), HasSubstr("at least one"));
   EXPECT_THAT(sentence_of([&] { inference.run(std::vector<at::Tensor>(2)); }), HasSubstr("no input was given"));
+  EXPECT_THAT(sentence_of([&] {
+                inference.run(std::vector{at::Tensor(), at::zeros({2, 4, 2})});
+              }),
+              HasSubstr("[infer] input 'x' was not given, and the model fails: [predicting_model]"));
   EXPECT_THAT(sentence_of([&] { inference.run(std::vector<at::Tensor>(1)); }), HasSubstr("the model has 2"));
   EXPECT_NO_THROW(inference.run(x_alone(at::zeros({1, 4, 3})))) << "usable after errors";
 }
