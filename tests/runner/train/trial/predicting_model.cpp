@@ -31,7 +31,10 @@ class PredictingModel : public torch::nn::Module {
   std::vector<Output> outputs() const { return {{.name = "prediction"}, {.name = "target", .role = HR_TARGET}}; }
 
   StepOutput step(const Call&, const Batch& batch) {
-    const at::Tensor prediction = head_->forward(batch.at("x")), target = batch.at("y");
+    const at::Tensor prediction = head_->forward(batch.at("x"));
+    at::Tensor target = batch.at("y");
+    // Of trial_source: one value a step, which both channels learn.
+    if (target.dim() == 2) target = target.unsqueeze(-1).expand_as(prediction);
     return {(prediction - target).square().sum(), static_cast<double>(target.numel()), {prediction, target}};
   }
 
