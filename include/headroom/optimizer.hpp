@@ -3,14 +3,13 @@
 //
 //   class Momentum {
 //    public:
-//     static OptionList options();                                 // keys of [train.optimizer_options]; may be left
-//     out explicit Momentum(const Options& options);                   // sdk::invalid() refuses what does not suit
-//     std::vector<State> state(const Trained& parameter) const;    // {{"momentum", parameter.elements()}}: buffers
-//     that
-//                                                                  // it keeps of a parameter; may be left out
-//     uint64_t scratch(const Trained& parameter) const;            // elements that one update needs; may be left out
-//     template <class T>                                           // float; double too, or fp64 is refused
-//     void update(const Update<T>& u) const;                       // one parameter in one step
+//     static OptionList options();                               // of [train.optimizer_options]; may be left out
+//     explicit Momentum(const Options& options);                 // sdk::invalid() refuses what does not suit
+//     std::vector<State> state(const Trained& parameter) const;  // {{"momentum", parameter.elements()}}: buffers
+//                                                                // that it keeps of it; may be left out
+//     uint64_t scratch(const Trained& parameter) const;          // elements that one update needs; may be left out
+//     template <class T>                                         // float; double too, or fp64 is refused
+//     void update(const Update<T>& u) const;                     // one parameter in one step
 //   };
 //   HEADROOM_PLUGIN(.id = "momentum", .version = "1.0", .summary = "...",
 //                   .interfaces = {headroom::sdk::optimizer<Momentum>()});

@@ -43,7 +43,8 @@ class Inference {
   const std::vector<Output>& outputs() const { return outputs_; }
 
   // A tensor an input on the CPU, [samples, shape...]; undefined: not given. A tensor an output on the CPU, undefined
-  // where it is not given. Without gradients. Error(bad_input) where the inputs do not suit.
+  // where it is not given; none shares memory with an input. Without gradients. Error(bad_input) where the inputs do
+  // not suit.
   std::vector<at::Tensor> run(std::span<const at::Tensor> inputs);
 
  private:
@@ -56,6 +57,7 @@ class Inference {
   void load(const TrainedModel& trained);
   int64_t require_suitable(std::span<const at::Tensor> inputs) const;
   std::vector<at::Tensor> standardised(std::span<const at::Tensor> inputs) const;
+  std::vector<at::Tensor> ask(std::span<const uint64_t> keys, std::span<const at::Tensor> fields);
   at::Tensor as_measured(const at::Tensor& prediction) const;
   void describe_outputs();
 

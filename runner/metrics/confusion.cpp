@@ -74,7 +74,6 @@ ConfusionCells cells_of(const PairTensors& tensors, int64_t classes) {
 }
 
 void Confusion::make_room(int64_t classes, at::Device device) {
-  if (matrix_.defined()) return;
   const OwnerScope owner(Owner::metrics);
   matrix_ = at::zeros({classes, classes}, at::TensorOptions(at::kLong).device(device));
 }

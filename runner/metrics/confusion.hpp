@@ -24,7 +24,7 @@ ConfusionCells cells_of(const PairTensors& tensors, int64_t classes);
 
 class Confusion {
  public:
-  // Must come before what is added; does nothing the second time.
+  // Once, before all else.
   void make_room(int64_t classes, at::Device device);
   void zero();
   // Neither allocates memory of the device.

@@ -45,7 +45,8 @@ class OutputMetrics {
   enum class Keep { sums, outputs };
 
   OutputMetrics() = default;  // measures nothing
-  explicit OutputMetrics(std::vector<OutputPair> pairs, Keep keep = Keep::sums);
+  // `device`: the model's. The matrices of class scores are made here: they may be too large for a step to ask for.
+  explicit OutputMetrics(std::vector<OutputPair> pairs, Keep keep = Keep::sums, at::Device device = at::kCPU);
   OutputMetrics(OutputMetrics&&) = default;
   OutputMetrics& operator=(OutputMetrics&&) = default;
 
@@ -57,8 +58,8 @@ class OutputMetrics {
   void add(const OutputMetrics& other);                // of the same pairs; all or nothing
   Measured measured(const std::string& prefix) const;  // synchronises; what counted nothing is left out
 
-  // The sums under their predictions' names, for a checkpoint: none before anything was added, and none of outputs
-  // that are kept.
+  // The sums under their predictions' names, for a checkpoint: moments only once something was added, and none of
+  // outputs that are kept.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
   // `stored` gives such a tensor on the model's device; undefined: there is none. Error(bad_input) when it is no such.
   void restore(const std::function<at::Tensor(const std::string& name)>& stored);

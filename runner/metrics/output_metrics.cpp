@@ -86,8 +86,12 @@ void Measured::append(const Measured& more) {
   classes.update(more.classes);
 }
 
-OutputMetrics::OutputMetrics(std::vector<OutputPair> pairs, Keep keep) : keep_(keep) {
-  for (OutputPair& pair : pairs) parts_.push_back({std::move(pair), {}, {}, {}});
+OutputMetrics::OutputMetrics(std::vector<OutputPair> pairs, Keep keep, at::Device device) : keep_(keep) {
+  for (OutputPair& pair : pairs) {
+    parts_.push_back({std::move(pair), {}, {}, {}});
+    Part& part = parts_.back();
+    if (part.pair.classes) part.confusion.make_room(part.pair.classes->count, device);
+  }
 }
 
 void OutputMetrics::zero() {
@@ -108,7 +112,6 @@ void OutputMetrics::add(std::span<const at::Tensor> outputs) {
     Part& part = parts_[i];
     const PairTensors tensors = tensors_of(part.pair, outputs);
     if (part.pair.classes) {
-      part.confusion.make_room(part.pair.classes->count, tensors.prediction.device());
       cells[i] = cells_of(tensors, part.pair.classes->count);
     } else if (keep_ == Keep::outputs) {
       if (!part.kept.empty()) require_channels(part.pair, tensors.channels(), part.kept.front().channels());
@@ -138,15 +141,13 @@ void OutputMetrics::add(const OutputMetrics& other) {
     make_room(parts_[i].kept, other.parts_[i].kept.size());
     const at::Tensor& moments = other.parts_[i].sums.tensor();
     if (moments.defined()) parts_[i].sums.make_room(moments.size(1), moments.device());
-    const at::Tensor& matrix = other.parts_[i].confusion.tensor();
-    if (matrix.defined()) parts_[i].confusion.make_room(matrix.size(0), matrix.device());
   }
   for (size_t i = 0; i < count; ++i) {
     // There is room: from here on nothing is allocated.
     const Part& more = other.parts_[i];
     parts_[i].kept.insert(parts_[i].kept.end(), more.kept.begin(), more.kept.end());
     if (more.sums.tensor().defined()) parts_[i].sums.add(more.sums.tensor());
-    if (more.confusion.tensor().defined()) parts_[i].confusion.add(more.confusion.tensor());
+    if (parts_[i].pair.classes) parts_[i].confusion.add(more.confusion.tensor());
   }
 }
 
@@ -169,7 +170,6 @@ void OutputMetrics::add_values(const Part& part, const std::string& prefix, Meas
 }
 
 void OutputMetrics::add_classes(const Part& part, const std::string& prefix, Measured& measured) {
-  if (!part.confusion.tensor().defined()) return;
   const at::Tensor matrix = part.confusion.tensor().cpu();
   const std::span<const int64_t> counts(matrix.const_data_ptr<int64_t>(), static_cast<size_t>(matrix.numel()));
   const ClassMetrics metrics = class_metrics(counts, matrix.size(0));
@@ -210,7 +210,6 @@ void OutputMetrics::restore(const std::function<at::Tensor(const std::string& na
       const int64_t classes = part.pair.classes->count;
       require_stored(before.sizes() == at::IntArrayRef({classes, classes}) && before.scalar_type() == at::kLong,
                      part.pair, "int64 of shape [" + std::to_string(classes) + ", " + std::to_string(classes) + "]");
-      part.confusion.make_room(classes, before.device());
       part.confusion.add(before);
     } else {
       require_stored(before.dim() == 2 && before.size(0) == Moment::rows && before.scalar_type() == at::kDouble,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <memory>
+#include <new>
 
 #include "headroom/sdk/finite.hpp"
 #include "plugins/optimizer_plugin.hpp"
@@ -19,6 +20,18 @@ constexpr int64_t tried_steps = 3;
 
 [[noreturn]] void refuse_step(const std::string& sentence) { throw Error(Exit::plugin, "plugin", sentence); }
 
+// As optimizer.h promises.
+template <class T>
+struct Aligned64 {
+  using value_type = T;
+  Aligned64() = default;
+  template <class U>
+  Aligned64(const Aligned64<U>&) {}
+  T* allocate(size_t count) { return static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* data, size_t) { ::operator delete (data, std::align_val_t{64}); }
+  bool operator==(const Aligned64&) const = default;
+};
+
 // Numbers with a guard behind them.
 class GuardedNumbers {
  public:
@@ -33,7 +46,7 @@ class GuardedNumbers {
   bool operator==(const GuardedNumbers&) const = default;
 
  private:
-  std::vector<float> numbers_;
+  std::vector<float, Aligned64<float>> numbers_;
 };
 
 // A made-up parameter, and what an optimizer keeps of it.

@@ -10,12 +10,14 @@ namespace headroom {
 
 namespace {
 
+constexpr uintptr_t buffer_alignment_bytes = 64;  // as optimizer.h promises
 // One cache line at least, whatever the type.
 constexpr int64_t guard_elements = 16;
 constexpr double guard_value = -8.126464e+03;  // exact in float32
 
 bool lies_whole(const at::Tensor& tensor) {
   return tensor.device().is_cpu() && tensor.is_contiguous() &&
+         reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % buffer_alignment_bytes == 0 &&
          (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble);
 }
 
@@ -53,10 +55,10 @@ void PluginSteps::add(const Parameter& parameter, double lr_scale, double weight
     throw Error(Exit::bad_input, "train.optimizer.name",
                 "optimizer '" + plugin_.id() +
                     "' is a plugin's, which takes parameters of float32 or float64 that lie "
-                    "contiguous in host memory; '" +
+                    "contiguous in host memory, 64-byte aligned; '" +
                     parameter.name +
                     "' does not: set experiment.device = \"cpu\", have the "
-                    "model call contiguous() on it, or use another optimizer");
+                    "model call contiguous() on it, or clone() on a part of a tensor, or use another optimizer");
   }
   Slot& slot = slots_.emplace_back();
   slot.parameter = &parameter;
@@ -94,7 +96,7 @@ hr_update PluginSteps::update_of(Slot& slot, double lr) const {
   if (!lies_whole(values) || !gradient.defined() || !lies_whole(gradient) || gradient.numel() != values.numel()) {
     throw Error(Exit::plugin, plugin_.id(),
                 "parameter '" + slot.parameter->name +
-                    "' or its gradient no longer lies contiguous in host memory: the "
+                    "' or its gradient no longer lies contiguous and aligned in host memory: the "
                     "model has replaced it");
   }
   return {sizeof(hr_update),

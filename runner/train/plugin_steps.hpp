@@ -18,7 +18,7 @@ class PluginSteps {
   explicit PluginSteps(const OptimizerPlugin& plugin) : plugin_(plugin) {}
 
   // Makes the state of one parameter, at zero. `parameter` outlives the object. Error(bad_input) where it does not lie
-  // in one piece of host memory.
+  // in one aligned piece of host memory.
   void add(const Parameter& parameter, double lr_scale, double weight_decay, int64_t frozen_until_step);
   // After the last add().
   void make_scratch();

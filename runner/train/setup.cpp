@@ -162,8 +162,8 @@ std::vector<MetricInfo> Setup::metrics() const {
 }
 
 OutputMetrics Setup::output_metrics() const {
-  return OutputMetrics(
-      output_pairs, data.experiment.metrics.mode == "full" ? OutputMetrics::Keep::outputs : OutputMetrics::Keep::sums);
+  const bool full = data.experiment.metrics.mode == "full";
+  return OutputMetrics(output_pairs, full ? OutputMetrics::Keep::outputs : OutputMetrics::Keep::sums, device);
 }
 
 MetricSample Setup::metric_sample(const Loader& loader, bool training, int64_t epoch) const {

@@ -100,6 +100,19 @@ TEST(ClassSums, NoSamplesChangeNothing) {
   EXPECT_TRUE(metrics.measured("val").values.empty());
 }
 
+// A matrix may be of many megabytes, and a run's sums are first added to when the weights have been updated: no step
+// may ask for it.
+TEST(ClassSums, AreMadeBeforeAnythingIsAdded) {
+  OutputMetrics epoch = class_sums(false), window = class_sums(false);
+  ASSERT_EQ(epoch.state().size(), 1u);
+  const at::Tensor sums = epoch.state().front().second;
+  EXPECT_EQ(sums.sum().item<int64_t>(), 0);
+  window.add(std::vector{scores_for(kPredicted), kTrue});
+  epoch.add(window);
+  EXPECT_TRUE(epoch.state().front().second.is_same(sums));
+  EXPECT_TRUE(class_sums(false).measured("val").classes.empty());
+}
+
 TEST(ClassSums, TakeClassesTimesClassesIntegersWhateverIsAdded) {
   OutputMetrics metrics = class_sums(false);
   metrics.add(std::vector{scores_for(kPredicted), kTrue});

@@ -1,5 +1,6 @@
-// Plain gradient descent that does one thing wrong, as its option says. Built twice: with FORGETFUL as
-// forgetful_optimizer, whose fault is "remembers" unless told.
+// Plain gradient descent that does one thing wrong, as its option says. Built three times: with FORGETFUL as
+// forgetful_optimizer, whose fault is "remembers" unless told, and with TRUSTFUL as trustful_optimizer, which does
+// nothing wrong and relies on the alignment that optimizer.h promises.
 #include <cstdlib>
 #include <limits>
 
@@ -11,6 +12,8 @@ using namespace headroom::sdk;
 
 #ifdef FORGETFUL
 constexpr const char *own_id = "forgetful_optimizer", *default_fault = "remembers";
+#elif defined(TRUSTFUL)
+constexpr const char *own_id = "trustful_optimizer", *default_fault = "trusts";
 #else
 constexpr const char *own_id = "faulty_optimizer", *default_fault = "none";
 #endif
@@ -21,7 +24,7 @@ class Faulty {
     return {opt_string("fault")
                 .def(default_fault)
                 .help("what goes wrong: none, refuses, name, twice, empty, endless, scratch, throws, exits, memory, "
-                      "nan, overrun, scratch_overrun, remembers"),
+                      "nan, overrun, scratch_overrun, remembers, trusts"),
             opt_i64("at").def(0).min(0).help("updates of a parameter before that")};
   }
 
@@ -48,6 +51,7 @@ class Faulty {
 
  private:
   void go_wrong(const Update<float>& u) const {
+    if (fault_ == "trusts") require_aligned(u);
     if (fault_ == "remembers") u.values()[0] += static_cast<float>(++steps_);
     if (fault_ == "throws") throw std::runtime_error("it is a bad day");
     if (fault_ == "exits") std::exit(0);
@@ -55,6 +59,12 @@ class Faulty {
     if (fault_ == "nan") u.values()[1] = std::numeric_limits<float>::quiet_NaN();
     if (fault_ == "overrun") u.state(0).data()[u.state(0).size()] = 1.0f;
     if (fault_ == "scratch_overrun") u.scratch().data()[u.scratch().size()] = 1.0f;
+  }
+
+  static void require_aligned(const Update<float>& u) {
+    for (const float* buffer : {u.values().data(), u.gradient().data(), u.state(0).data(), u.scratch().data()}) {
+      if (reinterpret_cast<std::uintptr_t>(buffer) % 64 != 0) throw std::runtime_error("a buffer is not aligned");
+    }
   }
 
   std::string fault_;

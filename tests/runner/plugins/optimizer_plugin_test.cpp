@@ -180,6 +180,11 @@ TEST(OptimizerChecks, FindWhatIsRememberedBesideTheBuffers) {
                                    "anew after the first step goes on otherwise"));
 }
 
+TEST(OptimizerChecks, GiveBuffersThatAreAlignedAsPromised) {
+  for (const CheckResult& check : check_plugin(HEADROOM_TEST_PLUGIN_DIR "/trustful_optimizer.so"))
+    EXPECT_NE(check.outcome, CheckResult::Outcome::fail) << check.name << ": " << check.sentence;
+}
+
 TEST(Muon, PassesTheChecksOfAPlugin) {
   for (const CheckResult& check : check_plugin(muon))
     EXPECT_NE(check.outcome, CheckResult::Outcome::fail) << check.name << ": " << check.sentence;
