@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "arrays/open_files.hpp"
 #include "error.hpp"
 #include "imports/parquet_script.hpp"
 #include "imports/tool_output.hpp"
@@ -59,6 +60,12 @@ ParquetTable description_from(const Json& message) {
   return table;
 }
 
+// pyarrow gives columns by name.
+void require_only_one(const std::vector<TableColumn>& columns, size_t c) {
+  if (std::ranges::count(columns, columns[c].name, &TableColumn::name) == 1) return;
+  throw sdk::Error(HR_UNSUPPORTED, "it has more than one column " + in_quotes(columns[c].name) + "; rename them");
+}
+
 }  // namespace
 
 Imported import_parquet(const std::filesystem::path& from, const ImportOptions& options, ImportTarget& target,
@@ -67,11 +74,12 @@ Imported import_parquet(const std::filesystem::path& from, const ImportOptions& 
   if (described.rows == 0) throw sdk::Error(HR_DATA_CORRUPT, "it has no rows");
   TableImport table(described.columns, options.columns, described.rows, target);
   std::string wanted;
-  uint64_t values_in_row = 1;
+  uint64_t values_in_row = 0;
   for (size_t c = 0; c < described.columns.size(); ++c) {
     if (!table.used(c)) continue;
     wanted += (wanted.empty() ? "" : ",") + std::to_string(c);
-    values_in_row = std::max(values_in_row, described.columns[c].width);
+    values_in_row += described.columns[c].width;
+    require_only_one(described.columns, c);
   }
   PyarrowProcess python(from, std::max<uint64_t>(1, most_values_at_once / values_in_row), wanted);
   python.next();  // the same description
