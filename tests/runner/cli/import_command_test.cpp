@@ -291,18 +291,18 @@ TEST_F(Import, AParquetFileOfManyColumnsTakesNoMoreMemory) {
   write_text(folder_ / "bin/python3", R"sh(#!/bin/sh
 column() { printf '{"name": "c%s", "code": 1, "bits": 8, "width": 1, "list": false}' "$1"; }
 printf '{"rows": 1, "columns": [%s' "$(column 0)"
-seq 1 19999 | sed "s/.*/, $(column '&')/" | tr -d '\n'
+seq 1 39999 | sed "s/.*/, $(column '&')/" | tr -d '\n'
 echo ']}'
 [ -z "$5" ] && exit 0
 echo "$4" > batch_rows
 echo '{"rows": 1}'
-head -c 20000 /dev/zero
+head -c 40000 /dev/zero
 )sh");
   fs::permissions(folder_ / "bin/python3", fs::perms::owner_all);
   const Finished finished = convert({"a.parquet", "--out", "a.hdf5"}, (folder_ / "bin").string() + ":/usr/bin:/bin");
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_EQ(dataset("a.hdf5", "table").shape, (std::vector<hsize_t>{1, 20000}));
-  EXPECT_LE(std::stoi(read_text(folder_ / "batch_rows")), (4 << 20) / 8 / 20000);
+  EXPECT_EQ(dataset("a.hdf5", "table").shape, (std::vector<hsize_t>{1, 40000}));
+  EXPECT_LE(std::stoi(read_text(folder_ / "batch_rows")), (4 << 20) / 8 / 40000);
 }
 
 TEST_F(Import, Video) {
