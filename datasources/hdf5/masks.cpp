@@ -50,7 +50,8 @@ class NameMask : public Mask {
 // A 0 or 1 for each row, or for each episode. Kept as runs of ones, of one sequence at a time.
 class NumberMask : public Mask {
  public:
-  NumberMask(const sdk::Host& host, const SplitSettings& split) : host_(host), split_(split) {}
+  NumberMask(const sdk::Host& host, const SplitSettings& split, const std::vector<Stretch>& stretches)
+      : host_(host), split_(split), stretches_(stretches) {}
 
   std::vector<RowRange> take(const Sequence& sequence, const Stretch& stretch) override {
     if (stretch.sequence != sequence_) read(sequence, stretch.sequence);
@@ -59,11 +60,12 @@ class NumberMask : public Mask {
       bad(sequence, "has " + std::to_string(count_) + " values for " + std::to_string(sequence.rows) +
                         " rows; give one for each row");
     }
-    const RowRange wanted = by_row ? stretch.rows : RowRange{*stretch.episode, *stretch.episode + 1};
-    if (wanted.end > count_) {
+    if (!by_row && count_ != episodes_) {
       bad(sequence, "has " + std::to_string(count_) + " values, which are neither the " +
-                        std::to_string(sequence.rows) + " rows nor the episodes; give one for each");
+                        std::to_string(sequence.rows) + " rows nor the " + std::to_string(episodes_) +
+                        " episodes; give one for each");
     }
+    const RowRange wanted = by_row ? stretch.rows : RowRange{*stretch.episode, *stretch.episode + 1};
     std::vector<RowRange> pieces;
     const auto after = [](const RowRange& run, uint64_t row) { return run.end <= row; };
     for (auto run = std::lower_bound(ones_.begin(), ones_.end(), wanted.begin, after);
@@ -81,6 +83,7 @@ class NumberMask : public Mask {
   void read(const Sequence& sequence, uint32_t number) {
     constexpr uint64_t block = 1 << 16;
     sequence_ = number;
+    episodes_ = std::ranges::equal_range(stretches_, number, {}, &Stretch::sequence).size();
     ones_.clear();
     const std::string object = sequence.object(split_.mask);
     const sdk::Array array = open_integers(host_, sequence.file, object, "split '" + split_.name + "': mask");
@@ -100,15 +103,16 @@ class NumberMask : public Mask {
 
   sdk::Host host_;
   const SplitSettings& split_;
+  const std::vector<Stretch>& stretches_;
   uint32_t sequence_ = std::numeric_limits<uint32_t>::max();
-  uint64_t count_ = 0;
+  uint64_t count_ = 0, episodes_ = 0;
   std::vector<RowRange> ones_;
 };
 
 }  // namespace
 
 std::unique_ptr<Mask> open_mask(const sdk::Host& host, const SplitSettings& split,
-                                const std::vector<Sequence>& sequences) {
+                                const std::vector<Sequence>& sequences, const std::vector<Stretch>& stretches) {
   const Sequence& first = sequences.front();
   const auto holds_numbers = [&] {
     try {
@@ -118,7 +122,7 @@ std::unique_ptr<Mask> open_mask(const sdk::Host& host, const SplitSettings& spli
       return false;
     }
   };
-  if (holds_numbers()) return std::make_unique<NumberMask>(host, split);
+  if (holds_numbers()) return std::make_unique<NumberMask>(host, split, stretches);
   return std::make_unique<NameMask>(host, split.mask);
 }
 

@@ -18,8 +18,9 @@ class Mask {
   virtual std::vector<std::string> left() { return {}; }
 };
 
-// Throws HR_INVALID_ARGUMENT or HR_DATA_CORRUPT, as its members do, for a dataset that is no mask.
+// Throws HR_INVALID_ARGUMENT or HR_DATA_CORRUPT, as its members do, for a dataset that is no mask. `split` and
+// `stretches`, in the order of the sequences, outlive it.
 std::unique_ptr<Mask> open_mask(const sdk::Host& host, const SplitSettings& split,
-                                const std::vector<Sequence>& sequences);
+                                const std::vector<Sequence>& sequences, const std::vector<Stretch>& stretches);
 
 }  // namespace hdf5_source

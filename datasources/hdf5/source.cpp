@@ -70,9 +70,11 @@ void Source::add_sequence(const std::filesystem::path& file, const std::string& 
   sequence.number = number;
   const std::vector<Finding> findings = examine(host_, contents_.settings, sequence);
   if (contents_.fields.empty()) take_layout(sequence, findings);
+  const Sequence& first = contents_.sequences.empty() ? sequence : contents_.sequences.front();
   for (std::size_t f = 0; f < findings.size(); ++f) {
-    require_same(contents_.fields[f], contents_.sequences.empty() ? sequence : contents_.sequences.front(), sequence,
-                 findings[f]);
+    require_same(contents_.fields[f], first, sequence, findings[f]);
+    if (&first != &sequence)
+      require_same_channels(host_, first, sequence, contents_.fields[f].settings, contents_.outputs[f].channels);
   }
   contents_.sequences.push_back(std::move(sequence));
 }

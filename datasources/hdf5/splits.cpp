@@ -39,7 +39,7 @@ bool is_whole(const RowRange& rows, const Stretch& stretch) {
 // What one split takes.
 SplitMembers members_of(const sdk::Host& host, const Settings& settings, const SplitSettings& split,
                         const std::vector<Sequence>& sequences, const std::vector<Stretch>& stretches) {
-  const std::unique_ptr<Mask> mask = split.mask.empty() ? nullptr : open_mask(host, split, sequences);
+  const std::unique_ptr<Mask> mask = split.mask.empty() ? nullptr : open_mask(host, split, sequences, stretches);
   if (split.rows) require_range(settings, split, sequences);
   SplitMembers members{split.name};
   for (const Stretch& stretch : stretches) {

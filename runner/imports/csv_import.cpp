@@ -1,6 +1,7 @@
 #include "imports/csv_import.hpp"
 
 #include <algorithm>
+#include <array>
 #include <boost/tokenizer.hpp>
 #include <charconv>
 #include <cmath>
@@ -20,17 +21,39 @@ constexpr uint64_t csv_block_bytes = 4 << 20;
 constexpr uint64_t most_block_rows = 4096;
 constexpr size_t longest_record = 64 << 20;
 
+std::string outside_quotes(const std::string& row) {
+  std::string rest;
+  bool in_quotes = false;
+  for (const char c : row) {
+    if (c == '"') {
+      in_quotes = !in_quotes;
+    } else if (!in_quotes) {
+      rest += c;
+    }
+  }
+  return rest;
+}
+
+// Where decimal commas are written, semicolons divide the cells.
+char delimiter_of(const std::string& first, const std::string& second) {
+  const auto stands_in = [](const std::string& row, char c) { return row.find(c) != std::string::npos; };
+  constexpr std::array in_order = {'\t', ';', ','};
+  for (const char c : in_order) {
+    if (stands_in(first, c) && stands_in(second, c)) return c;
+  }
+  const auto* found = std::ranges::find_if(in_order, [&](char c) { return stands_in(first, c); });
+  return found == in_order.end() ? ',' : *found;
+}
+
 // The rows of a file, cell by cell. A quoted cell may hold the delimiter and line ends.
 class CsvRows {
  public:
   explicit CsvRows(const std::filesystem::path& path) : stream_(path, std::ios::binary) {
     if (!stream_) throw sdk::Error(HR_IO, "it cannot be opened; see whether you may read it");
-    const std::string first = peek();
-    const char delimiter = first.find('\t') != std::string::npos  ? '\t'
-                           : first.find(',') != std::string::npos ? ','
-                           : first.find(';') != std::string::npos ? ';'
-                                                                  : ',';
-    separator_ = Separator(std::string(), std::string(1, delimiter), "\"");
+    const std::string first = skip() ? outside_quotes(record_) : "", second = skip() ? outside_quotes(record_) : "";
+    stream_.seekg(0);
+    line_ = row_line_ = bytes_ = 0;
+    separator_ = Separator(std::string(), std::string(1, delimiter_of(first, second)), "\"");
   }
 
   // The next row that is not empty; false at the end.
@@ -52,14 +75,6 @@ class CsvRows {
 
  private:
   using Separator = boost::escaped_list_separator<char>;
-
-  std::string peek() {
-    std::string line;
-    read_line(line);
-    stream_.clear();
-    stream_.seekg(0);
-    return line;
-  }
 
   // Without its end; false at the end of the file. A file that has no lines is not read into memory whole.
   bool read_line(std::string& line) {

@@ -61,7 +61,9 @@ ImportFormat format_named(const std::string& name) {
 }
 
 std::optional<ImportFormat> format_of(const std::filesystem::path& file) {
-  const std::string ending = file.extension().string();
+  std::string ending = file.extension().string();
+  // Cameras and instruments write CLIP.MP4 and LOG.CSV.
+  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   for (const Format& format : formats()) {
     if (std::ranges::find(format.endings, ending) != format.endings.end()) return format.format;
   }

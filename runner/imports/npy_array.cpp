@@ -1,9 +1,10 @@
 #include "imports/npy_array.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
-#include <regex>
+#include <string_view>
 
 #include "arrays/convert.hpp"
 #include "headroom/sdk/error.hpp"
@@ -22,12 +23,21 @@ uint64_t number_at(std::span<const std::byte> file, size_t at, size_t bytes) {
   return number;
 }
 
-// The text of a key in the header, a dictionary that numpy prints itself:
+// What follows a key in the header, a dictionary that numpy prints itself:
 // {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
-std::string value_of(const std::string& header, const std::string& pattern) {
-  std::smatch found;
-  if (!std::regex_search(header, found, std::regex(pattern))) return "";
-  return found[1];
+std::string_view behind(std::string_view header, std::string_view key) {
+  const size_t at = header.find(key);
+  if (at == std::string_view::npos) return {};
+  header.remove_prefix(at + key.size());
+  header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
+  return header;
+}
+
+// Between two characters, where `text` begins with the first.
+std::optional<std::string_view> enclosed(std::string_view text, char open, char close) {
+  const size_t end = text.find(close, 1);
+  if (!text.starts_with(open) || end == std::string_view::npos) return std::nullopt;
+  return text.substr(1, end - 1);
 }
 
 // numpy's own description: byte order, kind, bytes. bits 0: nothing that a dataset of numbers holds.
@@ -42,7 +52,7 @@ DLDataType dtype_of(const std::string& type) {
   return {0, 0, 1};
 }
 
-std::vector<uint64_t> shape_of(const std::string& text) {
+std::vector<uint64_t> shape_of(std::string_view text) {
   std::vector<uint64_t> shape;
   const char *at = text.data(), *end = at + text.size();
   while (at < end) {
@@ -71,13 +81,14 @@ NpyArray npy_array(std::span<const std::byte> file) {
   if (length > file.size() - std::min<uint64_t>(begin, file.size())) bad("is cut off");
   const std::string header(reinterpret_cast<const char*>(file.data()) + begin, std::min<uint64_t>(length, 1 << 16));
   NpyArray array;
-  array.type = value_of(header, "'descr': *'([^']*)'");
+  array.type = enclosed(behind(header, "'descr':"), '\'', '\'').value_or("");
   array.dtype = dtype_of(array.type);
   if (array.dtype.bits == 0) return array;
   array.big_endian = array.type[0] == '>';
-  array.column_major = value_of(header, "'fortran_order': *(True|False)") == "True";
-  if (header.find("'shape': (") == std::string::npos) bad("has no shape in its header");
-  array.shape = shape_of(value_of(header, "'shape': *\\(([^)]*)\\)"));
+  array.column_major = behind(header, "'fortran_order':").starts_with("True");
+  const auto shape = enclosed(behind(header, "'shape':"), '(', ')');
+  if (!shape) bad("has no shape in its header");
+  array.shape = shape_of(*shape);
   uint64_t bytes = array.dtype.bits / 8u;
   for (const uint64_t extent : array.shape) {
     if (extent > 0 && bytes > file.size() / extent) bad("is cut off");

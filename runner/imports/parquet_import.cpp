@@ -1,8 +1,11 @@
 #include "imports/parquet_import.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
+#include "arrays/open_files.hpp"
 #include "error.hpp"
 #include "imports/parquet_script.hpp"
 #include "imports/tool_output.hpp"
@@ -26,7 +29,7 @@ struct ParquetTable {
 
 class PyarrowProcess {
  public:
-  // `columns`: those whose values are wanted, by their places; "" for the description alone.
+  // `columns`: ranges_of() those whose values are wanted; "" for the description alone.
   PyarrowProcess(const std::filesystem::path& from, uint64_t batch_rows, const std::string& columns)
       : tool_({"python3", "-c", parquet_script, from.string(), std::to_string(batch_rows), columns}, absent) {}
 
@@ -59,6 +62,35 @@ ParquetTable description_from(const Json& message) {
   return table;
 }
 
+std::vector<size_t> used_columns(const TableImport& table, const std::vector<TableColumn>& columns) {
+  std::vector<size_t> used;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (table.used(c)) used.push_back(c);
+  }
+  return used;
+}
+
+// pyarrow gives columns by name.
+void require_own_names(const std::vector<TableColumn>& columns, const std::vector<size_t>& used) {
+  std::map<std::string_view, size_t> count;
+  for (const TableColumn& column : columns) ++count[column.name];
+  for (const size_t c : used) {
+    if (count[columns[c].name] == 1) continue;
+    throw sdk::Error(HR_UNSUPPORTED, "it has more than one column " + in_quotes(columns[c].name) + "; rename them");
+  }
+}
+
+// "0-4,7-7": each of thousands of numbers would be too long for an argument.
+std::string ranges_of(const std::vector<size_t>& used) {
+  std::string text;
+  for (size_t i = 0; i < used.size(); ++i) {
+    const size_t first = used[i];
+    while (i + 1 < used.size() && used[i + 1] == used[i] + 1) ++i;
+    text += (text.empty() ? "" : ",") + std::to_string(first) + "-" + std::to_string(used[i]);
+  }
+  return text;
+}
+
 }  // namespace
 
 Imported import_parquet(const std::filesystem::path& from, const ImportOptions& options, ImportTarget& target,
@@ -66,21 +98,17 @@ Imported import_parquet(const std::filesystem::path& from, const ImportOptions& 
   const ParquetTable described = description_from(PyarrowProcess(from, 1, "").next());
   if (described.rows == 0) throw sdk::Error(HR_DATA_CORRUPT, "it has no rows");
   TableImport table(described.columns, options.columns, described.rows, target);
-  std::string wanted;
-  uint64_t values_in_row = 1;
-  for (size_t c = 0; c < described.columns.size(); ++c) {
-    if (!table.used(c)) continue;
-    wanted += (wanted.empty() ? "" : ",") + std::to_string(c);
-    values_in_row = std::max(values_in_row, described.columns[c].width);
-  }
-  PyarrowProcess python(from, std::max<uint64_t>(1, most_values_at_once / values_in_row), wanted);
+  const std::vector<size_t> used = used_columns(table, described.columns);
+  require_own_names(described.columns, used);
+  uint64_t values_in_row = 0;
+  for (const size_t c : used) values_in_row += described.columns[c].width;
+  PyarrowProcess python(from, std::max<uint64_t>(1, most_values_at_once / values_in_row), ranges_of(used));
   python.next();  // the same description
   std::vector<std::vector<std::byte>> values(described.columns.size());
   while (table.rows() < described.rows) {
     const auto rows = python.next().at("rows").get<uint64_t>();
     std::vector<std::span<const std::byte>> blocks(values.size());
-    for (size_t c = 0; c < values.size(); ++c) {
-      if (!table.used(c)) continue;
+    for (const size_t c : used) {
       values[c].resize(rows * described.columns[c].width * (described.columns[c].dtype.bits / 8u));
       python.fill(values[c]);
       blocks[c] = values[c];

@@ -59,7 +59,9 @@ def dense(column, said):
     size = said["bits"] // 8
     return memoryview(column.buffers()[1])[column.offset * size:(column.offset + len(column)) * size], len(column)
 
-path, batch_rows, wanted = sys.argv[1], int(sys.argv[2]), [int(c) for c in sys.argv[3].split(",") if c]
+path, batch_rows = sys.argv[1], int(sys.argv[2])
+ranges = [part.split("-") for part in sys.argv[3].split(",") if part]
+wanted = [c for first, last in ranges for c in range(int(first), int(last) + 1)]
 try:
     file = pq.ParquetFile(path)
     schema, out = file.schema_arrow, sys.stdout.buffer

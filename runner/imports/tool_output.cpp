@@ -20,7 +20,7 @@ namespace headroom {
 namespace {
 
 constexpr size_t pipe_buffer_bytes = 1 << 20;
-constexpr size_t longest_line = 1 << 20;
+constexpr size_t longest_line = 16 << 20;
 constexpr size_t longest_complaint = 300;
 
 }  // namespace
@@ -85,6 +85,8 @@ std::optional<std::string> ToolOutput::line() {
 }
 
 int ToolOutput::wait() {
+  // What has more to write would wait for a reader.
+  pipe_ = Descriptor();
   const ChildEnd end = wait_for(std::exchange(child_, -1));
   return end.exit_code();
 }

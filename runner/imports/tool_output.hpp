@@ -23,10 +23,10 @@ class ToolOutput {
 
   // Fills `bytes`; fewer at the end of what the program writes.
   size_t read(std::span<std::byte> bytes);
-  // The next line without its end, of at most 1 MiB; nullopt at the end.
+  // The next line without its end, of at most 16 MiB; nullopt at the end.
   std::optional<std::string> line();
 
-  // Waits for the program's end, and returns its exit code, 128 + signal.
+  // Reads no more, waits for the program's end, and returns its exit code, 128 + signal.
   int wait();
   // The last line that it wrote to stderr; "".
   std::string complaint() const;

@@ -138,7 +138,7 @@ void Examples::write(int64_t step, int64_t epoch) {
   // A run that goes on from an earlier checkpoint makes its first evaluation again.
   if (!first_.is_object() || first_.value("step", step) >= step) first_ = evaluation;
   const Json json = {{"format", 1}, {"first", first_}, {"last", std::move(evaluation)}};
-  write_file_atomically(file_, json.dump() + "\n");
+  write_file_atomically(file_, json_text(json) + "\n");
 }
 
 }  // namespace headroom

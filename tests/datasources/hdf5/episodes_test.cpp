@@ -28,6 +28,7 @@ class Episodes : public Hdf5Folder {
     integers("meta/row_mask", {1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1});
     integers("meta/torn_mask", {1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
     integers("meta/other_mask", {1, 0});
+    integers("meta/wide_mask", {1, 0, 1, 1});
   }
   std::filesystem::path path() const { return folder_ / "buffer.h5"; }
   std::string says(const std::string& dataset, const std::string& more = "") const {
@@ -114,7 +115,10 @@ TEST_F(Episodes, SplitsTakeWholeOnes) {
             "[hdf5] buffer:episode 0 is in the splits 'train' and 'val'; a sequence belongs to one");
   EXPECT_EQ(says("meta/episode_ends", "splits = [ { name = \"train\", mask = \"meta/other_mask\" } ]"),
             "[hdf5] split 'train': '/meta/other_mask' of DIR/buffer.h5 has 2 values, which are neither the 15 rows nor "
-            "the episodes; give one for each");
+            "the 3 episodes; give one for each");
+  EXPECT_EQ(says("meta/episode_ends", "splits = [ { name = \"train\", mask = \"meta/wide_mask\" } ]"),
+            "[hdf5] split 'train': '/meta/wide_mask' of DIR/buffer.h5 has 4 values, which are neither the 15 rows nor "
+            "the 3 episodes; give one for each");
 }
 
 TEST_F(Episodes, EndsThatMakeNoSenseAreSentences) {
@@ -135,7 +139,7 @@ TEST_F(Episodes, EndsThatMakeNoSenseAreSentences) {
             "needed");
   EXPECT_EQ(says("meta/end"),
             "[hdf5] episode_ends: 'DIR/buffer.h5' has no '/meta/end'; group '/meta' holds datasets 'beyond', 'early', "
-            "'episode_ends', 'falling', 'none', 'other_mask', 'row_mask', 'torn_mask' and 3 more");
+            "'episode_ends', 'falling', 'none', 'other_mask', 'row_mask', 'torn_mask' and 4 more");
 }
 
 // Buffers that were made larger than what was recorded.

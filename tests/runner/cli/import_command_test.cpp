@@ -123,6 +123,20 @@ TEST_F(Import, TablesOfText) {
   EXPECT_THAT(dataset("unnamed.csv.hdf5", "table").values, ElementsAre(5, 6, 7));
 }
 
+TEST_F(Import, WhatDividesCellsStandsOutsideOfQuotesInTwoRows) {
+  write_text(folder_ / "quoted.csv", "\"a\tb, c\";d\n1;2\n");
+  write_text(folder_ / "units.csv", "time,force; N\n1,2\n");
+  for (const std::string name : {"quoted.csv", "units.csv"}) {
+    EXPECT_EQ(convert({name, "--out", name + ".hdf5"}).exit_code, 0);
+    EXPECT_THAT(dataset(name + ".hdf5", "table").values, ElementsAre(1, 2));
+  }
+  EXPECT_THAT(dataset("quoted.csv.hdf5", "table").channel_names, ElementsAre("a\tb, c", "d"));
+  EXPECT_THAT(dataset("units.csv.hdf5", "table").channel_names, ElementsAre("time", "force; N"));
+  // Decimal commas must not become cells.
+  write_text(folder_ / "commas.csv", "1,5;2,5\n3,5;4,5\n");
+  EXPECT_THAT(problem("commas.csv", 4), HasSubstr("it has no column of numbers"));
+}
+
 TEST_F(Import, ColumnsBecomeDatasets) {
   std::string text = "t,emg_0,emg_1,angle\n";
   for (int i = 0; i < 10000; ++i) text += std::to_string(i) + ",1,2," + std::to_string(i % 7) + "\n";
@@ -199,6 +213,23 @@ TEST_F(Import, DamagedArraysAreSentences) {
   EXPECT_THAT(problem("a.npy", 4), HasSubstr("is cut off"));
 }
 
+TEST_F(Import, HeadersOfNumpyThatAreNone) {
+  const auto said = [&](const std::string& header) {
+    const auto length = static_cast<uint16_t>(header.size());
+    std::string file("\x93NUMPY\x01\x00", 8);
+    file += {static_cast<char>(length & 0xFF), static_cast<char>(length >> 8)};
+    write_text(folder_ / "a.npy", file + header + std::string(16, '\0'));
+    return problem("a.npy", 4);
+  };
+  EXPECT_THAT(said("{'descr': '" + std::string(60'000, 'x') + "', 'fortran_order': False, 'shape': (1,), }\n"),
+              HasSubstr("it has no array of numbers"));
+  EXPECT_THAT(said("{'descr': '<f8', 'fortran_order': False, 'shape': (" + std::string(60'000, ' ')),
+              HasSubstr("has no shape in its header"));
+  EXPECT_THAT(said("{'descr': '<f8', 'fortran_order': False, 'shape': (x,), }\n"),
+              HasSubstr("has a shape that cannot be read: (x,)"));
+  EXPECT_THAT(said("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n"), HasSubstr("is cut off"));
+}
+
 TEST_F(Import, Parquet) {
   if (std::system("python3 -c 'import pyarrow.parquet' 2> /dev/null") != 0)
     GTEST_SKIP() << "no pyarrow for python3 here";
@@ -241,9 +272,37 @@ TEST_F(Import, WhatPythonSaysOfAParquetFileIsBelievedToItsEnd) {
   const Finished absent = answered("exit 17\n");
   EXPECT_EQ(absent.exit_code, 2);
   EXPECT_THAT(absent.err, HasSubstr("python3 with pyarrow, which is not there: install it"));
+  // More than a pipe holds, and no line: python3 must not wait for a reader that waits for its end.
+  EXPECT_EQ(answered("head -c 20000000 /dev/zero | tr '\\0' x\n").exit_code, 4);
+  EXPECT_THAT(answered(R"(printf '%s\n' '{"rows": 1, "columns": [{"name": "n", "code": 1, "bits": 8, "width": 1, )"
+                       R"("list": false}, {"name": "n", "code": 1, "bits": 8, "width": 1, "list": false}]}')"
+                       "\n")
+                  .err,
+              HasSubstr("it has more than one column 'n'"));
   const Finished whole = answered(described + "printf '{\"rows\": 2}\\nABCD{\"rows\": 1}\\nEF'\n");
   EXPECT_EQ(whole.exit_code, 0) << whole.err;
   EXPECT_THAT(dataset("a.hdf5", "n").values, ElementsAre(65, 66, 67, 68, 69, 70));
+}
+
+// The description alone has more than a MiB.
+TEST_F(Import, AParquetFileOfManyColumnsTakesNoMoreMemory) {
+  write_text(folder_ / "a.parquet", "PAR1");
+  fs::create_directories(folder_ / "bin");
+  write_text(folder_ / "bin/python3", R"sh(#!/bin/sh
+column() { printf '{"name": "c%s", "code": 1, "bits": 8, "width": 1, "list": false}' "$1"; }
+printf '{"rows": 1, "columns": [%s' "$(column 0)"
+seq 1 39999 | sed "s/.*/, $(column '&')/" | tr -d '\n'
+echo ']}'
+[ -z "$5" ] && exit 0
+echo "$4" > batch_rows
+echo '{"rows": 1}'
+head -c 40000 /dev/zero
+)sh");
+  fs::permissions(folder_ / "bin/python3", fs::perms::owner_all);
+  const Finished finished = convert({"a.parquet", "--out", "a.hdf5"}, (folder_ / "bin").string() + ":/usr/bin:/bin");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(dataset("a.hdf5", "table").shape, (std::vector<hsize_t>{1, 40000}));
+  EXPECT_LE(std::stoi(read_text(folder_ / "batch_rows")), (4 << 20) / 8 / 40000);
 }
 
 TEST_F(Import, Video) {
@@ -306,6 +365,14 @@ TEST_F(Import, AFolderOnce) {
   write_text(folder_ / "in/a.tsv", "a\n1\n");
   EXPECT_THAT(convert({"in", "--out", "other", "--from", "csv"}).err,
               HasSubstr("would both be written to other/a.hdf5; rename one of them"));
+}
+
+TEST_F(Import, EndingsInCapitalLetters) {
+  fs::create_directories(folder_ / "in");
+  write_text(folder_ / "in/LOG.CSV", "a\n1\n");
+  EXPECT_EQ(convert({"in", "--out", "out", "--from", "csv"}).exit_code, 0);
+  EXPECT_THAT(dataset("out/LOG.hdf5", "table").values, ElementsAre(1));
+  EXPECT_EQ(convert({"in/LOG.CSV", "--out", "log.hdf5"}).exit_code, 0);
 }
 
 TEST_F(Import, RefusesWhatCannotBeMeant) {
