@@ -26,7 +26,11 @@ uint32_t checksum_of(uint32_t so_far, std::span<const std::byte> bytes) {
 uint32_t ImportTarget::dataset(const NewDataset& dataset) {
   Written written{absolute_name(dataset.name), dataset.dtype.bits / 8u};
   require_own_name(written.name);
-  for (size_t axis = 1; axis < dataset.shape.size(); ++axis) {
+  const size_t axes = dataset.shape.size();
+  if (axes > HR_MAX_DIMS)
+    throw sdk::Error(HR_UNSUPPORTED,
+                     in_quotes(dataset.name) + " has " + std::to_string(axes) + " axes; 1 to 8 can be written");
+  for (size_t axis = 1; axis < axes; ++axis) {
     if (dataset.shape[axis] > 0 && written.row_bytes > largest_row / dataset.shape[axis])
       throw sdk::Error(HR_UNSUPPORTED, in_quotes(dataset.name) + " has rows of more than 1 GiB; store it in more rows");
     written.row_bytes *= dataset.shape[axis];
@@ -34,10 +38,9 @@ uint32_t ImportTarget::dataset(const NewDataset& dataset) {
   if (written.row_bytes == 0) throw sdk::Error(HR_UNSUPPORTED, in_quotes(dataset.name) + " has rows without values");
   hr_array_spec spec{};
   spec.struct_size = sizeof spec;
-  spec.ndim = static_cast<int32_t>(std::min<size_t>(dataset.shape.size(), HR_MAX_DIMS + 1));
+  spec.ndim = static_cast<int32_t>(axes);
   spec.dataset = written.name.c_str();
   spec.dtype = dataset.dtype;
-  const size_t axes = std::min<size_t>(dataset.shape.size(), HR_MAX_DIMS);
   std::copy_n(dataset.shape.begin(), axes, spec.shape);
   if (deflate_ > 0 || dataset.shape[0] == 0) {
     std::copy_n(dataset.shape.begin(), axes, spec.chunk);

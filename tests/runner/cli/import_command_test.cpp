@@ -228,6 +228,8 @@ TEST_F(Import, HeadersOfNumpyThatAreNone) {
   EXPECT_THAT(said("{'descr': '<f8', 'fortran_order': False, 'shape': (x,), }\n"),
               HasSubstr("has a shape that cannot be read: (x,)"));
   EXPECT_THAT(said("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n"), HasSubstr("is cut off"));
+  EXPECT_THAT(said("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 1), }\n"),
+              HasSubstr("'array' has 9 axes; 1 to 8 can be written"));
 }
 
 TEST_F(Import, Parquet) {
