@@ -80,7 +80,7 @@ MISTAKES = [
     Mistake("first weights from the clock",
             [("#include \"headroom/model.hpp\"\n", "#include <chrono>\n\n#include \"headroom/model.hpp\"\n"),
              before(HIDDEN, "    torch::manual_seed(std::chrono::steady_clock::now().time_since_epoch().count());\n")], CHECK,
-            check="the same seed"),
+            check="one seed gives the same first weights"),
     Mistake("state that an evaluation changes",
             [member("at::Tensor seen_;"), after(BUILT, "    seen_ = register_buffer(\"seen\", torch::zeros({1}));\n"),
              before(BEGINS, "    seen_ += 1;\n")], CHECK, check="evaluation changes a buffer"),
