@@ -203,4 +203,16 @@ uint64_t Source::length(uint32_t split) const {
   return split < contents_.splits.size() ? contents_.splits[split].samples.length() : 0;
 }
 
+std::optional<sdk::Position> Source::position(uint32_t field, uint32_t split, uint64_t index) const {
+  // A row that is a sample by itself belongs to no recording; masks are made up, not read.
+  if (contents_.settings.sampling == Sampling::rows || field >= contents_.fields.size()) return std::nullopt;
+  const FieldLayout& layout = contents_.fields[field];
+  // Where its rows do not come first, they lie across the sample.
+  if (layout.settings.rows == Rows::all || layout.outer != 1) return std::nullopt;
+  const Sample sample = contents_.splits.at(split).samples.at(index);
+  return sdk::Position{
+      static_cast<int64_t>(sample.start) - static_cast<int64_t>(sample.rows.begin) + layout.settings.offset,
+      layout.settings.length, sample.rows.end - sample.rows.begin};
+}
+
 }  // namespace hdf5_source

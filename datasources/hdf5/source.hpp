@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class Source {
   std::vector<std::string> class_names(uint32_t field) const {
     return field < contents_.fields.size() ? contents_.fields[field].finding.classes : std::vector<std::string>();
   }
+  std::optional<sdk::Position> position(uint32_t field, uint32_t split, uint64_t index) const;
   bool augments() const {
     const Settings& settings = contents_.settings;
     return settings.sampling == Sampling::one_per_group || (settings.jitter && settings.stride > 1) ||

@@ -21,6 +21,9 @@
 //                                                         // hr_datasource.origin says what this promises
 //     std::vector<std::string> class_names(uint32_t field) const;   // what the values 0, 1, ... of an integer field
 //                                                         // mean; {}: it has no classes; left out: no field has
+//     std::optional<Position> position(uint32_t field, uint32_t split, uint64_t index) const;   // [any] which rows of
+//                                                         // its recording the sample shows; left out: nobody knows.
+//                                                         // hr_positions says what this promises
 //     uint64_t trim(int level);                           // left out: nothing to give back
 //     static OptionList synth_options();                  // keys of [data.synth]; with synthesise()
 //     static void synthesise(const Host& host, const Options& options, const std::filesystem::path& folder);
@@ -38,12 +41,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "headroom/classes.h"
+#include "headroom/positions.h"
 #include "headroom/sdk/array_writer.hpp"
 #include "headroom/sdk/arrays.hpp"
 #include "headroom/sdk/blocks.hpp"
@@ -66,6 +71,12 @@ struct Group {
 struct Origin {
   std::filesystem::path file;
   std::string dataset, member;  // member "": the plain elements
+};
+
+// The rows of a recording that a field of a sample shows, see hr_position.
+struct Position {
+  int64_t first = 0;
+  uint64_t rows = 1, length = 0;
 };
 
 // One read of count() samples. Borrowed for the call.
@@ -305,6 +316,14 @@ struct SourceTable {
     *out = all[field][value].c_str();
     return HR_OK;
   }
+  static hr_status position(const hr_source* source, uint32_t field, uint32_t split, uint64_t index, hr_position* out,
+                            hr_error* error) noexcept {
+    return guard(error, [&] {
+      const std::optional<Position> found = Box::from(source)->source.position(field, split, index);
+      if (!found) throw Error(HR_NOT_FOUND, "this field shows no rows of a recording");
+      store(out, {sizeof(hr_position), 0, found->first, found->rows, found->length});
+    });
+  }
   static uint64_t trim(hr_source* source, int32_t level) noexcept {
     if constexpr (requires(T & object) { object.trim(level); }) {
       uint64_t freed = 0;
@@ -357,6 +376,12 @@ struct SourceTable {
     if constexpr (requires(T & object) { object.class_names(0u); }) {
       if (id == HR_CLASS_NAMES) {
         static const hr_class_names table{sizeof(hr_class_names), 0, class_name};
+        return &table;
+      }
+    }
+    if constexpr (requires(const T& object) { object.position(0u, 0u, uint64_t{0}); }) {
+      if (id == HR_POSITIONS) {
+        static const hr_positions table{sizeof(hr_positions), 0, position};
         return &table;
       }
     }

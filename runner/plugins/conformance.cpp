@@ -134,7 +134,7 @@ class PluginChecks {
       refuse("get_interface returns a table for an id it cannot know: it must return NULL");
     }
     for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_CONVERT, HR_STATE, HR_GC, HR_PREDICT, HR_INPUTS,
-                           HR_CLASSES, HR_CLASS_NAMES, HR_OPTIMIZER}) {
+                           HR_CLASSES, HR_CLASS_NAMES, HR_POSITIONS, HR_OPTIMIZER}) {
       if (call(plugin.id, "get_interface", plugin.get_interface, id) !=
           call(plugin.id, "get_interface", plugin.get_interface, id)) {
         refuse(std::string("get_interface returns another table for ") + id + " each time: tables live for ever");
@@ -147,6 +147,7 @@ class PluginChecks {
     library_->inputs();
     library_->classes();
     library_->class_names();
+    library_->positions();
     if (library_->model_torch() == nullptr && library_->datasource() == nullptr && library_->optimizer() == nullptr)
       refuse("it is neither a model nor a datasource nor an optimizer");
   }

@@ -42,6 +42,7 @@ nlohmann::json describe_plugin(const Library& library) {
   if (library.inputs() != nullptr) interfaces[HR_INPUTS] = nlohmann::json::object();
   if (library.classes() != nullptr) interfaces[HR_CLASSES] = nlohmann::json::object();
   if (library.class_names() != nullptr) interfaces[HR_CLASS_NAMES] = nlohmann::json::object();
+  if (library.positions() != nullptr) interfaces[HR_POSITIONS] = nlohmann::json::object();
   if (library.gc() != nullptr) interfaces[HR_GC] = nlohmann::json::object();
 
   nlohmann::json torch_tag = nullptr;

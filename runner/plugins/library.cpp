@@ -211,6 +211,12 @@ const hr_class_names* Library::class_names() const {
   return table;
 }
 
+const hr_positions* Library::positions() const {
+  const auto* table = interface_table<hr_positions>(*plugin_, HR_POSITIONS);
+  if (table != nullptr) require_slots(*plugin_, HR_POSITIONS, {SLOT(position)});
+  return table;
+}
+
 const hr_optimizer* Library::optimizer() const {
   const auto* table = interface_table<hr_optimizer>(*plugin_, HR_OPTIMIZER);
   if (table == nullptr) return nullptr;

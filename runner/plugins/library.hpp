@@ -26,6 +26,7 @@
 #include "headroom/convert.h"
 #include "headroom/inputs.h"
 #include "headroom/optimizer.h"
+#include "headroom/positions.h"
 #include "headroom/predict.h"
 #include "plugins/note.hpp"
 
@@ -59,6 +60,7 @@ class Library {
   const hr_inputs* inputs() const;
   const hr_classes* classes() const;
   const hr_class_names* class_names() const;
+  const hr_positions* positions() const;
   const hr_optimizer* optimizer() const;
 
   // The names that memory.recompute may have for a model, most bytes saved per second first; empty: none.

@@ -5,6 +5,7 @@
 #include "headroom/infer.h"
 #include "headroom/inputs.h"
 #include "headroom/optimizer.h"
+#include "headroom/positions.h"
 #include "headroom/predict.h"
 #include "headroom/random.h"
 

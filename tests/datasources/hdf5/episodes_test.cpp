@@ -69,6 +69,37 @@ TEST_F(Episodes, AreGroupsThatWindowsStayIn) {
   }
 }
 
+// Rows are counted from the episode's first, and what a field pads lies outside of it.
+TEST_F(Episodes, SayWhichOfTheirRowsASampleShows) {
+  const auto source = open_hdf5(path(), ends + fields);
+  const auto shown = [&](uint32_t field, uint64_t index) {
+    const auto rows = source->recorded_rows(field, 0, index);
+    return rows ? std::vector{rows->first, static_cast<int64_t>(rows->rows), static_cast<int64_t>(rows->length)}
+                : std::vector<int64_t>();
+  };
+  EXPECT_EQ(shown(0, 3), (std::vector<int64_t>{3, 1, 5})) << "one row";
+  EXPECT_EQ(shown(1, 4), (std::vector<int64_t>{4, 3, 5})) << "two beyond the end";
+  EXPECT_EQ(shown(2, 7), (std::vector<int64_t>{-1, 2, 8})) << "one before the beginning of episode 2";
+  EXPECT_EQ(shown(1, 9), (std::vector<int64_t>{2, 3, 8}));
+  EXPECT_TRUE(shown(3, 0).empty()) << "a mask";
+  const auto rows = open_hdf5(path(), "sample = \"rows\"\nfields = [ { name = \"a\", dataset = \"data/action\" } ]");
+  EXPECT_FALSE(rows->recorded_rows(0, 0, 0)) << "rows that belong to no sequence";
+}
+
+TEST_F(Episodes, RowsAcrossASampleAreNone) {
+  const auto source = open_hdf5(path(), ends + R"(
+window_size = 3
+fields = [
+  { name = "across", dataset = "data/state", permute = [1, 0] },
+  { name = "whole", dataset = "data/state", rows = "all" },
+  { name = "along", dataset = "data/state" },
+]
+)");
+  EXPECT_FALSE(source->recorded_rows(0, 0, 0));
+  EXPECT_FALSE(source->recorded_rows(1, 0, 0));
+  EXPECT_TRUE(source->recorded_rows(2, 0, 0));
+}
+
 TEST_F(Episodes, WithoutPaddingHoldEveryWindow) {
   const auto source = open_hdf5(path(), ends + "fields = [ { name = \"a\", dataset = \"data/action\", length = 4 } ]");
   ASSERT_EQ(source->groups(0).size(), 2u);
