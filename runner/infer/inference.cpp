@@ -191,7 +191,8 @@ std::vector<at::Tensor> Inference::ask(std::span<const uint64_t> keys, std::span
                    : model_->step(HR_EVAL, step_, keys, fields, /*want_outputs=*/true).outputs;
   } catch (const Error& problem) {
     // A model need not look at all of them: whether one is missing shows here.
-    for (size_t i = 0; i < fields.size() && problem.exit_code() == Exit::plugin; ++i) {
+    const bool for_memory = problem.exit_code() == Exit::does_not_fit || problem.exit_code() == Exit::resumable;
+    for (size_t i = 0; i < fields.size() && !for_memory; ++i) {
       if (fields[i].defined() || target_ == i) continue;
       throw Error(Exit::bad_input, "infer",
                   "input '" + inputs_[i].name + "' was not given, and the model fails: " + problem.what());
