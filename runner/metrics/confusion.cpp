@@ -14,12 +14,6 @@ using Json = nlohmann::json;
 
 constexpr size_t most_confused = 10;
 
-// Of the target's shape.
-at::Tensor expanded(at::Tensor mask, const at::Tensor& target) {
-  while (mask.dim() < target.dim()) mask = mask.unsqueeze(-1);
-  return mask.expand(target.sizes());
-}
-
 // NaN where there is nothing to divide by.
 double share_of(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : std::numeric_limits<double>::quiet_NaN();
@@ -67,7 +61,7 @@ ConfusionCells cells_of(const PairTensors& tensors, int64_t classes) {
   // Of equal scores argmax() takes the first.
   const at::Tensor predicted = tensors.prediction.argmax(-1), target = tensors.target.to(at::kLong);
   at::Tensor counted = target.ge(0).logical_and_(target.lt(classes));
-  if (tensors.mask.defined()) counted.logical_and_(expanded(tensors.mask, target).ne(0));
+  if (tensors.mask.defined()) counted.logical_and_(with_trailing_axes(tensors.mask, target.dim()).ne(0));
   // What does not count goes to the first cell, where it adds 0.
   const at::Tensor cell = (target * classes + predicted).masked_fill_(counted.logical_not(), 0);
   return {cell.reshape({-1}), counted.to(at::kLong).reshape({-1})};

@@ -69,10 +69,9 @@ Json inputs_json(std::span<const at::Tensor> fields, const std::vector<std::stri
 }
 
 // Of the mask, which has the prediction's leading axes, one sample.
-at::Tensor valid_part(at::Tensor mask, const at::Tensor& prediction, int64_t number) {
+at::Tensor valid_part(const at::Tensor& mask, const at::Tensor& prediction, int64_t number) {
   if (!mask.defined()) return mask;
-  while (mask.dim() < prediction.dim()) mask = mask.unsqueeze(-1);
-  return mask.expand(prediction.sizes()).select(0, number).to(at::kCPU).ne(0);
+  return with_trailing_axes(mask, prediction.dim()).expand(prediction.sizes()).select(0, number).to(at::kCPU).ne(0);
 }
 
 // null where there is nothing to draw: one value, or axes of unknown meaning.

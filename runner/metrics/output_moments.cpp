@@ -14,12 +14,12 @@ constexpr int64_t piece_elements = int64_t{1} << 20;  // 8 MB a float64 tensor
 constexpr int64_t kernel_elements = int64_t{1} << 16;
 
 // As rows beside those of the prediction: [n, channels] or, where all channels share it, [n, 1].
-at::Tensor mask_rows(at::Tensor mask, const at::Tensor& prediction) {
+at::Tensor mask_rows(const at::Tensor& mask, const at::Tensor& prediction) {
   if (!mask.defined()) return mask;
-  while (mask.dim() < prediction.dim()) mask = mask.unsqueeze(-1);
+  const at::Tensor whole = with_trailing_axes(mask, prediction.dim());
   std::vector<int64_t> sizes = prediction.sizes().vec();
-  if (sizes.size() > 1) sizes.back() = mask.size(-1);
-  return mask.expand(sizes).reshape({-1, sizes.size() > 1 ? sizes.back() : 1});
+  if (sizes.size() > 1) sizes.back() = whole.size(-1);
+  return whole.expand(sizes).reshape({-1, sizes.size() > 1 ? sizes.back() : 1});
 }
 
 // The moments of one piece by LibTorch's operators, for what has no kernel: other types, and GPUs.
@@ -83,6 +83,11 @@ at::Tensor copy_of(const at::Tensor& tensor) {
 }
 
 }  // namespace
+
+at::Tensor with_trailing_axes(at::Tensor mask, int64_t axes) {
+  while (mask.dim() < axes) mask = mask.unsqueeze(-1);
+  return mask;
+}
 
 void for_each_piece(const PairTensors& tensors, const std::function<void(const OutputRows&)>& visit) {
   if (tensors.prediction.numel() == 0) return;

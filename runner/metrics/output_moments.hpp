@@ -16,6 +16,9 @@ struct PairTensors {
   int64_t channels() const { return prediction.dim() > 1 ? prediction.size(-1) : 1; }
 };
 
+// A mask with as many axes as what it masks has: those that it lacks are the trailing ones, of length 1.
+at::Tensor with_trailing_axes(at::Tensor mask, int64_t axes);
+
 // A part of a micro-batch in float64, small beside its activations however large the outputs are.
 struct OutputRows {
   at::Tensor prediction, target;  // [n, channels]

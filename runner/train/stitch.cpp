@@ -9,6 +9,7 @@
 
 #include "data/field_statistics.hpp"
 #include "data/standardise.hpp"
+#include "metrics/metrics.hpp"
 #include "train/signals.hpp"
 #include "train/tensor_file.hpp"
 
@@ -87,11 +88,10 @@ std::vector<double> doubles_of(const at::Tensor& tensor) {
   return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
 }
 
-// 1 for each element of `shape` that counts. From the first axis on, as a mask may lack trailing ones.
+// 1 for each element of `shape` that counts.
 std::vector<double> valid_of(const TensorBytes* mask, uint64_t sample, at::IntArrayRef shape) {
-  at::Tensor valid = mask != nullptr ? output_of(*mask, sample).ne(0) : at::ones({}, at::kBool);
-  while (valid.dim() < static_cast<int64_t>(shape.size())) valid = valid.unsqueeze(-1);
-  return doubles_of(valid.expand(shape));
+  const at::Tensor valid = mask != nullptr ? output_of(*mask, sample).ne(0) : at::ones({}, at::kBool);
+  return doubles_of(with_trailing_axes(valid, static_cast<int64_t>(shape.size())).expand(shape));
 }
 
 // Lines on their way to the disk, some rows at once.
