@@ -31,16 +31,16 @@ Error cannot_trace(const Inference& inference, const std::string& why) {
 std::string first_line(const std::string& text) { return "LibTorch says: " + text.substr(0, text.find('\n')); }
 
 // As names of Python's, all different.
-std::vector<std::string> argument_names(const std::vector<std::string>& names) {
-  std::vector<std::string> arguments;
+std::vector<std::string> python_names(const std::vector<std::string>& names) {
+  std::vector<std::string> result;
   for (std::string name : names) {
     for (char& c : name)
       if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
     if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0) name.insert(0, "input_");
-    while (name == "self" || std::ranges::count(arguments, name) > 0) name += '_';
-    arguments.push_back(std::move(name));
+    while (name == "self" || std::ranges::count(result, name) > 0) name += '_';
+    result.push_back(std::move(name));
   }
-  return arguments;
+  return result;
 }
 
 // Which inputs the program takes, and which outputs it gives.
@@ -93,15 +93,13 @@ jit::Stack traced(Inference& inference, const Signature& signature, jit::Stack a
 // The model's tensors become the program's buffers: what a trace meets of them it takes from there.
 void add_tensors(jit::Module& module, Model& model) {
   std::vector<std::string> names;
-  for (Parameter& parameter : model.parameters()) {
-    std::string name = "weight_" + parameter.name;
-    for (char& c : name)
-      if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-    while (std::ranges::count(names, name) > 0) name += '_';
-    names.push_back(name);
+  for (const Parameter& parameter : model.parameters()) names.push_back("weight_" + parameter.name);
+  names = python_names(names);
+  for (size_t i = 0; i < names.size(); ++i) {
+    at::Tensor& tensor = *model.parameters()[i].tensor;
     // A tensor that asks for a gradient cannot stand in a trace.
-    parameter.tensor->set_requires_grad(false);
-    module.register_buffer(name, *parameter.tensor);
+    tensor.set_requires_grad(false);
+    module.register_buffer(names[i], tensor);
   }
 }
 
@@ -228,7 +226,7 @@ WrittenScript write_torchscript(Inference& inference, const TrainedModel& traine
   if (signature.inputs.empty() || signature.outputs.empty()) throw cannot_trace(inference, "it predicts from nothing");
   WrittenScript written;
   for (const size_t i : signature.inputs) written.arguments.push_back(inference.inputs()[i].name);
-  written.arguments = argument_names(written.arguments);
+  written.arguments = python_names(written.arguments);
   for (const size_t i : signature.outputs) written.outputs.push_back(inference.outputs()[i].name);
   std::string why;
   std::optional<jit::Module> module;
