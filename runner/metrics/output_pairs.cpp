@@ -108,17 +108,23 @@ std::vector<OutputPair> pair_outputs(const std::string& model_id, std::span<cons
   return pairs;
 }
 
+std::optional<uint32_t> field_of_classes(const Source& source, const ClassInfo& classes) {
+  const auto found = std::ranges::find(source.fields(), classes.field, &Field::name);
+  if (found == source.fields().end()) return std::nullopt;
+  return static_cast<uint32_t>(found - source.fields().begin());
+}
+
 void name_classes(std::vector<OutputPair>& pairs, const std::string& model_id, const Source& source) {
   for (OutputPair& pair : pairs) {
     if (!pair.classes || !pair.classes->names.empty()) continue;
-    const auto field = std::ranges::find(source.fields(), pair.classes->field, &Field::name);
-    if (field == source.fields().end()) continue;
-    std::vector<std::string> names = source.class_names(static_cast<uint32_t>(field - source.fields().begin()));
+    const auto field = field_of_classes(source, *pair.classes);
+    if (!field) continue;
+    std::vector<std::string> names = source.class_names(*field);
     const auto count = static_cast<size_t>(pair.classes->count);
     if (names.size() > count) {
       throw Error(Exit::bad_input, model_id,
-                  "the data source names " + std::to_string(names.size()) + " classes of the field '" + field->name +
-                      "', the model has " + std::to_string(count) + ": give the model as many");
+                  "the data source names " + std::to_string(names.size()) + " classes of the field '" +
+                      pair.classes->field + "', the model has " + std::to_string(count) + ": give the model as many");
     }
     while (!names.empty() && names.size() < count) names.push_back(std::to_string(names.size()));
     pair.classes->names = std::move(names);

@@ -30,6 +30,9 @@ struct OutputPair {
 std::vector<OutputPair> pair_outputs(const std::string& model_id, std::span<const OutputInfo> outputs,
                                      std::span<const MetricInfo> declared);
 
+// The place of the field whose values the classes are; nullopt: the source has no such field.
+std::optional<uint32_t> field_of_classes(const Source& source, const ClassInfo& classes);
+
 // Classes that the model does not name get the names of the source's field; those beyond what it names, their numbers.
 // Error(bad_input) where it names more than the model has. [control]
 void name_classes(std::vector<OutputPair>& pairs, const std::string& model_id, const Source& source);

@@ -14,13 +14,6 @@ using Json = nlohmann::json;
 constexpr uint64_t most_looked_at = 10'000;
 constexpr size_t most_classes_named = 5;
 
-// Of the source; nullopt where it has no such field.
-std::optional<uint32_t> field_of_classes(const Source& source, const ClassInfo& classes) {
-  const auto found = std::ranges::find(source.fields(), classes.field, &Field::name);
-  if (found == source.fields().end()) return std::nullopt;
-  return static_cast<uint32_t>(found - source.fields().begin());
-}
-
 std::string class_text(const ClassInfo& classes, size_t c) {
   return classes.names.empty() ? std::to_string(c) : "'" + classes.names[c] + "'";
 }
@@ -58,7 +51,7 @@ std::string others_line(const ClassInfo& classes, const std::string& split, cons
          std::to_string(classes.count - 1) + "): metrics leave them out";
 }
 
-// "class counts of field 'label' in 750 training samples: 'circle' 500, 'star' 250"
+// "classes of field 'label' in 750 training samples: 'circle' 500, 'star' 250"
 std::string counted_line(const ClassInfo& classes, const ClassCounts& counts) {
   std::vector<std::string> list;
   for (size_t c = 0; c < counts.counts.size(); ++c)
