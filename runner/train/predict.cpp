@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "headroom/sdk/shape_text.hpp"
+#include "metrics/metrics.hpp"
 #include "record/run_folder.hpp"
 #include "train/commands.hpp"
 #include "train/predict_pass.hpp"
@@ -58,30 +59,18 @@ Exit write_pictures(const PredictRequest& request, const Setup& setup, std::uniq
   return Exit::ok;
 }
 
-// Among a model's outputs.
-struct PairPlaces {
-  size_t prediction = 0, target = 0;
-  std::optional<size_t> mask;
-};
-
-// The first of each role; nullopt: the model has no such pair, or it is of classes.
-std::optional<PairPlaces> pair_of_numbers(const Model& model) {
-  const std::vector<OutputInfo>& outputs = model.outputs();
-  const auto place = [&](hr_role role) -> std::optional<size_t> {
-    const auto found = std::ranges::find(outputs, role, &OutputInfo::role);
-    if (found == outputs.end()) return std::nullopt;
-    return static_cast<size_t>(found - outputs.begin());
-  };
-  const auto prediction = place(HR_PREDICTION), target = place(HR_TARGET);
-  if (!prediction || !target || outputs[*prediction].classes) return std::nullopt;
-  return PairPlaces{*prediction, *target, place(HR_MASK)};
+// The first; nullopt: the model has no pair, or it is of classes.
+std::optional<OutputPair> pair_of_numbers(const Model& model) {
+  // Whatever metrics it declares: a pair that the host need not measure is there too.
+  const auto pairs = pair_outputs(model.id(), model.outputs(), /*declared=*/{});
+  if (pairs.empty() || pairs.front().classes) return std::nullopt;
+  return pairs.front();
 }
 
 // Why there are no lines; "": there can be some.
-std::string obstacle_to_lines(const Setup& setup, const std::optional<PairPlaces>& pair, const TargetRows& target) {
+std::string obstacle_to_lines(const Setup& setup, const std::optional<OutputPair>& pair, const TargetRows& target) {
   if (!pair) return setup.model->id() + " has no prediction of numbers with a target";
-  const std::string of_target =
-      "the target '" + setup.model->outputs()[pair->target].name + "' of " + setup.model->id();
+  const std::string of_target = "the target '" + pair->target_name + "' of " + setup.model->id();
   if (!target.places_known())
     return setup.data.source->id() + " does not say which rows of a recording its samples show (" HR_POSITIONS ")";
   return target.found() ? "" : of_target + " is not rows of a field as " + setup.data.source->id() + " gives them";
@@ -90,7 +79,7 @@ std::string obstacle_to_lines(const Setup& setup, const std::optional<PairPlaces
 // One line a recording, beside the rows of all samples that `samples` holds. nullopt: stopped by a signal.
 std::optional<PredictedLines> write_lines(const PredictRequest& request, const Setup& setup, const PredictInput& input,
                                           const Normalizer& normalizer, const PredictionOrigin& origin,
-                                          const PairPlaces& pair, const FieldRows& target, const fs::path& samples) {
+                                          const OutputPair& pair, const FieldRows& target, const fs::path& samples) {
   const SafetensorsFile file(samples);
   const auto find = [&](size_t output) { return file.find(setup.model->outputs()[output].name); };
   const StitchedOutputs outputs{find(pair.prediction), find(pair.target), pair.mask ? find(*pair.mask) : nullptr};
@@ -108,7 +97,7 @@ Exit write_samples(const PredictRequest& request, const Setup& setup, PredictInp
   for (const OutputInfo& output : setup.model->outputs()) names.push_back(output.name);
   // On the disk as they come: a recording may have more outputs than memory holds.
   RowsFile rows(path, std::move(names));
-  const std::optional<PairPlaces> pair = pair_of_numbers(*setup.model);
+  const std::optional<OutputPair> pair = pair_of_numbers(*setup.model);
   TargetRows target(setup.data.source->fields(), input);
   const bool done =
       run_pass(setup, input,
