@@ -109,15 +109,22 @@ void Optimizer::make_scratch() {
 
 void Optimizer::step(double lr, int64_t step) {
   at::NoGradGuard no_grad;
-  if (plugin_steps_) plugin_steps_->step(lr, step);
+  if (plugin_steps_) {
+    plugin_steps_->step(lr, step);
+  } else {
+    step_groups(lr, step);
+  }
+  for (size_t i = 0; i < averaged_.size(); ++i) average_[i].lerp_(*averaged_[i]->tensor, 1.0 - ema_decay_);
+}
+
+void Optimizer::step_groups(double lr, int64_t step) {
   for (Group& group : groups_) {
-    if (plugin_steps_ || group.frozen_until_step > step) continue;
+    if (group.frozen_until_step > step) continue;
     std::vector<at::Tensor> gradients;
     gradients.reserve(group.tensors.size());
     for (const Parameter* parameter : group.parameters) gradients.push_back(parameter->tensor->grad());
     step_group(group, gradients, lr * group.lr_scale);
   }
-  for (size_t i = 0; i < averaged_.size(); ++i) average_[i].lerp_(*averaged_[i]->tensor, 1.0 - ema_decay_);
 }
 
 std::vector<NamedTensor> Optimizer::state() const {

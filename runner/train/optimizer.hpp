@@ -62,6 +62,7 @@ class Optimizer {
   void make_state(Group& group);
   void make_scratch();
   void make_plugin_steps(const OptimizerPlugin& plugin);
+  void step_groups(double lr, int64_t step);  // by rules of ours
   void swap_average();
 
   // optimizer_rules.cpp. Gradients are written over: the next window zeroes them.

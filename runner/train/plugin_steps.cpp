@@ -35,6 +35,8 @@ bool is_whole(const at::Tensor& guard) {
   return std::all_of(data, data + guard_elements, [](T value) { return value == static_cast<T>(guard_value); });
 }
 
+std::string of_parameter(const Parameter& parameter) { return " of parameter '" + parameter.name + "'"; }
+
 hr_buffer buffer_of(const at::Tensor& tensor) {
   return {const_cast<void*>(tensor.const_data_ptr()), static_cast<uint64_t>(tensor.numel())};
 }
@@ -119,7 +121,7 @@ void PluginSteps::step(double lr, int64_t step) {
   }
   if (updates_.empty()) return;
   plugin_.step(step, updates_);
-  require_guard(scratch_, "");
+  require_guard(scratch_, nullptr);
   for (Slot& slot : slots_) {
     if (slot.frozen_until_step > step) continue;
     require_sound(slot, step);
@@ -128,23 +130,23 @@ void PluginSteps::step(double lr, int64_t step) {
 }
 
 void PluginSteps::require_sound(const Slot& slot, int64_t step) const {
-  const std::string of = " of parameter '" + slot.parameter->name + "'";
-  for (const Guarded& buffer : slot.state) require_guard(buffer, of);
+  for (const Guarded& buffer : slot.state) require_guard(buffer, slot.parameter);
   const std::optional<size_t> at = first_not_finite(*slot.parameter->tensor);
   if (!at) return;
   throw Error(Exit::plugin, plugin_.id(),
-              "optimizer step " + std::to_string(step + 1) + " left element " + std::to_string(*at) + of +
+              "optimizer step " + std::to_string(step + 1) + " left element " + std::to_string(*at) +
+                  of_parameter(*slot.parameter) +
                   " not finite (NaN or infinity) although the gradients are finite: lower train.optimizer.lr, or it is "
                   "a bug of the plugin");
 }
 
-void PluginSteps::require_guard(const Guarded& buffer, const std::string& of) const {
+void PluginSteps::require_guard(const Guarded& buffer, const Parameter* parameter) const {
   const bool whole =
       buffer.guard.scalar_type() == at::kFloat ? is_whole<float>(buffer.guard) : is_whole<double>(buffer.guard);
   if (whole) return;
   throw Error(Exit::plugin, plugin_.id(),
               "a step wrote past the " + std::to_string(buffer.tensor.numel()) + " elements of its " +
-                  (of.empty() ? "scratch" : "buffer '" + buffer.name + "'" + of) +
+                  (parameter == nullptr ? "scratch" : "buffer '" + buffer.name + "'" + of_parameter(*parameter)) +
                   "; needs() must ask for what a step uses: this is a bug of the plugin");
 }
 

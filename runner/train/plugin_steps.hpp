@@ -48,7 +48,7 @@ class PluginSteps {
   static Guarded make(std::string name, uint64_t elements, const at::Tensor& like);
   hr_update update_of(Slot& slot, double lr) const;
   void require_sound(const Slot& slot, int64_t step) const;
-  void require_guard(const Guarded& buffer, const std::string& of) const;
+  void require_guard(const Guarded& buffer, const Parameter* parameter) const;  // NULL: scratch is of none
 
   const OptimizerPlugin& plugin_;
   std::deque<Slot> slots_;  // never moved: `trained` borrows from its slot
