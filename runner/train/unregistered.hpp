@@ -2,7 +2,6 @@
 // one that is made in the first step, a parameter that was replaced. The optimizer knows none of them.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

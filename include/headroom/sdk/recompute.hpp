@@ -22,14 +22,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/torch.h>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "headroom/sdk/autocast.hpp"
 #include "headroom/sdk/call.hpp"
+#include "headroom/sdk/graph_leaves.hpp"
 
 namespace headroom::sdk {
 
@@ -75,19 +74,11 @@ struct RecomputedCall : torch::CustomClassHolder {
 };
 
 // A tensor with a gradient that is not among the arguments would lose that gradient silently.
-inline void require_all_handed_over(const std::string& kind, const at::Tensor& output, TensorSpan leaves) {
-  std::unordered_set<const torch::autograd::Node*> seen;
-  std::vector<const torch::autograd::Node*> open{output.grad_fn().get()};
-  while (!open.empty()) {
-    const torch::autograd::Node* node = open.back();
-    open.pop_back();
-    if (node == nullptr || !seen.insert(node).second) continue;
-    for (const torch::autograd::Edge& edge : node->next_edges()) open.push_back(edge.function.get());
-    const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(node);
-    if (leaf == nullptr || std::ranges::any_of(leaves, [&](const at::Tensor& t) { return t.is_same(leaf->variable); }))
-      continue;
+inline void require_all_handed_over(const std::string& kind, const at::Tensor& output, TensorSpan handed_over) {
+  for (const at::Tensor& leaf : graph_leaves(output)) {
+    if (std::ranges::any_of(handed_over, [&](const at::Tensor& tensor) { return tensor.is_same(leaf); })) continue;
     throw Error(HR_INTERNAL, "checkpoint() of the kind '" + kind + "' uses a tensor of shape " +
-                                 c10::str(leaf->variable.sizes()) +
+                                 c10::str(leaf.sizes()) +
                                  " that takes a gradient and is neither among its inputs nor its params");
   }
 }
