@@ -6,8 +6,7 @@
 //   untouched_pages  counts what was granted and not written yet, which the kernel does not count as held
 //   relief       the pressure ladder: gives memory back, in a fixed order, before the budget refuses a request
 //   monitor      a thread that reads the surroundings four times a second, lowers the budget's ceiling as other
-//   processes
-//                take memory, and writes to the black box
+//                processes take memory, and writes to the black box
 //   supervisor   the parent process without LibTorch: it sees the trainer die, and reads the black box afterwards
 //   reservations what the runs of one machine promise each other; start_queue waits for room there (memory.wait)
 //
