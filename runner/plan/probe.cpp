@@ -119,7 +119,7 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
   }
   // Which parameters are frozen follows from these in their order.
   for (const ParameterGroup& group : e.train.groups) json["groups"].push_back({group.match, group.freeze});
-  return Digest().add(json.dump()).hex();
+  return Digest().add(json_text(json)).hex();
 }
 
 // A file that cannot be read counts as none: the probe is made again.

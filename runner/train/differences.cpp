@@ -7,6 +7,7 @@
 #include "config/identity.hpp"
 #include "config/keys.hpp"
 #include "config/literals.hpp"
+#include "record/run_folder.hpp"
 #include "train/compute.hpp"
 
 namespace headroom {
@@ -25,7 +26,7 @@ const std::map<std::string, std::string> option_tables = {{"model_options", "mod
                                                           {"data_options", "data.options"},
                                                           {"optimizer_options", "train.optimizer_options"}};
 
-std::string text_of(const Json& value) { return value.is_null() ? "not set" : value.dump(); }
+std::string text_of(const Json& value) { return value.is_null() ? "not set" : json_text(value); }
 
 class Comparison {
  public:
@@ -131,7 +132,7 @@ Differences differences_from(const LoadedCheckpoint& checkpoint, const Setup& se
       // What the mathematics hold is compared by key below, and plugins by their builds.
       if (now.at(key) == value || key == "plugins" || (mathematical && by_key)) continue;
       (mathematical || (key == "micro_batch" && draws) ? found.mathematics : found.rounding)
-          .push_back(key + " was " + value.dump() + ", is " + now.at(key).dump());
+          .push_back(key + " was " + json_text(value) + ", is " + json_text(now.at(key)));
     }
     for (const auto& [id, build] : now.at("plugins").items()) {
       // A plugin that is not listed counts as the same build.

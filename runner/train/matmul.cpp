@@ -142,7 +142,7 @@ MatmulProbe kept_matmul_probe(const std::filesystem::path& folder) {
     const nlohmann::json json = {{"processor", processor_text()},  {"libtorch", TORCH_VERSION},
                                  {"speedup", probe.speedup},       {"ieee_error", probe.ieee_error},
                                  {"fast_error", probe.fast_error}, {"same", probe.same}};
-    keep_in_cache(file, json.dump());
+    keep_in_cache(file, json_text(json));
   }
   return probe;
 }

@@ -53,6 +53,16 @@ TEST_F(PlanRun, TellsTheWholeTableAsJson) {
   EXPECT_NE(people.out.find("Nothing to change"), std::string::npos) << people.out << people.err;
 }
 
+// Which plugins a plan is of goes into the probe's key.
+TEST_F(PlanRun, PluginsMayLieInAFolderWithAnyName) {
+  const fs::path plugins = folder_ / "plugins-\xE9";
+  fs::create_directories(plugins);
+  for (const char* name : {"trial_model.so", "trial_source.so"})
+    fs::copy_file(fs::path(HEADROOM_TEST_PLUGIN_DIR) / name, plugins / name);
+  const Finished finished = headroom_program({"plan", "trial.toml", "--plugin-dir", plugins.string()}, here(cache()));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+}
+
 TEST_F(PlanRun, ALimitNothingFitsIsExitFiveWithTheArithmetic) {
   const Finished finished = plan({"--limit", "20 MiB"});
   EXPECT_EQ(finished.exit_code, 5);

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -86,6 +87,14 @@ TEST_F(Matmul, WhatWasMeasuredIsKept) {
   EXPECT_EQ(kept_matmul_probe(folder_).speedup, 7.5);
   std::ofstream(file) << "{";
   EXPECT_NE(kept_matmul_probe(folder_).speedup, 7.5);
+}
+
+// The file names the processor, and with it environment variables of any bytes.
+TEST_F(Matmul, WhatWasMeasuredIsKeptWhateverTheEnvironmentSays) {
+  setenv("DNNL_MAX_CPU_ISA", "\xE9", 1);
+  EXPECT_NO_THROW((void)kept_matmul_probe(folder_));
+  unsetenv("DNNL_MAX_CPU_ISA");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 // What a choice says of rounding is what it then does.
