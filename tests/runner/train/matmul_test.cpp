@@ -25,8 +25,10 @@ class Matmul : public testing::Test {
   void SetUp() override { std::filesystem::remove_all(folder_); }
   void TearDown() override {
     apply_matmul({});
+    at::set_num_threads(threads_);
     std::filesystem::remove_all(folder_);
   }
+  const int threads_ = at::get_num_threads();
   const std::filesystem::path folder_ =
       std::filesystem::path(testing::TempDir()) / ("matmul-test-" + std::to_string(getpid()));
 };
