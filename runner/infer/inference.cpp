@@ -55,6 +55,29 @@ Field as_given(Field field) {
 
 }  // namespace
 
+at::Tensor Scale::standardised(const at::Tensor& values) const {
+  return values.to(at::kDouble).sub(mean).mul(inverse_std).to(values.scalar_type());
+}
+
+at::Tensor Scale::measured(const at::Tensor& values) const {
+  return values.to(at::kDouble).mul(std).add(mean).to(values.scalar_type());
+}
+
+std::optional<Scale> make_scale(const std::vector<Channel>& channels, const std::vector<int64_t>& spread) {
+  const auto is_plain = [](const Channel& channel) { return channel.mean == 0.0 && channel.std == 1.0; };
+  if (std::ranges::all_of(channels, is_plain)) return std::nullopt;
+  std::vector<double> mean, std, inverse_std;
+  for (const Channel& channel : channels) {
+    mean.push_back(channel.mean);
+    std.push_back(channel.std);
+    inverse_std.push_back(1 / channel.std);
+  }
+  const auto tensor = [&](const std::vector<double>& values) {
+    return torch::tensor(values, at::kDouble).view(spread);
+  };
+  return Scale{tensor(mean), tensor(std), tensor(inverse_std)};
+}
+
 Inference::Inference(const TrainedModel& trained, const Library& library, const at::Device& device)
     : inputs_(fields_of(trained)),
       device_(device),
@@ -84,22 +107,6 @@ void Inference::load(const TrainedModel& trained) {
   model_->load_state({reinterpret_cast<const char*>(trained.state.data()), trained.state.size()});
 }
 
-std::optional<Inference::Scale> Inference::scale_of(const std::vector<Channel>& channels,
-                                                    const std::vector<int64_t>& spread) {
-  const auto is_plain = [](const Channel& channel) { return channel.mean == 0.0 && channel.std == 1.0; };
-  if (std::ranges::all_of(channels, is_plain)) return std::nullopt;
-  std::vector<double> mean, std, inverse_std;
-  for (const Channel& channel : channels) {
-    mean.push_back(channel.mean);
-    std.push_back(channel.std);
-    inverse_std.push_back(1 / channel.std);
-  }
-  const auto tensor = [&](const std::vector<double>& values) {
-    return torch::tensor(values, at::kDouble).view(spread);
-  };
-  return Scale{tensor(mean), tensor(std), tensor(inverse_std)};
-}
-
 void Inference::find_scales(std::span<const FieldStatistics> statistics) {
   for (const FieldStatistics& measured : statistics) {
     const auto found = std::ranges::find(inputs_, measured.field, &Field::name);
@@ -113,7 +120,7 @@ void Inference::find_scales(std::span<const FieldStatistics> statistics) {
   }
   for (const Field& field : inputs_) {
     scales_.push_back(is_floating(field)
-                          ? scale_of(measured_channels(field, statistics, field.channel_axis), beside_batch(field))
+                          ? make_scale(measured_channels(field, statistics, field.channel_axis), beside_batch(field))
                           : std::nullopt);
   }
   if (!target_) return;
@@ -123,7 +130,7 @@ void Inference::find_scales(std::span<const FieldStatistics> statistics) {
   const auto found = std::ranges::find(outputs, HR_PREDICTION, &OutputInfo::role);
   if (found == outputs.end() || field.shape.size() != 2 || !is_floating(field)) return;
   predicted_ = static_cast<size_t>(found - outputs.begin());
-  predicted_scale_ = scale_of(measured_channels(field, statistics, /*axis=*/1), {1, 1, field.shape[1]});
+  predicted_scale_ = make_scale(measured_channels(field, statistics, /*axis=*/1), {1, 1, field.shape[1]});
 }
 
 int64_t Inference::require_suitable(std::span<const at::Tensor> inputs) const {
@@ -168,9 +175,7 @@ std::vector<at::Tensor> Inference::standardised(std::span<const at::Tensor> inpu
       fields.emplace_back();
       continue;
     }
-    // In float64 and back, as the loader of a run does it: the values are equal to the bit.
-    if (scales_[i])
-      field = field.to(at::kDouble).sub(scales_[i]->mean).mul(scales_[i]->inverse_std).to(field.scalar_type());
+    if (scales_[i]) field = scales_[i]->standardised(field);
     fields.push_back(field.to(device_, field.is_floating_point() ? dtype_ : field.scalar_type()));
   }
   return fields;
@@ -182,7 +187,7 @@ at::Tensor Inference::as_measured(const at::Tensor& prediction) const {
                 "its prediction has the shape " + sdk::shape_text(prediction.sizes()) + ", the field '" +
                     inputs_[*target_].name + "' has " + std::to_string(predicted_scale_->mean.size(2)) + " channels");
   }
-  return prediction.to(at::kDouble).mul(predicted_scale_->std).add(predicted_scale_->mean).to(prediction.scalar_type());
+  return predicted_scale_->measured(prediction);
 }
 
 std::vector<at::Tensor> Inference::ask(std::span<const uint64_t> keys, std::span<const at::Tensor> fields) {

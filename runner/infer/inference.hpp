@@ -17,6 +17,16 @@
 
 namespace headroom {
 
+// How values of a field came from what was measured; the tensors spread over a batch of it.
+struct Scale {
+  at::Tensor mean, std, inverse_std;
+  // In float64 and back, as the loader of a run does it: the values are equal to the bit.
+  at::Tensor standardised(const at::Tensor& values) const;
+  at::Tensor measured(const at::Tensor& values) const;
+};
+// nullopt: they are as measured. `spread`: the shape of the tensors, see beside_batch().
+std::optional<Scale> make_scale(const std::vector<Channel>& channels, const std::vector<int64_t>& spread);
+
 // [control], in one thread; models of their own in threads of their own.
 class Inference {
  public:
@@ -48,11 +58,6 @@ class Inference {
   std::vector<at::Tensor> run(std::span<const at::Tensor> inputs);
 
  private:
-  // measured = value * std + mean; the tensors spread over a batch of the field.
-  struct Scale {
-    at::Tensor mean, std, inverse_std;
-  };
-  static std::optional<Scale> scale_of(const std::vector<Channel>& channels, const std::vector<int64_t>& spread);
   void find_scales(std::span<const FieldStatistics> statistics);
   void load(const TrainedModel& trained);
   int64_t require_suitable(std::span<const at::Tensor> inputs) const;

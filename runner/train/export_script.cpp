@@ -22,15 +22,8 @@ constexpr int64_t several = 3;
 
 // Standardised values as they were measured.
 at::Tensor measured_from(const at::Tensor& values, const Field& field, std::span<const FieldStatistics> statistics) {
-  std::vector<double> mean, std;
-  for (const Channel& channel : measured_channels(field, statistics, field.channel_axis)) {
-    mean.push_back(channel.mean);
-    std.push_back(channel.std);
-  }
-  const auto beside = [&](const std::vector<double>& numbers) {
-    return torch::tensor(numbers, at::kDouble).view(beside_batch(field));
-  };
-  return values.to(at::kDouble).mul(beside(std)).add(beside(mean)).to(at::toScalarType(field.dtype));
+  const auto scale = make_scale(measured_channels(field, statistics, field.channel_axis), beside_batch(field));
+  return (scale ? scale->measured(values) : values).to(at::toScalarType(field.dtype));
 }
 
 // Like those that were measured: of the same mean and spread, channel by channel.
@@ -76,9 +69,10 @@ ScriptTrial real_trial(const RunData& data, int64_t samples) {
   for (size_t i = 0; i < fields.size(); ++i) {
     std::vector<int64_t> shape = fields[i].shape;
     shape.insert(shape.begin(), count);
-    const at::Tensor values = at::from_blob(arrays[i].data, shape, at::toScalarType(fields[i].dtype));
+    // A copy: the slot goes.
+    const at::Tensor values = at::from_blob(arrays[i].data, shape, at::toScalarType(fields[i].dtype)).clone();
     // What the source has standardised is taken back.
-    trial.inputs.push_back(values.is_floating_point() ? measured_from(values, fields[i], {}) : values.clone());
+    trial.inputs.push_back(values.is_floating_point() ? measured_from(values, fields[i], {}) : values);
   }
   return trial;
 }
