@@ -2,7 +2,7 @@
 #include <chrono>
 #include <vector>
 
-#include "memory/cgroups.hpp"
+#include "memory/cgroup_search.hpp"
 #include "memory/proc_file.hpp"
 #include "mutex.hpp"
 

@@ -24,8 +24,8 @@ struct MatmulProbe {
 // Some 20 ms in the calling thread. Leaves LibTorch's settings as they were, its number of threads too. [control]
 MatmulProbe probe_matmul();
 
-// Kept in `folder`, one file per processor and LibTorch; empty: nowhere. Where memory is too small to measure, a probe
-// that chooses MKL, which is not kept. [control]
+// Kept in `folder`, one file per processor and LibTorch; empty: nowhere. std::bad_alloc, c10::Error: no memory.
+// [control]
 MatmulProbe kept_matmul_probe(const std::filesystem::path& folder);
 
 // Whether most weights are in matrices so large that a product pays oneDNN for its call: `elements` of each. By the

@@ -67,7 +67,11 @@ MatmulChoice matmul_of(const RunData& data, Model& model) {
     if (parameter.tensor->dim() == 2) matrices.push_back(parameter.tensor->numel());
   const bool asks = wanted == "fast" || (wanted == "auto" && are_large(matrices));
   if (!asks || data.experiment.train.precision != "fp32") return {};
-  return choose_matmul(wanted, false, kept_matmul_probe(user_cache("matmul")));
+  MatmulChoice choice;
+  const Advice advice(data.experiment, "", /*recomputes=*/false);
+  with_one_retry("measuring products of matrices", Owner::scratch, data.device, advice,
+                 [&] { choice = choose_matmul(wanted, false, kept_matmul_probe(user_cache("matmul"))); });
+  return choice;
 }
 
 std::vector<OutputPair> make_pairs(const Model& model, const Source& source) {
