@@ -21,6 +21,10 @@ struct PredictionOrigin {
   nlohmann::json json() const;  // an object, to be added to
 };
 
+// A table of errors, whose first row is the heading: for terminals, and HTML.
+std::string error_text(const std::vector<std::vector<std::string>>& rows);
+std::string error_section(const std::vector<std::vector<std::string>>& rows);
+
 struct PredictedRecording {
   PredictionOrigin origin;
   uint64_t horizon = 0;                // steps predicted at once
