@@ -9,6 +9,7 @@
 
 #include "error.hpp"
 #include "memory/descriptor.hpp"
+#include "own_suffix.hpp"
 #include "record/output_file.hpp"
 #include "record/run_folder.hpp"
 
@@ -170,7 +171,6 @@ fs::path partial_of(const ConvertItem& item) {
 
 // A writer's own temporary name (Hdf5Writer) begins with that of the item's partial file.
 void remove_leftovers(const std::vector<ConvertItem>& items) {
-  constexpr std::string_view mark = ".partial-";
   std::map<fs::path, std::set<std::string>> begun;  // by folder
   for (const ConvertItem& item : items) {
     if (!item.done) begun[item.to.parent_path()].insert("." + partial_of(item).filename().string());
@@ -181,7 +181,7 @@ void remove_leftovers(const std::vector<ConvertItem>& items) {
     for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
       const std::string name = entry->path().filename().string();
       std::error_code ignored;
-      if (names.contains(name.substr(0, name.rfind(mark)))) fs::remove(entry->path(), ignored);
+      if (names.contains(name.substr(0, name.rfind(partial_mark)))) fs::remove(entry->path(), ignored);
     }
   }
 }
