@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -18,6 +20,14 @@ inline std::string own_suffix() {
   std::array<char, 40> text{};
   std::snprintf(text.data(), text.size(), "%d-%08x", static_cast<int>(::getpid()), number);
   return text.data();
+}
+
+inline constexpr std::string_view partial_mark = ".partial-";  // between the file's name and the suffix
+
+// Where the file `path` is written before it is whole. In the same folder, so that rename() is atomic; the dot hides it
+// from headroom.files/1. [any]
+inline std::filesystem::path partial_beside(const std::filesystem::path& path) {
+  return path.parent_path() / ("." + path.filename().string() + std::string(partial_mark) + own_suffix());
 }
 
 }  // namespace headroom

@@ -1,3 +1,5 @@
+#include "arrays/array_plans.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <ctime>
@@ -5,7 +7,6 @@
 #include <map>
 
 #include "arrays/hdf5_child.hpp"
-#include "arrays/hdf5_plan.hpp"
 #include "mutex.hpp"
 
 namespace headroom {

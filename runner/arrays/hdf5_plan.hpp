@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,18 +62,5 @@ ArrayPlan plan_array(Hdf5File& file, const std::string& dataset, bool may_print)
 // moment: only in a process of which nobody else prints. REQUIRES Hdf5Lock.
 std::optional<std::vector<StoredChunk>> list_chunks(hid_t dataset, const ArrayLayout& layout,
                                                     const std::vector<uint64_t>& grid, bool may_print);
-
-// The plans of this process (array_plans.cpp). A dataset is planned once; all arrays that read it share the plan. A
-// plan that nobody holds is kept for a while (4096 of them, 16 MiB), so that opening the dataset again costs no
-// question to libhdf5.
-struct PlannedArray {
-  std::shared_ptr<const ArrayPlan> plan;
-  std::shared_ptr<PlannedFile> file;  // the one that was planned; shared by all its datasets
-};
-
-// The plan of `dataset`, an absolute name ("/a/b"), in the file at `path`. The first call for a dataset asks the child
-// process (hdf5_child.hpp) and takes milliseconds; later ones take a stat(). Throws sdk::Error where the dataset cannot
-// be read, and where the file has changed while another array still reads its earlier state. [any]
-PlannedArray planned_array(const std::string& path, const std::string& dataset);
 
 }  // namespace headroom

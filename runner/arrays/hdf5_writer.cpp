@@ -143,9 +143,7 @@ void check_spec(const hr_array_spec& spec, const std::string& what) {
 
 }  // namespace
 
-Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : path_(path) {
-  // In the same folder, so that rename() is atomic. The dot hides it from headroom.files/1.
-  partial_ = path.parent_path() / ("." + path.filename().string() + ".partial-" + own_suffix());
+Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : path_(path), partial_(partial_beside(path)) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   std::error_code unknown;
   if (!std::filesystem::is_directory(folder, unknown)) {

@@ -5,13 +5,11 @@
 #include <fcntl.h>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <sys/stat.h>
 
-#include "config/document.hpp"
 #include "error.hpp"
 #include "memory/descriptor.hpp"
-#include "plugins/call.hpp"
+#include "own_suffix.hpp"
 #include "record/output_file.hpp"
 #include "record/run_folder.hpp"
 
@@ -173,7 +171,6 @@ fs::path partial_of(const ConvertItem& item) {
 
 // A writer's own temporary name (Hdf5Writer) begins with that of the item's partial file.
 void remove_leftovers(const std::vector<ConvertItem>& items) {
-  constexpr std::string_view mark = ".partial-";
   std::map<fs::path, std::set<std::string>> begun;  // by folder
   for (const ConvertItem& item : items) {
     if (!item.done) begun[item.to.parent_path()].insert("." + partial_of(item).filename().string());
@@ -184,29 +181,9 @@ void remove_leftovers(const std::vector<ConvertItem>& items) {
     for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
       const std::string name = entry->path().filename().string();
       std::error_code ignored;
-      if (names.contains(name.substr(0, name.rfind(mark)))) fs::remove(entry->path(), ignored);
+      if (names.contains(name.substr(0, name.rfind(partial_mark)))) fs::remove(entry->path(), ignored);
     }
   }
-}
-
-std::vector<ConvertItem> files_to_import(const fs::path& from, const fs::path& to, ImportFormat format,
-                                         const ConvertRecord& record) {
-  require_apart(from, to);
-  std::vector<ConvertItem> items;
-  std::error_code failed;
-  if (fs::is_directory(from, failed)) {
-    for (const fs::path& file : regular_files(from)) {
-      if (format_of(file) != format) continue;
-      items.push_back({file, (to / file.lexically_relative(from)).replace_extension(".hdf5")});
-    }
-    if (items.empty()) refuse("no file of the format " + format_name(format) + " lies below " + from.string());
-  } else {
-    if (!fs::is_regular_file(from, failed)) refuse(from.string() + " is neither a file nor a folder");
-    if (!is_hdf5_name(to)) refuse("--out " + to.string() + " will be an HDF5 file; let its name end in .hdf5");
-    items.push_back({from, to});
-  }
-  look_for_done(items, record);
-  return items;
 }
 
 std::vector<ConvertItem> files_to_convert(const fs::path& from, const fs::path& to, const ConvertRecord& record) {
@@ -222,91 +199,6 @@ std::vector<ConvertItem> files_to_convert(const fs::path& from, const fs::path& 
   }
   look_for_done(items, record);
   return items;
-}
-
-namespace fs = std::filesystem;
-
-namespace {
-
-const hr_convert* require_convert(const Library& source) {
-  if (const hr_convert* api = source.convert()) return api;
-  throw Error(Exit::bad_input, "data convert",
-              "datasource '" + source.id() +
-                  "' has no form of its own to convert to; leave out --source to change how "
-                  "HDF5 files are laid out");
-}
-
-OptionValues checked(const OptionTable& table, const std::vector<Override>& set, const std::string& id) {
-  const toml::table given = read_overrides(set);
-  return check_options(table, &given, "--set", "the conversion of datasource '" + id + "'");
-}
-
-// A name below a folder, whatever the plugin says.
-fs::path below(const fs::path& folder, const std::string& file) {
-  const fs::path inner = fs::path(file).lexically_normal();
-  if (inner.empty() || inner.is_absolute() || *inner.begin() == "..")
-    throw Error(Exit::plugin, "data convert", "the plugin names a file outside --out: '" + file + "'");
-  return folder / inner;
-}
-
-struct Listing {
-  fs::path to;
-  bool one_file;
-  std::vector<ConvertItem> items = {};
-  std::exception_ptr problem = {};
-
-  // Called by the plugin, through which nothing may throw: the problem waits until its call has returned.
-  static int32_t visit(void* context, const char* piece, const char* file) {
-    auto& self = *static_cast<Listing*>(context);
-    try {
-      if (piece == nullptr || file == nullptr)
-        throw Error(Exit::plugin, "data convert", "the plugin names a piece without its path or without its file");
-      self.items.push_back({piece, self.one_file ? self.to : below(self.to, file)});
-      return 0;
-    } catch (...) {
-      self.problem = std::current_exception();
-      return 1;
-    }
-  }
-};
-
-}  // namespace
-
-PieceConversion::PieceConversion(const Library& source, const std::vector<Override>& set)
-    : source_(source),
-      api_(require_convert(source)),
-      table_(to_option_table(api_->options)),
-      values_(checked(table_, set, source.id())),
-      native_(table_, values_) {}
-
-std::string PieceConversion::text() const {
-  std::ostringstream text;
-  // Another version of the plugin may write another form.
-  text << source_.id() << " " << source_.plugin().version << " " << options_to_toml(table_, values_);
-  return text.str();
-}
-
-std::vector<ConvertItem> PieceConversion::list(const fs::path& from, const fs::path& to,
-                                               const ConvertRecord& record) const {
-  require_apart(from, to);
-  std::error_code failed;
-  // A file becomes the file that was named, whatever name the plugin has for it.
-  Listing listing{to, !fs::is_directory(from, failed)};
-  hr_error error = no_error();
-  const hr_status status = call(source_.id(), "convert.list", api_->list, source_.host(), native_.values(),
-                                from.c_str(), &Listing::visit, static_cast<void*>(&listing), &error);
-  // First: the status only repeats that the visit ended the listing.
-  if (listing.problem) std::rethrow_exception(listing.problem);
-  check(status, error, source_.id(), "looking for what to convert");
-  look_for_done(listing.items, record);
-  return std::move(listing.items);
-}
-
-void PieceConversion::write(const fs::path& from, const fs::path& piece, const fs::path& file) const {
-  hr_error error = no_error();
-  const hr_status status = call(source_.id(), "convert.write", api_->write, source_.host(), native_.values(),
-                                from.c_str(), piece.c_str(), file.c_str(), &error);
-  check(status, error, source_.id(), "converting " + piece.string(), Exit::cannot_write);
 }
 
 }  // namespace headroom

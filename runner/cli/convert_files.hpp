@@ -1,4 +1,4 @@
-// What a conversion has to do - files, or the pieces that a datasource plugin names - and what an earlier one has done.
+// The files that a conversion has to write, and what an earlier one has done of them.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +8,6 @@
 #include <vector>
 
 #include "arrays/other_files.hpp"
-#include "config/experiment.hpp"
-#include "config/options.hpp"
-#include "imports/import_file.hpp"
-#include "plugins/library.hpp"
 
 namespace headroom {
 
@@ -55,37 +51,8 @@ void look_for_done(std::vector<ConvertItem>& items, const ConvertRecord& record)
 // Removes what a conversion of these items that was killed has left of files beside theirs. [control]
 void remove_leftovers(const std::vector<ConvertItem>& items);
 
-// The files of `from` that are of this format, or itself, each to become an HDF5 file; both of the above. Throws
-// Error(bad_input) where there are none.
-std::vector<ConvertItem> files_to_import(const std::filesystem::path& from, const std::filesystem::path& to,
-                                         ImportFormat format, const ConvertRecord& record);
-
-// Both, for the files of `from`, or itself.
+// The files of `from`, or itself; both of require_apart() and look_for_done().
 std::vector<ConvertItem> files_to_convert(const std::filesystem::path& from, const std::filesystem::path& to,
                                           const ConvertRecord& record);
-
-// A conversion that a datasource plugin does (headroom.convert/1): into the form that it reads best.
-class PieceConversion {
- public:
-  // `set`: keys of the plugin's own table. Error(bad_input) where the plugin converts nothing, or a key is wrong.
-  PieceConversion(const Library& source, const std::vector<Override>& set);
-
-  // What was asked for, as text that tells one conversion from another.
-  std::string text() const;
-
-  // The pieces of `from`. Error(bad_input) where something would be overwritten.
-  std::vector<ConvertItem> list(const std::filesystem::path& from, const std::filesystem::path& to,
-                                const ConvertRecord& record) const;
-
-  void write(const std::filesystem::path& from, const std::filesystem::path& piece,
-             const std::filesystem::path& file) const;
-
- private:
-  Library source_;
-  const hr_convert* api_;
-  OptionTable table_;
-  OptionValues values_;
-  NativeOptions native_;
-};
 
 }  // namespace headroom

@@ -1,17 +1,15 @@
-#include <cstdio>
-#include <functional>
+#include <memory>
+#include <system_error>
 #include <unistd.h>
 
 #include "arrays/array_session.hpp"
 #include "arrays/hdf5_rewrite.hpp"
 #include "arrays/hdf5_writer.hpp"
-#include "cli/command_line.hpp"
-#include "cli/convert_files.hpp"
+#include "cli/conversion.hpp"
+#include "cli/data_import.hpp"
+#include "cli/piece_conversion.hpp"
 #include "data/services.hpp"
 #include "error.hpp"
-#include "imports/import_file.hpp"
-#include "memory/readable.hpp"
-#include "record/progress.hpp"
 
 namespace headroom {
 
@@ -19,114 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t steps = 100;       // of an item's progress
-constexpr double quiet_seconds = 2;  // a pipe gets no progress of items that are quicker
-
-struct Written {
-  std::string summary;                 // what is said of it
-  std::vector<OtherFile> others = {};  // that it was made from, besides the item itself
-};
-
-// Writes one item to `partial`, where an older one may stand. Throws CannotWrite, sdk::Error or Error.
-using WriteItem =
-    std::function<Written(const ConvertItem& item, const fs::path& partial, const RewriteProgress& progress)>;
-
-// Item by item: progress, a name once an item is whole, a line in the record.
-class Conversion {
- public:
-  // A pipe gets a line every tenth of an item.
-  Conversion(WriteItem write, ConvertRecord& record, size_t count)
-      : write_(std::move(write)), record_(record), count_(count), progress_(terminal_, steps / 10) {}
-
-  void convert(const ConvertItem& item, size_t number) {
-    step_ = 0;
-    const fs::path partial = partial_of(item);
-    progress_.begin(item.from.filename().string() + " (" + std::to_string(number) + "/" + std::to_string(count_) + ")",
-                    "convert", steps, 0);
-    const double began = steady_seconds();
-    Written written;
-    try {
-      make_folder(item.to);
-      written = write_(item, partial, [&](uint64_t done, uint64_t all) { advance(done, all, began); });
-      // The line before the name: a file that has its name has its line (ConvertRecord).
-      record_.add(item, partial, written.others);
-      put_in_place(partial, item.to);
-    } catch (...) {
-      ::unlink(partial.c_str());
-      throw;
-    }
-    progress_.end(written.summary);
-  }
-
- private:
-  void advance(uint64_t done, uint64_t all, double began) {
-    // 0: not known, as of a video. A terminal sees the speed.
-    if (all == 0 && !terminal_.control) return;
-    const auto step =
-        all > 0 ? static_cast<int64_t>(static_cast<double>(done) / static_cast<double>(all) * steps) : step_;
-    const double seconds = std::max(1e-3, steady_seconds() - began);
-    if (all > 0 && (step == step_ || (!terminal_.control && seconds < quiet_seconds))) return;
-    step_ = step;
-    progress_.update(step, {{"MiB/s", static_cast<double>(done) / (1 << 20) / seconds}});
-  }
-
-  static void make_folder(const fs::path& file) {
-    std::error_code failed;
-    if (file.has_parent_path()) fs::create_directories(file.parent_path(), failed);
-    if (failed) throw CannotWrite("cannot make folder " + file.parent_path().string() + ": " + failed.message());
-  }
-
-  WriteItem write_;
-  ConvertRecord& record_;
-  size_t count_;
-  Terminal terminal_ = terminal_of(2);
-  Progress progress_;
-  int64_t step_ = 0;
-};
-
-// Those that are not done. One that cannot be read is told, and the others go on; the only one is an error.
-void convert_all(const std::vector<ConvertItem>& items, WriteItem write, ConvertRecord& record, const fs::path& to,
-                 CommandLine& line) {
-  Conversion conversion(std::move(write), record, items.size());
-  size_t done = 0, before = 0, bad = 0;
-  remove_leftovers(items);
-  const auto look_past = [&](const Error& problem) {
-    if (problem.exit_code() != Exit::data || items.size() == 1) throw problem;
-    std::fprintf(stderr, "%s\n", problem.what());
-    ++bad;
-  };
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].done) {
-      ++before;
-      continue;
-    }
-    try {
-      conversion.convert(items[i], i + 1);
-      ++done;
-    } catch (const CannotWrite& problem) {
-      // Ahead of sdk::Error, which it is, too: a full disk stops the next item as well.
-      throw Error(Exit::cannot_write, "data convert", problem.what());
-    } catch (const sdk::Error& problem) {
-      const bool asked_wrongly = problem.status() == HR_INVALID_ARGUMENT;
-      look_past(Error(asked_wrongly ? Exit::bad_input : Exit::data, "data convert", problem.what()));
-    } catch (const Error& problem) {
-      look_past(problem);
-    }
-  }
-  std::printf("%zu files converted, %zu were done before, %zu could not be read: %s\n", done, before, bad, to.c_str());
-  if (bad > 0) line.exit_code = static_cast<int>(Exit::data);
-}
-
 constexpr int64_t chunk_cache_bytes = 64 << 20;  // of the files that are read
-
-struct ConvertWords {
-  std::string path, out, source, from;  // source and from "": HDF5 files in another layout
-  std::vector<std::string> columns;
-  ExperimentWords set;
-  std::vector<uint64_t> chunk;
-  int deflate = -1;
-  bool contiguous = false, shuffle = false, verify = true;
-};
 
 RewriteOptions options_of(const ConvertWords& words) {
   RewriteOptions options;
@@ -154,8 +45,6 @@ std::string text_of(const RewriteOptions& options) {
   return text + (options.shuffle ? " shuffle" : "");
 }
 
-std::string size_of(const fs::path& file) { return size_text(static_cast<int64_t>(fs::file_size(file))); }
-
 void copy_as_it_is(const fs::path& from, const fs::path& partial) {
   std::error_code failed;
   // A conversion that was killed may have left a part of it.
@@ -167,11 +56,11 @@ Written write_again(const ConvertItem& item, const fs::path& partial, const Rewr
                     const RewriteProgress& progress) {
   if (!item.is_hdf5) {
     copy_as_it_is(item.from, partial);
-    return {"copied, " + size_of(partial)};
+    return {"copied, " + file_size_text(partial)};
   }
   const Rewritten result = rewrite_file(item.from, partial, options, progress);
-  return {size_of(item.from) + " -> " + size_of(partial) + ", datasets: " + std::to_string(result.rewritten) +
-              " rewritten, " + std::to_string(result.copied) + " copied as they are",
+  return {file_size_text(item.from) + " -> " + file_size_text(partial) + ", datasets: " +
+              std::to_string(result.rewritten) + " rewritten, " + std::to_string(result.copied) + " copied as they are",
           result.others};
 }
 
@@ -191,58 +80,7 @@ void convert_pieces(const ConvertWords& words, ConvertRecord& record, const Piec
   const auto write = [&](const ConvertItem& item, const fs::path& partial, const RewriteProgress&) {
     ::unlink(partial.c_str());  // of a conversion that was killed
     pieces.write(words.path, item.from, partial);
-    return Written{size_of(partial)};
-  };
-  convert_all(items, write, record, words.out, line);
-}
-
-// What is asked for where files of another format become HDF5: --from says so, or the names of both do. nullopt: they
-// are HDF5 files.
-std::optional<ImportOptions> import_options(const ConvertWords& words) {
-  std::error_code failed;
-  std::optional<ImportFormat> format;
-  if (!words.from.empty()) {
-    format = format_named(words.from);
-  } else if (words.source.empty() && fs::is_regular_file(words.path, failed) && is_hdf5_name(words.out)) {
-    format = format_of(words.path);
-  }
-  if (!format) {
-    if (!words.columns.empty())
-      throw Error(Exit::bad_input, "cli", "--columns chooses columns of --from csv and --from parquet");
-    return std::nullopt;
-  }
-  if (!words.source.empty())
-    throw Error(Exit::bad_input, "cli", "--from and --source are two ways to convert; choose one");
-  if (words.contiguous || words.shuffle || !words.chunk.empty())
-    throw Error(Exit::bad_input, "cli",
-                "--from takes --deflate alone; convert the HDF5 files again for --chunk, --shuffle or --contiguous");
-  const bool is_table = *format == ImportFormat::csv || *format == ImportFormat::parquet;
-  if (!words.columns.empty() && !is_table)
-    throw Error(Exit::bad_input, "cli", "--columns chooses columns of --from csv and --from parquet");
-  ImportOptions options{*format, {}, std::max(0, words.deflate), words.verify};
-  for (const std::string& word : words.columns) options.columns.push_back(column_group(word));
-  return options;
-}
-
-std::string text_of(const ConvertWords& words, const ImportOptions& options) {
-  std::string text = "from " + format_name(options.format);
-  for (const std::string& columns : words.columns) text += " columns " + columns;
-  return text + (options.deflate > 0 ? " deflate " + std::to_string(options.deflate) : "");
-}
-
-Written write_imported(const ConvertItem& item, const fs::path& partial, const ImportOptions& options,
-                       const RewriteProgress& progress) {
-  const Imported imported = import_file(item.from, partial, options, progress);
-  std::string left_out;
-  for (const std::string& name : imported.left_out) left_out += (left_out.empty() ? ", left out: " : ", ") + name;
-  return {size_of(item.from) + " -> " + size_of(partial) + ", " + counted(imported.datasets, "dataset") +
-          printable(left_out, 400)};
-}
-
-void import_all(const ConvertWords& words, ConvertRecord& record, const ImportOptions& options, CommandLine& line) {
-  const auto items = files_to_import(words.path, words.out, options.format, record);
-  const auto write = [&](const ConvertItem& item, const fs::path& partial, const RewriteProgress& progress) {
-    return write_imported(item, partial, options, progress);
+    return Written{file_size_text(partial)};
   };
   convert_all(items, write, record, words.out, line);
 }
@@ -266,14 +104,10 @@ void convert(const ConvertWords& words, CommandLine& line) {
   const fs::path folder = fs::is_directory(words.path, failed) ? to
                           : to.has_parent_path()               ? to.parent_path()
                                                                : fs::path(".");
-  const std::optional<ImportOptions> importing = import_options(words);
-  if (importing && words.set.set.empty()) {
-    ConvertRecord record(folder, text_of(words, *importing));
-    return import_all(words, record, *importing, line);
-  }
+  if (words.source.empty() && !words.set.set.empty())
+    throw Error(Exit::bad_input, "cli", "--set sets keys of a datasource's conversion; name it with --source");
+  if (const auto importing = import_options(words)) return import_files(words, *importing, folder, line);
   if (words.source.empty()) {
-    if (!words.set.set.empty())
-      throw Error(Exit::bad_input, "cli", "--set sets keys of a datasource's conversion; name it with --source");
     const RewriteOptions options = options_of(words);
     ConvertRecord record(folder, text_of(options));
     return rewrite(words, record, options, line);

@@ -21,7 +21,8 @@ namespace headroom {
 // Which blocks may be evicted for a new one. When memory is short, any block without references may.
 enum class CachePolicy {
   lru,      // the least recently used first
-  planned,  // none: what is there stays. The best policy where every block is used once an epoch (docs/sample_cache.md).
+  planned,  // none: what is there stays. The best policy where every block is used once an epoch
+            // (docs/sample_cache.md).
 };
 
 // All members [any].

@@ -163,10 +163,11 @@ class CsvImport {
     uint64_t rows = rows_of(from_);
     if (read_names()) --rows;
     TableImport table(columns_, options_.columns, rows, target_);
+    used_ = table.used_columns();
     values_.resize(columns_.size());
     const uint64_t block_rows = std::clamp<uint64_t>(csv_block_bytes / (8 * columns_.size()), 1, most_block_rows);
     do {
-      add_row(table);
+      add_row();
       if (++held_ < block_rows) continue;
       flush(table);
       progress(rows_.bytes(), bytes);
@@ -202,12 +203,11 @@ class CsvImport {
                                           counted(cells_.size(), "cell") + ", the first " + std::to_string(wanted));
   }
 
-  void add_row(const TableImport& table) {
+  void add_row() {
     require_cells(columns_.size());
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      if (columns_[c].dtype.bits == 0) continue;
+    for (const size_t c : used_) {
       double value = 0;
-      if (!number_of(cells_[c], value) && table.used(c)) {
+      if (!number_of(cells_[c], value)) {
         throw sdk::Error(HR_DATA_CORRUPT, "line " + std::to_string(rows_.line()) + " has '" + printable(cells_[c], 40) +
                                               "' in column " + in_quotes(columns_[c].name) +
                                               ", which is no number; mend it, or choose other columns with --columns");
@@ -229,8 +229,9 @@ class CsvImport {
   ImportTarget& target_;
   CsvRows rows_;
   std::vector<TableColumn> columns_;
+  std::vector<size_t> used_;
   std::vector<std::string> cells_;
-  std::vector<std::vector<double>> values_;  // column by column
+  std::vector<std::vector<double>> values_;  // column by column; {} of those that are not used
   uint64_t held_ = 0;                        // rows of them
 };
 

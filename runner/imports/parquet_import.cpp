@@ -62,14 +62,6 @@ ParquetTable description_from(const Json& message) {
   return table;
 }
 
-std::vector<size_t> used_columns(const TableImport& table, const std::vector<TableColumn>& columns) {
-  std::vector<size_t> used;
-  for (size_t c = 0; c < columns.size(); ++c) {
-    if (table.used(c)) used.push_back(c);
-  }
-  return used;
-}
-
 // pyarrow gives columns by name.
 void require_own_names(const std::vector<TableColumn>& columns, const std::vector<size_t>& used) {
   std::map<std::string_view, size_t> count;
@@ -98,7 +90,7 @@ Imported import_parquet(const std::filesystem::path& from, const ImportOptions& 
   const ParquetTable described = description_from(PyarrowProcess(from, 1, "").next());
   if (described.rows == 0) throw sdk::Error(HR_DATA_CORRUPT, "it has no rows");
   TableImport table(described.columns, options.columns, described.rows, target);
-  const std::vector<size_t> used = used_columns(table, described.columns);
+  const std::vector<size_t> used = table.used_columns();
   require_own_names(described.columns, used);
   uint64_t values_in_row = 0;
   for (const size_t c : used) values_in_row += described.columns[c].width;

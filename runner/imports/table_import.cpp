@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fnmatch.h>
+#include <set>
 
 #include "arrays/convert.hpp"
 #include "arrays/open_files.hpp"
@@ -124,15 +125,17 @@ void TableImport::put_together(const Dataset& dataset, std::span<const std::span
   target_.append(dataset.id, block_, rows);
 }
 
-bool TableImport::used(size_t column) const {
-  return std::ranges::any_of(
-      datasets_, [&](const Dataset& one) { return std::ranges::find(one.columns, column) != one.columns.end(); });
+std::vector<size_t> TableImport::used_columns() const {
+  std::set<size_t> used;
+  for (const Dataset& dataset : datasets_) used.insert(dataset.columns.begin(), dataset.columns.end());
+  return {used.begin(), used.end()};
 }
 
 std::vector<std::string> TableImport::left_out() const {
+  const std::vector<size_t> used = used_columns();
   std::vector<std::string> names;
   for (size_t c = 0; c < columns_.size(); ++c) {
-    if (!used(c)) names.push_back(columns_[c].name);
+    if (!std::ranges::binary_search(used, c)) names.push_back(columns_[c].name);
   }
   return names;
 }

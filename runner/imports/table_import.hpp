@@ -33,11 +33,11 @@ class TableImport {
   TableImport(std::vector<TableColumn> columns, const std::vector<ColumnGroup>& groups, uint64_t rows,
               ImportTarget& target);
 
-  // Dense values of every column, {} of those that are not used().
+  // Dense values of every column, {} of those that are not among used_columns().
   void append(std::span<const std::span<const std::byte>> columns, uint64_t rows);
 
-  bool used(size_t column) const;
-  std::vector<std::string> left_out() const;  // names of columns that are in no dataset
+  std::vector<size_t> used_columns() const;   // that are in a dataset, in order
+  std::vector<std::string> left_out() const;  // names of the others
   uint64_t rows() const { return rows_; }
 
  private:

@@ -77,7 +77,7 @@ void UnpackedEntry::unpack(const std::string& name, const ZipEntry& entry, const
 
 UnpackedEntry::UnpackedEntry(const std::string& name, const ZipEntry& entry, const std::filesystem::path& near) {
   if (entry.deflated) {
-    unpack(name, entry, near.parent_path() / ("." + near.filename().string() + ".partial-" + own_suffix()));
+    unpack(name, entry, partial_beside(near));
     return;
   }
   stored_ = entry.data;

@@ -86,7 +86,7 @@ std::string pictures_html(const Json& first, const Json& last, const std::string
   html += picture_html(text_in(first, "prediction"), text_in(last, "name") + " " + first_name);
   html += picture_html(text_in(last, "prediction"), text_in(last, "name") + " " + last_name);
   html += picture_html(text_in(last, "target"), "target");
-  return html.empty() ? "" : element("div", "class=\"pictures\"", "\n" + html) + "\n";
+  return side_by_side("pictures", html);
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ std::string examples_html(const std::filesystem::path& run) {
       (is_picture ? pictures : charts) +=
           (is_picture ? pictures_html : series_html)(same_place(before, output), shown, after(first), after(last));
     }
-    if (!charts.empty()) charts = element("div", "class=\"charts\"", "\n" + charts) + "\n";
+    charts = side_by_side("charts", charts);
     if (charts.empty() && pictures.empty()) continue;
     const std::string name =
         "sample " + amount_text(number_in(samples[i], "sample", 0), Quantity::count) + " of the validation split";

@@ -3,8 +3,8 @@
 #include <array>
 #include <numeric>
 
-#include "report/page.hpp"
 #include "report/json_text.hpp"
+#include "report/page.hpp"
 #include "report/plot_frame.hpp"
 
 namespace headroom {

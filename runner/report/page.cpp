@@ -232,6 +232,10 @@ std::string section(const std::string& heading, const std::string& html) {
   return "<section>\n" + element("h2", "", escape_html(heading)) + "\n" + html + "</section>\n";
 }
 
+std::string side_by_side(std::string_view kind, const std::string& html) {
+  return html.empty() ? "" : element("div", "class=\"" + std::string(kind) + "\"", "\n" + html) + "\n";
+}
+
 std::string tile(const std::string& name, const std::string& value, const std::string& remark) {
   if (value.empty()) return "";
   std::string content = "<small>" + escape_html(name) + "</small><b>" + escape_html(value) + "</b>";

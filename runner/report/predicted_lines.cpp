@@ -9,7 +9,6 @@
 #include "report/page.hpp"
 #include "report/plot_frame.hpp"
 #include "report/scale.hpp"
-#include "report/text_table.hpp"
 
 namespace headroom {
 
@@ -17,7 +16,7 @@ namespace {
 
 constexpr size_t most_charts = 40;  // on one page
 
-std::string error_text(double error) { return std::isfinite(error) ? amount_text(error, Quantity::number) : "-"; }
+std::string number_or_dash(double error) { return std::isfinite(error) ? amount_text(error, Quantity::number) : "-"; }
 
 nlohmann::json error_json(double error) { return std::isfinite(error) ? nlohmann::json(error) : nlohmann::json(); }
 
@@ -81,18 +80,14 @@ std::vector<std::vector<std::string>> PredictedLines::error_rows() const {
   const std::vector<double> predicted = predicted_errors(), held = held_errors();
   std::vector<std::vector<std::string>> rows = {{"mean absolute error", "prediction", "hold last", "unit"}};
   for (size_t c = 0; c < channels_.size(); ++c)
-    rows.push_back({channels_[c].name, error_text(predicted[c]), error_text(held[c]), channels_[c].unit});
+    rows.push_back({channels_[c].name, number_or_dash(predicted[c]), number_or_dash(held[c]), channels_[c].unit});
   if (channels_.size() > 1 && one_unit())
-    rows.push_back({"all", error_text(mean_over(predicted)), error_text(mean_over(held)), channels_.front().unit});
+    rows.push_back(
+        {"all", number_or_dash(mean_over(predicted)), number_or_dash(mean_over(held)), channels_.front().unit});
   return rows;
 }
 
-std::string PredictedLines::table() const {
-  const auto rows = error_rows();
-  TextTable table(rows.front(), 1);
-  for (size_t i = 1; i < rows.size(); ++i) table.add(rows[i]);
-  return table.text();
-}
+std::string PredictedLines::table() const { return error_text(error_rows()); }
 
 nlohmann::json PredictedLines::json() const {
   const std::vector<double> predicted = predicted_errors(), held = held_errors();
@@ -112,14 +107,15 @@ std::string PredictedLines::tiles_html() const {
   std::string html;
   if (one_unit()) {
     const std::string unit = channels_.front().unit.empty() ? "" : " " + channels_.front().unit;
-    html += tile("prediction", error_text(mean_over(predicted_errors())) + unit, "mean absolute error of " + field_);
-    html += tile("hold last", error_text(mean_over(held_errors())) + unit, "of what needs no model");
+    html +=
+        tile("prediction", number_or_dash(mean_over(predicted_errors())) + unit, "mean absolute error of " + field_);
+    html += tile("hold last", number_or_dash(mean_over(held_errors())) + unit, "of what needs no model");
   }
   uint64_t rows = 0;
   for (const Recording& recording : recordings_) rows += recording.rows;
   html += tile("rows", amount_text(static_cast<double>(rows), Quantity::count),
                "of " + amount_text(static_cast<double>(recordings_.size()), Quantity::count) + " recordings");
-  return element("div", "class=\"tiles\"", "\n" + html) + "\n";
+  return side_by_side("tiles", html);
 }
 
 std::string PredictedLines::charts_html(const Recording& recording) const {
@@ -137,7 +133,7 @@ std::string PredictedLines::charts_html(const Recording& recording) const {
     chart.linear = chart.wanted_anyway = true;
     html += curve_chart(chart);
   }
-  return html.empty() ? "" : element("div", "class=\"charts\"", "\n" + html) + "\n";
+  return side_by_side("charts", html);
 }
 
 std::string PredictedLines::page() const {
@@ -150,10 +146,8 @@ std::string PredictedLines::page() const {
   if (drawn < recordings_.size() * channels_.size())
     sections += "<p><small>" + std::to_string(drawn) + " of " + std::to_string(recordings_.size() * channels_.size()) +
                 " charts are drawn; the errors are of all.</small></p>\n";
-  const auto rows = error_rows();
   return page_html(origin_.title(), "<header>\n" + origin_.heading() + tiles_html() + "</header>\n<main>\n" + sections +
-                                        section("Errors", table_html(rows.front(), {rows.begin() + 1, rows.end()})) +
-                                        "</main>\n");
+                                        error_section(error_rows()) + "</main>\n");
 }
 
 }  // namespace headroom

@@ -14,6 +14,8 @@ namespace headroom {
 
 namespace {
 
+std::string number(double value) { return amount_text(value, Quantity::number); }
+
 std::string name_of(const std::string& path) { return std::filesystem::path(path).lexically_normal().filename(); }
 
 }  // namespace
@@ -27,6 +29,17 @@ std::string PredictionOrigin::heading() const {
 
 nlohmann::json PredictionOrigin::json() const {
   return {{"run", run}, {"input", input}, {"checkpoint", checkpoint}, {"step", trained_steps}};
+}
+
+std::string error_text(const std::vector<std::vector<std::string>>& rows) {
+  // Names of channels begin at the left, figures end at the right.
+  TextTable table(rows.front(), 1);
+  for (size_t i = 1; i < rows.size(); ++i) table.add(rows[i]);
+  return table.text();
+}
+
+std::string error_section(const std::vector<std::vector<std::string>>& rows) {
+  return section("Errors", table_html(rows.front(), {rows.begin() + 1, rows.end()}));
 }
 
 std::vector<double> PredictedRecording::errors(const std::vector<double>& values) const {
@@ -46,8 +59,6 @@ double PredictedRecording::error_in_std(const std::vector<double>& values) const
 
 std::vector<std::vector<std::string>> PredictedRecording::error_rows() const {
   const std::vector<double> open = errors(open_loop), together = errors(ensembled), hold = errors(held);
-  const auto number = [](double value) { return amount_text(value, Quantity::number); };
-  // The first row is the heading: table() and page() take it off.
   std::vector<std::vector<std::string>> rows = {{"mean absolute error", "open loop", "ensembled", "hold last", "unit"}};
   for (size_t c = 0; c < channels.size(); ++c)
     rows.push_back({channels[c].name, number(open[c]), number(together[c]), number(hold[c]), channels[c].unit});
@@ -57,13 +68,7 @@ std::vector<std::vector<std::string>> PredictedRecording::error_rows() const {
   return rows;
 }
 
-std::string PredictedRecording::table() const {
-  const auto rows = error_rows();
-  // Names of channels begin at the left, figures end at the right.
-  TextTable table(rows.front(), 1);
-  for (size_t i = 1; i < rows.size(); ++i) table.add(rows[i]);
-  return table.text();
-}
+std::string PredictedRecording::table() const { return error_text(error_rows()); }
 
 nlohmann::json PredictedRecording::json() const {
   const std::vector<double> open = errors(open_loop), together = errors(ensembled), hold = errors(held);
@@ -88,8 +93,6 @@ nlohmann::json PredictedRecording::json() const {
 
 namespace {
 
-std::string number(double value) { return amount_text(value, Quantity::number); }
-
 std::string tiles(const PredictedRecording& told) {
   std::string html;
   const auto add = [&](const char* name, const std::vector<double>& values, const std::string& remark) {
@@ -101,7 +104,7 @@ std::string tiles(const PredictedRecording& told) {
   add("ensembled", told.ensembled, "asked at every step, answers weighed");
   add("hold last position", told.held, "of what needs no model, every " + each);
   html += tile("steps", amount_text(static_cast<double>(told.steps()), Quantity::count), "of the recording");
-  return element("div", "class=\"tiles\"", "\n" + html) + "\n";
+  return side_by_side("tiles", html);
 }
 
 Decimated<Extremes> points_of(const PredictedRecording& told, const std::vector<double>& values, size_t channel) {
@@ -131,20 +134,15 @@ std::string chart(const PredictedRecording& told, size_t channel) {
 std::string charts(const PredictedRecording& told) {
   std::string html;
   for (size_t channel = 0; channel < told.channels.size(); ++channel) html += chart(told, channel);
-  return element("div", "class=\"charts\"", "\n" + html) + "\n";
-}
-
-std::string error_table(const PredictedRecording& told) {
-  const auto rows = told.error_rows();
-  return table_html(rows.front(), {rows.begin() + 1, rows.end()});
+  return side_by_side("charts", html);
 }
 
 }  // namespace
 
 std::string PredictedRecording::page() const {
   return page_html(origin.title(), "<header>\n" + origin.heading() + tiles(*this) + "</header>\n<main>\n" +
-                                       section("Recorded and predicted", charts(*this)) +
-                                       section("Errors", error_table(*this)) + "</main>\n");
+                                       section("Recorded and predicted", charts(*this)) + error_section(error_rows()) +
+                                       "</main>\n");
 }
 
 namespace {
@@ -179,18 +177,16 @@ std::string tiles(const PredictedPictures& told) {
   if (const auto before = told.before_psnr_db()) html += tile(told.before, decibels(*before), "before the model");
   html += tile("steps", amount_text(static_cast<double>(told.steps.size()), Quantity::count),
                "asked for " + amount_text(static_cast<double>(told.horizon), Quantity::count) + " at a time");
-  return element("div", "class=\"tiles\"", "\n" + html) + "\n";
+  return side_by_side("tiles", html);
 }
 
 std::string pictures(const PredictedPictures& told) {
   std::string html;
   for (const ShownPicture& shown : told.shown) {
     const std::string step = "step " + amount_text(static_cast<double>(shown.step), Quantity::count);
-    html += element("div", "class=\"pictures\"",
-                    "\n" + picture_html(shown.before, told.before + ", " + step) +
-                        picture_html(shown.predicted, "predicted, " + step) +
-                        picture_html(shown.target, "target, " + step)) +
-            "\n";
+    html += side_by_side("pictures", picture_html(shown.before, told.before + ", " + step) +
+                                         picture_html(shown.predicted, "predicted, " + step) +
+                                         picture_html(shown.target, "target, " + step));
   }
   return html;
 }
@@ -213,7 +209,7 @@ std::string chart(const PredictedPictures& told) {
   // Decibels are a logarithm already.
   chart.linear = true;
   const std::string html = curve_chart(chart);
-  return html.empty() ? "" : element("div", "class=\"charts\"", "\n" + html) + "\n";
+  return side_by_side("charts", html);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +20,10 @@ struct PredictionOrigin {
   std::string heading() const;  // HTML
   nlohmann::json json() const;  // an object, to be added to
 };
+
+// A table of errors, whose first row is the heading: for terminals, and HTML.
+std::string error_text(const std::vector<std::vector<std::string>>& rows);
+std::string error_section(const std::vector<std::vector<std::string>>& rows);
 
 struct PredictedRecording {
   PredictionOrigin origin;

@@ -83,7 +83,7 @@ std::string tiles(const RunReading& run) {
                                 ? "of a limit of " + amount_text(static_cast<double>(run.limit_bytes), Quantity::bytes)
                                 : "without a limit";
   html += tile("peak memory", amount_at(summary, {"memory", "measured_peak_bytes"}, Quantity::bytes), limit);
-  return html.empty() ? "" : element("div", "class=\"tiles\"", "\n" + html) + "\n";
+  return side_by_side("tiles", html);
 }
 
 struct MetricName {
@@ -174,7 +174,7 @@ std::string curves(const RunReading& run) {
     if (!drawn.empty()) (++number <= shown_at_once ? html : more) += drawn;
   }
   if (html.empty()) return "";
-  html = element("div", "class=\"charts\"", "\n" + html) + "\n";
+  html = side_by_side("charts", html);
   if (!more.empty())
     html += folded(std::to_string(number - shown_at_once) + " more metrics", element("div", "class=\"charts\"", more));
   if (run.metrics_left_out > 0) html += "<p class=\"soft\">Metrics beyond the first 256 are left out.</p>\n";

@@ -109,7 +109,7 @@ std::string heat_maps(const SweepReading& sweep) {
     html += heat_map(sweep, row, column, sweep.metric, &SweptTrial::metric, Quantity::number);
   }
   if (html.empty()) return "";
-  html = element("div", "class=\"charts\"", "\n" + html) + "\n";
+  html = side_by_side("charts", html);
   if (own_keys(sweep).size() > 2)
     html +=
         "<p class=\"soft\">More than two keys were swept: a cell shows the trial with the best metric of those that "
@@ -166,7 +166,7 @@ std::string scatter(const SweepReading& sweep, const std::string& name, Figure f
 std::string fronts(const SweepReading& sweep) {
   const std::string html = scatter(sweep, sweep.metric, &SweptTrial::metric, sweep.lower_wins) +
                            scatter(sweep, "samples per second", &SweptTrial::samples_per_second, /*lower_wins=*/false);
-  return html.empty() ? "" : element("div", "class=\"charts\"", "\n" + html) + "\n";
+  return side_by_side("charts", html);
 }
 
 Cell figure_cell(const std::optional<double>& value, Quantity quantity) {
@@ -238,7 +238,7 @@ std::string heading(const SweepReading& sweep) {
   if (fastest != nullptr)
     tiles += tile("fastest, samples/s", amount(fastest->samples_per_second, Quantity::number), fastest->id);
   if (lightest != nullptr) tiles += tile("least memory", amount(lightest->peak_bytes, Quantity::bytes), lightest->id);
-  return html + element("div", "class=\"tiles\"", "\n" + tiles) + "\n";
+  return html + side_by_side("tiles", tiles);
 }
 
 }  // namespace

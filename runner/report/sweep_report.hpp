@@ -2,11 +2,10 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "report/sweep_reading.hpp"
 
 namespace headroom {
 
@@ -15,36 +14,6 @@ std::string sweep_report(const std::filesystem::path& sweep);
 
 // Writes report.html into the sweep's folder. Error(cannot_write), Error(bad_input).
 void write_sweep_report(const std::filesystem::path& sweep);
-
-// results.json of a sweep, as its page needs it.
-
-struct SweptTrial {
-  std::string id, state, why, identity;
-  std::string run;                                            // its run's folder, below the sweep's; "": none
-  std::vector<std::pair<std::string, std::string>> settings;  // key and value, by key
-  std::optional<double> metric, peak_bytes, predicted_peak_bytes, samples_per_second, train_seconds;
-  int64_t micro_batch = 0, epochs = 0;  // 0: not known
-  bool is_best = false;
-
-  std::string setting(const std::string& key) const;  // "" where it has none
-};
-
-struct SweepReading {
-  std::string name, metric;
-  std::vector<SweptTrial> trials;
-  std::vector<std::string> keys;  // that were swept
-  nlohmann::json counts, identities;
-  bool lower_wins = true;
-  std::optional<double> scheduling_ms;  // a trial
-
-  // The values a key took: numbers in rising order, others as they came.
-  std::vector<std::string> values_of(const std::string& key) const;
-};
-
-bool is_sweep_folder(const std::filesystem::path& folder);
-
-// Error(bad_input) where results.json is missing or damaged.
-SweepReading read_sweep(const std::filesystem::path& folder);
 
 // What a sweep's trials cost for what they reach: the Pareto front of memory against the metric, and what a smaller
 // batch with more accumulation costs and saves where the mathematics stay the same.

@@ -1,21 +1,18 @@
 // Flat replay buffers, as diffusion policy writes them: the rows of all episodes end to end, and where each ends.
-#include "hdf5_source.hpp"
 #include "headroom/random.h"
+#include "one_file.hpp"
 
 namespace headroom {
 namespace {
 
-class Episodes : public Hdf5Folder {
+class Episodes : public OneHdf5File {
  protected:
-  void SetUp() override {
-    Hdf5Folder::SetUp();
-    hdf5_plugin();
-    const Hdf5Lock lock;
-    const Handle file = create_file(path());
-    write_dataset(file.get(), "data/state", H5T_IEEE_F32LE, {15, 2}, counting<float>(30));
-    write_dataset(file.get(), "data/action", H5T_IEEE_F32LE, {15}, counting<float>(15));
+  Episodes() : OneHdf5File("buffer.h5") {}
+  void write(hid_t file) const override {
+    write_dataset(file, "data/state", H5T_IEEE_F32LE, {15, 2}, counting<float>(30));
+    write_dataset(file, "data/action", H5T_IEEE_F32LE, {15}, counting<float>(15));
     const auto integers = [&](const std::string& name, const std::vector<int64_t>& held) {
-      write_dataset(file.get(), name, H5T_STD_I64LE, {held.size()}, held);
+      write_dataset(file, name, H5T_STD_I64LE, {held.size()}, held);
     };
     integers("meta/episode_ends", {5, 7, 15});
     integers("meta/falling", {5, 4, 15});
@@ -30,9 +27,8 @@ class Episodes : public Hdf5Folder {
     integers("meta/other_mask", {1, 0});
     integers("meta/wide_mask", {1, 0, 1, 1});
   }
-  std::filesystem::path path() const { return folder_ / "buffer.h5"; }
   std::string says(const std::string& dataset, const std::string& more = "") const {
-    return sentence(path(), "episode_ends = \"" + dataset + "\"\n" + fields + more);
+    return refusal("episode_ends = \"" + dataset + "\"\n" + fields + more);
   }
 
   const std::string fields = R"(
@@ -46,7 +42,7 @@ fields = [
 };
 
 TEST_F(Episodes, AreGroupsThatWindowsStayIn) {
-  const auto source = open_hdf5(path(), ends + fields);
+  const auto source = open_file(ends + fields);
   const auto groups = source->groups(0);
   ASSERT_EQ(groups.size(), 3u);
   const char* names[] = {"buffer:episode 0", "buffer:episode 1", "buffer:episode 2"};
@@ -71,7 +67,7 @@ TEST_F(Episodes, AreGroupsThatWindowsStayIn) {
 
 // Rows are counted from the episode's first, and what a field pads lies outside of it.
 TEST_F(Episodes, SayWhichOfTheirRowsASampleShows) {
-  const auto source = open_hdf5(path(), ends + fields);
+  const auto source = open_file(ends + fields);
   const auto shown = [&](uint32_t field, uint64_t index) {
     const auto rows = source->recorded_rows(field, 0, index);
     return rows ? std::vector{rows->first, static_cast<int64_t>(rows->rows), static_cast<int64_t>(rows->length)}
@@ -82,12 +78,12 @@ TEST_F(Episodes, SayWhichOfTheirRowsASampleShows) {
   EXPECT_EQ(shown(2, 7), (std::vector<int64_t>{-1, 2, 8})) << "one before the beginning of episode 2";
   EXPECT_EQ(shown(1, 9), (std::vector<int64_t>{2, 3, 8}));
   EXPECT_TRUE(shown(3, 0).empty()) << "a mask";
-  const auto rows = open_hdf5(path(), "sample = \"rows\"\nfields = [ { name = \"a\", dataset = \"data/action\" } ]");
+  const auto rows = open_file("sample = \"rows\"\nfields = [ { name = \"a\", dataset = \"data/action\" } ]");
   EXPECT_FALSE(rows->recorded_rows(0, 0, 0)) << "rows that belong to no sequence";
 }
 
 TEST_F(Episodes, RowsAcrossASampleAreNone) {
-  const auto source = open_hdf5(path(), ends + R"(
+  const auto source = open_file(ends + R"(
 window_size = 3
 fields = [
   { name = "across", dataset = "data/state", permute = [1, 0] },
@@ -101,7 +97,7 @@ fields = [
 }
 
 TEST_F(Episodes, WithoutPaddingHoldEveryWindow) {
-  const auto source = open_hdf5(path(), ends + "fields = [ { name = \"a\", dataset = \"data/action\", length = 4 } ]");
+  const auto source = open_file(ends + "fields = [ { name = \"a\", dataset = \"data/action\", length = 4 } ]");
   ASSERT_EQ(source->groups(0).size(), 2u);
   EXPECT_EQ(source->groups(0)[1].name, "buffer:episode 2");
   EXPECT_EQ(source->length(0), 2u + 5u);
@@ -111,8 +107,7 @@ TEST_F(Episodes, WithoutPaddingHoldEveryWindow) {
 
 TEST_F(Episodes, JitterAndDrawsStayInTheEpisode) {
   for (const std::string how : {"sample = \"one_per_group\"\n", "stride = 3\n"}) {
-    const auto source =
-        open_hdf5(path(), ends + how + "fields = [ { name = \"a\", dataset = \"data/action\", length = 2 } ]");
+    const auto source = open_file(ends + how + "fields = [ { name = \"a\", dataset = \"data/action\", length = 2 } ]");
     for (const Group& group : source->groups(0)) {
       const float begin = group.name == "buffer:episode 0" ? 0.0f : group.name == "buffer:episode 1" ? 5.0f : 7.0f;
       const float last = group.name == "buffer:episode 0" ? 4.0f : group.name == "buffer:episode 1" ? 6.0f : 14.0f;
@@ -175,7 +170,7 @@ TEST_F(Episodes, EndsThatMakeNoSenseAreSentences) {
 
 // Buffers that were made larger than what was recorded.
 TEST_F(Episodes, RowsAfterTheLastEndAreNoSamples) {
-  const auto source = open_hdf5(path(), "episode_ends = \"meta/early\"\n" + fields);
+  const auto source = open_file("episode_ends = \"meta/early\"\n" + fields);
   EXPECT_EQ(source->length(0), 9u);
 }
 

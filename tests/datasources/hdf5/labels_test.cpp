@@ -1,7 +1,7 @@
 // Rows of different lengths that were padded, and strings that name classes.
 #include <cmath>
 
-#include "hdf5_source.hpp"
+#include "one_file.hpp"
 
 namespace headroom {
 namespace {
@@ -12,36 +12,31 @@ void write_strings(hid_t file, const std::string& name, const std::vector<const 
   write_dataset(file, name, type.get(), {texts.size()}, texts);
 }
 
-class Labels : public Hdf5Folder {
+class Labels : public OneHdf5File {
  protected:
-  void SetUp() override {
-    Hdf5Folder::SetUp();
-    hdf5_plugin();
-    const Hdf5Lock lock;
-    const Handle file = create_file(path());
+  Labels() : OneHdf5File("a.h5") {}
+  void write(hid_t file) const override {
     // What the file holds beyond a row's length is whatever its writer left there.
-    write_dataset(file.get(), "tokens", H5T_STD_I32LE, {4, 5}, counting<int32_t>(20, 1));
+    write_dataset(file, "tokens", H5T_STD_I32LE, {4, 5}, counting<int32_t>(20, 1));
     std::vector<float> points = counting<float>(4 * 3 * 2, 1);
     points[3] = std::nanf("");
-    write_dataset(file.get(), "points", H5T_IEEE_F32LE, {4, 3, 2}, points);
-    write_dataset(file.get(), "lengths", H5T_STD_U64LE, {4}, std::vector<uint64_t>{1, 3, 0, 2});
-    write_dataset(file.get(), "few", H5T_STD_I64LE, {3}, std::vector<int64_t>{1, 3, 0});
-    write_dataset(file.get(), "long", H5T_STD_I64LE, {4}, std::vector<int64_t>{1, 6, 0, 2});
-    write_strings(file.get(), "kind", {"dog", "cat", "dog", "hen"});
-    write_strings(file.get(), "names", {"hen", "dog", "cat"});
-    write_dataset(file.get(), "number", H5T_STD_U8LE, {4}, std::vector<uint8_t>{0, 1, 2, 1});
+    write_dataset(file, "points", H5T_IEEE_F32LE, {4, 3, 2}, points);
+    write_dataset(file, "lengths", H5T_STD_U64LE, {4}, std::vector<uint64_t>{1, 3, 0, 2});
+    write_dataset(file, "few", H5T_STD_I64LE, {3}, std::vector<int64_t>{1, 3, 0});
+    write_dataset(file, "long", H5T_STD_I64LE, {4}, std::vector<int64_t>{1, 6, 0, 2});
+    write_strings(file, "kind", {"dog", "cat", "dog", "hen"});
+    write_strings(file, "names", {"hen", "dog", "cat"});
+    write_dataset(file, "number", H5T_STD_U8LE, {4}, std::vector<uint8_t>{0, 1, 2, 1});
     const Handle list(H5Tvlen_create(H5T_STD_I32LE));
     int32_t one = 1;
-    write_dataset(file.get(), "lists", list.get(), {4}, std::vector<hvl_t>(4, {1, &one}));
+    write_dataset(file, "lists", list.get(), {4}, std::vector<hvl_t>(4, {1, &one}));
   }
-  std::filesystem::path path() const { return folder_ / "a.h5"; }
   static std::string with(const std::string& field) { return "sample = \"rows\"\nfields = [ { " + field + " } ]"; }
-  std::string says(const std::string& field, Exit* code = nullptr) const { return sentence(path(), with(field), code); }
+  std::string says(const std::string& field, Exit* code = nullptr) const { return refusal(with(field), code); }
 };
 
 TEST_F(Labels, PaddedRowsHaveOneShapeAndAMask) {
-  const auto source =
-      open_hdf5(path(), with(R"(name = "t", dataset = "tokens", lengths = "lengths", pad_mask = "is_pad" },
+  const auto source = open_file(with(R"(name = "t", dataset = "tokens", lengths = "lengths", pad_mask = "is_pad" },
                                 { name = "p", dataset = "points", lengths = "/lengths")"));
   EXPECT_EQ(source->fields()[0].shape, std::vector<int64_t>{5});
   EXPECT_EQ(source->fields()[1].shape, (std::vector<int64_t>{3, 2}));
@@ -63,8 +58,7 @@ TEST_F(Labels, PaddedRowsHaveOneShapeAndAMask) {
 }
 
 TEST_F(Labels, MasksComeWithoutTheirField) {
-  const auto source =
-      open_hdf5(path(), with(R"(name = "t", dataset = "tokens", lengths = "lengths", pad_mask = "is_pad")"));
+  const auto source = open_file(with(R"(name = "t", dataset = "tokens", lengths = "lengths", pad_mask = "is_pad")"));
   Reader reader = source->reader();
   const auto samples =
       read_fields(reader, *source, 0, {3}, {0}, false, [](const std::string& name) { return name == "is_pad"; });
@@ -79,9 +73,9 @@ TEST_F(Labels, LengthsThatDoNotSuitAreSentences) {
   EXPECT_EQ(says(R"(name = "t", dataset = "tokens", lengths = "lengths", rows = "all")"),
             "[hdf5] field 't' sets lengths, which tell how much of one row counts; it needs rows = \"row\" along axis "
             "0, and no permute");
-  EXPECT_EQ(sentence(path(), "matlab = true\n" + with(R"(name = "t", dataset = "tokens", lengths = "lengths")")),
+  EXPECT_EQ(refusal("matlab = true\n" + with(R"(name = "t", dataset = "tokens", lengths = "lengths")")),
             "[hdf5] field 't' sets lengths or text_bytes, which are not for matlab = true, where axes are reversed");
-  const auto source = open_hdf5(path(), with(R"(name = "t", dataset = "tokens", lengths = "long")"));
+  const auto source = open_file(with(R"(name = "t", dataset = "tokens", lengths = "long")"));
   Exit code{};
   EXPECT_EQ(sentence_of([&] { read_sample(*source, 1); }, &code),
             "[hdf5] '/tokens' of DIR/a.h5 (field 't') has 5 values a row, but '/long' has 6 for row 1; mend the file");
@@ -90,14 +84,14 @@ TEST_F(Labels, LengthsThatDoNotSuitAreSentences) {
 
 TEST_F(Labels, StringsAreNumbersOfTheirClasses) {
   for (const char* classes : {R"(classes = ["hen", "dog", "cat"])", R"(classes_dataset = "names")"}) {
-    const auto source = open_hdf5(path(), with(std::string(R"(name = "k", dataset = "kind", )") + classes));
+    const auto source = open_file(with(std::string(R"(name = "k", dataset = "kind", )") + classes));
     EXPECT_EQ(dtype_name(source->fields()[0].dtype), "int64");
     EXPECT_EQ(source->fields()[0].shape, std::vector<int64_t>{});
     EXPECT_EQ(source->class_names(0), (std::vector<std::string>{"hen", "dog", "cat"}));
     const int64_t expected[] = {1, 2, 1, 0};
     for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(values<int64_t>(read_sample(*source, i), "k")[0], expected[i]);
   }
-  const auto windows = open_hdf5(path(), R"(fields = [
+  const auto windows = open_file(R"(fields = [
     { name = "k", dataset = "kind", length = 3, pad = "edge", classes_dataset = "/names" } ])");
   EXPECT_EQ(values<int64_t>(read_sample(*windows, 2), "k"), (std::vector<int64_t>{1, 0, 0}));
 }
@@ -125,7 +119,7 @@ TEST_F(Labels, StringsNeedAnOrderThatIsTold) {
 }
 
 TEST_F(Labels, TextsAreTheirBytes) {
-  const auto source = open_hdf5(path(), with(R"(name = "k", dataset = "kind", text_bytes = 5, pad_mask = "is_pad" },
+  const auto source = open_file(with(R"(name = "k", dataset = "kind", text_bytes = 5, pad_mask = "is_pad" },
                                 { name = "short", dataset = "kind", text_bytes = 2)"));
   EXPECT_EQ(source->fields()[0].shape, std::vector<int64_t>{5});
   EXPECT_EQ(dtype_name(source->fields()[0].dtype), "uint8");

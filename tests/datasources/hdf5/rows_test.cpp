@@ -2,7 +2,7 @@
 #include <set>
 
 #include "data/split.hpp"
-#include "hdf5_source.hpp"
+#include "one_file.hpp"
 
 namespace headroom {
 namespace {
@@ -11,30 +11,24 @@ using testing::HasSubstr;
 
 constexpr size_t kRows = 20;
 
-class Images : public Hdf5Folder {
+class Images : public OneHdf5File {
  protected:
-  void SetUp() override {
-    Hdf5Folder::SetUp();
-    hdf5_plugin();
-    const Hdf5Lock lock;
-    const Handle file = create_file(path());
-    write_dataset(file.get(), "images", H5T_STD_U8LE, {kRows, 3, 2, 4}, counting<uint8_t>(kRows * 24), {4, 3, 2, 4}, 3);
+  Images() : OneHdf5File("images.h5") {}
+  void write(hid_t file) const override {
+    write_dataset(file, "images", H5T_STD_U8LE, {kRows, 3, 2, 4}, counting<uint8_t>(kRows * 24), {4, 3, 2, 4}, 3);
     std::vector<int64_t> labels(kRows), train(kRows), odd(kRows);
     for (size_t i = 0; i < kRows; ++i) labels[i] = static_cast<int64_t>(i % 3);
     for (size_t i = 0; i < kRows; ++i) train[i] = i == 0 || (i > 2 && i < 9) || i == 19;
     for (size_t i = 0; i < kRows; ++i) odd[i] = train[i] == 0;
-    write_dataset(file.get(), "labels", H5T_STD_I64LE, {kRows}, labels);
-    write_dataset(file.get(), "masks/train", H5T_STD_U8LE, {kRows}, std::vector<uint8_t>(train.begin(), train.end()));
-    write_dataset(file.get(), "masks/rest", H5T_STD_U64LE, {kRows}, std::vector<uint64_t>(odd.begin(), odd.end()));
-    write_dataset(file.get(), "masks/short", H5T_STD_I64LE, {kRows - 1}, train);
-    write_dataset(file.get(), "masks/codes", H5T_STD_I64LE, {kRows}, labels);
-    write_dataset(file.get(), "masks/none", H5T_STD_I64LE, {kRows}, std::vector<int64_t>(kRows));
+    write_dataset(file, "labels", H5T_STD_I64LE, {kRows}, labels);
+    write_dataset(file, "masks/train", H5T_STD_U8LE, {kRows}, std::vector<uint8_t>(train.begin(), train.end()));
+    write_dataset(file, "masks/rest", H5T_STD_U64LE, {kRows}, std::vector<uint64_t>(odd.begin(), odd.end()));
+    write_dataset(file, "masks/short", H5T_STD_I64LE, {kRows - 1}, train);
+    write_dataset(file, "masks/codes", H5T_STD_I64LE, {kRows}, labels);
+    write_dataset(file, "masks/none", H5T_STD_I64LE, {kRows}, std::vector<int64_t>(kRows));
   }
-  std::filesystem::path path() const { return folder_ / "images.h5"; }
-  std::shared_ptr<const Source> open(const std::string& more = "") const { return open_hdf5(path(), images + more); }
-  std::string says(const std::string& more, Exit* code = nullptr) const {
-    return sentence(path(), images + more, code);
-  }
+  std::shared_ptr<const Source> open(const std::string& more = "") const { return open_file(images + more); }
+  std::string says(const std::string& more, Exit* code = nullptr) const { return refusal(images + more, code); }
   // The rows of a split, by their first pixels.
   static std::vector<int> rows_of(const Source& source, uint32_t split) {
     std::vector<int> rows;
@@ -127,7 +121,7 @@ TEST_F(Images, SplitsAreMasksOfEitherKindOfInteger) {
 
 // Windows stay within the rows of their split, padding included.
 TEST_F(Images, WindowsDoNotLeaveTheRowsOfTheirSplit) {
-  const auto source = open_hdf5(path(), R"(
+  const auto source = open_file(R"(
 fields = [ { name = "w", dataset = "labels", length = 3, offset = -1, pad = "edge", pad_mask = "p" } ]
 splits = [ { name = "train", rows = [0, 10] }, { name = "val", rows = [10, 20] } ])");
   EXPECT_EQ(source->length(0), 10u);
@@ -167,7 +161,7 @@ TEST_F(Images, SplitsThatCannotBeFollowedAreSentences) {
 
 TEST_F(Images, RowsHaveNoNeighbours) {
   const auto said = [&](const std::string& keys) {
-    return sentence(path(), "sample = \"rows\"\nfields = [ { name = \"x\", dataset = \"labels\", " + keys + " } ]");
+    return refusal("sample = \"rows\"\nfields = [ { name = \"x\", dataset = \"labels\", " + keys + " } ]");
   };
   const std::string sentence =
       "[hdf5] field 'x' takes rows beside the sample's own, but sample = \"rows\" has rows that belong to no sequence; "

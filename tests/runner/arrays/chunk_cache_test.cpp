@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "arrays/array_session.hpp"
@@ -26,6 +27,25 @@ class Chunked : public Lanes {
   void TearDown() override {
     ArraySession::of_process()->set_chunk_cache_limit(32 << 20);
     Lanes::TearDown();
+  }
+  // Threads that each read many parts of the values, at places of their own.
+  void read_everywhere(
+      uint64_t threads, const std::function<void(uint64_t read)>& after_read = [](uint64_t) {}) {
+    OpenArray array(path_, "x");
+    std::vector<std::thread> running;
+    for (uint64_t t = 0; t < threads; ++t) {
+      running.emplace_back([&, t] {
+        std::vector<int32_t> read(6000);
+        for (uint64_t k = 0; k < 60; ++k) {
+          const uint64_t start = (k * 7919 + t * 104729) % (values_.size() - read.size()), count = read.size();
+          const hr_array_target target{HR_WHOLE, i32, read.data(), 0};
+          ASSERT_EQ(arrays_service().read_box(array.get(), &start, &count, &target, 1, nullptr), HR_OK);
+          ASSERT_EQ(std::memcmp(read.data(), values_.data() + start, count * 4), 0);
+          after_read(k);
+        }
+      });
+    }
+    for (std::thread& thread : running) thread.join();
   }
   std::vector<int32_t> values_;
 };
@@ -61,21 +81,8 @@ TEST_F(Chunked, AChunkLargerThanTheCacheIsReadAllTheSame) {
 
 TEST_F(Chunked, ManyThreadsDecodeEachChunkOnce) {
   write_chunks(40, 4096);
-  OpenArray array(path_, "x");
   const uint64_t misses = ArraySession::of_process()->chunks()->statistics().misses;
-  std::vector<std::thread> threads;
-  for (uint64_t t = 0; t < 6; ++t) {
-    threads.emplace_back([&, t] {
-      std::vector<int32_t> read(6000);
-      for (uint64_t k = 0; k < 60; ++k) {
-        const uint64_t start = (k * 7919 + t * 104729) % (values_.size() - read.size()), count = read.size();
-        const hr_array_target target{HR_WHOLE, i32, read.data(), 0};
-        ASSERT_EQ(arrays_service().read_box(array.get(), &start, &count, &target, 1, nullptr), HR_OK);
-        ASSERT_EQ(std::memcmp(read.data(), values_.data() + start, count * 4), 0);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  read_everywhere(6);
   EXPECT_LE(ArraySession::of_process()->chunks()->statistics().misses - misses, 40u);
 }
 
@@ -108,21 +115,9 @@ TEST(DecodedChunks, AreDecodedOnceForAllThatWaitAlsoWhenTheyAreNotKept) {
 TEST_F(Chunked, ManyThreadsInATightCache) {
   write_chunks(40, 4096, {H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32});
   ArraySession::of_process()->set_chunk_cache_limit(3 * 16384);
-  OpenArray array(path_, "x");
-  std::vector<std::thread> threads;
-  for (uint64_t t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
-      std::vector<int32_t> read(6000);
-      for (uint64_t k = 0; k < 60; ++k) {
-        const uint64_t start = (k * 7919 + t * 104729) % (values_.size() - read.size()), count = read.size();
-        const hr_array_target target{HR_WHOLE, i32, read.data(), 0};
-        ASSERT_EQ(arrays_service().read_box(array.get(), &start, &count, &target, 1, nullptr), HR_OK);
-        ASSERT_EQ(std::memcmp(read.data(), values_.data() + start, count * 4), 0);
-        if (k % 16 == 0) give_back_memory(16384);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  read_everywhere(4, [](uint64_t read) {
+    if (read % 16 == 0) give_back_memory(16384);
+  });
   EXPECT_LE(ArraySession::of_process()->chunks()->statistics().kept_bytes, 3u * 16384);
 }
 

@@ -1,6 +1,6 @@
-#include "report/page.hpp"
-
 #include <gtest/gtest.h>
+
+#include "report/page.hpp"
 
 namespace headroom {
 namespace {
