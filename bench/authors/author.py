@@ -42,9 +42,9 @@ class Author:
     """A folder of its own, in which `headroom` is called; removed at the end of the with."""
 
     def __init__(self, build):
-        self.headroom = os.path.join(os.path.join(ROOT, build), "bin", "headroom")
+        self.headroom = os.path.join(ROOT, build, "bin", "headroom")
         if not os.path.exists(self.headroom):
-            raise SystemExit(f"{self.headroom} is not built: build the targets headroom_app and headroom_sdk, or name the folder with --build")
+            raise SystemExit(f"{self.headroom} is not built: build the target headroom_app, or name the folder with --build")
         self.folder = tempfile.mkdtemp(prefix="headroom-authors-")
         # Neither the user's cache nor the reservations of other runs of this machine belong here.
         self.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(self.folder, "cache"),

@@ -23,3 +23,12 @@ class Mistake:
     settings: list = field(default_factory=list)  # --set of the run
     environment: dict = field(default_factory=dict)
     why: str = ""             # why nobody can know
+
+
+# Edits:
+def before(place, code):
+    return (place, code + place)
+
+
+def after(place, code):
+    return (place, place + code)

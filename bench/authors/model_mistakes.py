@@ -1,5 +1,5 @@
 """Mistakes in a model: edits of NAME.cpp as `headroom new model` makes it, NAME being wrist."""
-from mistake import CHECK, MENDED, NOBODY, RUN, TOLD, Mistake
+from mistake import CHECK, MENDED, NOBODY, TOLD, Mistake, after, before
 
 MEMBERS = "  double dropout_;\n"
 BUILT = "    head_ = register_module(\"head\", torch::nn::Linear(hidden, outputs));\n"
@@ -12,14 +12,6 @@ WEIGHT = "static_cast<double>(y.numel());\n"
 RETURNS = "    return {squared, weight, {prediction, y}, {{squared, weight}}};\n"
 INPUT_X = "{.name = \"x\", .shape = {any_size}}"
 PLUGIN = "HEADROOM_PLUGIN(.id = \"wrist\","
-
-
-def before(place, code):
-    return (place, code + place)
-
-
-def after(place, code):
-    return (place, place + code)
 
 
 def member(code):

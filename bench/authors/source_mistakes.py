@@ -1,5 +1,5 @@
 """Mistakes in a datasource: edits of NAME.cpp as `headroom new source` makes it, NAME being reach."""
-from mistake import CHECK, COMPILER, NOBODY, RUN, TOLD, Mistake
+from mistake import CHECK, COMPILER, NOBODY, RUN, TOLD, Mistake, after, before
 
 INCLUDES = "#include <cmath>\n"
 MEMBERS = "  double noise_;\n"
@@ -16,14 +16,6 @@ SLOTS = "      const auto x = request.slot<float>(0, i), target = request.slot<f
 CHANNELS = "      for (int64_t channel = 0; channel < inputs; ++channel) {\n"
 SLOT_X = "        if (!x.empty()) x[static_cast<std::size_t>(channel)] = static_cast<float>(value);\n"
 SLOT_Y = "      if (!target.empty()) target[0] = static_cast<float>(y);\n"
-
-
-def before(place, code):
-    return (place, code + place)
-
-
-def after(place, code):
-    return (place, place + code)
 
 
 def member(code):
@@ -93,9 +85,11 @@ MISTAKES = [
              (SLOT_Y, SLOT_Y.replace("(y)", "(y / 5.0)"))], NOBODY,
             why="as good as once, and predictions are measured in what both make of it"),
     Mistake("a field that never changes", [(SLOT_X, SLOT_X.replace("(value)", "(0.0 * value)"))], TOLD, run=(0, "field 'x' is constant in 4 of 4 channels")),
-    Mistake("a leak of 1 MiB a read", [(INCLUDES, "#include <algorithm>\n" + INCLUDES),
-                                       after(SAMPLE, "      if (i == 0) std::fill_n(new float[1u << 18], 1u << 18, 1.0f);\n")], TOLD,
-            run=(0, "leak: "), settings=["train.epochs=4"]),
+    # Readers that work ahead let memory rise in bursts, and a leak is told only where it rises in 45 of 50 windows.
+    Mistake("a leak of 1 MiB a read, read between steps",
+            [(INCLUDES, "#include <algorithm>\n" + INCLUDES),
+             after(SAMPLE, "      if (i == 0) std::fill_n(new float[1u << 18], 1u << 18, 1.0f);\n")], TOLD,
+            run=(0, "leak: "), settings=["train.epochs=4", "data.num_workers=0"]),
     Mistake("the inputs of the sample before it", [(KEY, KEY.replace("request.index(i)", "(request.index(i) + 999) % 1000")), ("normal(key, \"x\"_site", "normal(hr_sample_key(1, request.split(), 0, request.index(i)), \"x\"_site")], NOBODY,
             why="numbers like others"),
     Mistake("a wrong unit", [(FIELD_Y, "            {.name = \"y\", .shape = {1}, .unit = \"m\"}};\n")], NOBODY,

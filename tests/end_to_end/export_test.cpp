@@ -1,5 +1,6 @@
 // `headroom export`: what a run leaves for other programs.
 #include "../runner/record/tensor_values.hpp"
+#include "small_policy.hpp"
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -104,37 +105,7 @@ batch_size = 4
 
 // ACT: cameras as bytes, joints that the source standardises, a backbone that the model freezes.
 TEST_F(Export, AProgramOfAPolicy) {
-  write_text(folder_ / "here.toml", R"(
-[experiment]
-name = "trial"
-device = "cpu"
-threads = 1
-[model]
-plugin = "act_policy"
-[model.options]
-chunk_size = 5
-hidden_dim = 16
-dim_feedforward = 24
-nheads = 4
-enc_layers = 1
-dec_layers = 1
-backbone_widths = [4, 6, 8, 10]
-[data]
-source = "dual_arm_hdf5"
-num_workers = 0
-[data.options]
-path = "made"
-samples_per_episode = 4
-[data.synth]
-episodes = 3
-steps = 17
-cameras = 2
-height = 24
-width = 32
-[train]
-epochs = 1
-batch_size = 4
-)");
+  write_text(folder_ / "here.toml", small_policy);
   ASSERT_EQ(headroom({"run", "here.toml", "--no-plan", "--out", "runs"}).exit_code, 0);
   const Finished finished = exported({"--format", "torchscript", "--out", "policy.pt"});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;

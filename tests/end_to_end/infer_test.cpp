@@ -17,35 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kEmgData = R"(
-[data]
-source = "emg_hdf5"
-num_workers = 0
-max_samples_for_normalize = 20
-split = { train = 0.75, val = 0.25, test = 0.0 }
-[data.options]
-path = "made"
-window_size = 200
-stride = 100
-splits = "none"
-[data.synth]
-sessions = 4
-seconds = 1.0
-[train]
-max_steps = 4
-batch_size = 4
-ema = { decay = 0.5 }
-)";
-
 class Infer : public TrialRun {
  protected:
   void SetUp() override {
     TrialRun::SetUp();
-    write_text(folder_ / "here.toml", std::string(small_network) + kEmgData);
-    const Finished finished = headroom({"run", "here.toml", "--no-plan", "--out", "runs"});
+    write_text(folder_ / "here.toml", std::string(small_network) + small_recordings);
+    const Finished finished = headroom({"run", "here.toml", "--no-plan", "--out", "runs", "--set", "train.max_steps=4",
+                                        "--set", "train.ema.decay=0.5"});
     ASSERT_EQ(finished.exit_code, 0) << finished.err;
-    for (const auto& entry : fs::recursive_directory_iterator(folder_ / "made"))
-      if (entry.path().extension() == ".hdf5") recording_ = entry.path();
+    recording_ = a_recording(folder_ / "made");
     ASSERT_FALSE(recording_.empty());
   }
 

@@ -106,14 +106,13 @@ TEST_F(OptimizerRun, WhatDoesNotSuitIsRefusedWithItsLine) {
 }
 
 TEST_F(OptimizerRun, AFaultInAStepNamesThePluginAndLeavesTheLastCheckpoint) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "AddressSanitizer sees the faults first";
-#endif
   const std::pair<const char*, const char*> faults[] = {
       {"throws", "[faulty_optimizer] optimizer step 11 failed: it is a bad day"},
       {"exits", "faulty_optimizer step: the plugin called exit() there"},
-      {"nan", "[faulty_optimizer] optimizer step 11 left element 1 of parameter '"},
-      {"overrun", "[faulty_optimizer] a step wrote past the "}};
+#ifndef __SANITIZE_ADDRESS__  // which ends the process at the write
+      {"overrun", "[faulty_optimizer] a step wrote past the "},
+#endif
+      {"nan", "[faulty_optimizer] optimizer step 11 left element 1 of parameter '"}};
   for (const auto& [fault, sentence] : faults) {
     const Finished finished =
         run({"train.optimizer.name=faulty_optimizer", "checkpoint.every_steps=4", "train.optimizer_options.at=10",

@@ -6,6 +6,7 @@
 
 #include "../runner/record/tensor_values.hpp"
 #include "small_network.hpp"
+#include "small_policy.hpp"
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -13,57 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr const char* kPolicy = R"(
-[experiment]
-name = "trial"
-device = "cpu"
-threads = 1
-[model]
-plugin = "act_policy"
-[model.options]
-chunk_size = 5
-hidden_dim = 16
-dim_feedforward = 24
-nheads = 4
-enc_layers = 1
-dec_layers = 1
-backbone_widths = [4, 6, 8, 10]
-[data]
-source = "dual_arm_hdf5"
-num_workers = 0
-[data.options]
-path = "made"
-samples_per_episode = 4
-[data.synth]
-episodes = 3
-steps = 17
-cameras = 2
-height = 24
-width = 32
-[train]
-epochs = 1
-batch_size = 4
-)";
-
-constexpr const char* kEmgData = R"(
-[data]
-source = "emg_hdf5"
-num_workers = 0
-max_samples_for_normalize = 20
-split = { train = 0.75, val = 0.25, test = 0.0 }
-[data.options]
-path = "made"
-window_size = 200
-stride = 100
-splits = "none"
-[data.synth]
-sessions = 4
-seconds = 1.0
-[train]
-max_steps = 2
-batch_size = 4
-)";
 
 double mean_error(const std::vector<double>& values, const std::vector<double>& recorded, size_t channel) {
   double sum = 0.0;
@@ -90,7 +40,7 @@ class Predict : public TrialRun {
 };
 
 TEST_F(Predict, EveryStepOfAnEpisode) {
-  train(kPolicy);
+  train(small_policy);
   const Finished finished = predict("made/episode_1.hdf5", {"--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const json told = json::parse(finished.out);
@@ -136,7 +86,7 @@ TEST_F(Predict, EveryStepOfAnEpisode) {
 }
 
 TEST_F(Predict, WhatItCannotPredictIsSaidInASentence) {
-  train(kPolicy);
+  train(small_policy);
   EXPECT_NE(refusal("nowhere.hdf5", 2).find("[predict] --input nowhere.hdf5: there is no such file"),
             std::string::npos);
   ASSERT_EQ(
@@ -157,10 +107,8 @@ TEST_F(Predict, WhatItCannotPredictIsSaidInASentence) {
 }
 
 TEST_F(Predict, EverySampleOfARecordingWhereNobodyKnowsSteps) {
-  train(std::string(small_network) + kEmgData);
-  fs::path recording;
-  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "made"))
-    if (entry.path().extension() == ".hdf5") recording = entry.path();
+  train(std::string(small_network) + small_recordings);
+  const fs::path recording = a_recording(folder_ / "made");
   const Finished finished = predict(recording.string(), {"--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_NE(finished.err.find("tds_lstm and emg_hdf5 do not both offer headroom.predict/1"), std::string::npos)
@@ -212,12 +160,10 @@ struct Lines {
 };
 
 TEST_F(Predict, WindowsOfARecordingArePutTogether) {
-  std::string data = kEmgData;
+  std::string data = small_recordings;
   data.replace(data.find("stride = 100"), 12, "stride = 50\nskip_ik_failures = false");
   train(std::string(small_network) + data);
-  fs::path recording;
-  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "made"))
-    if (entry.path().extension() == ".hdf5") recording = entry.path();
+  const fs::path recording = a_recording(folder_ / "made");
   const Finished finished = predict(recording.string(), {"--json", "--out", "emg"});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const json told = json::parse(finished.out);
@@ -288,10 +234,8 @@ TEST_F(Predict, WindowsOfARecordingArePutTogether) {
 
 // Found only when it is read: by then there is a folder for what would be predicted.
 TEST_F(Predict, WhereNothingWasPredictedNoFolderIsLeft) {
-  train(std::string(small_network) + kEmgData);
-  fs::path recording;
-  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "made"))
-    if (entry.path().extension() == ".hdf5") recording = entry.path();
+  train(std::string(small_network) + small_recordings);
+  const fs::path recording = a_recording(folder_ / "made");
   {
     std::fstream file(recording, std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(static_cast<std::streamoff>(fs::file_size(recording) / 2));
