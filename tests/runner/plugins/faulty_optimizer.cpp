@@ -56,7 +56,7 @@ class Faulty {
     if (fault_ == "throws") throw std::runtime_error("it is a bad day");
     if (fault_ == "exits") std::exit(0);
     if (fault_ == "memory") throw std::bad_alloc();
-    if (fault_ == "nan") u.values()[1] = std::numeric_limits<float>::quiet_NaN();
+    if (fault_ == "nan" && u.values().size() > 1) u.values()[1] = std::numeric_limits<float>::quiet_NaN();
     if (fault_ == "overrun") u.state(0).data()[u.state(0).size()] = 1.0f;
     if (fault_ == "scratch_overrun") u.scratch().data()[u.scratch().size()] = 1.0f;
   }
