@@ -2,13 +2,10 @@
 // kind as they were measured, gives what predict writes.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <sys/wait.h>
 
-#include "../runner/record/tensor_values.hpp"
-#include "data/services.hpp"
-#include "headroom/random.h"
-#include "plugins/library.hpp"
-#include "plugins/source.hpp"
+#include "../datasources/plugin_source.hpp"
 #include "small_network.hpp"
 #include "trial_run.hpp"
 
@@ -31,43 +28,30 @@ class Infer : public TrialRun {
 
   // Every sample of the recording as the run's datasource gives it, a file a field. Returns how many.
   uint64_t write_samples(const fs::path& folder) const {
-    register_data_services();
-    const Library library = Library::load(HEADROOM_PLUGIN_DIR "/emg_hdf5.so");
-    toml::table table =
-        toml::table{{"path", recording_.string()}, {"window_size", 200}, {"stride", 100}, {"splits", "none"}};
-    const OptionTable options = to_option_table(library.datasource()->options);
-    const auto source = Source::open(library, check_options(options, &table, "data.options", "the test"));
-    const uint64_t samples = source->length(0);
-    std::vector<uint64_t> index, key;
-    for (uint64_t i = 0; i < samples; ++i) {
-      index.push_back(i);
-      key.push_back(hr_sample_key(0, 0, 0, i));
-    }
-    std::vector<std::vector<int64_t>> shapes;
-    for (const Field& field : source->fields()) {
-      shapes.push_back(field.shape);
-      shapes.back().insert(shapes.back().begin(), static_cast<int64_t>(samples));
-    }
-    std::vector<std::string> bytes;
-    std::vector<DLTensor> arrays(shapes.size());
-    for (const Field& field : source->fields()) bytes.emplace_back(static_cast<size_t>(field.bytes()) * samples, '\0');
-    for (size_t i = 0; i < arrays.size(); ++i) {
-      arrays[i].data = bytes[i].data();
-      arrays[i].device = {kDLCPU, 0};
-      arrays[i].ndim = static_cast<int32_t>(shapes[i].size());
-      arrays[i].dtype = source->fields()[i].dtype;
-      arrays[i].shape = shapes[i].data();
-    }
-    source->reader().read(0, index, key, /*augment=*/false, arrays);
+    const Library library = load_plugin("emg_hdf5");
+    const auto source = open_source(library, recording_, "window_size = 200\nstride = 100\nsplits = \"none\"");
+    std::vector<uint64_t> index(source->length(0));
+    std::iota(index.begin(), index.end(), uint64_t{0});
+    Reader reader = source->reader();
+    const auto samples = read_fields(reader, *source, 0, index, /*key=*/index, /*augment=*/false);
     fs::create_directory(folder);
-    for (size_t i = 0; i < bytes.size(); ++i) write_text(folder / (source->fields()[i].name + ".bin"), bytes[i]);
-    return samples;
+    for (const Field& field : source->fields()) {
+      std::string bytes;
+      for (const Sample& sample : samples) {
+        const std::vector<std::byte>& values = sample.at(field.name);
+        bytes.append(reinterpret_cast<const char*>(values.data()), values.size());
+      }
+      write_text(folder / (field.name + ".bin"), bytes);
+    }
+    return samples.size();
   }
 
   // examples/infer; what it prints is in folder_/printed. Returns its exit code.
   int example(const std::string& words) const {
-    const std::string command = "cd '" + folder_.string() + "' && HEADROOM_PLUGIN_PATH='" HEADROOM_PLUGIN_DIR "' '" +
-                                HEADROOM_EXAMPLE_DIR + "/infer' " + words + " > printed 2>&1";
+    const std::string command = "cd '" + folder_.string() +
+                                "' && HEADROOM_PLUGIN_PATH='" HEADROOM_PLUGIN_DIR "' '" HEADROOM_BUILD_DIR
+                                "/examples/infer' " +
+                                words + " > printed 2>&1";
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
