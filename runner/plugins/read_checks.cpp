@@ -234,18 +234,6 @@ void require_reads_without_keys(const Source& source, const TrialSamples& sample
   }
 }
 
-// What compares samples with each other. DoesNotApply where no split has two.
-template <class Body>
-void for_each_split_of_two(const Source& source, Body&& body) {
-  bool has_two = false;
-  for (const TrialSamples& samples : samples_of(source)) {
-    if (samples.index.size() < 2) continue;
-    has_two = true;
-    body(samples);
-  }
-  if (!has_two) throw DoesNotApply{"no split has two samples"};
-}
-
 }  // namespace
 
 void require_filled_slots(const Source& source) {
@@ -253,9 +241,13 @@ void require_filled_slots(const Source& source) {
 }
 
 void require_pure_reads(const Source& source) {
-  for_each_split_of_two(source, [&](const TrialSamples& samples) {
+  bool has_two = false;
+  for (const TrialSamples& samples : samples_of(source)) {
+    if (samples.index.size() < 2) continue;
+    has_two = true;
     for (const bool augment : {false, true}) require_pure_reads(source, samples, augment);
-  });
+  }
+  if (!has_two) throw DoesNotApply{"no split has two samples"};
 }
 
 void require_plain_reads(const Source& source) {
@@ -263,7 +255,13 @@ void require_plain_reads(const Source& source) {
 }
 
 void require_reads_on_threads(const Source& source) {
-  for_each_split_of_two(source, [&](const TrialSamples& samples) { require_reads_on_threads(source, samples); });
+  bool has_two = false;
+  for (const TrialSamples& samples : samples_of(source)) {
+    if (samples.index.size() < 2) continue;
+    has_two = true;
+    require_reads_on_threads(source, samples);
+  }
+  if (!has_two) throw DoesNotApply{"no split has two samples"};
 }
 
 void require_reads_of_single_fields(const Source& source) {
