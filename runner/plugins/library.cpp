@@ -200,6 +200,23 @@ const hr_optimizer* Library::optimizer() const {
   return interface_table<hr_optimizer>(*plugin_, HR_OPTIMIZER, {SLOT(create), SLOT(destroy), SLOT(needs), SLOT(step)});
 }
 
+std::span<const KnownInterface> known_interfaces() {
+  static constexpr KnownInterface all[] = {
+      {HR_MODEL_TORCH, [](const Library& by) { return by.model_torch() != nullptr; }},
+      {HR_DATASOURCE, [](const Library& by) { return by.datasource() != nullptr; }},
+      {HR_SYNTH, [](const Library& by) { return by.synth() != nullptr; }},
+      {HR_CONVERT, [](const Library& by) { return by.convert() != nullptr; }},
+      {HR_STATE, [](const Library& by) { return by.state() != nullptr; }},
+      {HR_GC, [](const Library& by) { return by.gc() != nullptr; }},
+      {HR_PREDICT, [](const Library& by) { return by.predict() != nullptr; }},
+      {HR_INPUTS, [](const Library& by) { return by.inputs() != nullptr; }},
+      {HR_CLASSES, [](const Library& by) { return by.classes() != nullptr; }},
+      {HR_CLASS_NAMES, [](const Library& by) { return by.class_names() != nullptr; }},
+      {HR_POSITIONS, [](const Library& by) { return by.positions() != nullptr; }},
+      {HR_OPTIMIZER, [](const Library& by) { return by.optimizer() != nullptr; }}};
+  return all;
+}
+
 std::vector<std::string> Library::recompute_kinds() const {
   const hr_model_torch* model = model_torch();
   std::vector<std::string> kinds;
