@@ -210,7 +210,9 @@ std::vector<std::string> Source::class_names(uint32_t field) const {
       throw Error(Exit::plugin, id_,
                   "class " + std::to_string(result.size()) + " of field '" + fields_.at(field).name + "' has no name");
     if (result.size() == HR_MOST_CLASSES)
-      throw Error(Exit::plugin, id_, "field '" + fields_.at(field).name + "' has more than 4096 classes");
+      throw Error(
+          Exit::plugin, id_,
+          "field '" + fields_.at(field).name + "' has more than " + std::to_string(HR_MOST_CLASSES) + " classes");
     result.emplace_back(name);
   }
 }
