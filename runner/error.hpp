@@ -1,6 +1,7 @@
 // What ends a run: one exception type and the exit codes users see. Below every folder of runner/.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -26,11 +27,16 @@ enum class Exit : int {
 class Error : public std::runtime_error {
  public:
   Error(Exit code, std::string_view component, std::string_view sentence)
-      : std::runtime_error("[" + std::string(component) + "] " + std::string(sentence)), exit_(code) {}
+      : std::runtime_error("[" + std::string(component) + "] " + std::string(sentence)),
+        exit_(code),
+        component_size_(component.size()) {}
   Exit exit_code() const { return exit_; }
+  std::string_view component() const { return std::string_view(what()).substr(1, component_size_); }
+  std::string_view sentence() const { return std::string_view(what()).substr(component_size_ + 3); }
 
  private:
   Exit exit_;
+  size_t component_size_;
 };
 
 }  // namespace headroom

@@ -28,9 +28,9 @@ class BlockImpl : public torch::nn::Module {
 
   at::Tensor forward(const Call& call, const at::Tensor& x) {
     const at::Tensor y =
-        x + dropout(call, "attention"_site + number_, attend(before_attention_->forward(x)), shape_.dropout);
+        x + dropout(call, site("attention"_site, number_), attend(before_attention_->forward(x)), shape_.dropout);
     const at::Tensor hidden = torch::gelu(wide_->forward(before_mlp_->forward(y)));
-    return y + dropout(call, "mlp"_site + number_, narrow_->forward(hidden), shape_.dropout);
+    return y + dropout(call, site("mlp"_site, number_), narrow_->forward(hidden), shape_.dropout);
   }
 
  private:

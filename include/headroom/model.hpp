@@ -30,13 +30,10 @@
 // which frees memory and calls again. TORCH_LIBRARY is forbidden in plugins.
 #pragma once
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,7 +49,9 @@
 #include "headroom/sdk/options.hpp"
 #include "headroom/sdk/plugin.hpp"
 #include "headroom/sdk/recompute.hpp"
+#include "headroom/sdk/seeded_scope.hpp"
 #include "headroom/sdk/torch_tag.hpp"
+#include "headroom/sdk/training_mode.hpp"
 
 namespace headroom::sdk {
 
@@ -98,26 +97,6 @@ hr_status torch_guard(hr_error* error, Body&& body) noexcept {
   });
 }
 
-// Seeds LibTorch's CPU generator for a scope and puts its state back.
-class SeededScope {
- public:
-  explicit SeededScope(uint64_t seed) : generator_(at::detail::getDefaultCPUGenerator()) {
-    std::scoped_lock lock(generator_.mutex());
-    state_ = generator_.get_state();
-    generator_.set_current_seed(seed);
-  }
-  SeededScope(const SeededScope&) = delete;
-  SeededScope& operator=(const SeededScope&) = delete;
-  ~SeededScope() {
-    std::scoped_lock lock(generator_.mutex());
-    generator_.set_state(state_);
-  }
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-};
-
 // hr_model behind the C table: the author's object and its description.
 template <class T>
 struct ModelBox {
@@ -128,6 +107,7 @@ struct ModelBox {
   std::vector<Metric> metrics;
   std::vector<ClassScores> classes;
   std::vector<NativeScores> native_scores;  // of classes
+  TrainingMode training;
 
   ModelBox(const Host& host, const Options& options, Fields given, uint64_t seed) : fields(std::move(given)) {
     SeededScope scope(seed);
@@ -178,22 +158,7 @@ struct ModelBox {
     if (!is_known) parameters.push_back({.name = name, .tensor = tensor, .kind = kind});
   }
 
-  // Dropout and batch norm of torch::nn do as the call says. train() visits every submodule, so only a change asks it.
-  void set_training(bool on) {
-    if (training_ == on) return;
-    if (torch::nn::Module* module = root()) set_training(*module, on);
-    training_ = on;
-  }
-  // After a step: the next one relies on it.
-  void require_training(bool on) {
-    const torch::nn::Module* module = root();
-    if (module == nullptr || module->is_training() == on) return;
-    throw Error(HR_INTERNAL, std::string("step() leaves the module in ") + (on ? "eval()" : "train()") +
-                                 ": leave both out, the SDK calls train() or eval() before each step as the call says; "
-                                 "a part that is to stay in eval() is put there by the constructor");
-  }
-
- private:
+  // NULL where the author's class has no module.
   torch::nn::Module* root() {
     if constexpr (std::derived_from<T, torch::nn::Module>) {
       return model.get();
@@ -203,18 +168,6 @@ struct ModelBox {
       return nullptr;
     }
   }
-  void set_training(torch::nn::Module& whole, bool on) {
-    if (!training_) {
-      for (const auto& module : whole.modules(/*include_self=*/false)) {
-        if (!module->is_training()) stay_in_eval_.push_back(module);
-      }
-    }
-    whole.train(on);
-    for (const auto& module : stay_in_eval_) module->eval();
-  }
-
-  std::optional<bool> training_;  // nullopt: as the constructor left it
-  std::vector<std::shared_ptr<torch::nn::Module>> stay_in_eval_;
 };
 
 template <class T>
@@ -278,10 +231,10 @@ struct ModelTable {
                         hr_tensor weight, const hr_tensor* outputs, hr_tensor metrics, hr_error* error) noexcept {
     return torch_guard(error, [&] {
       Box& box = *Box::from(model);
-      box.set_training(call->mode == HR_TRAIN);
+      box.training.set(box.root(), call->mode == HR_TRAIN);
       StepOutput result = box.model->step(Call(call, outputs != nullptr, metrics != nullptr, recompute_kinds_of<T>()),
                                           Batch(box.fields, batch));
-      box.require_training(call->mode == HR_TRAIN);
+      box.training.require(box.root());
       if (!result.loss_sum.defined()) throw Error(HR_INTERNAL, "step() returned no loss_sum");
       tensor(loss_sum) = result.loss_sum;
       tensor(weight) = result.weight.like(result.loss_sum, at::kDouble).detach();

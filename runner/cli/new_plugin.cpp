@@ -10,9 +10,9 @@
 
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
+#include "config/keys.hpp"
 #include "error.hpp"
 #include "memory/readable.hpp"
-#include "plugins/note.hpp"
 #include "record/output_file.hpp"
 #include "record/run_folder.hpp"
 

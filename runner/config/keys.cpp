@@ -74,6 +74,11 @@ bool is_probed(std::string_view path) {
   return keys.empty() || std::ranges::any_of(keys, [](const Key* key) { return key->effect.probed; });
 }
 
+bool is_plugin_id(std::string_view text) {
+  if (text.empty() || text[0] < 'a' || text[0] > 'z') return false;
+  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
 std::string_view why_idle(const Experiment& experiment, std::string_view path) {
   const Key* key = find_key(path);
   return key && key->idle.applies && key->idle.applies(experiment) ? key->idle.why : std::string_view();

@@ -104,6 +104,9 @@ bool is_subject(std::string_view path);  // all of it is Changes::subject
 bool is_cost(std::string_view path);     // all of it is Changes::cost
 bool is_probed(std::string_view path);   // some of it is
 
+// [any] Whether `text` may be a plugin's id: [a-z][a-z0-9_]*, as abi.h asks.
+bool is_plugin_id(std::string_view text);
+
 // Why the value that `experiment` holds for this key changes nothing; "" when it changes something.
 std::string_view why_idle(const Experiment& experiment, std::string_view path);
 

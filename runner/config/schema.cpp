@@ -215,24 +215,16 @@ json options_schema(const OptionTable& table, bool whole) {
   return schema;
 }
 
-// [model] whose `plugin` is this id has these options.
+// A section whose key `name_path` is this id has these options: [model] with its `plugin`.
 // `if` requires the name: without that it would also hold for a file that does not give it.
-json conditional(const char* name_key, const std::map<std::string, OptionTable>& tables) {
+json conditional(const std::vector<std::string>& name_path, const char* options_key,
+                 const std::map<std::string, OptionTable>& tables) {
   json list = json::array();
   for (const auto& [id, table] : tables) {
-    list.push_back({{"if", {{"properties", {{name_key, {{"const", id}}}}}, {"required", {name_key}}}},
-                    {"then", {{"properties", {{"options", options_schema(table, false)}}}}}});
-  }
-  return list;
-}
-
-// The same of [train], where a table says the name.
-json conditional_optimizers(const std::map<std::string, OptionTable>& tables) {
-  json list = json::array();
-  for (const auto& [id, table] : tables) {
-    const json named = {{"properties", {{"name", {{"const", id}}}}}, {"required", {"name"}}};
-    list.push_back({{"if", {{"properties", {{"optimizer", named}}}, {"required", {"optimizer"}}}},
-                    {"then", {{"properties", {{"optimizer_options", options_schema(table, false)}}}}}});
+    json condition = {{"const", id}};
+    for (auto key = name_path.rbegin(); key != name_path.rend(); ++key)
+      condition = {{"properties", {{*key, condition}}}, {"required", {*key}}};
+    list.push_back({{"if", condition}, {"then", {{"properties", {{options_key, options_schema(table, false)}}}}}});
   }
   return list;
 }
@@ -271,9 +263,10 @@ json experiment_schema(const std::map<std::string, OptionTable>& models,
     if (default_values.contains(key.path)) value["default"] = default_values.at(key.path);
     section_schema(root, key.section())["properties"][std::string(key.name())] = std::move(value);
   }
-  if (!models.empty()) root["properties"]["model"]["allOf"] = conditional("plugin", models);
-  if (!sources.empty()) root["properties"]["data"]["allOf"] = conditional("source", sources);
-  if (!optimizers.empty()) root["properties"]["train"]["allOf"] = conditional_optimizers(optimizers);
+  if (!models.empty()) root["properties"]["model"]["allOf"] = conditional({"plugin"}, "options", models);
+  if (!sources.empty()) root["properties"]["data"]["allOf"] = conditional({"source"}, "options", sources);
+  if (!optimizers.empty())
+    root["properties"]["train"]["allOf"] = conditional({"optimizer", "name"}, "optimizer_options", optimizers);
   // A file that extends another may leave to that one what is required.
   root["anyOf"] = {{{"required", {"extends"}}}, {{"required", {"experiment", "model", "data"}}}};
   return root;

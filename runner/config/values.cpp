@@ -64,12 +64,6 @@ std::string resolved_plugin(const std::string& text, const toml::node& node) {
   return is_file(text) ? resolved_path(node).string() : text;
 }
 
-bool is_plugin_id(const std::string& text) {
-  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
-  return !text.empty() && is_letter(text.front()) &&
-         std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
-}
-
 // One of ours, or what may be a plugin: whether there is one is known where plugins are looked for. Other programs'
 // words for ours are none.
 bool is_optimizer(const Key& key, const std::string& text) {

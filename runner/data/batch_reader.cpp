@@ -17,10 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 // The same error with the place appended: "[component] sentence (place)".
 Error at_place(const Error& problem, const std::string& place) {
-  const std::string text = problem.what();
-  const size_t end = text.find("] ");
-  if (text.front() != '[' || end == std::string::npos) return problem;
-  return {problem.exit_code(), text.substr(1, end - 1), text.substr(end + 2) + " (" + place + ")"};
+  return {problem.exit_code(), problem.component(), std::string(problem.sentence()) + " (" + place + ")"};
 }
 
 }  // namespace

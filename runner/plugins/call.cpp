@@ -51,10 +51,14 @@ bool stands_alone(hr_status status) {
 
 }  // namespace
 
+std::string message_of(const hr_error& error) {
+  // The plugin may have left out the final NUL.
+  return {error.message, strnlen(error.message, sizeof error.message)};
+}
+
 void check(hr_status status, const hr_error& error, std::string_view component, std::string_view what, Exit io) {
   if (status == HR_OK) return;
-  // The plugin may have left out the final NUL.
-  const std::string message(error.message, strnlen(error.message, sizeof error.message));
+  const std::string message = message_of(error);
   const std::string doing(what);
   if (message.empty()) {
     throw Error(exit_of(status, io), component,

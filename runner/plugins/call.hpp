@@ -49,6 +49,9 @@ void call_quietly(std::string_view component, std::string_view what, Result (*en
 // What a plugin is given to write its error to.
 inline hr_error no_error() { return {sizeof(hr_error), HR_OK, {}}; }
 
+// What it wrote there: "" for nothing.
+std::string message_of(const hr_error& error);
+
 // Turns a failed call into an exception: Error(component) with the plugin's sentence. `what` says what the host was
 // doing. INVALID_ARGUMENT -> bad_input; IO -> `io`; DATA_CORRUPT, NOT_FOUND -> data; OUT_OF_MEMORY -> does_not_fit;
 // CANCELLED -> resumable; others -> plugin.

@@ -133,21 +133,13 @@ class PluginChecks {
     if (call(plugin.id, "get_interface", plugin.get_interface, "headroom.unknown/999") != nullptr) {
       refuse("get_interface returns a table for an id it cannot know: it must return NULL");
     }
-    for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_CONVERT, HR_STATE, HR_GC, HR_PREDICT, HR_INPUTS,
-                           HR_CLASSES, HR_CLASS_NAMES, HR_POSITIONS, HR_OPTIMIZER}) {
-      if (call(plugin.id, "get_interface", plugin.get_interface, id) !=
-          call(plugin.id, "get_interface", plugin.get_interface, id)) {
-        refuse(std::string("get_interface returns another table for ") + id + " each time: tables live for ever");
+    for (const KnownInterface& known : known_interfaces()) {
+      if (call(plugin.id, "get_interface", plugin.get_interface, known.id) !=
+          call(plugin.id, "get_interface", plugin.get_interface, known.id)) {
+        refuse(std::string("get_interface returns another table for ") + known.id + " each time: tables live for ever");
       }
+      known.is_offered(*library_);  // throws where the table is malformed
     }
-    // These throw where a table is malformed.
-    library_->state();
-    library_->gc();
-    library_->predict();
-    library_->inputs();
-    library_->classes();
-    library_->class_names();
-    library_->positions();
     if (library_->model_torch() == nullptr && library_->datasource() == nullptr && library_->optimizer() == nullptr)
       refuse("it is neither a model nor a datasource nor an optimizer");
   }

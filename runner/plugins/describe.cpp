@@ -28,6 +28,9 @@ std::vector<std::string> capability_names(uint32_t capabilities) {
 nlohmann::json describe_plugin(const Library& library) {
   const hr_plugin& plugin = library.plugin();
   nlohmann::json interfaces = nlohmann::json::object();
+  for (const KnownInterface& known : known_interfaces()) {
+    if (known.is_offered(library)) interfaces[known.id] = nlohmann::json::object();
+  }
   if (const auto* model = library.model_torch()) {
     interfaces[HR_MODEL_TORCH] = {{"options", options(model->options)},
                                   {"capabilities", capability_names(model->capabilities)},
@@ -37,13 +40,6 @@ nlohmann::json describe_plugin(const Library& library) {
   if (const auto* synth = library.synth()) interfaces[HR_SYNTH] = {{"options", options(synth->options)}};
   if (const auto* convert = library.convert()) interfaces[HR_CONVERT] = {{"options", options(convert->options)}};
   if (const auto* rule = library.optimizer()) interfaces[HR_OPTIMIZER] = {{"options", options(rule->options)}};
-  if (library.state() != nullptr) interfaces[HR_STATE] = nlohmann::json::object();
-  if (library.predict() != nullptr) interfaces[HR_PREDICT] = nlohmann::json::object();
-  if (library.inputs() != nullptr) interfaces[HR_INPUTS] = nlohmann::json::object();
-  if (library.classes() != nullptr) interfaces[HR_CLASSES] = nlohmann::json::object();
-  if (library.class_names() != nullptr) interfaces[HR_CLASS_NAMES] = nlohmann::json::object();
-  if (library.positions() != nullptr) interfaces[HR_POSITIONS] = nlohmann::json::object();
-  if (library.gc() != nullptr) interfaces[HR_GC] = nlohmann::json::object();
 
   nlohmann::json torch_tag = nullptr;
   if (plugin.torch_tag != nullptr) torch_tag = plugin.torch_tag;

@@ -13,7 +13,7 @@ namespace headroom {
 //                                            "recompute_kinds": ["attention", ...]},
 //                 "headroom.datasource/1": {"options": [...]}, "headroom.synth/1": {"options": [...]},
 //                 "headroom.convert/1": {"options": [...]}, "headroom.optimizer/1": {"options": [...]},
-//                 "headroom.state/1": {}, "headroom.gc/1": {}}}    only those it has; options as option_table_to_json()
+//                 "headroom.state/1": {}, and so on}}    only those it has; options as option_table_to_json()
 nlohmann::json describe_plugin(const Library& library);
 
 // Of hr_model_torch.capabilities; those of precisions are values of train.precision.

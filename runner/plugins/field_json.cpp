@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plugins/field_checks.hpp"
+
 namespace headroom {
 
 namespace {
@@ -14,8 +16,9 @@ Error unreadable_fields(const std::string& what) {
 
 // The type that dtype_name() calls so.
 DLDataType dtype_named(const std::string& name) {
-  for (const DLDataType dtype : {sdk::f32, sdk::f64, sdk::f16, sdk::i8, sdk::i16, sdk::i32, sdk::i64, sdk::u8, sdk::u16,
-                                 sdk::u32, sdk::u64, sdk::boolean})
+  constexpr DLDataType bf16{kDLBfloat, 16, 1};
+  for (const DLDataType dtype : {sdk::f32, sdk::f64, sdk::f16, bf16, sdk::i8, sdk::i16, sdk::i32, sdk::i64, sdk::u8,
+                                 sdk::u16, sdk::u32, sdk::u64, sdk::boolean})
     if (dtype_name(dtype) == name) return dtype;
   throw unreadable_fields("'" + name + "' is no type of numbers that a field may have");
 }
@@ -27,7 +30,7 @@ Json channels_to_json(const std::vector<Channel>& channels) {
   return all;
 }
 
-Field field_from_json(const Json& json) {
+Field field_from_json(const Json& json, uint32_t i) {
   Field field;
   field.name = json.at("name");
   field.unit = json.at("unit");
@@ -39,14 +42,11 @@ Field field_from_json(const Json& json) {
   field.normalize = json.at("normalize");
   for (const Json& channel : json.at("channels"))
     field.channels.push_back({channel.at("name"), channel.at("unit"), channel.at("mean"), channel.at("std")});
-  const auto axes = static_cast<int>(field.shape.size());
-  if (axes > HR_MAX_DIMS || field.axes.size() != field.shape.size())
-    throw unreadable_fields("'" + field.name + "' has " + std::to_string(axes) + " extents and " +
+  if (field.axes.size() != field.shape.size())
+    throw unreadable_fields("'" + field.name + "' has " + std::to_string(field.shape.size()) + " extents and " +
                             std::to_string(field.axes.size()) + " axes");
-  for (const int64_t extent : field.shape)
-    if (extent < 1) throw unreadable_fields("'" + field.name + "' has an extent of " + std::to_string(extent));
-  if (field.channel_axis < -1 || field.channel_axis >= axes)
-    throw unreadable_fields("'" + field.name + "' has no axis " + std::to_string(field.channel_axis));
+  std::vector<hr_channel> channels;
+  if (const std::string flaw = flaw_of_field(field.native(channels), i); !flaw.empty()) throw unreadable_fields(flaw);
   return field;
 }
 
@@ -71,7 +71,7 @@ Json fields_to_json(const std::vector<Field>& fields) {
 std::vector<Field> fields_from_json(const Json& json) {
   std::vector<Field> fields;
   try {
-    for (const Json& field : json) fields.push_back(field_from_json(field));
+    for (const Json& field : json) fields.push_back(field_from_json(field, static_cast<uint32_t>(fields.size())));
   } catch (const Json::exception& problem) {
     throw unreadable_fields(problem.what());
   }

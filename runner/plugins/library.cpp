@@ -90,30 +90,40 @@ const hr_plugin* load_once(const std::filesystem::path& path, Opened& entry) {
   return plugin;
 }
 
+// A function that a table must have, by its name in the C header.
 template <class Table>
-const Table* interface_table(const hr_plugin& plugin, const char* id) {
-  const auto* table = static_cast<const Table*>(call(plugin.id, "get_interface", plugin.get_interface, id));
-  if (table != nullptr)
-    require_size(table->struct_size, sdk::size_of_1_0<Table>, std::string("its table ") + id, plugin.id);
-  return table;
-}
-
 struct Slot {
   const char* name;
-  bool filled;
+  bool (*filled)(const Table& table);
 };
 
-void require_slots(const hr_plugin& plugin, const char* id, std::initializer_list<Slot> slots) {
-  for (const Slot& slot : slots) {
-    if (slot.filled) continue;
+#define SLOT(member)                                                                 \
+  {                                                                                  \
+    .name = #member, .filled = [](const auto& one) { return one.member != nullptr; } \
+  }
+
+template <class Table>
+void require_slots(const hr_plugin& plugin, const char* id, const Table& table,
+                   std::initializer_list<Slot<Table>> slots) {
+  for (const Slot<Table>& slot : slots) {
+    if (slot.filled(table)) continue;
     throw Error(Exit::plugin, plugin.id,
                 std::string("its table ") + id + " has no " + slot.name + ": this function is required");
   }
 }
 
-// A required function of `table`, by its name in the C header.
-#define SLOT(member) \
-  Slot { #member, table->member != nullptr }
+// NULL: the plugin offers no such interface. Error(plugin) where its size, its required functions or its options are
+// not as they must be.
+template <class Table>
+const Table* interface_table(const hr_plugin& plugin, const char* id,
+                             std::initializer_list<Slot<Table>> required = {}) {
+  const auto* table = static_cast<const Table*>(call(plugin.id, "get_interface", plugin.get_interface, id));
+  if (table == nullptr) return nullptr;
+  require_size(table->struct_size, sdk::size_of_1_0<Table>, std::string("its table ") + id, plugin.id);
+  require_slots(plugin, id, *table, required);
+  if constexpr (requires { table->options; }) to_option_table(table->options, plugin.id);
+  return table;
+}
 
 }  // namespace
 
@@ -138,46 +148,27 @@ Library Library::load(const std::filesystem::path& path) {
 const hr_host* Library::host() const { return Session::of_process()->host_for(plugin_->id); }
 
 const hr_datasource* Library::datasource() const {
-  const auto* table = interface_table<hr_datasource>(*plugin_, HR_DATASOURCE);
-  if (table == nullptr) return nullptr;
-  require_slots(*plugin_, HR_DATASOURCE,
-                {SLOT(open), SLOT(close), SLOT(field_count), SLOT(field), SLOT(split_count), SLOT(split), SLOT(length),
-                 SLOT(group_count), SLOT(group), SLOT(file_count), SLOT(file), SLOT(reader_open), SLOT(reader_close),
-                 SLOT(read)});
-  to_option_table(table->options, plugin_->id);
-  return table;
+  return interface_table<hr_datasource>(*plugin_, HR_DATASOURCE,
+                                        {SLOT(open), SLOT(close), SLOT(field_count), SLOT(field), SLOT(split_count),
+                                         SLOT(split), SLOT(length), SLOT(group_count), SLOT(group), SLOT(file_count),
+                                         SLOT(file), SLOT(reader_open), SLOT(reader_close), SLOT(read)});
 }
 
-const hr_synth* Library::synth() const {
-  const auto* table = interface_table<hr_synth>(*plugin_, HR_SYNTH);
-  if (table == nullptr) return nullptr;
-  require_slots(*plugin_, HR_SYNTH, {SLOT(write)});
-  to_option_table(table->options, plugin_->id);
-  return table;
-}
+const hr_synth* Library::synth() const { return interface_table<hr_synth>(*plugin_, HR_SYNTH, {SLOT(write)}); }
 
 const hr_convert* Library::convert() const {
-  const auto* table = interface_table<hr_convert>(*plugin_, HR_CONVERT);
-  if (table == nullptr) return nullptr;
-  require_slots(*plugin_, HR_CONVERT, {SLOT(list), SLOT(write)});
-  to_option_table(table->options, plugin_->id);
-  return table;
+  return interface_table<hr_convert>(*plugin_, HR_CONVERT, {SLOT(list), SLOT(write)});
 }
 
 const hr_model_torch* Library::model_torch() const {
-  const auto* table = interface_table<hr_model_torch>(*plugin_, HR_MODEL_TORCH);
-  if (table == nullptr) return nullptr;
-  require_slots(*plugin_, HR_MODEL_TORCH,
-                {SLOT(create), SLOT(destroy), SLOT(param_count), SLOT(param), SLOT(output_count), SLOT(output),
-                 SLOT(metric_count), SLOT(metric), SLOT(step)});
-  to_option_table(table->options, plugin_->id);
-  return table;
+  return interface_table<hr_model_torch>(
+      *plugin_, HR_MODEL_TORCH,
+      {SLOT(create), SLOT(destroy), SLOT(param_count), SLOT(param), SLOT(output_count), SLOT(output),
+       SLOT(metric_count), SLOT(metric), SLOT(step)});
 }
 
 const hr_state* Library::state() const {
-  const auto* table = interface_table<hr_state>(*plugin_, HR_STATE);
-  if (table != nullptr) require_slots(*plugin_, HR_STATE, {SLOT(save), SLOT(load)});
-  return table;
+  return interface_table<hr_state>(*plugin_, HR_STATE, {SLOT(save), SLOT(load)});
 }
 
 // Both functions are optional.
@@ -187,42 +178,43 @@ const hr_predict* Library::predict() const {
   const auto* table = interface_table<hr_predict>(*plugin_, HR_PREDICT);
   if (table == nullptr) return nullptr;
   if (table->open != nullptr || table->read != nullptr)
-    require_slots(*plugin_, HR_PREDICT, {SLOT(open), SLOT(close), SLOT(read)});
-  if (table->predict != nullptr) require_slots(*plugin_, HR_PREDICT, {SLOT(target_field)});
+    require_slots<hr_predict>(*plugin_, HR_PREDICT, *table, {SLOT(open), SLOT(close), SLOT(read)});
+  if (table->predict != nullptr) require_slots<hr_predict>(*plugin_, HR_PREDICT, *table, {SLOT(target_field)});
   return table;
 }
 
-const hr_inputs* Library::inputs() const {
-  const auto* table = interface_table<hr_inputs>(*plugin_, HR_INPUTS);
-  if (table != nullptr) require_slots(*plugin_, HR_INPUTS, {SLOT(list)});
-  return table;
-}
+const hr_inputs* Library::inputs() const { return interface_table<hr_inputs>(*plugin_, HR_INPUTS, {SLOT(list)}); }
 
 // Its balance is optional.
-const hr_classes* Library::classes() const {
-  const auto* table = interface_table<hr_classes>(*plugin_, HR_CLASSES);
-  if (table != nullptr) require_slots(*plugin_, HR_CLASSES, {SLOT(scores)});
-  return table;
-}
+const hr_classes* Library::classes() const { return interface_table<hr_classes>(*plugin_, HR_CLASSES, {SLOT(scores)}); }
 
 const hr_class_names* Library::class_names() const {
-  const auto* table = interface_table<hr_class_names>(*plugin_, HR_CLASS_NAMES);
-  if (table != nullptr) require_slots(*plugin_, HR_CLASS_NAMES, {SLOT(name)});
-  return table;
+  return interface_table<hr_class_names>(*plugin_, HR_CLASS_NAMES, {SLOT(name)});
 }
 
 const hr_positions* Library::positions() const {
-  const auto* table = interface_table<hr_positions>(*plugin_, HR_POSITIONS);
-  if (table != nullptr) require_slots(*plugin_, HR_POSITIONS, {SLOT(position)});
-  return table;
+  return interface_table<hr_positions>(*plugin_, HR_POSITIONS, {SLOT(position)});
 }
 
 const hr_optimizer* Library::optimizer() const {
-  const auto* table = interface_table<hr_optimizer>(*plugin_, HR_OPTIMIZER);
-  if (table == nullptr) return nullptr;
-  require_slots(*plugin_, HR_OPTIMIZER, {SLOT(create), SLOT(destroy), SLOT(needs), SLOT(step)});
-  to_option_table(table->options, plugin_->id);
-  return table;
+  return interface_table<hr_optimizer>(*plugin_, HR_OPTIMIZER, {SLOT(create), SLOT(destroy), SLOT(needs), SLOT(step)});
+}
+
+std::span<const KnownInterface> known_interfaces() {
+  static constexpr KnownInterface all[] = {
+      {HR_MODEL_TORCH, [](const Library& by) { return by.model_torch() != nullptr; }},
+      {HR_DATASOURCE, [](const Library& by) { return by.datasource() != nullptr; }},
+      {HR_SYNTH, [](const Library& by) { return by.synth() != nullptr; }},
+      {HR_CONVERT, [](const Library& by) { return by.convert() != nullptr; }},
+      {HR_STATE, [](const Library& by) { return by.state() != nullptr; }},
+      {HR_GC, [](const Library& by) { return by.gc() != nullptr; }},
+      {HR_PREDICT, [](const Library& by) { return by.predict() != nullptr; }},
+      {HR_INPUTS, [](const Library& by) { return by.inputs() != nullptr; }},
+      {HR_CLASSES, [](const Library& by) { return by.classes() != nullptr; }},
+      {HR_CLASS_NAMES, [](const Library& by) { return by.class_names() != nullptr; }},
+      {HR_POSITIONS, [](const Library& by) { return by.positions() != nullptr; }},
+      {HR_OPTIMIZER, [](const Library& by) { return by.optimizer() != nullptr; }}};
+  return all;
 }
 
 std::vector<std::string> Library::recompute_kinds() const {

@@ -73,6 +73,13 @@ class Library {
   std::string build_;
 };
 
+// Every interface that this host asks plugins for.
+struct KnownInterface {
+  const char* id;                         // "headroom.state/1"
+  bool (*is_offered)(const Library& by);  // Error(plugin) as the members of Library
+};
+std::span<const KnownInterface> known_interfaces();
+
 // The folders searched, in order: `plugin_dirs` (--plugin-dir), $HEADROOM_PLUGIN_PATH, <executable>/../lib/headroom.
 std::vector<std::filesystem::path> plugin_folders(std::span<const std::filesystem::path> plugin_dirs);
 

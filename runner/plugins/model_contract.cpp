@@ -92,8 +92,8 @@ std::optional<ClassInfo> ModelDescription::classes_of(const hr_classes& classes,
   if (output.role != HR_PREDICTION)
     refuse("output '" + output.name + "' holds class scores and has another role than prediction");
   if (native.count < 2 || native.count > HR_MOST_CLASSES) {
-    refuse("output '" + output.name + "' has " + std::to_string(native.count) +
-           " classes; 2 to 4096 are allowed, and with more an output is declared without classes");
+    refuse("output '" + output.name + "' has " + std::to_string(native.count) + " classes; 2 to " +
+           std::to_string(HR_MOST_CLASSES) + " are allowed, and with more an output is declared without classes");
   }
   ClassInfo info{static_cast<int64_t>(native.count), text(native.field), {}, (native.flags & HR_CLASSES_COUNTED) != 0};
   if (info.counted && (info.field.empty() || classes.balance == nullptr))

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/digest.hpp"
+#include "config/keys.hpp"
 #include "error.hpp"
 #include "plugins/elf_file.hpp"
 #include "plugins/host.hpp"
@@ -112,11 +113,6 @@ std::string read_build(const std::filesystem::path& path) {
     identity.emplace(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
   }
   return Digest().add(*identity).hex();
-}
-
-bool is_plugin_id(std::string_view text) {
-  if (text.empty() || text[0] < 'a' || text[0] > 'z') return false;
-  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
 void require_compatible(const Note& facts, const std::filesystem::path& path) {

@@ -36,9 +36,6 @@ Note read_header(const hr_plugin* plugin, const std::filesystem::path& path);
 // host offers, what to do.
 void require_compatible(const Note& facts, const std::filesystem::path& path);
 
-// [any] Whether `text` may be a plugin's id: [a-z][a-z0-9_]*, as abi.h asks.
-bool is_plugin_id(std::string_view text);
-
 // A struct_size above this is damage, not growth.
 inline constexpr uint32_t kLargestStruct = 1u << 20;
 

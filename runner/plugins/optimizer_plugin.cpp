@@ -1,7 +1,6 @@
 #include "plugins/optimizer_plugin.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 #include "config/keys.hpp"
@@ -25,13 +24,6 @@ std::string written_at(const std::string& written) { return written.empty() ? ""
   throw Error(Exit::bad_input, "config",
               written_at(section.place) + key.path + " is " + quote(section.name) + "; it must be " + allowed(key) +
                   (near.empty() ? "" : ": did you mean " + quote(near) + "?") + " (" + reason + ")");
-}
-
-// Without the component in front.
-std::string without_component(const Error& problem) {
-  const std::string text = problem.what();
-  const size_t end = text.find("] ");
-  return end == std::string::npos ? text : text.substr(end + 2);
 }
 
 const hr_optimizer* rule_table(const Library& library, const OptimizerSection& section) {
@@ -82,7 +74,7 @@ std::optional<std::filesystem::path> find_optimizer(const OptimizerSection& sect
   try {
     return find_plugin(section.name, plugin_dirs);
   } catch (const Error& problem) {
-    refuse_optimizer_name(section, without_component(problem));
+    refuse_optimizer_name(section, std::string(problem.sentence()));
   }
 }
 
@@ -94,7 +86,7 @@ OptimizerPlugin::OptimizerPlugin(Library library, const TrainSection& train, Ses
   hr_error error = no_error();
   const hr_status status = call(id(), "create", api_->create, session.host_for(id()), native.values(), &rule_, &error);
   if (status == HR_INVALID_ARGUMENT) {
-    const std::string reason(error.message, strnlen(error.message, sizeof error.message));
+    const std::string reason = message_of(error);
     throw Error(Exit::bad_input, "config",
                 written_at(place(train.optimizer_options.source())) + options_key + ": optimizer '" + id() +
                     "' refuses them: " + (reason.empty() ? "the plugin gave no reason" : reason));
@@ -132,7 +124,7 @@ void OptimizerPlugin::step(int64_t step, std::span<const hr_update> updates) con
   const hr_status status = call(id(), "step", api_->step, rule_, &native, &error);
   if (status == HR_OK) return;
   // Whatever it says: options and memory were settled before, so a step that fails is a bug.
-  const std::string reason(error.message, strnlen(error.message, sizeof error.message));
+  const std::string reason = message_of(error);
   throw Error(Exit::plugin, id(),
               "optimizer step " + std::to_string(step + 1) +
                   " failed: " + (reason.empty() ? "status " + std::to_string(status) : reason) +

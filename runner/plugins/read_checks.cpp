@@ -101,6 +101,15 @@ std::vector<Bytes> read(const Source& source, const TrialRead& wanted) {
   return fields;
 }
 
+// One sample by itself.
+std::vector<Bytes> read_one(const Source& source, uint32_t split, uint64_t index, uint64_t key, bool augment = false) {
+  return read(source, {.split = split, .index = {&index, 1}, .key = {&key, 1}, .augment = augment});
+}
+
+// Any keys will do, as long as a sample has the same one alone and among others.
+uint64_t one_key(uint64_t sample) { return 1000 + sample; }
+uint64_t another_key(uint64_t sample) { return 77 + sample; }
+
 // Samples of one split, spread from its first to its last, in descending order: a reader that assumes ascending indices
 // shows it.
 struct TrialSamples {
@@ -117,8 +126,7 @@ TrialSamples samples_of(const Source& source, uint32_t split) {
   for (uint64_t i = 0; i < count; ++i) {
     // The last one is asked for by its number: the distance is rounded down.
     samples.index.push_back(i == 0 ? length - 1 : (count - 1 - i) * ((length - 1) / (count - 1)));
-    // Any keys will do, as long as a sample has the same one alone and among others.
-    samples.key.push_back(1000 + samples.index.back());
+    samples.key.push_back(one_key(samples.index.back()));
   }
   return samples;
 }
@@ -130,6 +138,14 @@ std::vector<TrialSamples> samples_of(const Source& source) {
     if (source.length(split) > 0) all.push_back(samples_of(source, split));
   }
   if (all.empty()) throw DoesNotApply{"it has no sample"};
+  return all;
+}
+
+// Of those that have two.
+std::vector<TrialSamples> several_of(const Source& source) {
+  std::vector<TrialSamples> all = samples_of(source);
+  std::erase_if(all, [](const TrialSamples& samples) { return samples.index.size() < 2; });
+  if (all.empty()) throw DoesNotApply{"no split has two samples"};
   return all;
 }
 
@@ -150,15 +166,14 @@ void require_filled_slots(const Source& source, const TrialSamples& samples) {
 }
 
 void require_pure_reads(const Source& source, const TrialSamples& samples, bool augment) {
-  const std::span index(samples.index), key(samples.key);
-  const auto together = read(source, {.split = samples.split, .index = index, .key = key, .augment = augment});
-  for (std::size_t i = 0; i < index.size(); ++i) {
-    const auto alone = read(
-        source, {.split = samples.split, .index = index.subspan(i, 1), .key = key.subspan(i, 1), .augment = augment});
+  const auto together =
+      read(source, {.split = samples.split, .index = samples.index, .key = samples.key, .augment = augment});
+  for (std::size_t i = 0; i < samples.index.size(); ++i) {
+    const auto alone = read_one(source, samples.split, samples.index[i], samples.key[i], augment);
     for (std::size_t f = 0; f < alone.size(); ++f) {
       // Samples lie behind one another in a slot, so sample i begins after i whole ones.
       if (std::memcmp(alone[f].data(), together[f].data() + i * alone[f].size(), alone[f].size()) == 0) continue;
-      refuse_read(of_field(source, f, samples.split, index[i]) +
+      refuse_read(of_field(source, f, samples.split, samples.index[i]) +
                   " changes with its batch: a read must be a pure function of content, index and key");
     }
   }
@@ -166,9 +181,8 @@ void require_pure_reads(const Source& source, const TrialSamples& samples, bool 
 
 void require_plain_reads(const Source& source, const TrialSamples& samples) {
   for (const uint64_t sample : samples.index) {
-    const std::vector<uint64_t> index{sample}, key{1000 + sample}, other{77 + sample};
-    const auto first = read(source, {.split = samples.split, .index = index, .key = key});
-    const auto second = read(source, {.split = samples.split, .index = index, .key = other});
+    const auto first = read_one(source, samples.split, sample, one_key(sample));
+    const auto second = read_one(source, samples.split, sample, another_key(sample));
     for (std::size_t f = 0; f < first.size(); ++f) {
       if (first[f] == second[f]) continue;
       refuse_read(of_field(source, f, samples.split, sample) +
@@ -184,9 +198,7 @@ std::string read_beside_others(const Source& source, const TrialSamples& samples
                                std::chrono::steady_clock::time_point ends) {
   std::size_t i = first;
   do {
-    const auto found = read(source, {.split = samples.split,
-                                     .index = std::span(samples.index).subspan(i, 1),
-                                     .key = std::span(samples.key).subspan(i, 1)});
+    const auto found = read_one(source, samples.split, samples.index[i], samples.key[i]);
     for (std::size_t f = 0; f < found.size(); ++f) {
       if (found[f] != alone[i][f]) return of_field(source, f, samples.split, samples.index[i]);
     }
@@ -197,11 +209,8 @@ std::string read_beside_others(const Source& source, const TrialSamples& samples
 
 void require_reads_on_threads(const Source& source, const TrialSamples& samples) {
   std::vector<std::vector<Bytes>> alone;
-  for (std::size_t i = 0; i < samples.index.size(); ++i) {
-    alone.push_back(read(source, {.split = samples.split,
-                                  .index = std::span(samples.index).subspan(i, 1),
-                                  .key = std::span(samples.key).subspan(i, 1)}));
-  }
+  for (std::size_t i = 0; i < samples.index.size(); ++i)
+    alone.push_back(read_one(source, samples.split, samples.index[i], samples.key[i]));
   const auto ends = std::chrono::steady_clock::now() + time_on_threads;
   std::vector<std::future<std::string>> threads;
   // Each begins with another sample: of the same ones, what two threads write over each other would be equal.
@@ -220,11 +229,10 @@ void require_reads_on_threads(const Source& source, const TrialSamples& samples)
 
 void require_reads_without_keys(const Source& source, const TrialSamples& samples) {
   for (const uint64_t sample : samples.index) {
-    const std::vector<uint64_t> index{sample}, key{1000 + sample}, other{77 + sample};
     // With one key, with another, and without augmentation: all three must be equal.
-    const auto first = read(source, {.split = samples.split, .index = index, .key = key, .augment = true});
-    const auto second = read(source, {.split = samples.split, .index = index, .key = other, .augment = true});
-    const auto plain = read(source, {.split = samples.split, .index = index, .key = key});
+    const auto first = read_one(source, samples.split, sample, one_key(sample), true);
+    const auto second = read_one(source, samples.split, sample, another_key(sample), true);
+    const auto plain = read_one(source, samples.split, sample, one_key(sample));
     for (std::size_t f = 0; f < first.size(); ++f) {
       if (first[f] == second[f] && first[f] == plain[f]) continue;
       refuse_read(
@@ -241,13 +249,9 @@ void require_filled_slots(const Source& source) {
 }
 
 void require_pure_reads(const Source& source) {
-  bool has_two = false;
-  for (const TrialSamples& samples : samples_of(source)) {
-    if (samples.index.size() < 2) continue;
-    has_two = true;
+  for (const TrialSamples& samples : several_of(source)) {
     for (const bool augment : {false, true}) require_pure_reads(source, samples, augment);
   }
-  if (!has_two) throw DoesNotApply{"no split has two samples"};
 }
 
 void require_plain_reads(const Source& source) {
@@ -255,13 +259,7 @@ void require_plain_reads(const Source& source) {
 }
 
 void require_reads_on_threads(const Source& source) {
-  bool has_two = false;
-  for (const TrialSamples& samples : samples_of(source)) {
-    if (samples.index.size() < 2) continue;
-    has_two = true;
-    require_reads_on_threads(source, samples);
-  }
-  if (!has_two) throw DoesNotApply{"no split has two samples"};
+  for (const TrialSamples& samples : several_of(source)) require_reads_on_threads(source, samples);
 }
 
 void require_reads_of_single_fields(const Source& source) {

@@ -115,21 +115,18 @@ std::shared_ptr<const Source> Source::open(const Library& library, const OptionV
     throw Error(Exit::bad_input, library.id(), "this plugin is not a datasource: it offers no " HR_DATASOURCE);
   // The plugin borrows the values until open() returns.
   const NativeOptions native(to_option_table(api->options), options);
-  return open(*api, library.id(), native.values(), library.gc(), std::move(session), library.class_names(),
-              library.positions());
+  return open(*api, library.id(), native.values(), {library.gc(), library.class_names(), library.positions()},
+              std::move(session));
 }
 
 std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string id, const hr_value* options,
-                                           const hr_gc* gc, std::shared_ptr<Session> session,
-                                           const hr_class_names* class_names, const hr_positions* positions) {
+                                           const SourceInterfaces& beside, std::shared_ptr<Session> session) {
   // Its destructor closes what the plugin opens, also when a check below throws.
   std::shared_ptr<Source> source(new Source);
   source->session_ = std::move(session);
   source->id_ = std::move(id);
   source->api_ = &api;
-  source->gc_ = gc;
-  source->class_names_ = class_names;
-  source->positions_ = positions;
+  source->beside_ = beside;
   hr_error error = no_error();
   check(call(source->id_, "open", api.open, source->session_->host_for(source->id_), options, &source->handle_, &error),
         error, source->id_, "opening the data source");
@@ -197,12 +194,12 @@ std::vector<Origin> Source::origins(uint32_t field) const {
 
 std::vector<std::string> Source::class_names(uint32_t field) const {
   std::vector<std::string> result;
-  if (class_names_ == nullptr) return result;
+  if (beside_.class_names == nullptr) return result;
   while (true) {
     hr_error error = no_error();
     const char* name = nullptr;
-    const hr_status status =
-        call(id_, "name", class_names_->name, handle_, field, static_cast<uint64_t>(result.size()), &name, &error);
+    const hr_status status = call(id_, "name", beside_.class_names->name, handle_, field,
+                                  static_cast<uint64_t>(result.size()), &name, &error);
     // There is no count of classes: this ends the list, as classes.h says.
     if (status == HR_NOT_FOUND) return result;
     check(status, error, id_, "naming the classes of field " + std::to_string(field));
@@ -210,17 +207,20 @@ std::vector<std::string> Source::class_names(uint32_t field) const {
       throw Error(Exit::plugin, id_,
                   "class " + std::to_string(result.size()) + " of field '" + fields_.at(field).name + "' has no name");
     if (result.size() == HR_MOST_CLASSES)
-      throw Error(Exit::plugin, id_, "field '" + fields_.at(field).name + "' has more than 4096 classes");
+      throw Error(
+          Exit::plugin, id_,
+          "field '" + fields_.at(field).name + "' has more than " + std::to_string(HR_MOST_CLASSES) + " classes");
     result.emplace_back(name);
   }
 }
 
 std::optional<RecordedRows> Source::recorded_rows(uint32_t field, uint32_t split, uint64_t index) const {
-  if (positions_ == nullptr) return std::nullopt;
+  if (beside_.positions == nullptr) return std::nullopt;
   hr_error error = no_error();
   hr_position position{};
   position.struct_size = sizeof position;
-  const hr_status status = call(id_, "position", positions_->position, handle_, field, split, index, &position, &error);
+  const hr_status status =
+      call(id_, "position", beside_.positions->position, handle_, field, split, index, &position, &error);
   if (status == HR_NOT_FOUND) return std::nullopt;
   const Field& of = fields_.at(field);
   const std::string what = "sample " + std::to_string(index) + " of field '" + of.name + "'";
@@ -242,10 +242,10 @@ Reader Source::reader() const {
 }
 
 int64_t Source::trim(int level) const {
-  if (gc_ == nullptr || gc_->trim_source == nullptr) return 0;
+  if (beside_.gc == nullptr || beside_.gc->trim_source == nullptr) return 0;
   // The contract of trim_source: no read is running.
   const ExclusiveLock alone(reads_);
-  return static_cast<int64_t>(call(id_, "trim_source", gc_->trim_source, handle_, level));
+  return static_cast<int64_t>(call(id_, "trim_source", beside_.gc->trim_source, handle_, level));
 }
 
 Reader::Reader(Reader&& other) noexcept

@@ -56,6 +56,13 @@ struct RecordedRows {
   uint64_t rows = 1, length = 0;
 };
 
+// What a plugin may offer beside its source's table; NULL: it does not.
+struct SourceInterfaces {
+  const hr_gc* gc = nullptr;
+  const hr_class_names* class_names = nullptr;
+  const hr_positions* positions = nullptr;
+};
+
 class Reader;
 
 // One sample cannot be read, others can (HR_DATA_CORRUPT). With data.on_bad_sample = "skip" the run goes on without it.
@@ -72,10 +79,8 @@ class Source : public std::enable_shared_from_this<Source> {
                                             std::shared_ptr<Session> session = Session::of_process());
   // The same for a table without a library; `api` lives for ever, `options` has the values that it declares.
   static std::shared_ptr<const Source> open(const hr_datasource& api, std::string id, const hr_value* options,
-                                            const hr_gc* gc = nullptr,
-                                            std::shared_ptr<Session> session = Session::of_process(),
-                                            const hr_class_names* class_names = nullptr,
-                                            const hr_positions* positions = nullptr);
+                                            const SourceInterfaces& beside = {},
+                                            std::shared_ptr<Session> session = Session::of_process());
   ~Source();
 
   const std::string& id() const { return id_; }
@@ -105,9 +110,7 @@ class Source : public std::enable_shared_from_this<Source> {
   std::shared_ptr<Session> session_;
   std::string id_;
   const hr_datasource* api_ = nullptr;
-  const hr_gc* gc_ = nullptr;
-  const hr_class_names* class_names_ = nullptr;
-  const hr_positions* positions_ = nullptr;
+  SourceInterfaces beside_;
   hr_source* handle_ = nullptr;
   bool augments_ = true;
   mutable SharedMutex reads_;  // shared by reads, exclusive for trim()

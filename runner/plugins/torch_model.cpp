@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -17,8 +16,7 @@ namespace {
 
 // check(), but out of memory becomes LibTorch's own exception, which train/retry.hpp handles.
 void check_memory_or(hr_status status, const hr_error& error, const std::string& id, const std::string& doing) {
-  const std::string reason(error.message, strnlen(error.message, sizeof error.message));
-  TORCH_CHECK_WITH(OutOfMemoryError, status != HR_OUT_OF_MEMORY, '[', id, "] ", reason);
+  TORCH_CHECK_WITH(OutOfMemoryError, status != HR_OUT_OF_MEMORY, '[', id, "] ", message_of(error));
   check(status, error, id, doing);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "config/keys.hpp"
 #include "memory/budget.hpp"
@@ -18,14 +19,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A section ends with the key or at a dot, not inside a name.
-bool is_below(std::string_view key, std::string_view section) {
-  return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
-}
-
-template <size_t Count>
-bool is_one_of(std::string_view key, const std::array<std::string_view, Count>& sections) {
-  return std::ranges::any_of(sections, [&](std::string_view section) { return is_below(key, section); });
+bool is_one_of(std::string_view key, std::span<const std::string_view> keys) {
+  return std::ranges::find(keys, key) != keys.end();
 }
 
 // A plan's table has a row for each; the accumulation alone costs nothing.

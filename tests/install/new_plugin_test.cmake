@@ -1,20 +1,6 @@
 # What a new author does: headroom new, build, check, train; then a mistake, and one that the compiler finds.
 
-function(run expected)
-  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${work}" RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE error)
-  list(JOIN ARGN " " command)
-  if(NOT result EQUAL expected)
-    message(FATAL_ERROR "${command} ended with ${result} instead of ${expected}\n${output}${error}")
-  endif()
-  set(output "${output}${error}" PARENT_SCOPE)
-endfunction()
-
-function(expect text)
-  string(FIND "${output}" "${text}" found)
-  if(found EQUAL -1)
-    message(FATAL_ERROR "'${text}' is not in\n${output}")
-  endif()
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/commands.cmake")
 
 file(REMOVE_RECURSE "${work}")
 file(MAKE_DIRECTORY "${work}")

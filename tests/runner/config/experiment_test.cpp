@@ -1,138 +1,12 @@
 #include "config/experiment.hpp"
 
-#include <algorithm>
 #include <gtest/gtest.h>
 
-#include "config/fields.hpp"
-#include "config/keys.hpp"
-#include "config/values.hpp"
-#include "files.hpp"
+#include "every_key.hpp"
 
 namespace headroom {
 
 namespace {
-
-// Every key set to something other than its default.
-const std::string everything = R"(
-[experiment]
-name = "all keys"
-seed = 42
-device = "cuda:1"
-threads = 3
-matmul = "ieee"
-metric = "val/mae"
-better = "higher"
-
-[model]
-plugin = "m"
-
-[model.options]
-width = 8
-stages = [{ a = 1, b = [1.5, 2.0] }, { a = 2 }]
-"odd key" = "tab\there"
-
-[data]
-source = "s"
-num_workers = 5
-prefetch_factor = 7
-prefetch_size = "3 MiB"
-persistent_workers = false
-pin_memory = true
-normalize = "sampled"
-max_samples_for_normalize = 123
-normalized_cache = true
-cache_size = "50 GiB"
-cache_policy = "planned"
-chunk_cache_size = 1000
-memory_map = true
-shuffle = "grouped"
-grouped = { runs = 8, run_length = 100 }
-split = { train = 0.7, val = 0.2, test = 0.1, seed = 9 }
-max_groups = 4
-on_bad_sample = "skip"
-
-[data.options]
-path = "/data"
-
-[data.synth]
-sessions = 3
-
-[train]
-epochs = 11
-max_steps = 1000
-batch_size = 16
-gradient_accumulation_steps = 4
-micro_batch = 8
-precision = "fp64"
-clip_norm = 0.5
-clip_value = 0.25
-log_every = 7
-drop_last = true
-on_nonfinite = "skip"
-optimizer = { name = "adam", lr = 3e-4, weight_decay = 0.02, betas = [0.8, 0.99], eps = 1e-7, alpha = 0.95, momentum = 0.5, nesterov = true }
-optimizer_options = { rate = 2 }
-schedule = { name = "cosine", warmup_epochs = 2.5, min_lr = 1e-6, warmup_steps = 0, step_epochs = 3, gamma = 0.3, pct_start = 0.2, div_factor = 20, final_div_factor = 100, restart_epochs = 4, restart_factor = 2, points = [[0, 0.5], [5, 1.0]], plateau_factor = 0.5, plateau_patience = 3 }
-groups = [{ match = "backbone.*", freeze = true }, { match = "*.bias", lr_scale = 0.5, weight_decay = 0.0 }, { match = "*" }]
-early_stop = { patience = 5, min_delta = 0.001 }
-ema = { decay = 0.999 }
-
-[eval]
-every_epochs = 2
-
-[checkpoint]
-every_steps = 100
-every_minutes = 2.5
-keep = 4
-
-[metrics]
-mode = "sampled"
-train_batches = 10
-eval_batches = 20
-
-[memory]
-limit = "80%"
-device_limit = 1000000
-wait = "10 min"
-empty_cache_every = 3
-empty_cache_every_eval = 4
-gc_every = 25
-recompute = ["attention", "mlp"]
-log_every = 9
-
-[record]
-events_to = "cat > /dev/null"
-
-[init]
-from = "/weights"
-map = { "old." = "new.", "" = "x" }
-ignore = ["head.*"]
-
-[rescue]
-rungs = [{ "data.num_workers" = 5 }, { "model.options.width" = 4, train.batch_size = 8 }]
-taken = 1
-
-[sweep]
-"train.batch_size" = [8, 16]
-constraint = "train.batch_size == 8"
-)";
-
-std::map<std::string, std::string> values_of(const Experiment& experiment) {
-  std::map<std::string, std::string> values;
-  each_field(experiment, [&](std::string_view path, const auto& field) {
-    values[std::string(path)] = value_literal(*find_key(path), field);
-  });
-  return values;
-}
-
-std::vector<std::string> inert_keys_of(const Experiment& experiment) {
-  std::vector<std::string> keys;
-  for (const Inert& inert : experiment.inert) keys.push_back(inert.key);
-  return keys;
-}
-
-std::string written(const Experiment& experiment) {
-  return experiment_to_toml(experiment, experiment.model_options, experiment.data_options, experiment.data_synth);
-}
 
 TEST(Load, EveryKeyReachesItsMember) {
   const Experiment e = loaded(everything);
@@ -281,9 +155,10 @@ TEST(Load, AnOptimizerWithDefaultsOfItsOwnHasThemUnlessTheyAreWritten) {
 
 TEST(Load, AnOptimizerMayBeAPlugins) {
   const TemporaryFolder folder;
-  const auto file = folder.write(
-      "x.toml", required_keys + "[train]\noptimizer = { name = \"lib/muon.so\", lr = 0.02, betas = [0.9, 0.99] }\n"
-                                "[train.optimizer_options]\nns_steps = 6\n");
+  const auto file =
+      folder.write("x.toml", required_keys +
+                                 "[train]\noptimizer = { name = \"lib/muon.so\", lr = 0.02, betas = [0.9, 0.99] }\n"
+                                 "[train.optimizer_options]\nns_steps = 6\n");
   const Experiment e = load_experiment(file);
   EXPECT_TRUE(e.train.optimizer.is_plugin());
   EXPECT_EQ(e.train.optimizer.name, (folder.path() / "lib/muon.so").string());
@@ -320,96 +195,6 @@ TEST(Load, DottedSweepsAreTheSame) {
   const Experiment e = loaded(required_keys + "[sweep]\ntrain.batch_size = [8, 16]\nmodel.options.anything = [1, 2]\n");
   EXPECT_TRUE(e.sweep->contains("train"));
   EXPECT_EQ(inert_keys_of(e), std::vector<std::string>{"sweep"});
-}
-
-TEST(Inert, OnlyWhatIsSetAndDoesNothingIsNamed) {
-  const Experiment e =
-      loaded(required_keys +
-             "data.pin_memory = false\nmemory.device_limit = \"1 GiB\"\ntrain.epochs = 3\nmemory.limit = \"off\"\n");
-  EXPECT_EQ(inert_keys_of(e), std::vector<std::string>{"memory.device_limit"});
-  EXPECT_EQ(e.inert[0].why, "this version sets no limit on a GPU");
-}
-
-TEST(Inert, WhatAnotherKeyOverrulesIsNamed) {
-  const Experiment e =
-      loaded(required_keys +
-             "data.cache_policy = \"lru\"\ndata.normalize = \"off\"\ndata.normalized_cache = true\n"
-             "data.max_samples_for_normalize = 5\ndata.shuffle = \"global\"\n"
-             "data.grouped.runs = 8\ninit.ignore = [\"a\"]\n"
-             "train.optimizer = { name = \"sgd\", betas = [0.9, 0.99] }\ntrain.schedule = { gamma = 0.5 }\n");
-  const std::vector<std::string> expected = {
-      "data.max_samples_for_normalize", "data.normalized_cache", "data.cache_policy", "data.grouped.runs",
-      "train.optimizer.betas",          "train.schedule.gamma",  "init.ignore"};
-  EXPECT_EQ(inert_keys_of(e), expected);
-}
-
-TEST(Inert, EveryRowNamesAKey) {
-  Experiment e = loaded(everything);
-  e.init.from.clear();
-  size_t found = 0;
-  for (const Key& key : known_keys()) found += why_idle(e, key.path).empty() ? 0 : 1;
-  // All that is unfinished; alpha, momentum, nesterov, optimizer_options; what the cosine schedule has no use for; map, ignore.
-  EXPECT_EQ(found, 2u + 4u + 10u + 2u);
-}
-
-TEST(Inert, ASchedulesOwnKeysAreNot) {
-  const auto inert = [](const std::string& schedule) {
-    return inert_keys_of(loaded(required_keys + "train.epochs = 5\ntrain.schedule = { " + schedule + " }\n"));
-  };
-  EXPECT_TRUE(inert("name = \"one_cycle\", pct_start = 0.2, div_factor = 10, final_div_factor = 10").empty());
-  EXPECT_TRUE(
-      inert("name = \"cosine_restarts\", restart_epochs = 2, restart_factor = 2, min_lr = 1e-5, warmup_steps = 3")
-          .empty());
-  EXPECT_TRUE(inert("name = \"table\", points = [[0, 1]]").empty());
-  EXPECT_TRUE(inert("name = \"plateau\", plateau_factor = 0.5, plateau_patience = 2, min_lr = 1e-5, warmup_epochs = 1")
-                  .empty());
-  EXPECT_TRUE(inert("name = \"step\", min_lr = 1e-5").empty());
-  // Longer than the run, but of no effect.
-  EXPECT_EQ(inert("name = \"one_cycle\", warmup_epochs = 9, min_lr = 1e-5"),
-            (std::vector<std::string>{"train.schedule.warmup_epochs", "train.schedule.min_lr"}));
-}
-
-TEST(Write, ReadsBackEqual) {
-  for (const std::string& text : {required_keys, everything}) {
-    const Experiment first = loaded(text);
-    const Experiment second = loaded(written(first));
-    EXPECT_EQ(values_of(first), values_of(second));
-    EXPECT_EQ(inert_keys_of(first), inert_keys_of(second));
-    EXPECT_EQ(first.model_options, second.model_options);
-    EXPECT_EQ(first.data_options, second.data_options);
-    EXPECT_EQ(written(first), written(second));
-  }
-}
-
-TEST(Write, EveryKeyIsWritten) {
-  const std::string text = written(loaded(everything));
-  for (const Key& key : known_keys()) {
-    const std::string name(key.name());
-    const bool found =
-        text.find(name + " = ") != std::string::npos || text.find("[" + key.path + "]") != std::string::npos;
-    EXPECT_TRUE(found) << key.path;
-  }
-}
-
-TEST(Write, KeysStandInTheOrderOfTheirTable) {
-  const std::string text = written(loaded(everything));
-  const char* order[] = {"[experiment]", "[model]",  "[model.options]", "[data]",       "[data.options]",
-                         "[data.synth]", "[train]",  "[eval]",          "[checkpoint]", "[metrics]",
-                         "[memory]",     "[record]", "[init]",          "[rescue]",     "[sweep]"};
-  size_t last = 0;
-  for (const char* header : order) {
-    const size_t at = text.find(std::string("\n") + header + "\n");
-    ASSERT_NE(at, std::string::npos) << header;
-    EXPECT_GT(at, last) << header;
-    last = at;
-  }
-}
-
-TEST(Write, PathsAreAbsoluteSoThatTheFileCanMove) {
-  const TemporaryFolder folder;
-  const auto file = folder.write("x.toml", required_keys + "init.from = \"weights\"\n");
-  const Experiment moved = loaded(written(load_experiment(file)));
-  EXPECT_EQ(moved.init.from, folder.path() / "weights");
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ inline std::shared_ptr<const Source> open_fake(FakeData& data, bool with_gc = tr
   static const hr_gc gc{sizeof(hr_gc), 0, nullptr, fake::trim};
   hr_value value{HR_STRING, 1, 1, {}};
   value.as.string = reinterpret_cast<const char*>(&data);
-  return Source::open(table, "fake", &value, with_gc ? &gc : nullptr, std::move(session));
+  return Source::open(table, "fake", &value, {.gc = with_gc ? &gc : nullptr}, std::move(session));
 }
 
 }  // namespace headroom

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "plugins/field_checks.hpp"
+
 namespace headroom {
 namespace {
 
@@ -54,6 +56,19 @@ TEST(FieldJson, ComesBackAsItWas) {
   EXPECT_EQ(fields_to_json(back).dump(), text);
 }
 
+TEST(FieldJson, EveryTypeThatAFieldMayHaveComesBack) {
+  for (const int code : {kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLBool}) {
+    for (const int bits : {8, 16, 32, 64}) {
+      std::vector<Field> fields = {two_fields()[1]};
+      fields[0].dtype = {static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
+      std::vector<hr_channel> channels;
+      if (!flaw_of_field(fields[0].native(channels), 0).empty()) continue;
+      const Field back = fields_from_json(fields_to_json(fields))[0];
+      EXPECT_TRUE(sdk::same_type(back.dtype, fields[0].dtype)) << dtype_name(fields[0].dtype);
+    }
+  }
+}
+
 TEST(FieldJson, WhatIsNoFieldIsRefused) {
   nlohmann::json json = fields_to_json(two_fields());
   json[0]["dtype"] = "float31";
@@ -63,10 +78,17 @@ TEST(FieldJson, WhatIsNoFieldIsRefused) {
   EXPECT_THAT(refusal(json), HasSubstr("'emg' has 3 extents and 2 axes"));
   json = fields_to_json(two_fields());
   json[0]["shape"] = {500, 0};
-  EXPECT_THAT(refusal(json), HasSubstr("'emg' has an extent of 0"));
+  EXPECT_THAT(refusal(json), HasSubstr("field 'emg' has 0 elements along axis 1"));
   json = fields_to_json(two_fields());
   json[0]["channel_axis"] = 2;
-  EXPECT_THAT(refusal(json), HasSubstr("'emg' has no axis 2"));
+  EXPECT_THAT(refusal(json), HasSubstr("field 'emg' has channel axis 2 of 2 axes"));
+  json = fields_to_json(two_fields());
+  json[0]["channels"][0]["std"] = 0.0;
+  EXPECT_THAT(refusal(json), HasSubstr("a channel of field 'emg' has no usable mean and std"));
+  json = fields_to_json(two_fields());
+  json[0]["shape"] = std::vector<int>(9, 1);
+  json[0]["axes"] = std::vector<std::string>(9, "");
+  EXPECT_THAT(refusal(json), HasSubstr("field 'emg' has 9 axes; 0 to 8 are allowed"));
   EXPECT_THAT(refusal(nlohmann::json::parse("[{}]")), HasSubstr("cannot be read"));
 }
 

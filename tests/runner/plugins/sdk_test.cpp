@@ -133,8 +133,8 @@ template <uint64_t rows>
 std::optional<RecordedRows> rows_of_sample(uint32_t field, uint64_t index) {
   static const auto interface = sdk::datasource<Positioned<rows>>();
   const auto source =
-      Source::open(*static_cast<const hr_datasource*>(interface.find(HR_DATASOURCE)), "positioned", nullptr, nullptr,
-                   Session::of_process(), nullptr, static_cast<const hr_positions*>(interface.find(HR_POSITIONS)));
+      Source::open(*static_cast<const hr_datasource*>(interface.find(HR_DATASOURCE)), "positioned", nullptr,
+                   {.positions = static_cast<const hr_positions*>(interface.find(HR_POSITIONS))});
   return source->recorded_rows(field, 0, index);
 }
 
