@@ -51,6 +51,18 @@ class SpikePairs : public TemporaryFolder {
       ASSERT_EQ(voxel[at], fired(t, first, count, y, x)) << y << ", " << x;
     }
   }
+  // Of a recording beside a source without blurred frames.
+  static std::vector<std::byte> recorded_voxel(const std::shared_ptr<const Source>& source,
+                                               const std::filesystem::path& file, bool has_sharp) {
+    const auto recording = Recording::open(spike_plugin(), source, file);
+    EXPECT_EQ(is_missing(recording->fields()[0]), !has_sharp);
+    EXPECT_EQ(recording->fields()[1].shape, source->fields()[1].shape);
+    Slot slot(recording->fields(), 1, {false, true});
+    const auto fields = slot.tensors(0, 1);
+    recording->read(std::vector<uint64_t>{0}, fields);
+    const auto* first = static_cast<const std::byte*>(fields[1].data);
+    return {first, first + recording->fields()[1].bytes()};
+  }
   std::string sentence(Exit expected, const std::string& more = "", const std::string& options = kOptions) const {
     return sentence_of(folder_, expected, [&] { read_clip(*open_spikes(folder_, options + more), 0); });
   }
@@ -172,19 +184,8 @@ TEST_F(SpikePairs, ARecordedStreamNeedsNoPicture) {
   write_stream(folder_ / "new.dat", 1, 41, {8, 16});
   const auto source =
       open_spikes(folder_ / "run", std::string(kOptions) + "num_bins = 2\nspike_height = 8\nspike_width = 16");
-  const auto read = [&](const std::filesystem::path& file, bool has_sharp) {
-    const auto recording = Recording::open(spike_plugin(), source, file);
-    EXPECT_EQ(recording->steps(), 1u);
-    EXPECT_EQ(is_missing(recording->fields()[0]), !has_sharp);
-    EXPECT_EQ(recording->fields()[1].shape, (std::vector<int64_t>{1, 2, 16, 32}));
-    Slot slot(recording->fields(), 1, {false, true});
-    const auto fields = slot.tensors(0, 1);
-    recording->read(std::vector<uint64_t>{0}, fields);
-    const auto* first = static_cast<const std::byte*>(fields[1].data);
-    return std::vector<std::byte>(first, first + recording->fields()[1].bytes());
-  };
-  EXPECT_EQ(read(folder_ / "new.dat", false), read_clip(*source, 0).at("voxel"));
-  EXPECT_EQ(read(folder_ / "run" / "input" / "a.dat", true), read_clip(*source, 0).at("voxel"));
+  EXPECT_EQ(recorded_voxel(source, folder_ / "new.dat", false), read_clip(*source, 0).at("voxel"));
+  EXPECT_EQ(recorded_voxel(source, folder_ / "run" / "input" / "a.dat", true), read_clip(*source, 0).at("voxel"));
 }
 
 // Files of the other layouts may lack them too.
@@ -201,6 +202,12 @@ TEST_F(SpikePairs, Hdf5FilesWithoutBlurredFrames) {
   const Sample same = read_clip(*open_spikes(folder_, "clip_length = 2"), 1);
   EXPECT_EQ(clip.at("sharp"), same.at("sharp"));
   EXPECT_EQ(clip.at("voxel"), same.at("voxel"));
+
+  SequenceSpec voxels{.name = "new", .frames = 3, .voxel = {8, 12}, .has_blur = false};
+  write_sequence(folder_ / "run", voxels);
+  const auto run = open_spikes(folder_ / "run", "clip_length = 2\nuse_blur = false");
+  voxels.has_sharp = false;
+  EXPECT_EQ(recorded_voxel(run, write_sequence(folder_, voxels), false), read_clip(*run, 0).at("voxel"));
 }
 
 }  // namespace
