@@ -69,7 +69,7 @@ class FrameReader {
   std::vector<uint8_t> pixels_;
 };
 
-void write_compact(const sdk::Host& host, Sequence& sequence, const std::string& name,
+void write_compact(const sdk::Host& host, Sequence& sequence, const Wanted& wanted, const std::string& name,
                    const std::filesystem::path& file) {
   const Facts& facts = sequence.facts();
   sdk::ArrayWriter writer(host, file);
@@ -77,7 +77,7 @@ void write_compact(const sdk::Host& host, Sequence& sequence, const std::string&
     return writer.dataset({.dataset = of, .shape = std::move(shape), .dtype = sdk::u8});
   };
   const std::vector<uint64_t> images = {facts.frames, facts.frame.height, facts.frame.width, 3};
-  const uint32_t blur = dataset("/blur", images), sharp = dataset("/sharp", images);
+  const uint32_t blur = wanted.blur ? dataset("/blur", images) : 0, sharp = dataset("/sharp", images);
   const uint32_t voxel =
       facts.bins > 0 ? dataset("/voxel", {facts.frames, facts.bins, facts.native.height, facts.native.width}) : 0;
   Workspace space(host);
@@ -86,7 +86,7 @@ void write_compact(const sdk::Host& host, Sequence& sequence, const std::string&
   std::vector<uint8_t> of_frame;
   for (uint64_t t = 0; t < facts.frames; ++t) {
     host.throw_if_cancelled();
-    writer.append(blur, frames.read(sequence, Image::blur, t, space).data(), 1);
+    if (wanted.blur) writer.append(blur, frames.read(sequence, Image::blur, t, space).data(), 1);
     writer.append(sharp, frames.read(sequence, Image::sharp, t, space).data(), 1);
     of_frame.clear();
     for (uint64_t first = 0; first < facts.bins; first += facts.bins_at_once) {
@@ -116,8 +116,9 @@ void SpikeSource::convert(const sdk::Host& host, const sdk::Options& options, co
   for (const SplitPlaces& split : find_sequences(host, layout, path)) {
     for (const Place& place : split.sequences) {
       if (place.path != piece) continue;
-      const auto sequence = open_sequence(host, place, wanted_of(options, layout));
-      return write_compact(host, *sequence, place.path.string(), file);
+      const Wanted wanted = wanted_of(options, layout);
+      const auto sequence = open_sequence(host, place, wanted);
+      return write_compact(host, *sequence, wanted, place.path.string(), file);
     }
   }
   throw sdk::Error(HR_NOT_FOUND, piece.string() + " is no sequence of " + path.string() + " any more; start again");

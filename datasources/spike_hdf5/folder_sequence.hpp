@@ -1,20 +1,18 @@
-// A sequence in folders: a PNG file for each blurred and each sharp frame, and a file of raw spikes, by the same names.
+// A sequence in files: a PNG for each blurred and each sharp frame, and raw spikes for each.
 #pragma once
 
 #include <vector>
 
+#include "frame_files.hpp"
 #include "sequence.hpp"
 #include "spikes.hpp"
 
 namespace spike_hdf5 {
 
-struct Folders {
-  std::filesystem::path blur, sharp, spikes;
-};
-
 class FolderSequence : public Sequence {
  public:
-  FolderSequence(const sdk::Host& host, const Folders& folders, const Wanted& wanted);
+  // At least one frame.
+  FolderSequence(const sdk::Host& host, FrameFiles files, const Wanted& wanted);
 
   std::vector<std::filesystem::path> files() const override;
   void read_image(Image image, uint64_t frame, const Box& box, Workspace& space, std::byte* planes) override;
@@ -22,15 +20,13 @@ class FolderSequence : public Sequence {
                                        Workspace& space) override;
 
  private:
+  void describe_images(const Facts& like);
   void describe_spikes(uint64_t wanted_bins);
-  std::vector<std::filesystem::path> files_like_blur(const std::filesystem::path& folder, const char* extension) const;
-  // The part of a stream that counts: where it begins, its bytes.
-  std::pair<uint64_t, uint64_t> middle(uint64_t frames) const;
+  const std::vector<std::filesystem::path>& images() const { return files_.blur.empty() ? files_.sharp : files_.blur; }
 
   sdk::Host host_;
   SpikeCamera camera_;
-  std::filesystem::path folder_;
-  std::vector<std::filesystem::path> blur_, sharp_, spikes_;
+  FrameFiles files_;
 };
 
 }  // namespace spike_hdf5

@@ -47,27 +47,38 @@ std::optional<std::size_t> first_outside(std::span<const float> values) {
 }  // namespace
 
 Hdf5Sequence::Hdf5Sequence(const sdk::Host& host, const std::filesystem::path& file, const Wanted& wanted)
-    : file_(file), blur_(open(host, "blur")) {
-  const auto& shape = blur_.info().shape;
-  require_images(blur_, "blur");
-  facts_.frames = shape[0];
-  facts_.frame = {shape[1], shape[2]};
-  facts_.float_images = is_float(blur_);
+    : file_(file) {
+  if (wanted.blur) {
+    blur_ = open(host, "blur");
+    require_images(*blur_, "blur");
+  }
   if (wanted.sharp) {
     sharp_ = open(host, "sharp");
     require_images(*sharp_, "sharp");
-    if (sharp_->info().shape != shape) {
-      bad_data(file_, "sharp is " + sdk::shape_text(sharp_->info().shape) + ", blur is " + sdk::shape_text(shape) +
-                          "; both must have the same frames: write the file again");
-    }
-    if (is_float(*sharp_) != facts_.float_images) {
-      bad_data(file_, "sharp holds " + type_name(sharp_->info().dtype) + ", blur holds " +
-                          type_name(blur_.info().dtype) + "; both must have one type: write the file again");
-    }
   }
-  if (wanted.voxel) {
-    voxel_ = open(host, "voxel");
-    describe_voxel(wanted.bins);
+  if (blur_ && sharp_) require_same_frames();
+  if (blur_ || sharp_) describe_images(blur_ ? *blur_ : *sharp_);
+  if (!wanted.voxel) return;
+  voxel_ = open(host, "voxel");
+  describe_voxel(wanted);
+}
+
+void Hdf5Sequence::describe_images(const sdk::Array& images) {
+  const auto& shape = images.info().shape;
+  facts_.frames = shape[0];
+  facts_.frame = {shape[1], shape[2]};
+  facts_.float_images = is_float(images);
+}
+
+void Hdf5Sequence::require_same_frames() const {
+  const sdk::ArrayInfo &blur = blur_->info(), &sharp = sharp_->info();
+  if (sharp.shape != blur.shape) {
+    bad_data(file_, "sharp is " + sdk::shape_text(sharp.shape) + ", blur is " + sdk::shape_text(blur.shape) +
+                        "; both must have the same frames: write the file again");
+  }
+  if (!sdk::same_type(sharp.dtype, blur.dtype)) {
+    bad_data(file_, "sharp holds " + type_name(sharp.dtype) + ", blur holds " + type_name(blur.dtype) +
+                        "; both must have one type: write the file again");
   }
 }
 
@@ -82,8 +93,8 @@ sdk::Array Hdf5Sequence::open(const sdk::Host& host, const std::string& dataset)
     if (std::ranges::find(names, dataset) != names.end()) throw sdk::Error(HR_DATA_CORRUPT, problem.what());
     bad_data(file_, "it has no dataset '" + dataset + "', only " +
                         (names.empty() ? "none at all" : sdk::listing(names)) +
-                        (dataset == "voxel" ? "; add it, or leave it out with use_voxel = false"
-                                            : "; blur, sharp and voxel are needed"));
+                        (dataset == "sharp" ? "; blur, sharp and voxel are needed"
+                                            : "; add it, or leave it out with use_" + dataset + " = false"));
   }
 }
 
@@ -100,7 +111,7 @@ void Hdf5Sequence::require_images(const sdk::Array& array, const char* name) con
   if (info.shape[0] == 0) bad_data(file_, std::string(name) + " has no frames; take the file out");
 }
 
-void Hdf5Sequence::describe_voxel(uint64_t wanted_bins) {
+void Hdf5Sequence::describe_voxel(const Wanted& wanted) {
   const sdk::ArrayInfo& info = voxel_->info();
   if (!is_float(*voxel_) && !sdk::same_type(info.dtype, sdk::u8)) {
     bad_data(file_,
@@ -109,17 +120,23 @@ void Hdf5Sequence::describe_voxel(uint64_t wanted_bins) {
   const auto& shape = info.shape;
   if (shape.size() != 4 || shape[1] * shape[2] * shape[3] == 0)
     bad_data(file_, "voxel is " + sdk::shape_text(shape) + "; [frames, bins, height, width] is needed");
-  if (shape[0] != facts_.frames) {
-    bad_data(file_, "voxel has " + std::to_string(shape[0]) + " frames, blur has " + std::to_string(facts_.frames) +
-                        "; each frame needs its own: write the file again");
+  facts_.native = {shape[2], shape[3]};
+  if (!blur_ && !sharp_) {
+    if (shape[0] == 0) bad_data(file_, "voxel has no frames; take the file out");
+    facts_.frames = shape[0];
+    facts_.frame = frame_like(wanted.like, facts_.native);
+    facts_.float_images = wanted.like.float_images;
   }
-  if (wanted_bins != 0 && shape[1] != wanted_bins) {
-    bad_data(file_, "voxel has " + std::to_string(shape[1]) + " bins; num_bins = " + std::to_string(wanted_bins) +
+  if (shape[0] != facts_.frames) {
+    bad_data(file_, "voxel has " + std::to_string(shape[0]) + " frames, " + (blur_ ? "blur" : "sharp") + " has " +
+                        std::to_string(facts_.frames) + "; each frame needs its own: write the file again");
+  }
+  if (wanted.bins != 0 && shape[1] != wanted.bins) {
+    bad_data(file_, "voxel has " + std::to_string(shape[1]) + " bins; num_bins = " + std::to_string(wanted.bins) +
                         " is asked for: set it to what the files have, or to 0");
   }
   facts_.bins = shape[1];
   facts_.byte_counts = !is_float(*voxel_);
-  facts_.native = {shape[2], shape[3]};
   if (facts_.frame.height % shape[2] != 0 || facts_.frame.width % shape[3] != 0) {
     bad_data(file_, "voxel has planes of " + shown(facts_.native) + ", which do not divide the frames of " +
                         shown(facts_.frame) + "; they must lie on the same view: write the file again");
@@ -141,7 +158,7 @@ void Hdf5Sequence::require_values(Image image, uint64_t frame, const Box& band, 
 
 template <class T>
 void Hdf5Sequence::read_planes(Image image, uint64_t frame, const Box& box, Workspace& space, T* planes) {
-  const sdk::Array& array = image == Image::blur ? blur_ : *sharp_;
+  const sdk::Array& array = image == Image::blur ? *blur_ : *sharp_;
   // A chunk is taken apart as a whole whatever is wanted of it.
   const bool whole = !array.info().chunk.empty();
   const uint64_t row_values = 3 * box.size.width;

@@ -22,14 +22,15 @@ class Hdf5Sequence : public Sequence {
  private:
   sdk::Array open(const sdk::Host& host, const std::string& dataset) const;
   void require_images(const sdk::Array& array, const char* name) const;
-  void describe_voxel(uint64_t wanted_bins);
+  void describe_images(const sdk::Array& images);
+  void require_same_frames() const;
+  void describe_voxel(const Wanted& wanted);
   template <class T>
   void read_planes(Image image, uint64_t frame, const Box& box, Workspace& space, T* planes);
   void require_values(Image image, uint64_t frame, const Box& band, std::span<const float> values) const;
 
   std::filesystem::path file_;
-  sdk::Array blur_;
-  std::optional<sdk::Array> sharp_, voxel_;
+  std::optional<sdk::Array> blur_, sharp_, voxel_;
 };
 
 }  // namespace spike_hdf5

@@ -39,12 +39,15 @@ void Reader::read_sample(const sdk::ReadRequest& request, uint64_t i) {
   const Clip clip = clip_of(*selection_, split.sequences[place].facts, number, request.key(i), request.augment());
 
   Sequence& sequence = open(request.split(), place);
-  if (const auto blur = request.bytes(kBlurField, i); !blur.empty())
-    clips_.read_images(sequence, Image::blur, clip, blur);
-  if (const auto sharp = request.bytes(kSharpField, i); !sharp.empty())
-    clips_.read_images(sequence, Image::sharp, clip, sharp);
-  if (!selection_->wanted.voxel) return;
-  if (const auto voxel = request.slot<float>(kVoxelField, i); !voxel.empty()) clips_.read_voxels(sequence, clip, voxel);
+  const FieldNumbers fields(selection_->wanted);
+  const auto read_images = [&](uint32_t field, Image image) {
+    if (const auto planes = request.bytes(field, i); !planes.empty()) clips_.read_images(sequence, image, clip, planes);
+  };
+  if (fields.blur) read_images(*fields.blur, Image::blur);
+  read_images(fields.sharp, Image::sharp);
+  if (!fields.voxel) return;
+  if (const auto voxel = request.slot<float>(*fields.voxel, i); !voxel.empty())
+    clips_.read_voxels(sequence, clip, voxel);
 }
 
 Sequence& Reader::open(uint32_t split, uint64_t sequence) {

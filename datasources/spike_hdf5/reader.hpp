@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,16 @@
 
 namespace spike_hdf5 {
 
-// Field numbers, in the order of SpikeSource::fields(); there may be no voxel.
-inline constexpr uint32_t kBlurField = 0, kSharpField = 1, kVoxelField = 2;
+// Field numbers, in the order of SpikeSource::fields().
+struct FieldNumbers {
+  explicit FieldNumbers(const Wanted& wanted)
+      : blur(wanted.blur ? std::optional<uint32_t>(0) : std::nullopt),
+        sharp(wanted.blur ? 1 : 0),
+        voxel(wanted.voxel ? std::optional<uint32_t>(sharp + 1) : std::nullopt) {}
+  std::optional<uint32_t> blur;
+  uint32_t sharp;
+  std::optional<uint32_t> voxel;
+};
 
 // What a source offers, resolved: fixed once the source is open, shared by its readers.
 struct Selection {

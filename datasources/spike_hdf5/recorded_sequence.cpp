@@ -25,14 +25,15 @@ RecordedSequence::RecordedSequence(const sdk::Host& host, std::unique_ptr<Sequen
                                    const Selection& selection)
     : sequence_(std::move(sequence)),
       clip_length_(selection.clip_length),
+      numbers_(opened),
       sharp_(opened.sharp),
       clips_(host, selection.transform) {}
 
 std::vector<int64_t> RecordedSequence::shape(uint32_t field) const {
-  if (field == kSharpField && !sharp_) return {0, 0, 0, 0};
+  if (field == numbers_.sharp && !sharp_) return {0, 0, 0, 0};
   const Facts& facts = sequence_->facts();
   const auto extent = [](uint64_t count) { return static_cast<int64_t>(count); };
-  return {extent(clip_length_), extent(field == kVoxelField ? facts.bins : 3), extent(facts.frame.height),
+  return {extent(clip_length_), extent(field == numbers_.voxel ? facts.bins : 3), extent(facts.frame.height),
           extent(facts.frame.width)};
 }
 
@@ -50,10 +51,10 @@ void RecordedSequence::read_frame(const sdk::ReadRequest& request, uint64_t samp
     const auto planes = frame_of(request.bytes(field, sample), place, clip_length_);
     if (!planes.empty()) clips_.read_images(*sequence_, image, clip, planes);
   };
-  read_image(kBlurField, Image::blur);
-  if (sharp_) read_image(kSharpField, Image::sharp);
-  if (facts.bins == 0) return;
-  const auto voxel = frame_of(request.slot<float>(kVoxelField, sample), place, clip_length_);
+  if (numbers_.blur) read_image(*numbers_.blur, Image::blur);
+  if (sharp_) read_image(numbers_.sharp, Image::sharp);
+  if (!numbers_.voxel) return;
+  const auto voxel = frame_of(request.slot<float>(*numbers_.voxel, sample), place, clip_length_);
   if (!voxel.empty()) clips_.read_voxels(*sequence_, clip, voxel);
 }
 

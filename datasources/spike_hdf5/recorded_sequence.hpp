@@ -25,6 +25,7 @@ class RecordedSequence {
 
   std::unique_ptr<Sequence> sequence_;
   uint64_t clip_length_;
+  FieldNumbers numbers_;
   bool sharp_;
   ClipReader clips_;
 };

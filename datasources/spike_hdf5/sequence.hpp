@@ -1,5 +1,5 @@
 // One sequence of a video: blurred frames, the sharp ones, and for each frame the spikes of its exposure, counted in K
-// bins. Opened by its path; frames are read by number, any part of them.
+// bins; or what is wanted of these. Opened by its path; frames are read by number, any part of them.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +31,17 @@ struct Facts {
   bool operator==(const Facts&) const = default;
 };
 
+// Frames as large, beside voxels of `native`, as `like` has them.
+inline Size frame_like(const Facts& like, const Size& native) {
+  return {native.height * like.frame.height / like.native.height, native.width * like.frame.width / like.native.width};
+}
+
 // What is wanted of a sequence.
 struct Wanted {
-  bool sharp = true, voxel = true;
-  uint64_t bins = 0;   // 0: those it has
-  SpikeCamera camera;  // of raw streams
+  bool blur = true, sharp = true, voxel = true;
+  uint64_t bins = 0;        // 0: those it has
+  SpikeCamera camera = {};  // of raw streams
+  Facts like = {};          // what a sequence without images is taken for
 };
 
 // One thread at a time. Errors name file and dataset: HR_DATA_CORRUPT where the data is to blame.

@@ -16,7 +16,12 @@ SpikeCamera camera_of(const sdk::Options& options, Layout layout) {
   const Size usual = spike_size_of(layout);
   const SpikeCamera camera{{chosen("spike_height", usual.height), chosen("spike_width", usual.width)},
                            options.boolean("flip_vertical"),
-                           static_cast<uint64_t>(options.i64("spike_frames"))};
+                           static_cast<uint64_t>(options.i64("spike_frames")),
+                           static_cast<uint64_t>(options.i64("spike_middle"))};
+  if (camera.middle > 0 && camera.frames == 0) {
+    sdk::invalid("spike_middle = " + std::to_string(camera.middle) +
+                 " names the middle of the spike frames that are read; say with spike_frames how many they are");
+  }
   if (camera.size.width % 8 != 0) {
     sdk::invalid("spike_width = " + std::to_string(camera.size.width) +
                  " is no multiple of 8, so that rows of a stream would not begin with a byte; set it to the camera's");
@@ -46,19 +51,36 @@ sdk::OptionList SpikeSource::options() {
 sdk::OptionList SpikeSource::sequence_options() {
   using namespace sdk;
   return {
+      opt_bool("use_blur").def(true).help("false: spikes and sharp frames only, there are no blurred ones"),
       opt_bool("use_voxel").def(true).help("false: frames only, there are no voxels"),
       opt_i64("num_bins").def(0).min(0).max(1024).help("of a voxel; 0: as many as the files have, 32 of raw streams"),
-      opt_string("layout").def("auto").choices({"auto", "hdf5", "spk_gopro", "s_sdm"}).help("of the folder"),
-      opt_i64("spike_height").def(0).min(0).max(65536).help("of raw spike streams; 0: 360 of spk_gopro, 180 of s_sdm"),
-      opt_i64("spike_width").def(0).min(0).max(65536).help("a multiple of 8; 0: 640 of spk_gopro, 320 of s_sdm"),
-      opt_i64("spike_frames").def(0).min(0).max(1000000).help("of each raw stream the middle so many; 0: all"),
+      opt_string("layout").def("auto").choices({"auto", "hdf5", "spk_gopro", "s_sdm", "pairs"}).help("of the folder"),
+      opt_i64("spike_height")
+          .def(0)
+          .min(0)
+          .max(65536)
+          .help("of raw streams; 0: 360 of spk_gopro, 180 of s_sdm, the picture's of pairs"),
+      opt_i64("spike_width")
+          .def(0)
+          .min(0)
+          .max(65536)
+          .help("a multiple of 8; 0: 640 of spk_gopro, 320 of s_sdm, the picture's of pairs"),
+      opt_i64("spike_frames").def(0).min(0).max(1000000).help("read of each raw stream; 0: all"),
+      opt_i64("spike_middle").def(0).min(0).max(1000000).help("spike frame in their middle; 0: the stream's middle"),
       opt_bool("flip_vertical").def(true).help("raw streams are stored bottom-up"),
   };
 }
 
 Wanted SpikeSource::wanted_of(const sdk::Options& options, Layout layout) {
-  return {true, options.boolean("use_voxel"), static_cast<uint64_t>(options.i64("num_bins")),
-          camera_of(options, layout)};
+  const Wanted wanted{.blur = options.boolean("use_blur"),
+                      .voxel = options.boolean("use_voxel"),
+                      .bins = static_cast<uint64_t>(options.i64("num_bins")),
+                      .camera = camera_of(options, layout)};
+  if (wanted.blur && layout == Layout::pairs)
+    sdk::invalid("spike streams with one picture each (layout pairs) have no blurred frames; set use_blur = false");
+  if (!wanted.blur && !wanted.voxel)
+    sdk::invalid("use_blur = false and use_voxel = false leave the sharp frames alone; set one of them to true");
+  return wanted;
 }
 
 SpikeSource::SpikeSource(const sdk::Host& host, const sdk::Options& options) : host_(host) {
@@ -111,6 +133,7 @@ RecordedSequence SpikeSource::open_recording(const std::filesystem::path& path) 
   const Place place = sequence_at(path);
   Wanted wanted = selection_.wanted;
   wanted.sharp = has_sharp(host_, place);
+  wanted.like = selection_.splits.front().sequences.front().facts;
   auto sequence = open_sequence(host_, place, wanted);
   require_alike(sequence->facts(), place.path);
   return RecordedSequence(host_, std::move(sequence), wanted, selection_);
@@ -118,8 +141,9 @@ RecordedSequence SpikeSource::open_recording(const std::filesystem::path& path) 
 
 void SpikeSource::require_usable(const Facts& facts, const std::filesystem::path& file) const {
   if (facts.frames < selection_.clip_length) {
-    sdk::invalid(file.string() + " has " + std::to_string(facts.frames) + " frames; clip_length = " +
-                 std::to_string(selection_.clip_length) + " needs more: lower it, or take the sequence out");
+    sdk::invalid(file.string() + " has " + std::to_string(facts.frames) + (facts.frames == 1 ? " frame" : " frames") +
+                 "; clip_length = " + std::to_string(selection_.clip_length) +
+                 " needs more: lower it, or take the sequence out");
   }
   const uint64_t crop = selection_.crop_size;
   if (crop > facts.frame.height || crop > facts.frame.width) {
@@ -160,7 +184,9 @@ std::vector<sdk::Field> SpikeSource::fields() const {
         .channel_axis = 1};
   };
   const DLDataType image = facts.float_images ? sdk::f32 : sdk::u8;
-  std::vector<sdk::Field> fields = {field("blur", image, 3), field("sharp", image, 3)};
+  std::vector<sdk::Field> fields;
+  if (selection_.wanted.blur) fields.push_back(field("blur", image, 3));
+  fields.push_back(field("sharp", image, 3));
   if (selection_.wanted.voxel) fields.push_back(field("voxel", sdk::f32, facts.bins));
   return fields;
 }

@@ -1,7 +1,7 @@
 // datasources/spike_hdf5/: clips of blurred and sharp frames with the spikes between them, for deblurring. This is its
-// front door; layout.hpp has the folders, sequence.hpp one video, clip.hpp the reading of a part of it, kept_frames.hpp
-// what of it stays in memory, upsampling.hpp and voxel_transform.hpp what becomes of spike counts, texture.hpp,
-// scene.hpp, camera.hpp and synth.cpp made data, compact.cpp the conversion.
+// front door; layout.hpp has the folders, frame_files.hpp the files in them, sequence.hpp one video, clip.hpp the
+// reading of a part of it, kept_frames.hpp what of it stays in memory, upsampling.hpp and voxel_transform.hpp what
+// becomes of spike counts, texture.hpp, scene.hpp, camera.hpp and synth.cpp made data, compact.cpp the conversion.
 #pragma once
 
 #include <filesystem>

@@ -48,6 +48,22 @@ uint64_t spike_frames(const SpikeCamera& camera, const std::filesystem::path& fi
                            " bytes each); set spike_height and spike_width to the camera's, or copy the file again");
 }
 
+StreamPart counted_part(const SpikeCamera& camera, const std::filesystem::path& file, uint64_t bytes) {
+  const uint64_t held = spike_frames(camera, file, bytes), wanted = camera.frames;
+  if (wanted == 0) return {0, held};
+  const std::string told =
+      file.string() + " has " + std::to_string(held) + " spike frames; spike_frames = " + std::to_string(wanted);
+  if (wanted > held) headroom::sdk::invalid(told + " needs more: lower it, or take the stream out");
+  if (camera.middle == 0) return {(held - wanted) / 2, wanted};
+  const uint64_t before = wanted / 2, behind = wanted - before;
+  if (camera.middle < before || camera.middle + behind > held) {
+    headroom::sdk::invalid(told + " around spike_middle = " + std::to_string(camera.middle) +
+                           " reach beyond them: lower spike_frames, or set spike_middle from " +
+                           std::to_string(before) + " to " + std::to_string(held - behind));
+  }
+  return {camera.middle - before, wanted};
+}
+
 uint64_t counting_bytes(uint64_t bins, const Box& box) { return bins * box.size.height * Columns(box).bytes * 8; }
 
 std::span<const uint8_t> count_spikes(const SpikeCamera& camera, std::span<const std::byte> stream, uint64_t bins,

@@ -120,6 +120,18 @@ TEST_F(ConvertSequences, FramesAndStreamsBecomeOneFile) {
   EXPECT_EQ(source->fields()[2].shape, (std::vector<int64_t>{2, 7, 16, 16}));
 }
 
+TEST_F(ConvertSequences, StreamsWithOnePictureEach) {
+  write_bytes(folder_ / "in/train/gt/s.png", encode_png(std::vector<uint8_t>(3 * 8 * 16, 7), {8, 16}));
+  write_bytes(folder_ / "in/train/input/s.dat", std::vector<std::byte>(41 * 16, std::byte{0xFF}));
+  spike_plugin();
+  EXPECT_THAT(convert({"in", "--out", "out"}).err, testing::HasSubstr("set use_blur = false"));
+  const Finished finished = convert({"in", "--out", "out", "--set", "num_bins=1", "--set", "use_blur=false"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(stored<uint8_t>("out/train/s.hdf5", "/sharp"), std::vector<uint8_t>(3 * 8 * 16, 7));
+  EXPECT_EQ(stored<uint8_t>("out/train/s.hdf5", "/voxel"), std::vector<uint8_t>(8 * 16, 41));
+  EXPECT_EQ(open_spikes(folder_ / "out", "clip_length = 1\nuse_blur = false")->fields().size(), 2u);
+}
+
 TEST_F(ConvertSequences, WordsThatDoNotSuit) {
   write_sequence(folder_, {});
   const auto problem = [&](std::vector<std::string> words) { return convert(std::move(words)).err; };

@@ -157,7 +157,7 @@ TEST_F(SpikeFolders, SizesThatAreNotTheCameras) {
   EXPECT_EQ(sentence_of(folder_, Exit::bad_input,
                         [&] { open_spikes(folder_, "clip_length = 2\nspike_height = 7\nspike_width = 16"); }),
             "[spike_hdf5] spike frames of 7x16 (spike_height, spike_width) do not divide the frames of 16x32 in "
-            "DIR/GOPRO_Large/train/a/blur_gamma; set them to the camera's");
+            "DIR/GOPRO_Large/train/a/blur_gamma/000000.png; set them to the camera's");
   EXPECT_THAT(sentence_of(folder_, Exit::data,
                           [&] { open_spikes(folder_, "clip_length = 2\nspike_height = 16\nspike_width = 16"); }),
               testing::HasSubstr("its 112 bytes are no whole number of spike frames of 16x16 (32 bytes each)"));
@@ -211,8 +211,8 @@ TEST_F(SpikeFolders, LayoutThatIsNotRecognised) {
   std::filesystem::create_directory(folder_ / "GOPRO");
   EXPECT_EQ(sentence(Exit::data),
             "[spike_hdf5] DIR is none of the layouts known: sequences (*.hdf5) in it or in its train/, val/ and test/ "
-            "(hdf5), GOPRO_Large/ and GOPRO_Large_spike_seq/ (spk_gopro), GOPRO/ with train/blur_data/ (s_sdm); check "
-            "path, or say which with layout");
+            "(hdf5), GOPRO_Large/ and GOPRO_Large_spike_seq/ (spk_gopro), GOPRO/ with train/blur_data/ (s_sdm), "
+            "streams (*.dat) with a picture each, or input/ and gt/ (pairs); check path, or say which with layout");
   EXPECT_EQ(sentence(Exit::data, "layout = \"s_sdm\""), "[spike_hdf5] no train/, val/ or test/ lies in DIR/GOPRO");
   std::filesystem::create_directories(folder_ / "GOPRO" / "train" / "blur_data");
   EXPECT_EQ(sentence(Exit::data), "[spike_hdf5] no sequence lies in DIR/GOPRO/train; put some there");

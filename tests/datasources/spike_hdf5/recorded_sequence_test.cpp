@@ -85,8 +85,8 @@ TEST_F(RecordedClips, WhatDoesNotSuitTheRunIsRefused) {
   bytes.float_images = false;
   EXPECT_THAT(refusal(write_sequence(folder_ / "new", bytes)), testing::HasSubstr("its frames are uint8, float32 in"));
   EXPECT_EQ(refusal(folder_ / "new"),
-            "[spike_hdf5] DIR/new: it is no sequence; give an *.hdf5 file, or a folder "
-            "GOPRO_Large/<split>/<sequence> or <split>/blur_data/<sequence>");
+            "[spike_hdf5] DIR/new: it is no sequence; give an *.hdf5 file, a spike stream (*.dat) of the layout pairs, "
+            "or a folder GOPRO_Large/<split>/<sequence> or <split>/blur_data/<sequence>");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ struct SequenceSpec {
   uint64_t sharp_frames = 0, voxel_frames = 0;  // 0: as `frames`
   Size sharp = {};
   bool float_images = true, float_sharp = true, float_counts = true, chunked = false;
-  bool has_sharp = true, has_voxel = true;
+  bool has_blur = true, has_sharp = true, has_voxel = true;
   DLDataType voxel_type = sdk::f32;  // another one makes it broken
   std::function<void(const std::string& dataset, uint64_t frame, std::vector<float>& values)> edit = {};
 
@@ -118,7 +118,7 @@ inline std::filesystem::path write_sequence(const std::filesystem::path& folder,
   std::filesystem::create_directories(folder);
   const auto file = folder / (spec.name + ".hdf5");
   sdk::ArrayWriter writer(services, file);
-  write_images(writer, spec, false);
+  if (spec.has_blur) write_images(writer, spec, false);
   if (spec.has_sharp) write_images(writer, spec, true);
   if (spec.has_voxel) write_voxels(writer, spec);
   writer.commit();
