@@ -118,7 +118,7 @@ struct Loader::State {
     }
     wake_readers();
     fill(*job, std::move(slot), reader);
-    finish(*job, reader.take_times(), pauses.take_disk_seconds());
+    finish(std::move(job), reader.take_times(), pauses.take_disk_seconds());
     return true;
   }
 
@@ -131,7 +131,7 @@ struct Loader::State {
     }
   }
 
-  void finish(Job& job, const BatchReader::Times& took, double disk_seconds) EXCLUDES(mutex) {
+  void finish(std::shared_ptr<Job> job, const BatchReader::Times& took, double disk_seconds) EXCLUDES(mutex) {
     bool wanted = false;
     {
       const MutexLock lock(mutex);
@@ -139,8 +139,9 @@ struct Loader::State {
       times.decode += std::max(0.0, took.source - disk_seconds);
       times.normalize += took.normalize;
       ++times.batches;
-      job.done = true;
+      job->done = true;
       wanted = consumer_waits && front_is_ready();
+      job.reset();  // whoever drops what is done counts on getting its slot
     }
     // Once the mutex is free, so that a thread that wakes does not wait for it at once.
     job_done.notify_all();
@@ -184,7 +185,7 @@ struct Loader::State {
     ReaderPauses pauses;
     const ListenToPauses listening(pauses);
     fill(*job, std::move(slot), inline_reader);
-    finish(*job, inline_reader.take_times(), pauses.take_disk_seconds());
+    finish(job, inline_reader.take_times(), pauses.take_disk_seconds());
     return job;
   }
 
