@@ -191,6 +191,27 @@ TEST(Loader, TightenedWhileABatchIsReadItDropsThatSlotToo) {
   }
 }
 
+// Its slot may be the only one that fits.
+TEST(Loader, SeekingWaitsForWhatIsBeingRead) {
+  FakeData data;
+  std::atomic<bool> goes_on = false;
+  data.during_read = [&] {
+    while (!goes_on) std::this_thread::yield();
+  };
+  const auto source = open_fake(data);
+  Loader loader(source, train(*source), {}, options(2));
+  loader.seek(0);
+  while (data.in_flight == 0) std::this_thread::yield();
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    goes_on = true;
+  });
+  loader.seek(0, 7);
+  EXPECT_TRUE(goes_on);
+  other.join();
+  EXPECT_EQ(epoch_of(loader).size(), 11u);
+}
+
 std::shared_ptr<const Source> open_large(FakeData& data) {
   data.channels = 100'000;
   return open_fake(data);
