@@ -6,7 +6,7 @@
 FOLDER has emg/, act/ and spike/ with recordings in the layouts of the datasources, as ../shared/real has where it is present. For each of
 them: data inspect, validate, plan, run without a limit, run at each share of the least need (refused below it, finished from it on), a run
 that SIGTERM ends and --resume goes on with (bit-equal), evaluate, predict. Prints a line for each; exits with 1 where one was not as it
-should be. Last comes data of the same shape made by Headroom, which the source hdf5 reads as the experiment describes it.
+should be. Last comes data of the same shape made by Headroom, plain and in gzip, which the source hdf5 reads as the experiment says.
 """
 import argparse
 import json
@@ -67,6 +67,7 @@ fields = [
   {{ name = "joint_angles", dataset = "/emg2pose/timeseries", member = "joint_angles", unit = "rad", axes = ["time", "joint"] }},
 ]
 """
+DESCRIBED_CASES = {"hdf5_made": "made", "hdf5_gzip": "packed"}
 
 
 class Checks:
@@ -114,14 +115,17 @@ class Checks:
         same = last_weights(out) == last_weights(undisturbed)
         self.judge(f"{name} resumed", same, "bit-equal" if same else "other weights")
 
-    def described(self):
-        """A case of made data that the source hdf5 reads."""
+    def described(self, names):
+        """Cases of made data that the source hdf5 reads, as it was made and compressed in small chunks."""
         folder = pathlib.Path(self.folder)
         for name, text in (("made", MADE), ("described", DESCRIBED)):
             (folder / f"{name}.toml").write_text(text.format(root=ROOT))
         self.call("made data synth", ["data", "synth", str(folder / "made.toml")])
+        self.call("made data convert", ["data", "convert", str(folder / "made"), "--out", str(folder / "packed"),
+                                        "--deflate", "4", "--shuffle", "--chunk", "4096"])
         first = sorted(path.name for path in (folder / "made").iterdir() if path.suffix == ".hdf5")[0]
-        self.case("hdf5_made", (str(folder / "described.toml"), "made", [], first), folder)
+        for name in names:
+            self.case(name, (str(folder / "described.toml"), DESCRIBED_CASES[name], [], first), folder)
 
     def case(self, name, case, real):
         experiment, path, sets, recording = case
@@ -155,8 +159,9 @@ def main():
         for name, case in CASES.items():
             if name.startswith(options.only) and (options.folder / case[1]).exists():
                 checks.case(name, case, options.folder.resolve())
-        if "hdf5_made".startswith(options.only):
-            checks.described()
+        described = [name for name in DESCRIBED_CASES if name.startswith(options.only)]
+        if described:
+            checks.described(described)
         print(f"{checks.failed} not as they should be")
         return 1 if checks.failed else 0
 

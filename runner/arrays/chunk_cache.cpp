@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "arrays/read_hooks.hpp"
+#include "memory/budget.hpp"
 #include "memory/ledger.hpp"
 
 namespace headroom {
@@ -129,7 +130,10 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
   lock.unlock();
 
   std::shared_ptr<DecodedChunk> chunk;
+  bool keep = false;
   try {
+    // Small requests of malloc are granted beyond the limit, too: what is kept to save time asks as large ones do.
+    keep = counted > 0 && (memory != nullptr || headroom::make_room(static_cast<int64_t>(bytes)));
     if (memory == nullptr) memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
     decode({memory.get(), bytes});
     chunk = std::make_shared<DecodedChunk>(std::move(memory), bytes);
@@ -144,7 +148,7 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
   decoding->ended = true;
   decoding->chunk = entry->chunk = chunk;
   entry->decoding = nullptr;
-  if (counted == 0) drop(entry);
+  if (!keep) drop(entry);
   decoded_.notify_all();
   make_room(room(), 0);  // the limit may have shrunk meanwhile
   return chunk;

@@ -79,7 +79,7 @@ struct Loader::State {
   bool is_waited_for() const REQUIRES(mutex) { return queue.empty() && consumer_waits; }
 
   bool may_plan(Kind kind) const REQUIRES(mutex) {
-    if (failure != nullptr || !queue.has_more(consumer_waits)) return false;
+    if (seeks || failure != nullptr || !queue.has_more(consumer_waits)) return false;
     if (is_waited_for()) return true;
     const size_t most = kind == Kind::extra ? read_ahead_of_disk : read_ahead;
     return tightened == 0 && queue.size() < most && slots->has_room();
@@ -115,10 +115,11 @@ struct Loader::State {
         batch_ready.notify_one();
         return false;
       }
+      ++reading;
     }
     wake_readers();
     fill(*job, std::move(slot), reader);
-    finish(*job, reader.take_times(), pauses.take_disk_seconds());
+    finish(std::move(job), /*queued=*/true, reader.take_times(), pauses.take_disk_seconds());
     return true;
   }
 
@@ -131,7 +132,8 @@ struct Loader::State {
     }
   }
 
-  void finish(Job& job, const BatchReader::Times& took, double disk_seconds) EXCLUDES(mutex) {
+  void finish(std::shared_ptr<Job> job, bool queued, const BatchReader::Times& took, double disk_seconds)
+      EXCLUDES(mutex) {
     bool wanted = false;
     {
       const MutexLock lock(mutex);
@@ -139,8 +141,10 @@ struct Loader::State {
       times.decode += std::max(0.0, took.source - disk_seconds);
       times.normalize += took.normalize;
       ++times.batches;
-      job.done = true;
+      job->done = true;
+      if (queued) --reading;
       wanted = consumer_waits && front_is_ready();
+      job.reset();  // whoever drops what is done counts on getting its slot
     }
     // Once the mutex is free, so that a thread that wakes does not wait for it at once.
     job_done.notify_all();
@@ -184,7 +188,7 @@ struct Loader::State {
     ReaderPauses pauses;
     const ListenToPauses listening(pauses);
     fill(*job, std::move(slot), inline_reader);
-    finish(*job, inline_reader.take_times(), pauses.take_disk_seconds());
+    finish(job, /*queued=*/false, inline_reader.take_times(), pauses.take_disk_seconds());
     return job;
   }
 
@@ -282,6 +286,8 @@ struct Loader::State {
   bool consumer_waits GUARDED_BY(mutex) = false;
   // Between epochs: none of this epoch's batches was asked for, or all were delivered.
   bool at_rest GUARDED_BY(mutex) = true;
+  bool seeks GUARDED_BY(mutex) = false;  // no thread begins to read
+  size_t reading GUARDED_BY(mutex) = 0;  // batches that threads read now
   int tightened GUARDED_BY(mutex) = 0;           // steps of memory pressure; above 0 nothing is read ahead
   std::exception_ptr failure GUARDED_BY(mutex);  // of a thread that could not plan a batch; next() throws it
   LoaderTimes times GUARDED_BY(mutex);
@@ -317,6 +323,10 @@ void Loader::seek(uint64_t epoch, uint64_t position, bool continuous) {
   {
     BatchQueue::Jobs dropped;  // before the lock, so that it is destroyed after it
     const MutexLock lock(state.mutex);
+    // What is being read has a slot: beside it the next batch might not fit.
+    state.seeks = true;
+    while (state.reading > 0) state.job_done.wait(state.mutex);
+    state.seeks = false;
     state.queue.seek({epoch, position}, continuous, dropped);
     state.at_rest = true;
     state.failure = nullptr;

@@ -9,6 +9,7 @@
 #include "arrays/array_session.hpp"
 #include "arrays/read_hooks.hpp"
 #include "lanes.hpp"
+#include "memory/budget.hpp"
 #include "memory/ledger.hpp"
 #include "memory/relief.hpp"
 
@@ -77,6 +78,19 @@ TEST_F(Chunked, AChunkLargerThanTheCacheIsReadAllTheSame) {
   ArraySession::of_process()->set_chunk_cache_limit(4095);
   expect_library_bytes("x", Lane::chunk_table);
   EXPECT_EQ(ArraySession::of_process()->chunks()->statistics().kept_bytes, 0u);
+}
+
+TEST_F(Chunked, SmallChunksAreNotKeptBeyondTheMemoryLimit) {
+  write_chunks(8, 1024);
+  ArraySession::of_process()->set_chunk_cache_limit(0);
+  ArraySession::of_process()->set_chunk_cache_limit(8 * 4096);
+  set_memory_limit(1);  // nothing is granted
+  expect_library_bytes("x", Lane::chunk_table);
+  const uint64_t kept_in_short_memory = ArraySession::of_process()->chunks()->statistics().kept_bytes;
+  set_memory_limit(0);
+  EXPECT_EQ(kept_in_short_memory, 0u);
+  expect_library_bytes("x", Lane::chunk_table);
+  EXPECT_EQ(ArraySession::of_process()->chunks()->statistics().kept_bytes, 8u * 4096);
 }
 
 TEST_F(Chunked, ManyThreadsDecodeEachChunkOnce) {

@@ -168,6 +168,50 @@ TEST(Loader, TightenedItDropsItsSlotsWhoeverHoldsTheMutex) {
 }
 #endif
 
+// A reader that has just read a batch lends nobody its slot any more.
+TEST(Loader, TightenedWhileABatchIsReadItDropsThatSlotToo) {
+  FakeData data;
+  std::atomic<bool> tightens = false;
+  data.during_read = [&] {
+    while (!tightens) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // until somebody waits for this batch
+  };
+  const auto source = open_fake(data);
+  for (int time = 0; time < 100; ++time) {
+    tightens = false;
+    Loader loader(source, train(*source), {}, options(1));
+    loader.seek(0);
+    while (data.in_flight == 0) std::this_thread::yield();
+    const auto all = rungs();
+    const auto rung = std::ranges::find_if(all, [](const auto& each) { return each->name == "batches read ahead"; });
+    tightens = true;
+    (*rung)->tighten();
+    EXPECT_EQ(read_ledger().live(Owner::batches), 0);
+    (*rung)->relax();
+  }
+}
+
+// Its slot may be the only one that fits.
+TEST(Loader, SeekingWaitsForWhatIsBeingRead) {
+  FakeData data;
+  std::atomic<bool> goes_on = false;
+  data.during_read = [&] {
+    while (!goes_on) std::this_thread::yield();
+  };
+  const auto source = open_fake(data);
+  Loader loader(source, train(*source), {}, options(2));
+  loader.seek(0);
+  while (data.in_flight == 0) std::this_thread::yield();
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    goes_on = true;
+  });
+  loader.seek(0, 7);
+  EXPECT_TRUE(goes_on);
+  other.join();
+  EXPECT_EQ(epoch_of(loader).size(), 11u);
+}
+
 std::shared_ptr<const Source> open_large(FakeData& data) {
   data.channels = 100'000;
   return open_fake(data);
