@@ -1,7 +1,11 @@
 #include "train/pieces.hpp"
 
+#include <ATen/Parallel.h>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+
+#include "train/square_kernel.hpp"
 
 namespace headroom {
 
@@ -12,31 +16,37 @@ double norm_of(const std::vector<at::Tensor>& tensors) {
   return at::linalg_vector_norm(at::stack(at::_foreach_norm(tensors, 2, at::kDouble))).item<double>();
 }
 
-// On a CPU LibTorch makes a float64 copy of a whole tensor for its norm.
-void add_squares_in_pieces(const at::Tensor& tensor, int64_t piece, double& squares) {
-  const auto add = [&](const at::Tensor& part) {
-    const double norm = at::linalg_vector_norm(part, 2, std::nullopt, false, at::kDouble).item<double>();
-    squares += norm * norm;
-  };
-  if (tensor.numel() <= piece) {
-    add(tensor);
-    return;
+constexpr int64_t values_at_once = 1 << 18;
+
+// On a CPU LibTorch would make a float64 copy of a whole tensor for its norm. The same for any number of threads: each
+// piece has a sum of its own, and these are added in order.
+double squares_of(const at::Tensor& tensor) {
+  if (tensor.scalar_type() != at::kFloat && tensor.scalar_type() != at::kDouble) {
+    const double norm = at::linalg_vector_norm(tensor, 2, std::nullopt, false, at::kDouble).item<double>();
+    return norm * norm;
   }
   // A norm does not depend on the order: a dense tensor of any layout is seen as flat without a copy.
   const at::Tensor seen = is_dense(tensor) ? tensor : tensor.contiguous();
-  for (int64_t begin = 0; begin < seen.numel(); begin += piece)
-    add(piece_at(seen, begin, std::min(piece, seen.numel() - begin)));
+  const int64_t count = seen.numel();
+  std::vector<double> sums((count + values_at_once - 1) / values_at_once);
+  at::parallel_for(0, std::ssize(sums), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i * values_at_once, most = std::min(values_at_once, count - first);
+      sums[i] = seen.scalar_type() == at::kFloat ? sum_of_squares(seen.const_data_ptr<float>() + first, most)
+                                                 : sum_of_squares(seen.const_data_ptr<double>() + first, most);
+    }
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-double norm_in_pieces(const std::vector<at::Tensor>& tensors) {
-  constexpr int64_t piece = 1 << 17;
+double norm_on_cpu(const std::vector<at::Tensor>& tensors) {
   double squares = 0.0;
-  for (const at::Tensor& tensor : tensors) add_squares_in_pieces(tensor, piece, squares);
+  for (const at::Tensor& tensor : tensors) squares += squares_of(tensor);
   return std::sqrt(squares);
 }
 
 double global_norm(const std::vector<at::Tensor>& tensors) {
-  return tensors.front().is_cpu() ? norm_in_pieces(tensors) : norm_of(tensors);
+  return tensors.front().is_cpu() ? norm_on_cpu(tensors) : norm_of(tensors);
 }
 
 }  // namespace
@@ -50,12 +60,7 @@ std::vector<double> norm_of_each(const std::vector<at::Tensor>& tensors) {
     norms.assign(found.const_data_ptr<double>(), found.const_data_ptr<double>() + found.numel());
     return norms;
   }
-  constexpr int64_t piece = (64 << 10) / sizeof(double);
-  for (const at::Tensor& tensor : tensors) {
-    double squares = 0.0;
-    add_squares_in_pieces(tensor, piece, squares);
-    norms.push_back(std::sqrt(squares));
-  }
+  for (const at::Tensor& tensor : tensors) norms.push_back(std::sqrt(squares_of(tensor)));
   return norms;
 }
 

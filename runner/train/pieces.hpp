@@ -45,7 +45,7 @@ void in_pieces(const at::Tensor& scratch, const Work& work, const Tensors&... te
   }
 }
 
-// The L2 norm of each, in float64. Takes at most 64 KiB at a time.
+// The L2 norm of each, in float64.
 std::vector<double> norm_of_each(const std::vector<at::Tensor>& tensors);
 
 // Bounds of gradients; 0: none.

@@ -1,5 +1,6 @@
 #include "train/pieces.hpp"
 
+#include <ATen/Parallel.h>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -69,6 +70,21 @@ TEST(ClipGradients, OneValueThatIsNotFiniteShowsAndClipsNothing) {
 TEST(ClipGradients, MeasuresInFloat64) {
   const std::vector<at::Tensor> gradients = {at::full({2}, 1e30)};  // its square is not finite in float32
   EXPECT_NEAR(clip_gradients(gradients, {}), std::sqrt(2.0) * 1e30, 1e24);
+}
+
+// More than one thread takes at once, an odd rest, a layout that is not the plain one, and one that is not dense.
+TEST(ClipGradients, MeasuresTensorsOfAnySizeTypeAndLayout) {
+  const at::Tensor large = at::randn({3, 123457}), wide = at::randn({41, 57}, at::kDouble);
+  const std::vector<at::Tensor> gradients = {
+      large, large.t(), wide.t(), wide.slice(1, 0, 57, 2), at::randn({77}).to(at::kBFloat16), at::randn({})};
+  double squares = 0.0;
+  for (const at::Tensor& gradient : gradients) squares += gradient.to(at::kDouble).square().sum().item<double>();
+  const double norm = clip_gradients(gradients, {});
+  EXPECT_NEAR(norm, std::sqrt(squares), 1e-12 * norm);
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  EXPECT_EQ(clip_gradients(gradients, {}), norm);
+  at::set_num_threads(threads);
 }
 
 TEST(ClipGradients, OfNothingIsZero) { EXPECT_EQ(clip_gradients({}, {.norm = 1.0}), 0.0); }
