@@ -18,10 +18,14 @@ ConvBlockImpl::ConvBlockImpl(const ConvBlockShape& shape) {
   if (shape.norm) norm = register_module("norm", layer_norm_over(shape.out_channels));
 }
 
+// Seen as an image of height 1, x lies in the order that LibTorch calls channels-last, and so does the result. conv1d()
+// would copy it into the other order.
 at::Tensor ConvBlockImpl::forward(const at::Tensor& x) {
-  const at::Tensor seen =
-      sdk::autocast_convolution(x.transpose(1, 2), [this](const at::Tensor& in) { return conv->forward(in); });
-  const at::Tensor y = torch::relu(seen).transpose(1, 2);
+  const auto& conv1d = *conv->ptr<torch::nn::Conv1dImpl>(0);
+  const at::Tensor seen = sdk::autocast_convolution(x.transpose(1, 2).unsqueeze(2), [&](const at::Tensor& image) {
+    return at::conv2d(image, conv1d.weight.unsqueeze(2), conv1d.bias, {1, conv1d.options.stride()->at(0)});
+  });
+  const at::Tensor y = seen.relu_().squeeze(2).transpose(1, 2);
   return norm ? norm->forward(y) : y;
 }
 
@@ -35,7 +39,7 @@ TdsConvBlockImpl::TdsConvBlockImpl(int64_t channels, int64_t feature_width, int6
 at::Tensor TdsConvBlockImpl::forward(const at::Tensor& x) {
   const int64_t batch = x.size(0), time = x.size(1), features = x.size(2), channels = conv2d->options.in_channels();
   if (has_tds_convolution(x, conv2d->weight)) {
-    const at::Tensor y = torch::relu(tds_convolution(x, conv2d->weight, conv2d->bias));
+    const at::Tensor y = tds_convolution(x, conv2d->weight, conv2d->bias).relu_();
     return layer_norm->forward(y + x.narrow(1, time - y.size(1), y.size(1)));
   }
   const at::Tensor planes = x.transpose(1, 2).reshape({batch, channels, features / channels, time});
@@ -46,14 +50,15 @@ at::Tensor TdsConvBlockImpl::forward(const at::Tensor& x) {
 }
 
 FullyConnectedBlockImpl::FullyConnectedBlockImpl(int64_t features)
-    : fc_block(torch::nn::Linear(features, features), torch::nn::ReLU(), torch::nn::Linear(features, features)),
+    : fc_block(torch::nn::Linear(features, features), torch::nn::ReLU(torch::nn::ReLUOptions(true)),
+               torch::nn::Linear(features, features)),
       layer_norm(layer_norm_over(features)) {
   register_module("fc_block", fc_block);
   register_module("layer_norm", layer_norm);
 }
 
 at::Tensor FullyConnectedBlockImpl::forward(const at::Tensor& x) {
-  return layer_norm->forward(x + fc_block->forward(x));
+  return layer_norm->forward(fc_block->forward(x).add_(x));
 }
 
 StageImpl::StageImpl(const StageShape& shape) {
