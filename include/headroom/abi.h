@@ -375,6 +375,7 @@ typedef struct hr_metric {
 #define HR_MODEL_FP16 32u     /* works under float16 autocast; the host scales loss_sum before backward */
 #define HR_RNG_KEYED 8u       /* draws from sample keys only; with neither RNG flag it draws nothing */
 #define HR_RNG_GENERATOR 16u  /* draws from LibTorch's generator: a retry never changes the micro-batch */
+#define HR_MODEL_MANY_ROWS 64u /* small weight matrices meet thousands of rows a sample; a hint for speed, other hosts ignore it */
 
 typedef struct hr_model hr_model;
 

@@ -16,6 +16,7 @@ std::vector<std::string> capability_names(uint32_t capabilities) {
                                                                 {HR_MODEL_FP64, "fp64"},
                                                                 {HR_MODEL_BF16, "bf16"},
                                                                 {HR_MODEL_FP16, "fp16"},
+                                                                {HR_MODEL_MANY_ROWS, "many_rows"},
                                                                 {HR_RNG_KEYED, "rng_keyed"},
                                                                 {HR_RNG_GENERATOR, "rng_generator"}};
   std::vector<std::string> names;

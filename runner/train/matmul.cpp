@@ -105,7 +105,8 @@ std::string key() { return Digest().add("matmul").add(processor_text()).add(TORC
 bool MatmulProbe::only_rounds() const { return fast_error <= as_much_as_rounding * ieee_error; }
 bool MatmulProbe::pays() const { return only_rounds() && speedup >= clearly_faster; }
 
-bool are_large(std::span<const int64_t> elements) {
+bool are_large(bool many_rows, std::span<const int64_t> elements) {
+  if (many_rows) return true;
   int64_t large = 0, all = 0;
   for (const int64_t count : elements) {
     all += count;

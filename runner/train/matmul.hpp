@@ -28,9 +28,10 @@ MatmulProbe probe_matmul();
 // [control]
 MatmulProbe kept_matmul_probe(const std::filesystem::path& folder);
 
-// Whether most weights are in matrices so large that a product pays oneDNN for its call: `elements` of each. By the
-// weights, because they are known before a run begins and never change: runs of one file choose alike.
-bool are_large(std::span<const int64_t> elements);
+// Whether most products are so large that oneDNN's are worth its slower call: where the model says that small matrices
+// meet `many_rows` (HR_MODEL_MANY_ROWS), or where most weights are in large matrices; `elements`: of each. Both are
+// known before a run begins and never change, so runs of one file choose alike.
+bool are_large(bool many_rows, std::span<const int64_t> elements);
 
 struct MatmulChoice {
   bool fast = false;  // oneDNN on a CPU, TF32 on a GPU; otherwise as IEEE 754 has float32

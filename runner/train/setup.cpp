@@ -58,14 +58,15 @@ nlohmann::json judged_by_plateau(const Experiment& experiment) {
   return judged;
 }
 
-// Measured only where that can decide: large weights, in float32.
+// Measured only where that can decide: large products, in float32.
 MatmulChoice matmul_of(const RunData& data, Model& model) {
   const std::string& wanted = data.experiment.experiment.matmul;
   if (data.device.is_cuda()) return choose_matmul(wanted, true, {});
   std::vector<int64_t> matrices;
   for (const Parameter& parameter : model.parameters())
     if (parameter.tensor->dim() == 2) matrices.push_back(parameter.tensor->numel());
-  const bool asks = wanted == "fast" || (wanted == "auto" && are_large(matrices));
+  const bool many_rows = (model.capabilities() & HR_MODEL_MANY_ROWS) != 0;
+  const bool asks = wanted == "fast" || (wanted == "auto" && are_large(many_rows, matrices));
   if (!asks || data.experiment.train.precision != "fp32") return {};
   MatmulChoice choice;
   const Advice advice(data.experiment, "", /*recomputes=*/false);

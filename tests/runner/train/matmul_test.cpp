@@ -43,12 +43,13 @@ TEST_F(Matmul, AutoIsFastWhereThatPaysAndRoundsAsFloat32) {
   EXPECT_FALSE(choose_matmul("ieee", false, like_zen5).fast);
 }
 
-TEST_F(Matmul, MostWeightsAreInLargeMatrices) {
+TEST_F(Matmul, ProductsAreLargeByMostWeightsOrByTheModelsWord) {
   using List = std::vector<int64_t>;
-  EXPECT_TRUE(are_large(List{512 * 512, 512 * 2048, 96 * 96}));
-  EXPECT_FALSE(are_large(List{84 * 512, 128 * 512, 128 * 512}));
-  EXPECT_FALSE(are_large(List{256 * 512, 300 * 400, 300 * 400}));
-  EXPECT_FALSE(are_large(List{}));
+  EXPECT_TRUE(are_large(false, List{512 * 512, 512 * 2048, 96 * 96}));
+  EXPECT_FALSE(are_large(false, List{84 * 512, 128 * 512, 128 * 512}));
+  EXPECT_FALSE(are_large(false, List{256 * 512, 300 * 400, 300 * 400}));
+  EXPECT_FALSE(are_large(false, List{}));
+  EXPECT_TRUE(are_large(true, List{96 * 96}));
 }
 
 TEST_F(Matmul, FastChangesTheMathematicsWhereItIsLessExact) {
