@@ -5,7 +5,7 @@
 #include <set>
 
 #include "arrays/inspect.hpp"
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/convert_files.hpp"
 #include "config/sizes.hpp"
 #include "data/services.hpp"

@@ -8,7 +8,7 @@
 #include <set>
 #include <string_view>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "config/keys.hpp"
 #include "error.hpp"

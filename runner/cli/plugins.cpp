@@ -1,7 +1,7 @@
 #include <cstdio>
 
 #include "cli/check_watch.hpp"
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "plugins/conformance.hpp"
 #include "plugins/library.hpp"

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <thread>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "error.hpp"
 #include "memory/child_process.hpp"

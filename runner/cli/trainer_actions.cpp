@@ -1,8 +1,10 @@
+#include "cli/trainer_actions.hpp"
+
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "config/sizes.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/probe.hpp"

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/watch_report.hpp"
 #include "record/run_folder.hpp"
 
