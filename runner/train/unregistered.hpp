@@ -1,5 +1,6 @@
-// Tensors that a loss is to be learnt by and that are no parameter of the model: a submodule that was not registered,
-// one that is made in the first step, a parameter that was replaced. The optimizer knows none of them.
+// Finds tensors that a loss depends on, that require gradients and that are no parameters of the model: a submodule
+// that was not registered, one made in the first step, a parameter that was replaced. The optimizer would never update
+// them.
 #pragma once
 
 #include <span>
@@ -15,10 +16,10 @@ class UnregisteredTensors {
  public:
   explicit UnregisteredTensors(std::span<Parameter* const> trainable);
 
-  // Walks the graph of the loss, in place of the one that it saw before.
+  // Walks the graph of the loss; the result replaces that of an earlier call.
   void look(const at::Tensor& loss_sum);
-  // The shape of one that outlived its graph; "": there is none. What a step made for itself, such as inputs that it
-  // differentiates by, is gone by then. Call it when nothing holds the loss any more.
+  // The shape of a tensor that outlived its graph; "" where there is none. Tensors that a step made for itself, such as
+  // inputs that it differentiates by, are gone by then. Call it when nothing holds the loss any more.
   std::string shape_of_survivor() const;
 
  private:
