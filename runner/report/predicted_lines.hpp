@@ -46,8 +46,8 @@ class PredictedLines {
   };
   std::vector<double> means_of(const std::vector<double>& sums) const;
   bool one_unit() const;
-  std::vector<std::vector<std::string>> error_rows()
-      const;  // heading, a row for each channel, one for all if they share a unit
+  // The heading, a row for each channel, and one for all channels if they share a unit.
+  std::vector<std::vector<std::string>> error_rows() const;
   std::string tiles_html() const;
   std::string charts_html(const Recording& recording) const;
 
