@@ -19,7 +19,7 @@ namespace headroom {
 struct CommandLine {
   std::vector<std::string> arguments;              // as given, without the program's name
   std::vector<std::filesystem::path> plugin_dirs;  // --plugin-dir
-  std::vector<std::string> behind_dashes;          // the words behind `--`, where they are another program's
+  std::vector<std::string> behind_dashes;          // the words after `--`, where they are another program's
   int exit_code = 0;
 };
 
@@ -31,14 +31,14 @@ struct ExperimentWords {
 };
 void add_experiment_words(CLI::App& command, ExperimentWords& words, bool file_required = true);
 void add_plugin_dirs(CLI::App& command, CommandLine& line);
-// Appends the same options, --set and --plugin-dir, to the words of another process.
+// Appends these options, --set and --plugin-dir, to the arguments of another process.
 void append_words(std::vector<std::string>& words, const ExperimentWords& experiment,
                   const std::vector<std::filesystem::path>& plugin_dirs);
 
-// Parses and runs: prints errors as one line on stderr and returns the process's exit code.
+// Parses the command line and runs the command. Prints an error as one line on stderr. Returns the process's exit code.
 int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv);
 
-// The sentence for a bad_alloc that nobody could say more about, without allocating; returns its exit code.
+// Prints, without allocating, the sentence for a bad_alloc that nothing else reported. Returns its exit code.
 int report_no_memory();
 
 }  // namespace headroom

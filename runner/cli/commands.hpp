@@ -17,12 +17,12 @@ namespace headroom {
 void add_validate(CLI::App& app, CommandLine& line);
 void add_plugins(CLI::App& app, CommandLine& line);
 // Also in the trainer, for LibTorch plugins. `check_model`: the trainer's checks of an experiment's model, or of the
-// library's own where there is no experiment; empty in the torch-free program, which hands over what needs them.
+// library's own where there is no experiment. Empty in the torch-free program, which hands such plugins over.
 using ModelCheck =
     std::function<std::vector<CheckResult>(const std::filesystem::path& library, const ExperimentWords& experiment,
                                            const std::vector<std::filesystem::path>& plugin_dirs)>;
 void add_plugin_check(CLI::App& plugins, CommandLine& line, ModelCheck check_model);
-// Error(bad_input) where a key is set and there is neither an experiment nor a model to set it of.
+// Error(bad_input) where --set is given without an experiment or a model that it could apply to.
 void refuse_options_without_model(const ExperimentWords& experiment, const std::string& plugin);
 void add_new(CLI::App& app);
 void add_plugins_build(CLI::App& plugins);
@@ -39,17 +39,18 @@ void add_runs(CLI::App& app);
 void add_sweep(CLI::App& app, CommandLine& line);
 void add_watch(CLI::App& app, CommandLine& line);
 
-// `headroom run`, with its [rescue]: hands the run over to the trainer, and again for each rung as long as it ends with
-// exit 5 or by the kernel's OOM killer and there is one. Returns the last exit code.
+// `headroom run` with [rescue]: hands the run over to the trainer. While it ends with exit 5 or is killed by the
+// kernel's OOM killer, and a rung is left, applies the next rung and starts it again. Returns the last exit code.
 int run_with_rescue(const RunWords& words, const CommandLine& line);
 
-// `headroom profile`: hands over to the trainer, whose run folder lies where nothing of it stays. Returns its exit
-// code.
+// `headroom profile`: hands over to the trainer, with a temporary run folder that is removed afterwards. Returns its
+// exit code.
 int profile_in_trainer(const ProfileWords& words, const CommandLine& line);
 
-// `headroom export`: weights are written here, without LibTorch; the trainer writes a program. Returns the exit code.
+// `headroom export`: writes weights in this process, without LibTorch; the trainer writes programs. Returns the exit
+// code.
 int export_in_front(const ExportWords& words, const CommandLine& line);
-// Error(bad_input) for a format that is not written, and for a file that is there.
+// Error(bad_input) for a format that cannot be written, and for a file that exists already.
 void require_exportable(const ExportWords& words);
 
 }  // namespace headroom
