@@ -74,8 +74,8 @@ class Permit {
   bool granted_ = false;
 };
 
-// What must not stop half-way because of a few bytes: while it lives, this thread's tensors of up to 64 KiB, and growth
-// of the heap by up to 1 MiB at a time, pass the limit. More is bound by it as ever. Nests.
+// For work that must not stop half-way because of a few bytes. While it lives, this thread's tensors of up to 64 KiB,
+// and growth of the heap by up to 1 MiB at a time, pass the limit; larger requests are checked as usual. Nests.
 class EssentialAllocations {
  public:
   EssentialAllocations();
