@@ -15,8 +15,8 @@ struct MadeUpField {
   Field field;      // every size is chosen
   double min, max;  // of its values, both inclusive; equal: no bounds
 
-  // Element `i` of a sample, as the field's dtype can hold it: a function of the arguments alone. Each field has
-  // another site.
+  // Element `i` of a sample, as the field's dtype can hold it: a function of the arguments alone. Fields that are made up
+  // together have different sites.
   double value(uint64_t key, uint64_t site, uint64_t i) const;
 };
 
