@@ -169,7 +169,7 @@ std::vector<fs::path> files_below(const fs::path& path) {
     if (is_hdf5_name(file)) files.push_back(file);
   }
   if (files.empty())
-    throw Error(Exit::bad_input, "data inspect", "no HDF5 file (*.hdf5, *.h5, *.mat) lies below " + path.string());
+    throw Error(Exit::bad_input, "data inspect", "no HDF5 file (*.hdf5, *.h5, *.mat) is in " + path.string());
   return files;
 }
 

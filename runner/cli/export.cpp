@@ -31,7 +31,7 @@ void write_weights(const ExportWords& words) {
               size_text(bytes).c_str(), static_cast<long long>(model.step));
   if (!model.fields.is_array()) {
     std::fprintf(stderr,
-                 "%s was saved by an earlier build, which did not keep what fields the model takes: the file's "
+                 "%s was saved by an earlier build, which did not store the fields that the model takes: the file's "
                  "metadata lacks 'fields' and 'outputs', and hr_infer_open() cannot open it\n",
                  model.place.c_str());
   }

@@ -146,7 +146,7 @@ void add_kind(CLI::App& command, const char* kind, const char* what, bool is_mod
   one->footer(std::string("Example: headroom new ") + kind + " wrist");
   auto plugin = std::make_shared<NewPlugin>();
   plugin->is_model = is_model;
-  one->add_option("name", plugin->name, "The plugin's id; the folder is called so")->required();
+  one->add_option("name", plugin->name, "The plugin's id, and the folder's name")->required();
   one->add_option("--in", plugin->in, "Folder to make it in")->capture_default_str();
   if (!is_model) {
     one->add_option("--lang", plugin->language, "What the datasource is written in")
@@ -159,8 +159,7 @@ void add_kind(CLI::App& command, const char* kind, const char* what, bool is_mod
 }  // namespace
 
 void add_new(CLI::App& app) {
-  auto* command =
-      app.add_subcommand("new", "A plugin of your own: a folder that builds and trains")->require_subcommand(1);
+  auto* command = app.add_subcommand("new", "Make a plugin: a folder that builds and trains")->require_subcommand(1);
   add_kind(*command, "model", "A model, with a datasource to try it on", /*is_model=*/true);
   add_kind(*command, "source", "A datasource, with a model to try it with", /*is_model=*/false);
 }

@@ -24,10 +24,10 @@ CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
   command->footer("Example: headroom run experiments/quick_demo.toml --set train.epochs=2");
   // --resume takes its file from the run; run_action() sees that one of the two is given.
   add_experiment_words(*command, words.experiment, /*file_required=*/false);
-  auto* resume = command->add_option("--resume", words.resume, "Run folder to go on in (runs/<name>/<time>-<id>)");
-  command->add_flag("--changed", words.changed, "Go on though --set or the data change the mathematics of the run")
+  auto* resume = command->add_option("--resume", words.resume, "Run folder to continue in (runs/<name>/<time>-<id>)");
+  command->add_flag("--changed", words.changed, "Continue although --set or the data change the mathematics of the run")
       ->needs(resume);
-  command->add_option("--out", words.out, "Folder that gets the run's folder")->capture_default_str();
+  command->add_option("--out", words.out, "Parent folder of the run's folder")->capture_default_str();
   command->add_flag("--no-plan", words.no_plan, "Start without predicting memory first (see headroom plan)");
   command
       ->add_option("--until-epoch", words.until_epoch,

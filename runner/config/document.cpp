@@ -190,7 +190,7 @@ toml::table parse_override(const Override& given) {
   } catch (const toml::parse_error&) {
     refuse(in_file(source), quote(given.key) + " is not a key; write --set section.key=value");
   }
-  refuse(in_file(source), "the value is no UTF-8, as TOML has to be; write it in that encoding");
+  refuse(in_file(source), "the value is not UTF-8, as TOML must be; write it in that encoding");
 }
 
 }  // namespace

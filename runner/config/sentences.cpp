@@ -91,7 +91,7 @@ fs::path resolved_path(const toml::node& node) {
   } catch (const toml::parse_error&) {
     // The text is of a TOML file, so the folder is at fault.
     refuse(node.source(), "the path " + quote(text) +
-                              " is relative to a folder whose name is no UTF-8, as TOML has to be; rename the folder, "
+                              " is relative to a folder whose name is not UTF-8, as TOML must be; rename the folder, "
                               "or write a path that does not lead through it");
   }
   return path;

@@ -110,7 +110,7 @@ std::map<std::string, ZipEntry> read_zip(Bytes file, bool may_be_deflated) {
                                       : " is compressed or encrypted; torch.save stores entries as they are"));
     }
     const ZipEntry entry{data_of(file, place), number<uint32_t>(file, at + 16), deflated, place.bytes};
-    if (!entries.emplace(called, entry).second) throw BadTorchFile(shown + " is there twice");
+    if (!entries.emplace(called, entry).second) throw BadTorchFile(shown + " occurs twice");
     at += entry_bytes + name + extra + comment;
   }
   return entries;

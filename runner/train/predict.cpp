@@ -122,7 +122,7 @@ Exit write_samples(const PredictRequest& request, const Setup& setup, PredictInp
     text += "  " + tensor.name + " " + sdk::shape_text(tensor.shape) + (unit.empty() ? "" : " " + unit) + "\n";
   }
   if (const std::string obstacle = obstacle_to_lines(setup, pair, target); !obstacle.empty()) {
-    spdlog::info("[predict] the samples are not put together: {}", obstacle);
+    spdlog::info("[predict] the predictions of samples are not combined: {}", obstacle);
     print_result(request, json, text, path);
     return Exit::ok;
   }
