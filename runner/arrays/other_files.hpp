@@ -21,8 +21,8 @@ struct OtherFile {
 // is no such file.
 std::string file_named_in(const std::filesystem::path& from, const std::string& name);
 
-// The names of the files that a virtual dataset is put together from, "." for its own; {} for other datasets.
-// `creation`: the dataset's properties. REQUIRES Hdf5Lock.
+// The names of the files that a virtual dataset consists of, "." for its own file; {} for other datasets. `creation`:
+// the dataset's properties. REQUIRES Hdf5Lock.
 std::vector<std::string> virtual_sources(hid_t creation);
 
 // The other files of the open `dataset`, which was found in the file at `path`. Without identities. For a virtual

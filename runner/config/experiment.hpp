@@ -106,7 +106,7 @@ struct EarlyStopSection {
 
 struct TrainSection {
   int64_t epochs = 1;
-  int64_t max_steps = 0;  // 0: no bound beside epochs
+  int64_t max_steps = 0;  // 0: only epochs bound the run
   int64_t batch_size = 1;
   int64_t gradient_accumulation_steps = 1;
   int64_t micro_batch = 0;            // 0: auto
@@ -131,7 +131,7 @@ struct EvalSection {
 struct CheckpointSection {
   int64_t every_steps = 0;     // 0: at epoch ends only
   double every_minutes = 0.0;  // 0: off
-  int64_t keep = 2;            // newest kept, beside best
+  int64_t keep = 2;            // newest kept, besides best
 };
 
 struct MetricsSection {

@@ -31,7 +31,7 @@ struct LoaderOptions {
   int prefetch_factor = 2;  // batches per worker that are read ahead,
   int64_t prefetch_bytes = 256 << 20;                // as far as they fit in this; always one
   int64_t disk_ahead_bytes = most_disk_ahead_bytes;  // of batches beyond that, while reads wait for the disk
-  int extra_slots = 0;                               // batches the consumer holds beside the one it was given last
+  int extra_slots = 0;                               // batches that the consumer holds besides the last one it got
   bool persistent_workers = true;  // threads and their readers live on between epochs; else they end with the epoch,
                                    // and nothing is read ahead across it
   // on_bad_sample = "skip": a sample that cannot be read is left out, and its batch is shorter. A batch that lost all

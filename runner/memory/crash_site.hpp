@@ -38,7 +38,7 @@ class PluginCall {
  private:
   std::string_view plugin_, entry_;
   const PluginCall* outer_;
-  int64_t began_ns_;  // 0: nobody listens
+  int64_t began_ns_;  // 0: there is no listener
 };
 
 // From here on a plugin that calls exit() in one of its functions ends the process with exit code 3 (Exit::plugin) and

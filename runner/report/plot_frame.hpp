@@ -28,7 +28,7 @@ class PlotFrame {
   int row(double y) const;                      // 0 at the top
   std::string point(double x, double y) const;  // "120 9800"
 
-  void note(std::string text) { note_ = std::move(text); }  // beside the title
+  void note(std::string text) { note_ = std::move(text); }  // next to the title
   void shape(std::string svg) { shapes_ += std::move(svg); }
   void horizontal(double y, const std::string& classes);  // a line through the plot
   // Fills the area between two lines through the points (x[i], floor[i]) and (x[i], roof[i]). `name`: plain text.

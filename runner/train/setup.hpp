@@ -27,7 +27,7 @@ struct Setup {
   const at::ScalarType dtype;  // of parameters, and of floating fields in a batch
   const std::string init_id;   // "": the weights are drawn from the seed
   const std::unique_ptr<Model> model;
-  const std::vector<OutputPair> output_pairs;  // what the host measures beside the model's own metrics
+  const std::vector<OutputPair> output_pairs;  // what the host measures besides the model's own metrics
   const MatmulChoice matmul;
   const int64_t built_bytes;  // what the process held once all this was there
 
