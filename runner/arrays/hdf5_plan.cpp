@@ -46,7 +46,7 @@ bool take_filters(hid_t creation, ArrayPlan& plan) {
   return count >= 0 && decodable(plan.filters);
 }
 
-// What chunks that were never written read as; zeros where nobody says.
+// The value of chunks that were never written; zeros where none is set.
 void take_fill(hid_t dataset, hid_t creation, ArrayPlan& plan) {
   plan.fill.assign(plan.layout.record_bytes, std::byte{0});
   H5D_fill_value_t defined = H5D_FILL_VALUE_ERROR;
@@ -156,7 +156,7 @@ std::optional<Bytes> by_offset(int file, uint64_t offset, uint64_t bytes) {
   return record;
 }
 
-// The first record of a chunk that stands at `offset`. Throws WrongChunkSize.
+// The first record of the chunk at `offset`. Throws WrongChunkSize.
 std::optional<Bytes> by_chunk(int file, const ArrayPlan& plan, const StoredChunk& stored, uint64_t offset) {
   const auto bytes = by_offset(file, offset, stored.bytes);
   if (!bytes) return std::nullopt;

@@ -198,7 +198,7 @@ void inspect(const InspectWords& words, CommandLine& line) {
   }
   if (words.json) std::printf("%s\n", json_text(Json{{"files", files}}, 2).c_str());
   if (!words.json) warnings.print_repeated();
-  // Printed all the same: one bad file hides none of the others.
+  // Printed nevertheless: one bad file does not hide the others.
   if (unreadable > 0) line.exit_code = static_cast<int>(Exit::data);
 }
 

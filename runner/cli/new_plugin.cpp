@@ -57,7 +57,7 @@ std::string class_name(const std::string& id) {
   return name;
 }
 
-// Words of the templates and what stands in their place.
+// Words of the templates and their replacements.
 using Words = std::map<std::string, std::string>;
 
 Words words_for(const std::string& name, bool is_model) {
@@ -74,7 +74,7 @@ Words words_for(const std::string& name, bool is_model) {
           {"HEADROOM_SDK", sdk_folder().string()}};
 }
 
-// In one pass: what stands in a word's place may contain another word.
+// In one pass: a replacement may contain another word.
 std::string replaced(std::string_view text, const Words& words) {
   std::string result;
   for (size_t at = 0; at < text.size();) {

@@ -209,7 +209,7 @@ bool put_at(toml::table& table, std::string_view path, const toml::key& key, tom
     put(table, first, std::move(value));
     return true;
   }
-  // A table on the way that nobody wrote stands where the key does.
+  // A table on the way that is not written gets the position of the key.
   if (table.get(first) == nullptr) put(table, first, empty_table_at(key.source()));
   toml::table* inner = table.get(first)->as_table();
   return inner != nullptr && put_at(*inner, path.substr(dot + 1), key, std::move(value));

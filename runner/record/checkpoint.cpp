@@ -131,7 +131,7 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   const std::string name = step_name(checkpoint.step);
   const fs::path temporary = folder_ / (std::string(temporary_prefix) + name + mine());
   const fs::path final = folder_ / name;
-  // Held until the bytes are written and noted: nobody else is granted the same room meanwhile.
+  // Held until the bytes are written and noted, so that the same room is not granted twice.
   const Permit room = make_room(checkpoint.bytes());
   try {
     if (!fs::create_directory(temporary, error) && error) throw cannot_write(temporary, error.value());
@@ -170,7 +170,7 @@ Permit Checkpoints::make_room(int64_t bytes) {
 }
 
 void Checkpoints::note_bytes_in_memory() {
-  // Counted anew and told as a difference, so that what was removed is told too.
+  // Counted again and noted as a difference, which includes removed files.
   const int64_t bytes = bytes_in_memory(folder_);
   note_written(folder_, bytes - std::exchange(noted_bytes_, bytes));
 }

@@ -119,7 +119,7 @@ Json vanished_json(const BlackBoxReading& box) {
   return {{"kind", kind}, {"sentence", sentence}, {"pid", box.pid}, {"last_sign_of_life", time_of(last_ms)}};
 }
 
-// Files may be of somebody else's hand.
+// Files may come from anybody.
 Json damaged_json(const char* file) {
   return {{"kind", "unknown"}, {"sentence", std::string("has ended, and ") + file + ", which says how, is damaged"}};
 }
@@ -181,7 +181,7 @@ Postmortem read_postmortem(const fs::path& run) {
     if (box) add_black_box(json, *box, now_ms());
   } else if (summary.is_object()) {
     json["ended"] = summarised_json(summary);
-    // Where all went well nobody asks what was held.
+    // Not needed when all went well.
     if (box && json["ended"]["kind"] != "finished") add_black_box(json, *box, std::nullopt);
   } else if (box) {
     json["source"] = "black box";

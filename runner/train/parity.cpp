@@ -301,7 +301,7 @@ ParityResult run_parity(const ParityRequest& request) {
   const BatchTensors tensors = BatchReader(request, problems).read();
   std::vector<Field> fields = describe(tensors, options, problems);
   const std::unique_ptr<Model> model = prepare(request, library, std::move(fields), options, problems);
-  // All that is wrong is told at once; `model` may be NULL until here.
+  // All problems are reported at once; `model` may be NULL until here.
   problems.throw_if_any();
 
   const StepResult step = one_step(*model, request, tensors);

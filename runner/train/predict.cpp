@@ -172,7 +172,7 @@ Exit predict_run(const PredictRequest& asked) {
   request.input = fs::absolute(request.input);
   request.run = run_path(request.run);
   const Experiment experiment = load_experiment(request.run / "experiment.toml", request.overrides);
-  // Before the wait for memory: a run without a checkpoint is told at once.
+  // Before the wait for memory: a run without a checkpoint is reported at once.
   const fs::path chosen = chosen_checkpoint(request.run, request.checkpoint, "predict");
   install_stop_signals();
   const RunMemory memory(experiment, /*needed_bytes=*/0);
