@@ -2,8 +2,8 @@
 // of a network does not keep its intermediate results for backward; backward computes them again when it needs them.
 // LibTorch has no torch.utils.checkpoint. Needs LibTorch.
 //
-//   static constexpr auto recompute_kinds = recomputes("attention", "mlp");   // in the model class, most saved per
-//   second first
+//   // In the model class; the kind that saves most per second first:
+//   static constexpr auto recompute_kinds = recomputes("attention", "mlp");
 //   ...
 //   x = checkpoint(call, "mlp", [this](const Call& call, TensorSpan inputs, TensorSpan params) {
 //         return dropout(call, "mlp"_site, at::linear(inputs[0], params[0], params[1]), 0.1);
