@@ -8,9 +8,30 @@
 #include <vector>
 
 #include "plugins/torch_model.hpp"
-#include "train/unregistered.hpp"
 
 namespace headroom {
+
+// Finds tensors that a loss depends on, that require gradients and that are no parameters of the model: a submodule
+// that was not registered, one made in the first step, a parameter that was replaced. The optimizer would never update
+// them. Used by GradientCheck. [compute]
+class UnregisteredTensors {
+ public:
+  explicit UnregisteredTensors(std::span<Parameter* const> trainable);
+
+  // Walks the graph of the loss; the result replaces that of an earlier call.
+  void look(const at::Tensor& loss_sum);
+  // The shape of a tensor that outlived its graph; "" where there is none. Tensors that a step made for itself, such as
+  // inputs that it differentiates by, are gone by then. Call it when nothing holds the loss any more.
+  std::string shape_of_survivor() const;
+
+ private:
+  struct Leaf {
+    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
+    std::string shape;
+  };
+  std::span<Parameter* const> trainable_;
+  std::vector<Leaf> leaves_;
+};
 
 // Call in this order for each training pass: before_step(), the model's step, after_step(), backward, after_backward().
 // It costs next to nothing: it reads LibTorch's version counters and no values, and walks the graph in the first
