@@ -1,4 +1,4 @@
-// What ends a run: one exception type and the exit codes users see. Below every folder of runner/.
+// The exception that ends a run, and the exit codes that users see. Used by every folder of runner/.
 #pragma once
 
 #include <cstddef>

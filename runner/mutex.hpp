@@ -1,6 +1,6 @@
-// Locks whose use clang checks (.ci/thread_safety, Clang's Thread Safety Analysis). What several threads use says which
-// mutex guards it; a function says which one its caller holds. Every folder of runner/ uses these and no others, but for
-// libhdf5's, which is recursive (arrays/hdf5.hpp). Below every folder.
+// Locks whose use clang checks (.ci/thread_safety, Clang's Thread Safety Analysis). Data that several threads use is
+// annotated with its mutex; a function is annotated with the mutexes that its caller holds. Every folder of runner/
+// uses these locks and no others, except for libhdf5's, which is recursive (arrays/hdf5.hpp).
 #pragma once
 
 #include <chrono>
@@ -38,7 +38,7 @@ class CAPABILITY("mutex") Mutex {
   void lock() ACQUIRE() { mutex_.lock(); }
   bool try_lock() TRY_ACQUIRE(true) { return mutex_.try_lock(); }
   void unlock() RELEASE() { mutex_.unlock(); }
-  // For a lambda, which clang does not follow: whoever calls it holds the mutex. Checks nothing.
+  // Tells clang that the mutex is held, in a lambda, where it cannot know. Checks nothing at run time.
   void is_held() const ASSERT_CAPABILITY(this) {}
 
  private:
@@ -46,7 +46,7 @@ class CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex for a scope, but for what lies between unlock() and lock().
+// Holds a mutex for a scope, except between unlock() and lock().
 class SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex), held_(true) { mutex_.lock(); }
@@ -71,7 +71,7 @@ class SCOPED_CAPABILITY MutexLock {
   bool held_;
 };
 
-// std::condition_variable. A wait may end for no reason: look again at what was waited for.
+// std::condition_variable. A wait may return spuriously: check the condition again.
 class Condition {
  public:
   void wait(Mutex& mutex) REQUIRES(mutex) {
@@ -79,7 +79,7 @@ class Condition {
     condition_.wait(lock);
     lock.release();
   }
-  // False: `end` has come.
+  // Returns false once `end` has passed.
   bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point end) REQUIRES(mutex) {
     std::unique_lock lock(mutex.mutex_, std::adopt_lock);
     const bool in_time = condition_.wait_until(lock, end) == std::cv_status::no_timeout;

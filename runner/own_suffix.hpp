@@ -1,4 +1,4 @@
-// Names that nobody else uses: of files that get their real name once they are whole. Below every folder, as mutex.hpp.
+// Unique names for files that get their final name once they are whole. Used by every folder of runner/.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace headroom {
 
-// "<process id>-<random number>", another one at each call. The process id alone may be taken: by another run of this
-// process, or by a process of another container that shares the folder. [any]
+// "<process id>-<random number>", different at each call. The process id alone is not unique: other runs of this
+// process, and processes of other containers that share the folder, may have it. [any]
 inline std::string own_suffix() {
   unsigned number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<unsigned>(::clock());
@@ -24,8 +24,8 @@ inline std::string own_suffix() {
 
 inline constexpr std::string_view partial_mark = ".partial-";  // between the file's name and the suffix
 
-// Where the file `path` is written before it is whole. In the same folder, so that rename() is atomic; the dot hides it
-// from headroom.files/1. [any]
+// The path to write the file `path` to before it is whole. It is in the same folder, so that rename() is atomic; the
+// leading dot hides it from headroom.files/1. [any]
 inline std::filesystem::path partial_beside(const std::filesystem::path& path) {
   return path.parent_path() / ("." + path.filename().string() + std::string(partial_mark) + own_suffix());
 }

@@ -1,5 +1,5 @@
-/* headroom.inputs/1, optional: the fields that a model takes, so that it can be tried without data. `headroom plugins check` makes up
- * samples of them and steps the model. A run never asks: there the fields are the source's.
+/* headroom.inputs/1, optional: the fields that a model takes, so that it can be tried without data. `headroom plugins check` steps the
+ * model on made-up samples of them. A run does not ask for them: its fields are the source's.
  */
 #ifndef HEADROOM_INPUTS_H
 #define HEADROOM_INPUTS_H
@@ -17,7 +17,7 @@ typedef struct hr_input {
   uint32_t struct_size;
   uint32_t reserved;
   const hr_field* field; /* extents of its shape may be HR_ANY_SIZE */
-  /* Of its values, both inclusive. Equal: no bounds; integers are then 0 and 1, floating-point numbers standard normal. */
+  /* Bounds of its values, both inclusive. Equal: no bounds; integers are then 0 and 1, floating-point numbers standard normal. */
   double min, max;
 } hr_input;
 
@@ -25,9 +25,9 @@ typedef struct hr_input {
 typedef struct hr_inputs {
   uint32_t struct_size;
   uint32_t reserved;
-  /* [any] Calls `visit` for every field that a model with these options takes, until it returns non-zero; fields that it can do without
-   * may be left out. `options` as hr_model_torch.create has them. HR_INVALID_ARGUMENT if they do not suit each other. Where create()
-   * or step() answers HR_INVALID_ARGUMENT to fields of this form, they are refused; any other error is a mistake of the model. */
+  /* [any] Calls `visit` for every field that a model with these options takes, until it returns non-zero; optional fields may be left out.
+   * `options` as in hr_model_torch.create. HR_INVALID_ARGUMENT if the options contradict each other. Where create() or step() returns
+   * HR_INVALID_ARGUMENT for fields of this form, the model refuses them; any other error counts as a mistake of the model. */
   hr_status (*list)(const hr_value* options, int32_t (*visit)(void* context, const hr_input* input), void* context,
                     hr_error* error) HR_NOEXCEPT;
 } hr_inputs;

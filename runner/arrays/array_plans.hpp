@@ -1,5 +1,5 @@
-// The plans of this process. A dataset is planned once; all arrays that read it share the plan. A plan that nobody
-// holds is kept for a while (4096 of them, 16 MiB), so that opening the dataset again costs no question to libhdf5.
+// The plans of this process. A dataset is planned once; all arrays that read it share the plan. Unused plans are kept
+// for a while (up to 4096 of them and 16 MiB), so that a dataset can be opened again without asking libhdf5.
 #pragma once
 
 #include <memory>

@@ -21,8 +21,8 @@ struct ChunkKey {
   bool operator==(const ChunkKey&) const = default;
 };
 
-// The bytes of one chunk, on the ledger as cache. Immutable once it is handed out. Whoever holds it may go on reading
-// after it was evicted.
+// The bytes of one chunk, on the ledger as cache. Immutable once it is handed out, and valid for its holders even after
+// it was evicted.
 class DecodedChunk {
  public:
   DecodedChunk(std::unique_ptr<std::byte[]> bytes, uint64_t size);

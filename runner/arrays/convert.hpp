@@ -34,7 +34,7 @@ struct Conversion {
   FiniteCheck check = FiniteCheck::none;  // check of what is written, which is of that type
   bool past_caches = false;               // as for copy_block()
 };
-// Returns false where a checked value is not finite; everything is written all the same. REQUIRES
+// Returns false where a checked value is not finite; all values are written in any case. REQUIRES
 // convertible(from_dtype, to_dtype). [any]
 bool convert(const Conversion& conversion);
 

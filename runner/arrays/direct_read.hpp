@@ -41,8 +41,7 @@ class RecordSink {
   void check_records(uint64_t index, uint64_t count) {
     if (check_ != FiniteCheck::none) finite_ = all_finite(place_of(index), count * record_bytes_, check_) && finite_;
   }
-  // Whether put() is faster than a direct write all the same: it checks values while it copies, or stores past the
-  // caches.
+  // Whether put() is faster than writing directly: it checks values while it copies, or stores past the caches.
   bool prefers_put() const { return check_ != FiniteCheck::none || past_caches_; }
 
   // Takes the `count` records from `index` on; `records` are in the file's form.

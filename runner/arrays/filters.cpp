@@ -176,7 +176,7 @@ uint32_t fletcher32(std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(sum2 << 16 | sum1);
 }
 
-// The shuffle filter undone: byte b of element e stands at b * elements + e.
+// Undoes the shuffle filter: byte b of element e is at b * elements + e.
 namespace {
 
 using Bytes = unsigned char __attribute__((vector_size(16)));

@@ -31,8 +31,8 @@ struct DamagedChunk : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The bytes decode, but to another size than a chunk has. libhdf5 1.10 does not check this and returns memory that
-// nobody wrote.
+// The bytes decode, but to another size than a chunk has. libhdf5 1.10 does not check this and returns uninitialised
+// memory.
 struct WrongChunkSize : DamagedChunk {
   using DamagedChunk::DamagedChunk;
 };

@@ -1,4 +1,4 @@
-// One open dataset, as headroom.arrays/1 hands it out: its layout, and boxes of its values.
+// An open dataset of headroom.arrays/1: its layout, and boxes of its values.
 #pragma once
 
 #include <memory>

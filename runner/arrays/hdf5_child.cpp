@@ -90,7 +90,7 @@ fs::path installed_program() {
   const std::string file = in_quotes(path);
   if (end.signal() == SIGXCPU) {
     throw sdk::Error(HR_DATA_CORRUPT, file +
-                                          " keeps libhdf5 busy without end; the file is damaged: copy it again or "
+                                          " keeps libhdf5 busy forever; the file is damaged: copy it again or "
                                           "leave it out");
   }
   // Sent from outside, for instance by the kernel's OOM killer: the file is not to blame.

@@ -52,7 +52,7 @@ bool lockable(int file, const std::string& path) {
   throw sdk::Error(HR_IO,
                    in_quotes(path) +
                        " is locked: another program has it open for writing; wait until it closes the file, or set "
-                       "HDF5_USE_FILE_LOCKING=FALSE to read it all the same");
+                       "HDF5_USE_FILE_LOCKING=FALSE to read it nevertheless");
 }
 
 // The number behind `label` in a message of libhdf5; 0 where there is none.

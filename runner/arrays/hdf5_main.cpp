@@ -31,7 +31,7 @@ int main(int argument_count, char** arguments) {
   std::signal(SIGXFSZ, SIG_IGN);                                                             // a write that fails
   const int nothing = open("/dev/null", O_RDWR);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, standard);
-  // A crash on a damaged file is expected here; nobody needs a core file of it.
+  // A crash on a damaged file is expected here and needs no core file.
   limit(RLIMIT_CORE, 0);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   // Not under a sanitizer, which maps more than that for itself.

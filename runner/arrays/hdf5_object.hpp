@@ -1,4 +1,4 @@
-// What a file holds beside numbers: names below a group, attributes, datasets of strings. Functions that take a file
+// What a file holds besides numbers: names below a group, attributes, datasets of strings. Functions that take a file
 // REQUIRE Hdf5Lock and throw sdk::Error; `path` is the file's name in sentences.
 #pragma once
 

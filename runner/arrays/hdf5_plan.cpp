@@ -25,7 +25,7 @@ std::string plan_contiguous(hid_t dataset, hid_t creation, ArrayPlan& plan) {
   uint64_t bytes = plan.layout.element_bytes, end = 0;
   for (const uint64_t extent : plan.layout.shape) bytes *= extent;  // read_layout() has seen that it fits
   if (offset == HADDR_UNDEF || __builtin_add_overflow(offset, bytes, &end) || end > plan.file.size_bytes)
-    return "libhdf5 does not tell where it stands";
+    return "libhdf5 does not say where it is stored";
   plan.lane = Lane::contiguous;
   plan.offset = offset;
   return "";
@@ -46,7 +46,7 @@ bool take_filters(hid_t creation, ArrayPlan& plan) {
   return count >= 0 && decodable(plan.filters);
 }
 
-// What chunks that were never written read as; zeros where nobody says.
+// The value of chunks that were never written; zeros where none is set.
 void take_fill(hid_t dataset, hid_t creation, ArrayPlan& plan) {
   plan.fill.assign(plan.layout.record_bytes, std::byte{0});
   H5D_fill_value_t defined = H5D_FILL_VALUE_ERROR;
@@ -63,7 +63,7 @@ void take_fill(hid_t dataset, hid_t creation, ArrayPlan& plan) {
 
 std::string plan_chunked(hid_t dataset, hid_t creation, bool may_print, ArrayPlan& plan) {
   unsigned options = 0;
-  if (!take_filters(creation, plan)) return "it has filters that only libhdf5 undoes";
+  if (!take_filters(creation, plan)) return "it has filters that only libhdf5 can undo";
   // The one option, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS, leaves chunks at the edge unfiltered.
   if (H5Pget_chunk_opts(creation, &options) < 0 || options != 0) return "its chunks at the edge are not filtered";
   if (plan.layout.chunk.size() != plan.layout.shape.size()) return "its chunks have other axes than itself";
@@ -95,7 +95,7 @@ bool same_file(hid_t file, hid_t dataset) {
 std::string choose_lane(hid_t file, hid_t dataset, bool may_print, ArrayPlan& plan) {
   const Handle creation(H5Dget_create_plist(dataset));
   if (!plan.layout.as_in_file) return "its records hold strings, lists or references";
-  if (!same_file(file, dataset)) return "it stands in another file";
+  if (!same_file(file, dataset)) return "it is stored in another file";
   switch (H5Pget_layout(creation.get())) {
     case H5D_CONTIGUOUS:
       return plan_contiguous(dataset, creation.get(), plan);
@@ -156,7 +156,7 @@ std::optional<Bytes> by_offset(int file, uint64_t offset, uint64_t bytes) {
   return record;
 }
 
-// The first record of a chunk that stands at `offset`. Throws WrongChunkSize.
+// The first record of the chunk at `offset`. Throws WrongChunkSize.
 std::optional<Bytes> by_chunk(int file, const ArrayPlan& plan, const StoredChunk& stored, uint64_t offset) {
   const auto bytes = by_offset(file, offset, stored.bytes);
   if (!bytes) return std::nullopt;
@@ -276,7 +276,7 @@ ArrayPlan plan_array(Hdf5File& file, const std::string& dataset, bool may_print)
   if (direct.get() < 0) throw_cannot_open(file.path(), errno);
   if (!agrees_with_library(opened.get(), direct.get(), user_block_bytes(file.id()), plan)) {
     plan.lane = Lane::library;
-    plan.why_library = "libhdf5 reads other bytes than stand where it says";
+    plan.why_library = "libhdf5 reads other bytes than are stored where it says";
   }
   plan.layout.memory_type = Handle();  // libhdf5's, and so not for the threads that read
   return plan;

@@ -208,7 +208,7 @@ class Rewrite {
 }  // namespace
 
 std::optional<NewLayout> new_layout(const SurveyedObject& object, const RewriteOptions& options) {
-  // What stands in other files stands in this one afterwards.
+  // Values that were in other files are in this one afterwards.
   const bool scattered = object.layout == "virtual" || object.layout == "external";
   if (object.is_group || object.shape.empty() || object.raw_bytes == 0) return std::nullopt;
   if (!scattered && object.raw_bytes < smallest_rewritten) return std::nullopt;

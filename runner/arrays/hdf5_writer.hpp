@@ -1,5 +1,5 @@
-// Writes one HDF5 file: under another name beside it, renamed when it is whole. So a file of that name is complete or
-// the one that was there before.
+// Writes one HDF5 file. It is written under a temporary name in the same folder, and renamed when it is whole. So the
+// file is always either complete or the one that was there before.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class Hdf5Writer {
 
   // Creates a dataset, and the groups on the way to it. Returns its number for append().
   uint32_t dataset(const hr_array_spec& spec);
-  // Writes `rows` rows behind those that are there; `data` has the dataset's element type, dense.
+  // Appends `rows` rows; `data` has the dataset's element type, dense.
   void append(uint32_t id, const void* data, uint64_t rows);
   // Sets an attribute of an existing object; replaces one of that name.
   void attribute(const std::string& object, const std::string& name, const hr_attribute& value);

@@ -20,7 +20,7 @@ void check_chunks(InspectedDataset& dataset, const InspectOptions& options) {
   const SurveyedObject& object = dataset.object;
   dataset.chunks = 1;
   dataset.chunk_bytes = object.element_bytes;
-  // `across`: how many chunks a row of the first axis lies in.
+  // `across`: how many chunks a row of the first axis spans.
   uint64_t row_bytes = object.element_bytes, across = 1;
   for (size_t axis = 0; axis < object.chunk.size() && axis < object.shape.size(); ++axis) {
     const uint64_t extent = std::max<uint64_t>(1, object.chunk[axis]);

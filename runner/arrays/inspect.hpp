@@ -1,4 +1,4 @@
-// What a file holds, made without reading a value, and how it will be read, for `headroom data inspect`.
+// Lists what a file holds, without reading values, and how it will be read: `headroom data inspect`.
 #pragma once
 
 #include <cstdint>

@@ -163,7 +163,7 @@ void read_all(Wanted& wanted) {
 
 void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes) {
   Wanted wanted{file, offset, static_cast<char*>(to), bytes};
-  // Without a listener nobody gains from knowing what the page cache has.
+  // Without a listener there is no use in knowing what the page cache has.
   if (!Pause::is_listened_to() || !read_what_is_cached(wanted)) return read_all(wanted);
   if (wanted.bytes == 0) return;
   const Pause pause(PauseFor::disk);

@@ -1,5 +1,5 @@
-// Files on disk: whether one is still the file that something was learned from, a descriptor that closes itself, and
-// few of them for any number of files.
+// Files on disk: identities, which tell whether a file has changed since it was read; and descriptors, of which few are
+// open at a time, however many files there are.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace headroom {
 
-// Two identities are equal where it is the same file with the same content, as far as the file system tells.
+// The identity of a file: two are equal if it is the same file with the same content, as far as the file system tells.
 struct FileIdentity {
   uint64_t device = 0, inode = 0, size_bytes = 0;
   int64_t modified_s = 0, modified_ns = 0;
@@ -76,8 +76,8 @@ struct ReadFailure : std::runtime_error {
 // How many files libhdf5, and how many direct reads, may keep open: a quarter of RLIMIT_NOFILE, at most 128.
 size_t most_open_files();
 
-// Reads [offset, offset + bytes) of a descriptor, or throws ReadFailure. Where somebody listens to this thread's pauses
-// it takes what the page cache has first, and pauses only if the disk must be waited for. [any]
+// Reads [offset, offset + bytes) of a descriptor, or throws ReadFailure. Where this thread has a PauseListener, it
+// first takes what the page cache has, and pauses only if it must wait for the disk. [any]
 void read_exactly(int file, uint64_t offset, void* to, uint64_t bytes);
 
 }  // namespace headroom

@@ -50,7 +50,7 @@ std::vector<OtherFile> other_files_of(hid_t dataset, const std::string& path) {
     char name[4096] = "";
     off_t offset = 0;
     hsize_t bytes = 0;
-    // Relative names are of the working folder of whoever reads.
+    // Relative names are relative to the working folder of the reading process.
     if (H5Pget_external(creation.get(), static_cast<unsigned>(i), sizeof name - 1, name, &offset, &bytes) >= 0)
       names.emplace_back(name);
   }

@@ -1,7 +1,7 @@
-// How a loader takes part in what its threads do inside of a read: it learns when one waits (Pause), so that another
-// thread may compute meanwhile, and it lets idle threads take parts of a large read (in_parts()). Code in arrays/ calls
-// these; without a loader they do nothing. They are set for each thread, since a plugin's code lies between the loader
-// and the read.
+// Hooks through which a loader takes part in the reads of its threads. It learns when a thread waits (Pause), so that
+// another thread may compute in the meantime, and it lets idle threads take parts of a large read (in_parts()). Code in
+// arrays/ calls these; without a loader they do nothing. Hooks are set for each thread, because a plugin's code is
+// between the loader and the read.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// What `headroom plugins check` says where the plugin neither returns nor fails: of a call that hangs, that it does; of
-// one that crashes, which it was.
+// What `headroom plugins check` reports when a plugin's call hangs or crashes.
 #pragma once
 
 #include <array>
@@ -10,9 +9,9 @@
 
 namespace headroom {
 
-// While it lives, a call of a plugin that does not return for `stall.after` is told, by the name that the thread which
-// made this object gave it. A crash in a plugin's call, on any thread, ends the process with exit code 3 and a
-// sentence; sanitizers keep their own reports. One at a time. [control]
+// While it lives, a call of a plugin that has not returned after `stall.after` is reported, with the name that the
+// thread which made this object gave it. A crash in a plugin's call, on any thread, ends the process with exit code 3
+// and a sentence; sanitizers keep their own reports. One object at a time. [control]
 class CheckWatch {
  public:
   explicit CheckWatch(const StallReport& stall);

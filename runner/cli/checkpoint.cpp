@@ -2,7 +2,7 @@
 #include <memory>
 #include <system_error>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "error.hpp"
 #include "memory/readable.hpp"
 #include "record/torch_state.hpp"

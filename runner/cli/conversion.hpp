@@ -1,4 +1,4 @@
-// `headroom data convert`: what it was asked for, and item by item the doing of it.
+// `headroom data convert`: its options, and the conversion item by item.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,16 @@ struct ConvertWords {
 };
 
 struct Written {
-  std::string summary;                 // what is said of it
-  std::vector<OtherFile> others = {};  // that it was made from, besides the item itself
+  std::string summary;                 // for the line that reports it
+  std::vector<OtherFile> others = {};  // other files that it was made from
 };
 
-// Writes one item to `partial`, where an older one may stand. Throws CannotWrite, sdk::Error or Error.
+// Writes one item to `partial`, overwriting an older file. Throws CannotWrite, sdk::Error or Error.
 using WriteItem = std::function<Written(const ConvertItem& item, const std::filesystem::path& partial,
                                         const RewriteProgress& progress)>;
 
-// Those that are not done. One that cannot be read is told, and the others go on; the only one is an error.
+// Converts the items that are not done yet. An item that cannot be read is reported and the others go on; where it is
+// the only one, it is an error.
 void convert_all(const std::vector<ConvertItem>& items, WriteItem write, ConvertRecord& record,
                  const std::filesystem::path& to, CommandLine& line);
 

@@ -193,7 +193,7 @@ std::vector<ConvertItem> files_to_convert(const fs::path& from, const fs::path& 
   if (fs::is_directory(from, failed)) {
     for (const fs::path& file : regular_files(from))
       items.push_back({file, to / file.lexically_relative(from), is_hdf5_name(file)});
-    if (items.empty()) refuse("no file lies below " + from.string());
+    if (items.empty()) refuse("there is no file in " + from.string());
   } else {
     items.push_back({from, to});
   }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "arrays/inspect.hpp"
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/convert_files.hpp"
 #include "config/sizes.hpp"
 #include "data/services.hpp"
@@ -169,7 +169,7 @@ std::vector<fs::path> files_below(const fs::path& path) {
     if (is_hdf5_name(file)) files.push_back(file);
   }
   if (files.empty())
-    throw Error(Exit::bad_input, "data inspect", "no HDF5 file (*.hdf5, *.h5, *.mat) lies below " + path.string());
+    throw Error(Exit::bad_input, "data inspect", "no HDF5 file (*.hdf5, *.h5, *.mat) is in " + path.string());
   return files;
 }
 
@@ -198,7 +198,7 @@ void inspect(const InspectWords& words, CommandLine& line) {
   }
   if (words.json) std::printf("%s\n", json_text(Json{{"files", files}}, 2).c_str());
   if (!words.json) warnings.print_repeated();
-  // Printed all the same: one bad file hides none of the others.
+  // Printed nevertheless: one bad file does not hide the others.
   if (unreadable > 0) line.exit_code = static_cast<int>(Exit::data);
 }
 

@@ -5,6 +5,7 @@
 #include "arrays/array_session.hpp"
 #include "arrays/hdf5_rewrite.hpp"
 #include "arrays/hdf5_writer.hpp"
+#include "cli/commands.hpp"
 #include "cli/conversion.hpp"
 #include "cli/data_import.hpp"
 #include "cli/piece_conversion.hpp"

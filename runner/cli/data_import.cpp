@@ -24,7 +24,7 @@ std::vector<ConvertItem> files_to_import(const fs::path& from, const fs::path& t
       if (format_of(file) != format) continue;
       items.push_back({file, (to / file.lexically_relative(from)).replace_extension(".hdf5")});
     }
-    if (items.empty()) refuse_import("no file of the format " + format_name(format) + " lies below " + from.string());
+    if (items.empty()) refuse_import("no file of the format " + format_name(format) + " is in " + from.string());
   } else {
     if (!fs::is_regular_file(from, failed)) refuse_import(from.string() + " is neither a file nor a folder");
     if (!is_hdf5_name(to)) refuse_import("--out " + to.string() + " will be an HDF5 file; let its name end in .hdf5");

@@ -8,11 +8,12 @@
 
 namespace headroom {
 
-// --from asks for it, or the names of both files do. nullopt: they are HDF5 files. Error(bad_input).
+// The import that --from asks for, or that the names of both files imply. nullopt: both are HDF5 files.
+// Error(bad_input).
 std::optional<ImportOptions> import_options(const ConvertWords& words);
 
-// The files below words.path that are of this format, or itself; `folder` gets the record. Error(bad_input) where there
-// are none.
+// Imports the files of this format in words.path, or words.path itself. `folder` gets the record. Error(bad_input)
+// where there are none.
 void import_files(const ConvertWords& words, const ImportOptions& options, const std::filesystem::path& folder,
                   CommandLine& line);
 

@@ -1,7 +1,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "error.hpp"
 #include "memory/readable.hpp"
@@ -31,29 +31,13 @@ void write_weights(const ExportWords& words) {
               size_text(bytes).c_str(), static_cast<long long>(model.step));
   if (!model.fields.is_array()) {
     std::fprintf(stderr,
-                 "%s was saved by an earlier build, which did not keep what fields the model takes: the file's "
+                 "%s was saved by an earlier build, which did not store the fields that the model takes: the file's "
                  "metadata lacks 'fields' and 'outputs', and hr_infer_open() cannot open it\n",
                  model.place.c_str());
   }
 }
 
 }  // namespace
-
-CLI::App* define_export(CLI::App& app, CommandLine& line, ExportWords& words) {
-  auto* command = app.add_subcommand("export", "Write a run's trained model for use elsewhere");
-  command->footer("Example: headroom export runs/quick_demo/20261121-063011-3fa2 --out pose.safetensors");
-  command->add_option("run", words.run, "Run folder")->required();
-  command
-      ->add_option("--format", words.format,
-                   "safetensors: weights, and in the metadata what is needed to use them; torchscript: the model as a "
-                   "program that takes and gives measured units")
-      ->check(CLI::IsMember({"safetensors", "torchscript", "onnx", "pt2"}))
-      ->capture_default_str();
-  command->add_option("--out", words.out, "File to write")->required();
-  command->add_option("--checkpoint", words.checkpoint, "best, last, or a checkpoint folder")->capture_default_str();
-  add_plugin_dirs(*command, line);
-  return command;
-}
 
 void require_exportable(const ExportWords& words) {
   if (words.format == "onnx" || words.format == "pt2") refuse_python_format(words);

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "config/sizes.hpp"
 #include "memory/readable.hpp"
 #include "memory/reservations.hpp"

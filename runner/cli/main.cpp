@@ -1,6 +1,6 @@
 // `headroom`: the torch-free program. Starts in milliseconds, answers what needs no tensor, and starts headroom-train
 // for the rest.
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "memory/supervised.hpp"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string_view>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "config/keys.hpp"
 #include "error.hpp"
@@ -57,7 +57,7 @@ std::string class_name(const std::string& id) {
   return name;
 }
 
-// Words of the templates and what stands in their place.
+// Words of the templates and their replacements.
 using Words = std::map<std::string, std::string>;
 
 Words words_for(const std::string& name, bool is_model) {
@@ -74,7 +74,7 @@ Words words_for(const std::string& name, bool is_model) {
           {"HEADROOM_SDK", sdk_folder().string()}};
 }
 
-// In one pass: what stands in a word's place may contain another word.
+// In one pass: a replacement may contain another word.
 std::string replaced(std::string_view text, const Words& words) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
@@ -146,7 +146,7 @@ void add_kind(CLI::App& command, const char* kind, const char* what, bool is_mod
   one->footer(std::string("Example: headroom new ") + kind + " wrist");
   auto plugin = std::make_shared<NewPlugin>();
   plugin->is_model = is_model;
-  one->add_option("name", plugin->name, "The plugin's id; the folder is called so")->required();
+  one->add_option("name", plugin->name, "The plugin's id, and the folder's name")->required();
   one->add_option("--in", plugin->in, "Folder to make it in")->capture_default_str();
   if (!is_model) {
     one->add_option("--lang", plugin->language, "What the datasource is written in")
@@ -159,8 +159,7 @@ void add_kind(CLI::App& command, const char* kind, const char* what, bool is_mod
 }  // namespace
 
 void add_new(CLI::App& app) {
-  auto* command =
-      app.add_subcommand("new", "A plugin of your own: a folder that builds and trains")->require_subcommand(1);
+  auto* command = app.add_subcommand("new", "Make a plugin: a folder that builds and trains")->require_subcommand(1);
   add_kind(*command, "model", "A model, with a datasource to try it on", /*is_model=*/true);
   add_kind(*command, "source", "A datasource, with a model to try it with", /*is_model=*/false);
 }

@@ -12,16 +12,16 @@
 
 namespace headroom {
 
-// A conversion that a datasource plugin does (headroom.convert/1): into the form that it reads best.
+// A conversion by a datasource plugin (headroom.convert/1), into the form that the plugin reads fastest.
 class PieceConversion {
  public:
-  // `set`: keys of the plugin's own table. Error(bad_input) where the plugin converts nothing, or a key is wrong.
+  // `set`: keys of the plugin's own table. Error(bad_input) where the plugin cannot convert, or a key is wrong.
   PieceConversion(const Library& source, const std::vector<Override>& set);
 
-  // What was asked for, as text that tells one conversion from another.
+  // The options as text, for ConvertRecord.
   std::string text() const;
 
-  // The pieces of `from`. Error(bad_input) where something would be overwritten.
+  // The pieces of `from`. Error(bad_input) where a file would be overwritten.
   std::vector<ConvertItem> list(const std::filesystem::path& from, const std::filesystem::path& to,
                                 const ConvertRecord& record) const;
 

@@ -1,7 +1,7 @@
 #include <cstdio>
 
 #include "cli/check_watch.hpp"
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "plugins/conformance.hpp"
 #include "plugins/library.hpp"
@@ -112,11 +112,11 @@ void refuse_options_without_model(const ExperimentWords& experiment, const std::
   if (experiment.set.empty() || !experiment.file.empty()) return;
   throw Error(Exit::bad_input, "cli",
               "--set " + experiment.set.front() + ": " + plugin +
-                  " is no model, so there is no key to set; give the experiment by --with");
+                  " is not a model, so there is no key to set; name an experiment with --with");
 }
 
 void add_plugin_check(CLI::App& plugins, CommandLine& line, ModelCheck check_model) {
-  auto* command = plugins.add_subcommand("check", "Is this library a good plugin? Exit 3 when not");
+  auto* command = plugins.add_subcommand("check", "Check a plugin; exit code 3 if a check fails");
   command->footer("Example: headroom plugins check build/my_model.so --with my.toml");
   auto path = std::make_shared<std::string>();
   command->add_option("path", *path, "Shared library, or the id of an installed plugin")->required();
@@ -145,7 +145,7 @@ void add_plugin_check(CLI::App& plugins, CommandLine& line, ModelCheck check_mod
 }
 
 void add_plugins(CLI::App& app, CommandLine& line) {
-  auto* plugins = app.add_subcommand("plugins", "What is there, its options, conformance")->require_subcommand(1);
+  auto* plugins = app.add_subcommand("plugins", "List plugins, show their options, check them")->require_subcommand(1);
   auto json = std::make_shared<bool>(false);
   auto* list_command = plugins->add_subcommand("list", "Every plugin found, and where");
   list_command->footer("Example: headroom plugins list");
@@ -154,7 +154,7 @@ void add_plugins(CLI::App& app, CommandLine& line) {
   list_command->callback([json, &line] { list(*json, line); });
 
   auto name = std::make_shared<std::string>();
-  auto* show_command = plugins->add_subcommand("show", "One plugin: its options, defaults, what is allowed");
+  auto* show_command = plugins->add_subcommand("show", "Options of a plugin: defaults and allowed values");
   show_command->footer("Example: headroom plugins show tds_lstm");
   show_command->add_option("name", *name, "Id or path")->required();
   show_command->add_flag("--json", *json, "Print JSON");

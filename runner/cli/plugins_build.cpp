@@ -6,7 +6,7 @@
 #include <system_error>
 #include <thread>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "error.hpp"
 #include "memory/child_process.hpp"
@@ -176,8 +176,7 @@ void add_plugins_build(CLI::App& plugins) {
   auto* watch_command = plugins.add_subcommand("watch", "Build, check and run ten steps at each save");
   watch_command->footer("Example: headroom plugins watch wrist");
   watch_command->add_option("folder", *folder, "Folder with its CMakeLists.txt or Cargo.toml")->required();
-  watch_command->add_option("--with", *experiment,
-                            "Experiment to try it with; NAME.toml of the folder NAME unless told");
+  watch_command->add_option("--with", *experiment, "Experiment to try it with; default: NAME.toml of the folder NAME");
   watch_command->callback([folder, experiment] {
     const fs::path where = checked_folder(*folder);
     const fs::path with = experiment->empty() ? where / (where.filename().string() + ".toml") : fs::path(*experiment);

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {

@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <unistd.h>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "memory/file_memory.hpp"
 

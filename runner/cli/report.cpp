@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "report/run_report.hpp"
 #include "report/sweep_reading.hpp"
 #include "report/sweep_report.hpp"

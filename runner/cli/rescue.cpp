@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "plugins/library.hpp"
 #include "record/checkpoint.hpp"
@@ -68,9 +68,9 @@ std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const C
   const bool in_new_folder = has_checkpoint && !keeps;
   std::fprintf(stderr, "[rescue] %s: rung %zu of %zu, %s; %s; it %s\n", why, next + 1, rungs.size(),
                rung_text(rungs[next]).c_str(), keeps ? "this keeps the mathematics" : "this changes the mathematics",
-               in_new_folder    ? "begins anew in another folder"
-               : has_checkpoint ? "goes on from the last checkpoint"
-                                : "begins anew");
+               in_new_folder    ? "starts again in another folder"
+               : has_checkpoint ? "continues from the last checkpoint"
+                                : "starts again");
   if (in_new_folder) {
     const fs::path folder = fs::absolute(named_folder(run.resume));
     run.experiment.file = (folder / "experiment.toml").string();

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "error.hpp"
 #include "memory/readable.hpp"
 #include "record/numbers.hpp"

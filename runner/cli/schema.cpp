@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <map>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "plugins/library.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "config/literals.hpp"
 #include "memory/cores.hpp"
@@ -95,7 +95,7 @@ Exit sweep(const SweepWords& words, const CommandLine& line) {
   // The folder of begin_sweep() lives until run_sweep() has returned, and with it its lock.
   if (words.resume.empty()) return run_sweep(begin_sweep(words, line).path(), program, 0);
   if (!words.experiment.set.empty())
-    throw Error(Exit::bad_input, "cli", "sweep --resume goes on as the sweep began: --set has no place there");
+    throw Error(Exit::bad_input, "cli", "sweep --resume continues the sweep as it began: --set cannot be used with it");
   // Refuses the folder of a run, which RunFolder::open() would take.
   read_sweep_plan(words.resume);
   const RunFolder folder = RunFolder::open(fs::absolute(words.resume));
@@ -109,9 +109,9 @@ void add_sweep(CLI::App& app, CommandLine& line) {
   command->footer("Example: headroom sweep experiments/sweeps/batch_x_accumulation.toml --jobs 2");
   auto words = std::make_shared<SweepWords>();
   add_experiment_words(*command, words->experiment, /*file_required=*/false);
-  command->add_option("--resume", words->resume, "Folder of a sweep to go on with (runs/<name>/<time>-<id>)");
-  command->add_option("--out", words->out, "Folder that gets the sweep's folder")->capture_default_str();
-  command->add_option("--jobs", words->jobs, "Trials at once at most; without it as many as there are cores")
+  command->add_option("--resume", words->resume, "Folder of a sweep to continue (runs/<name>/<time>-<id>)");
+  command->add_option("--out", words->out, "Parent folder of the sweep's folder")->capture_default_str();
+  command->add_option("--jobs", words->jobs, "Largest number of trials at once; default: the number of cores")
       ->check(CLI::Range(1, 4096));
   command->add_flag("--no-plan", words->no_plan, "Start trials without predicting their memory first");
   add_plugin_dirs(*command, line);

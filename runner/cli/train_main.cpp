@@ -1,7 +1,8 @@
 // `headroom-train`: the program with LibTorch. Started by `headroom`, which forwards the same words.
 #include <new>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/trainer_actions.hpp"
 #include "data/services.hpp"
 #include "memory/supervised.hpp"
 #include "memory/tensor_allocator.hpp"

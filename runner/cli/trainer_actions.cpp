@@ -1,8 +1,10 @@
+#include "cli/trainer_actions.hpp"
+
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "config/sizes.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/probe.hpp"
@@ -175,7 +177,7 @@ void add_trainer_only(CLI::App& app, CommandLine& line) {
     std::printf("%s\n", run_probe(experiment, line.plugin_dirs, *folder).json().dump().c_str());
   }));
 
-  auto* check = app.add_subcommand("check", "Build everything a run needs, then let go");
+  auto* check = app.add_subcommand("check", "Build everything that a run needs, then exit");
   auto words = std::make_shared<ExperimentWords>();
   add_experiment_words(*check, *words);
   add_plugin_dirs(*check, line);

@@ -101,7 +101,7 @@ StallReport stall_report() {
     const std::string text = set;
     if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos)
       throw Error(Exit::bad_input, "HEADROOM_STALL_SECONDS",
-                  "'" + text + "' is no number of seconds from 0 to 999999; 0 is never");
+                  "'" + text + "' is not a number of seconds from 0 to 999999 (0: never)");
     report.after = std::chrono::seconds(std::stoi(text));
   }
   if (report.after.count() == 0) return report;

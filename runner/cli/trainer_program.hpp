@@ -1,4 +1,4 @@
-// The front's way to libexec/headroom-train: hand a whole command over, or ask it what a LibTorch plugin declares.
+// How `headroom` uses libexec/headroom-train: hands a whole command over, or asks what a LibTorch plugin declares.
 #pragma once
 
 #include <filesystem>
@@ -17,29 +17,31 @@ namespace headroom {
 // <executable>/../libexec/headroom-train.
 std::filesystem::path trainer_program();
 
-// What plugins outside this tree are built with: the root of an installed SDK, <executable>/../sdk in the build folder.
-// Error(bad_input) where there is none.
+// The folder that plugins outside this tree are built with: the root of an installed SDK, or <executable>/../sdk in the
+// build folder. Error(bad_input) where there is none.
 std::filesystem::path sdk_folder();
 
-// Hands `words` over to the trainer and waits. Returns the exit code; a post-mortem has been made where there was need,
-// and the run's report.html. `ended`: how, and where it trained.
+// Runs the trainer with `words` and waits for its end. Writes a post-mortem where one is due, and the run's
+// report.html. Returns the exit code. `ended` receives how it ended, and its run folder.
 int run_trainer(const std::vector<std::string>& words);
 int run_trainer(const std::vector<std::string>& words, Ended& ended);
 
-// What the trainer answers on stdout.
+// Runs the trainer with `words` and returns what it prints on stdout.
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code);
 
-// How a plugin's call that does not return is told on stderr, by HEADROOM_STALL_SECONDS. Error(bad_input).
+// How calls of plugins that do not return are reported on stderr; HEADROOM_STALL_SECONDS sets the time.
+// Error(bad_input).
 StallReport stall_report();
 
-// Whether the trainer has to open the library: it needs LibTorch, or has no note that says whether it does.
+// Whether only the trainer can open the library: it needs LibTorch, or has no note that says whether it does.
 bool needs_trainer(const std::filesystem::path& library);
 
-// What describe_plugin() says of the library at `path`. Torch-free plugins are opened here; others by the trainer, and
-// the answer is kept under the user's cache folder by the file's size and time.
+// describe_plugin() of the library at `path`. Torch-free plugins are opened in this process, others by the trainer. The
+// trainer's answer is kept in the user's cache folder, by the file's size and time.
 nlohmann::json plugin_description(const std::filesystem::path& path);
 
-// The option tables an experiment needs, checked against it. Error(bad_input) as check_options.
+// The plugins of an experiment with their option tables, and its options checked against them. Error(bad_input) as
+// check_options().
 struct CheckedPlugins {
   std::filesystem::path model, source;
   OptionTable model_table, data_table;

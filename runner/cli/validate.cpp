@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "data/synth.hpp"
 #include "memory/readable.hpp"

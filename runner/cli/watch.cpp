@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/watch_report.hpp"
 #include "record/run_folder.hpp"
 
@@ -58,8 +58,9 @@ void add_watch(CLI::App& app, CommandLine& line) {
       "The program and its words come last, after --.\nExample: headroom watch --svg memory.svg -- python3 "
       "train.py --epochs 3");
   auto words = std::make_shared<WatchWords>();
-  command->add_option("--out", words->out, "JSON file with all that was seen; renewed while the program runs");
-  command->add_option("--svg", words->svg, "Plot of memory by process over time; renewed while the program runs");
+  command->add_option("--out", words->out,
+                      "JSON file with everything that was measured; updated while the program runs");
+  command->add_option("--svg", words->svg, "Plot of memory by process over time; updated while the program runs");
   command->add_option("--interval", words->interval_seconds, "Seconds between two looks")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();

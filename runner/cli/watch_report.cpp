@@ -105,7 +105,7 @@ std::string growth_line(const WatchReport& report, const WatchedDeath& death) {
       if (is_told(report, other.rise_bytes()) && other.rise_bytes() > most.rise_bytes()) most = other;
     }
   }
-  if (most.rise_bytes() == 0) return "nobody had grown before";
+  if (most.rise_bytes() == 0) return "no process had grown before";
   return "grew most in the " + time_text(most.seconds) + " before: " + most.name + ", from " +
          size_text(most.before_bytes) + " to " + size_text(most.after_bytes);
 }
@@ -131,7 +131,7 @@ std::string advice_line(const WatchReport& report, const WatchedDeath& death) {
     return "make room: " + ways + "smaller batches, or a limit above " +
            size_text(std::max(report.timeline.peak_bytes(), together));
   }
-  if (death.signal == SIGKILL) return "look for who sent it: a person, the batch system, systemd-oomd, earlyoom";
+  if (death.signal == SIGKILL) return "find out who sent it: a person, the batch system, systemd-oomd, earlyoom";
   return "`ulimit -c unlimited` keeps a core of the next crash";
 }
 

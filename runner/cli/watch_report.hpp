@@ -1,4 +1,4 @@
-// What `headroom watch` has seen, for people and programs.
+// The report of `headroom watch`, for people and programs.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,14 +14,14 @@ inline double seconds_of(int64_t ms) { return static_cast<double>(ms) / 1000.0; 
 // "python3 (process 77)".
 std::string process_text(const std::string& name, int64_t pid);
 
-// What killed it, or that nothing did; who grew; what to do. One line where all went well.
+// What killed the program, or that nothing did; which process grew; what to do. One line where all went well.
 std::vector<std::string> watch_lines(const WatchReport& report);
 
 // "format": 1; docs/postmortem.md names its keys.
 nlohmann::json watch_json(const WatchReport& report);
 
-// Memory by process over time, the limit, what was killed when, memory pressure: an SVG that needs nothing else, for
-// light and dark pages.
+// A self-contained SVG for light and dark pages: memory by process over time, the limit, what was killed when, and
+// memory pressure.
 std::string watch_svg(const WatchReport& report);
 
 }  // namespace headroom

@@ -14,14 +14,14 @@ using ConstraintValue = std::variant<bool, double, std::string>;
 
 class Constraint {
  public:
-  // `written`: the string in the file, whose place errors name with their own line and column. Error(bad_input).
+  // `written`: the string in the file; errors name its line and column. Error(bad_input).
   explicit Constraint(const toml::value<std::string>& written);
 
-  // Whether it holds for what `value_of` gives for its keys. Error(bad_input) where types do not go together.
+  // Whether it holds; `value_of` gives the values of its keys. Error(bad_input) where types do not match.
   using ValueOf = std::function<ConstraintValue(const std::string& key)>;
   bool holds(const ValueOf& value_of) const;
 
-  // The keys it names. Refuses at the key's own place.
+  // The keys that it names, and where, for errors.
   struct NamedKey {
     std::string path;
     toml::source_region at;

@@ -1,4 +1,4 @@
-// A short name for content: equal bytes, equal digest. For identities and caches, not for security.
+// A short name for content: equal bytes give equal digests. For identities and caches, not for security.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace headroom {
 // 128-bit FNV-1a (Fowler, Noll, Vo) as 32 hexadecimal digits.
 class Digest {
  public:
-  Digest& add(std::string_view bytes);  // order matters; lengths are mixed in, so that parts cannot run together
+  Digest& add(std::string_view bytes);  // order matters; lengths are mixed in, so "ab" + "c" differs from "a" + "bc"
   std::string hex() const;
 
  private:

@@ -190,7 +190,7 @@ toml::table parse_override(const Override& given) {
   } catch (const toml::parse_error&) {
     refuse(in_file(source), quote(given.key) + " is not a key; write --set section.key=value");
   }
-  refuse(in_file(source), "the value is no UTF-8, as TOML has to be; write it in that encoding");
+  refuse(in_file(source), "the value is not UTF-8, as TOML must be; write it in that encoding");
 }
 
 }  // namespace
@@ -209,7 +209,7 @@ bool put_at(toml::table& table, std::string_view path, const toml::key& key, tom
     put(table, first, std::move(value));
     return true;
   }
-  // A table on the way that nobody wrote stands where the key does.
+  // A table on the way that is not written gets the position of the key.
   if (table.get(first) == nullptr) put(table, first, empty_table_at(key.source()));
   toml::table* inner = table.get(first)->as_table();
   return inner != nullptr && put_at(*inner, path.substr(dot + 1), key, std::move(value));

@@ -1,7 +1,7 @@
-// One TOML tree out of a file, the files it extends and the --set options, in which every node knows where it was
-// written.
+// Reads a file, the files that it extends and the --set options into one TOML tree, in which every node knows where it
+// was written.
 //
-// toml++ keeps a node's source only while the node is moved, never when it is copied: trees here are moved.
+// toml++ keeps a node's source only when the node is moved, not when it is copied. So trees are always moved here.
 #pragma once
 
 #include <filesystem>
@@ -13,34 +13,35 @@
 
 namespace headroom {
 
-// Reads `file`, fills in what it `extends` without the keys that it names in `remove`, and lays `overrides` over both;
-// the keys `extends` and `remove` are gone from the result. Tables merge, everything else is replaced. Error(bad_input)
-// for files that cannot be read, TOML that does not parse, cycles.
+// Reads `file`, merges in what it `extends` without the keys that it lists in `remove`, and applies `overrides` to the
+// result, from which the keys `extends` and `remove` are removed. Tables merge; everything else is replaced.
+// Error(bad_input) for files that cannot be read, TOML that does not parse, cycles.
 toml::table read_document(const std::filesystem::path& file, const std::vector<Override>& overrides);
 
-// One file as it is, without what it extends. Error(bad_input) for files that cannot be read, TOML that does not parse.
+// Reads one file without what it extends. Error(bad_input) for a file that cannot be read, and for TOML that does not
+// parse.
 toml::table read_one_file(const std::filesystem::path& file);
 
-// The overrides alone, as one tree; later ones win.
+// The overrides as a tree; later ones win.
 toml::table read_overrides(const std::vector<Override>& overrides);
 
-// Puts `value` under `key`, keeping where both were written.
+// Sets `key` to `value`; both keep their source positions.
 void put(toml::table& table, const toml::key& key, toml::node&& value);
 
-// The most dots of a key: put_at() and toml++ call themselves for each.
+// The most dots in a key: put_at() and toml++ recurse once for each.
 inline constexpr int deepest_key = 64;
 
-// The same for a dotted path, "train.batch_size": every part of it stands where `key` was written. False: a value that
-// is no table is in the way.
+// The same for a dotted path, "train.batch_size"; every part of it gets the position of `key`. Returns false where a
+// value that is not a table is in the way.
 bool put_at(toml::table& table, std::string_view path, const toml::key& key, toml::node&& value);
 
-// Lays `top` over `table`: tables merge, everything else is replaced.
+// Merges `top` into `table`: tables merge, everything else is replaced.
 void lay_over(toml::table& table, toml::table&& top);
 
-// Nodes of an override carry "--set key=value" in place of their file.
+// Whether a node's source is an override: it is then "--set key=value" in place of a file.
 bool is_override(std::string_view source_path);
 
-// An empty table that says it was written at `at`: what a missing table's errors point at.
+// An empty table with the source position `at`, for errors about a missing table.
 toml::table empty_table_at(const toml::source_region& at);
 
 }  // namespace headroom

@@ -132,7 +132,7 @@ Experiment load_with_rungs(const fs::path& file, const ReadDocument& read, Optio
 // Every rung is tried on, so that what is wrong with one is said now and not when it is needed.
 void judge_rungs(RescueSection& rescue, const std::function<Experiment(int64_t taken)>& load) {
   if (rescue.rungs.empty()) return;
-  // Each is read anew: a copy of TOML nodes would lose their places.
+  // Each is read again: copied TOML nodes would lose their positions.
   Experiment without = load(0);
   for (size_t i = 0; i < rescue.rungs.size(); ++i) {
     RescueRung& rung = rescue.rungs[i];

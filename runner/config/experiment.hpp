@@ -69,19 +69,19 @@ struct OptimizerSection {
   bool nesterov = false;
   std::string place = {};  // where the name is written, for sentences; "": nowhere
 
-  bool is_plugin() const;  // the name is none of ours
+  bool is_plugin() const;  // the name is not that of a built-in rule
 };
 
-// One of [[train.groups]]: parameters that are trained otherwise than the rest.
+// One of [[train.groups]]: parameters with training settings of their own.
 struct ParameterGroup {
   std::string match;  // pattern (*, ?) of the names of parameters, or of the groups that the model itself declares
   double lr_scale = 1.0;
   std::optional<double> weight_decay = {};  // replaces train.optimizer.weight_decay
   bool freeze = false;
-  std::string place = "";  // where it is written, for sentences of those who know the parameters
+  std::string place = "";  // where it is written, for errors
 };
 
-// [epoch, factor of lr]; epochs never fall.
+// [epoch, factor of lr]; epochs never decrease.
 using SchedulePoints = std::vector<std::pair<double, double>>;
 
 struct ScheduleSection {
@@ -106,7 +106,7 @@ struct EarlyStopSection {
 
 struct TrainSection {
   int64_t epochs = 1;
-  int64_t max_steps = 0;  // 0: no bound beside epochs
+  int64_t max_steps = 0;  // 0: only epochs bound the run
   int64_t batch_size = 1;
   int64_t gradient_accumulation_steps = 1;
   int64_t micro_batch = 0;            // 0: auto
@@ -119,7 +119,7 @@ struct TrainSection {
   double ema_decay = 0.0;             // train.ema = { decay = 0.999 }; 0: off
   OptimizerSection optimizer;
   toml::table optimizer_options;       // of an optimizer that a plugin offers
-  std::vector<ParameterGroup> groups;  // the first that matches a parameter is its own
+  std::vector<ParameterGroup> groups;  // a parameter belongs to the first that matches
   ScheduleSection schedule;
   std::optional<EarlyStopSection> early_stop;
 };
@@ -131,7 +131,7 @@ struct EvalSection {
 struct CheckpointSection {
   int64_t every_steps = 0;     // 0: at epoch ends only
   double every_minutes = 0.0;  // 0: off
-  int64_t keep = 2;            // newest kept, beside best
+  int64_t keep = 2;            // newest kept, besides best
 };
 
 struct MetricsSection {
@@ -164,14 +164,14 @@ struct InitSection {
 // One rung of [rescue]: keys that change together.
 struct RescueRung {
   toml::table set;                // as a document holds them: train = { batch_size = 8 }
-  bool keeps_mathematics = true;  // by its keys; where samples are coupled, see keeps_mathematics() in rescue.hpp
-  std::optional<bool> declared;   // what the file says of that
+  bool keeps_mathematics = true;  // by its keys alone; see keeps_mathematics() in rescue.hpp
+  std::optional<bool> declared;   // what the file claims about that
 };
 
-// What a run that does not fit changes, rung after rung, and begins again.
+// The rungs that a run which does not fit tries one after the other, starting again with each.
 struct RescueSection {
   std::vector<RescueRung> rungs;
-  int64_t taken = 0;  // so many of them are in this Experiment's values
+  int64_t taken = 0;  // number of rungs that this Experiment's values include
 };
 
 // A key that is accepted and recorded but has no effect: "<key>: <why>" is a line for the user.
@@ -198,8 +198,7 @@ struct Experiment {
   std::optional<toml::table> sweep;
   std::vector<Inert> inert;  // keys the user set that do nothing yet
 
-  // Moved, never copied: TOML nodes keep file:line:column, and with it what their relative paths are relative to, only
-  // when moved.
+  // Move-only: TOML nodes keep their file:line:column, which relative paths depend on, only when moved.
   Experiment() = default;
   Experiment(Experiment&&) = default;
   Experiment& operator=(Experiment&&) = default;
@@ -209,17 +208,18 @@ struct Override {  // --set key=value
   std::string key, value;
 };
 
-// `overrides` win over the file, which wins over what it extends. Paths in the result are absolute.
+// Loads an experiment. `overrides` win over the file, which wins over what it extends. Paths in the result are
+// absolute.
 Experiment load_experiment(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
-// One trial of the file's [sweep] (sweep.hpp): the same with the chosen values in it, and without a [sweep].
+// Loads one trial of the file's [sweep] (sweep.hpp): the experiment with the chosen values and without the [sweep].
 struct SweptChoice;
 Experiment load_trial(const std::filesystem::path& file, const std::vector<Override>& overrides,
                       const std::vector<SweptChoice>& choices);
 
-// The resolved experiment as TOML text; loading it again gives an equal Experiment, wherever the text is put.
+// The resolved experiment as TOML text. Loading the text gives an equal Experiment, wherever the file is put.
 // `model_options`, `data_options` and `data_synth` (where the experiment has one) are the checked tables with defaults
-// filled in; `decided` has what a run decided for keys that leave it open, as TOML, "" for one that is left out.
+// filled in. `decided` has the values that a run chose for keys left to it, as TOML; "" leaves a key out.
 using DecidedValues = std::map<std::string, std::string, std::less<>>;
 std::string experiment_to_toml(const Experiment& experiment, const toml::table& model_options,
                                const toml::table& data_options, const std::optional<toml::table>& data_synth,

@@ -1,4 +1,4 @@
-// Which member of Experiment holds which key.
+// The member of Experiment that holds each key.
 #pragma once
 
 #include <tuple>
@@ -7,9 +7,9 @@
 
 namespace headroom {
 
-// Calls visit(path, member) for every key of known_keys(), in that order. Members of sections that are absent
-// (data.split, train.early_stop, data.synth, rescue, sweep) are left out, where an optional itself is not the member. E
-// is Experiment or const Experiment.
+// Calls visit(path, member) for every key of known_keys(), in that order. Skips the members of optional sections that
+// are absent (data.split, train.early_stop, rescue); where the member itself is optional (data.synth, sweep), it is
+// visited. E is Experiment or const Experiment.
 template <class E, class Visit>
 void each_field(E& e, Visit&& visit) {
   visit("experiment.name", e.experiment.name);

@@ -1,4 +1,4 @@
-// [[train.groups]] as it is written.
+// Reads and writes [[train.groups]].
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-// One element of train.groups, called `name` in sentences: "train.groups[0]". Error(bad_input) at what is wrong with
-// it.
+// Reads one element of train.groups, which errors call `name`: "train.groups[0]". Error(bad_input) at the first
+// mistake.
 ParameterGroup read_group(toml::table& written, const std::string& name);
 
 // The same as an inline table.

@@ -1,6 +1,6 @@
-// The identity of a run: what changes its mathematics, as named entries, and nothing that only costs memory or time.
-// The table of keys says which key stands in which entry. Runs of one identity train alike, up to rounding; a resumed
-// run is compared entry by entry.
+// The identity of a run: all that changes its mathematics, as named entries, and nothing that only costs memory or
+// time. The table of keys says which entry a key belongs to. Runs with one identity train alike, up to rounding; a
+// resumed run is compared entry by entry.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,13 +12,13 @@
 
 namespace headroom {
 
-// {"optimizer": ["adamw", 0.001, ...], "seed": 0, ...}. Entries that a run makes of what it loaded ("model", "content",
-// "shuffle", ...) come from `made`, which wins over the experiment's own value; one that is null is left out.
-// Identities are kept on disk: another form of an entry is another identity for every run there is.
+// {"optimizer": ["adamw", 0.001, ...], "seed": 0, ...}. `made` has the entries that a run computes from what it loaded
+// ("model", "content", "shuffle", ...); they win over the experiment's own values, and a null removes an entry.
+// Identities are stored on disk: changing the form of an entry changes the identity of every existing run.
 nlohmann::json identity_entries(const Experiment& experiment, const nlohmann::json& made);
 
-// The keys behind an entry, one for each of its elements, as a sentence names them: "train.optimizer.lr". Of an entry
-// that is not known: its name.
+// The keys of an entry, one for each of its elements, for sentences: "train.optimizer.lr". For an unknown entry: its
+// name.
 std::vector<std::string> keys_of_entry(std::string_view entry);
 
 }  // namespace headroom

@@ -1,8 +1,8 @@
-// The one table of the keys of an experiment file (the options of plugins have tables of their own): type, what a key
-// may hold, what it is for, what it changes, when it is idle. From it come checking and its sentences, `headroom
-// schema`, docs/experiment_files.md, the written experiment.toml, a run's identity (identity.hpp), what a rung of
-// [rescue] may set, and which trials of a sweep share a plan. fields.hpp is its other half: the member of Experiment
-// that holds each key.
+// The one table of the keys of an experiment file: type, allowed values, purpose, what the key changes, when it is
+// idle. (Options of plugins have their own tables.) Everything about keys derives from it: checking and its errors,
+// `headroom schema`, docs/experiment_files.md, the written experiment.toml, a run's identity (identity.hpp), what a
+// rung of [rescue] may set, and which trials of a sweep share a plan. fields.hpp is its other half: the member of
+// Experiment that holds each key.
 #pragma once
 
 #include <span>
@@ -38,28 +38,29 @@ enum class KeyType {
   strings,    // a list
   recompute,  // "none", "auto" or a list of names
   strings_by_name,
-  options,  // a table that somebody else checks: plugin options
+  options,  // a table checked elsewhere: plugin options
   rungs,    // a list of tables of keys
   groups,   // a list of parameter groups
   sweep,    // lists by key
 };
 
-// What another value of a key changes of a run.
+// What of a run changes with the value of a key.
 enum class Changes {
   subject,      // which run it is: the model, the data, the weights it begins with, its name
-  mathematics,  // the weights that come out
-  length,       // when it ends and which of its weights are best; the steps until then are the same
-  cost,         // memory, time and what is written: the same weights, up to rounding
+  mathematics,  // the trained weights
+  length,       // when it ends and which checkpoint is best; the steps until then stay the same
+  cost,         // memory, time and output; the weights stay the same, up to rounding
 };
 
 struct Effect {
   Changes changes;
-  // The entry of the run's identity that holds the key's value, and which element of it; "": the identity is without
-  // it.
+  // The entry of the run's identity that holds the key's value, and the element of it; "": the identity does not
+  // contain the key.
   std::string_view entry = "";
   int element = 0;
-  bool probed = true;  // the probe of a plan measures what it does to memory
-  // Of keys that came after identities were on disk: one that has its default has no entry, so that those stay.
+  bool probed = true;  // a plan's probe measures its effect on memory
+  // For keys added after identities were stored on disk: the default has no entry, so that stored identities stay
+  // valid.
   bool left_out_at_default = false;
 
   constexpr Effect unprobed() const {
@@ -69,8 +70,8 @@ struct Effect {
   }
 };
 
-// When a key is read, checked and recorded but changes nothing: another key makes it meaningless, or this version does
-// not act on it yet.
+// When a key is read, checked and recorded, but changes nothing: another key makes it meaningless, or this version does
+// not support it yet.
 struct Idle {
   bool (*applies)(const Experiment& experiment) = nullptr;  // NULL: never
   std::string_view why = "";
@@ -90,16 +91,17 @@ struct Key {
   std::string_view name() const;     // "lr"
 };
 
-// An upper bound from here on only keeps arithmetic from overflowing: sentences leave it out.
+// An upper bound of at least this much only prevents overflow; errors do not mention it.
 inline constexpr double many_to_write = 1e6;
 
-// The table: key_table.cpp. In the order in which experiment.toml is written.
+// The table (key_table.cpp), in the order in which experiment.toml is written.
 std::span<const Key> known_keys();
 const Key* find_key(std::string_view path);                      // NULL: no such key
 bool is_section(std::string_view path);                          // "train", "train.optimizer"
 std::vector<std::string> names_under(std::string_view section);  // keys and sections directly below; "": the sections
 
-// Of keys, of whole sections and of options ("model.options.width"). What is not known is neither, and probed.
+// For keys, whole sections and options ("model.options.width"). An unknown path is neither subject nor cost, and is
+// probed.
 bool is_subject(std::string_view path);  // all of it is Changes::subject
 bool is_cost(std::string_view path);     // all of it is Changes::cost
 bool is_probed(std::string_view path);   // some of it is

@@ -1,4 +1,5 @@
-// Values as TOML literals: for experiment files Headroom writes, for sentences, and for the literals plugins declare.
+// Values as TOML literals: for the experiment files that Headroom writes, for sentences, and for literals that plugins
+// declare.
 #pragma once
 
 #include <string>
@@ -12,11 +13,11 @@ std::string number_text(double value);           // the fewest digits that read 
 std::string number_literal(double value);        // the same, recognisably a float: "5.0"
 std::string key_literal(std::string_view name);  // bare where TOML allows it
 
-// Any node on one line, tables inline. Dates included.
+// Any node on one line, with inline tables; dates too.
 std::string literal(const toml::node& node);
 
-// The value of a TOML literal, in a table under the key "value". `origin` becomes the source path of the nodes.
-// Throws toml::parse_error.
+// Parses a TOML literal, as the value of "value" in a table. `origin` becomes the source path of the nodes. Throws
+// toml::parse_error.
 toml::table parse_literal(std::string_view text, std::string_view origin = {});
 
 }  // namespace headroom

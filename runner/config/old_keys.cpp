@@ -16,7 +16,7 @@ constexpr std::string_view resume_note = "continue a run with `headroom run --re
 constexpr std::string_view out_note = "choose the folder of runs with `headroom run FILE --out DIR`";
 constexpr std::string_view parts_note = "write split = { train = 0.9, val = 0.1 } under [data]";
 constexpr std::string_view source_option =
-    "where the data lies is an option of the datasource: set it under [data.options]";
+    "the path of the data is an option of the datasource: set it under [data.options]";
 constexpr std::string_view freeze_note = "write match = \"backbone.*\" and freeze = true below [[train.groups]]";
 constexpr std::string_view one_process = "a run is one process; remove it";
 
@@ -29,7 +29,7 @@ constexpr std::array old_keys{
     OldKey{"cache_size_mb", "data.cache_size", size_note},
     OldKey{"cache_gb", "data.cache_size", size_note},
     OldKey{"rdcc_nbytes", "data.chunk_cache_size", size_note},
-    OldKey{"rdcc_w0", "", "a chunk not used lately goes first, whatever was read of it; remove it"},
+    OldKey{"rdcc_w0", "", "the least recently used chunk is evicted first; remove it"},
     OldKey{"rdcc_nslots", "", "the cache of chunks has no table to size; remove it"},
     OldKey{"chunk_cache", "data.chunk_cache_size", size_note},
     OldKey{"chunk_cache_mb", "data.chunk_cache_size", size_note},

@@ -1,4 +1,4 @@
-// What an option of a plugin may hold, in words.
+// The values that a plugin's option may have, in words.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Option tables in the runner's own types: what a plugin declares (OptionSpec) and what an experiment file sets
-// (OptionValue). Both are plain values that survive JSON, so that the torch-free front can check options of a plugin it
-// must not load.
+// (OptionValue). Both are plain values that can be stored as JSON, so that the torch-free program can check options of
+// a plugin that it must not load.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ using OptionTable = std::vector<OptionSpec>;
 struct OptionValue;
 using OptionValues = std::vector<OptionValue>;  // in the order of the OptionTable
 
-// Absent (monostate), a scalar, a list of scalars, a sub-table, or a list of sub-tables. BYTES are int64_t, PATHs
+// Absent (monostate), a scalar, a list of scalars, a sub-table, or a list of sub-tables. BYTES are int64_t, PATHs are
 // absolute strings.
 struct OptionValue {
   std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<bool>, std::vector<int64_t>,
@@ -41,17 +41,17 @@ struct OptionValue {
   bool present() const { return value.index() != 0; }
 };
 
-// Checks `table` (NULL: empty) against `spec` and fills defaults. `where` is the key of the table ("model.options"),
-// `owner` names whose table it is ("model plugin 'tds_lstm'"). `origin`: file the table came from when a node carries
-// no source of its own. Throws Error(bad_input) with file, line, column, key, the nearest known key, what is allowed.
+// Checks `table` (NULL: empty) against `spec` and fills in defaults. `where`: the table's key ("model.options").
+// `owner`: whose table it is ("model plugin 'tds_lstm'"). Throws Error(bad_input) with file, line, column, key, the
+// nearest known key and what is allowed.
 OptionValues check_options(const OptionTable& spec, const toml::table* table, std::string_view where,
                            std::string_view owner);
 
-// One value of one option, as check_options() checks it; `key` is what sentences call it.
+// Checks one value of one option as check_options() does; errors call it `key`.
 OptionValue check_option(const OptionSpec& option, const toml::node& node, const std::string& key,
                          std::string_view owner);
 
-// The option called `name`; Error(bad_input) at `key` that names the nearest when there is none.
+// The option called `name`. Error(bad_input) at `key`, with the nearest name, when there is none.
 const OptionSpec& find_option(const OptionTable& spec, const std::string& name, const toml::key& key,
                               std::string_view where, std::string_view owner);
 

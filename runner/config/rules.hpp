@@ -1,4 +1,4 @@
-// Values that are fine by themselves but not together, or not with the model.
+// Rules between keys: values that are valid alone but not together, or not with the model.
 #pragma once
 
 #include <span>
@@ -9,11 +9,11 @@
 
 namespace headroom {
 
-// Throws Error(bad_input) for the first contradiction. `document` is what `experiment` was read from.
+// Throws Error(bad_input) for the first contradiction. `document`: what `experiment` was read from.
 void check_rules(const Experiment& experiment, const toml::table& document);
 
-// Error(bad_input) when `precision` is not "fp32" and not among what the model offers; other words in `offered` are
-// passed over.
+// Error(bad_input) when `precision` is neither "fp32" nor among what the model offers. Other words in `offered` are
+// ignored.
 void check_precision(const std::string& precision, std::span<const std::string> offered, const std::string& model);
 
 }  // namespace headroom

@@ -9,8 +9,8 @@
 
 namespace headroom {
 
-// Option tables by the id a file gives as model.plugin, data.source or train.optimizer.name. For other plugins the
-// options stay unchecked.
+// The option tables are keyed by the id that a file gives as model.plugin, data.source or train.optimizer.name. Options
+// of other plugins are not checked.
 nlohmann::json experiment_schema(const std::map<std::string, OptionTable>& models,
                                  const std::map<std::string, OptionTable>& sources,
                                  const std::map<std::string, OptionTable>& optimizers = {});

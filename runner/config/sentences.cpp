@@ -67,7 +67,7 @@ std::string place(const toml::source_region& at) {
   const fs::path file = *at.path;
   std::error_code ignored;
   const fs::path near = file.lexically_proximate(fs::current_path(ignored));
-  // Files elsewhere are shown whole: a chain of ../ helps nobody.
+  // Files elsewhere are shown with their full path: a chain of ../ is hard to read.
   std::string text = near.empty() || *near.begin() == ".." ? file.string() : near.string();
   // Without a line only the file is known.
   if (at.begin) text += ":" + std::to_string(at.begin.line) + ":" + std::to_string(at.begin.column);
@@ -91,7 +91,7 @@ fs::path resolved_path(const toml::node& node) {
   } catch (const toml::parse_error&) {
     // The text is of a TOML file, so the folder is at fault.
     refuse(node.source(), "the path " + quote(text) +
-                              " is relative to a folder whose name is no UTF-8, as TOML has to be; rename the folder, "
+                              " is relative to a folder whose name is not UTF-8, as TOML must be; rename the folder, "
                               "or write a path that does not lead through it");
   }
   return path;

@@ -1,4 +1,4 @@
-// How config/ speaks: every refusal is "place: key is what was found; it must be what is allowed: what to do".
+// Errors of config/ have one form: "place: key is what was found; it must be what is allowed: what to do".
 #pragma once
 
 #include <filesystem>
@@ -19,12 +19,12 @@ struct Range {
   bool contains(double value) const;
 };
 
-// "file:line:column" with the file as seen from the working folder, or "--set key=value"; "" when the node has no
+// "file:line:column", with the file relative to the working folder, or "--set key=value"; "" when the node has no
 // source.
 std::string place(const toml::source_region& at);
 
-// The path that the string `node` holds, absolute and normal. A relative one is relative to the folder of its file, or
-// to the working folder. Error(bad_input) where a run's experiment.toml, which is UTF-8, could not hold it.
+// The path in the string `node`, absolute and normalised. A relative path is relative to the folder of its file, or to
+// the working folder. Error(bad_input) where a run's experiment.toml, which is UTF-8, could not hold it.
 std::filesystem::path resolved_path(const toml::node& node);
 
 // `the string "8"`, `the integer 8`, `a list`. Long strings are cut.
@@ -35,7 +35,7 @@ std::string any_of(const std::vector<std::string>& words, bool in_quotes);
 
 std::string range_text(std::string_view noun, const Range& range);
 
-// The one of `known` that `wrong` most likely meant; "" when none is near.
+// The one of `known` that `wrong` most likely means; "" when none is similar.
 std::string nearest(std::string_view wrong, const std::vector<std::string>& known);
 
 // What to do about a value of the wrong type, as ": write 8 without quotes"; "" when there is nothing to add.

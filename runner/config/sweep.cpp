@@ -88,7 +88,7 @@ void check_each(Node& list, const std::string& name, Check check) {
                  "of step, and log = true for equal ratios");
 }
 
-// A number of a range, which stands in for what its key may hold.
+// A number of a range, checked as a value of its key.
 double range_number(const std::string& path, toml::table& range, const char* name) {
   toml::node* node = range.get(name);
   if (node == nullptr) refuse_range(range.source(), path, std::string("has no ") + name);

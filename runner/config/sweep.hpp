@@ -1,5 +1,5 @@
-// [sweep]: the values to try by key, "train.batch_size" = [8, 16] or { from = 8, to = 64, step = 8 }, and how they are
-// combined. Each value must be one that the key could hold.
+// [sweep]: the values to try for each key, "train.batch_size" = [8, 16] or { from = 8, to = 64, step = 8 }, and how
+// they are combined. Each value must be one that the key allows.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace headroom {
 
-// { from, to } with step or count, where the values are to be listed; without either it can be drawn from.
+// { from, to }: with step or count it lists values; without either, values are drawn from it.
 struct SweptRange {
   double from = 0, to = 0;
-  double step = 0;        // 0: not given; under log a factor
+  double step = 0;        // 0: not given; a factor with log
   int64_t count = 0;      // 0: not given
   bool log = false;       // equal ratios instead of equal differences
   bool integers = false;  // of an integer key
@@ -38,17 +38,17 @@ struct SweepSection {
   int64_t trials = 0;            // of random
   uint64_t seed = 0;             // of random
   std::string strategy = "all";  // all: each trial runs to its end | asha: successive halving
-  int64_t min_epochs = 1;        // of asha: before trials are compared first
-  int64_t reduction = 3;         // of asha: one of so many goes on
+  int64_t min_epochs = 1;        // of asha: before trials are first compared
+  int64_t reduction = 3;         // of asha: one of this many trials is promoted
   std::optional<Constraint> constraint;
-  std::vector<SweptKey> keys;  // as they are written
+  std::vector<SweptKey> keys;  // in the order of the file
 };
 
-// Error(bad_input) at keys that are not known, at values their keys do not allow, and at a constraint that does not
-// parse; options of plugins are left to check_swept_options().
+// Error(bad_input) at unknown keys, at values that their keys do not allow, and at a constraint that does not parse.
+// check_swept_options() checks options of plugins.
 SweepSection read_sweep(toml::table& sweep);
 
-// The same for the keys below `where` ("model.options"), against the plugin's own table. `owner` as in check_options().
+// Checks the keys below `where` ("model.options") against the plugin's own table. `owner` as in check_options().
 void check_swept_options(const OptionTable& spec, const toml::table& sweep, std::string_view where,
                          std::string_view owner);
 
@@ -59,8 +59,8 @@ struct SweptChoice {
   std::string literal;
 };
 
-// Lays one trial over the document; [sweep] is gone from it. Elements of lists are moved, so that relative paths stay
-// relative to the file they were written in.
+// Applies one trial to the document and removes [sweep] from it. Elements of lists are moved, so that relative paths
+// stay relative to the file that they were written in.
 void lay_trial(toml::table& document, const std::vector<SweptChoice>& choices);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// What is worth keeping between commands and can be made again: below $XDG_CACHE_HOME, else ~/.cache.
+// The user's cache folder, for what can be made again: in $XDG_CACHE_HOME, else ~/.cache.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,10 @@
 
 namespace headroom {
 
-// <cache>/headroom/<name>; empty when there is no place to keep anything. [any]
+// <cache>/headroom/<name>; empty when there is no such folder. [any]
 std::filesystem::path user_cache(std::string_view name);
 
-// Writes `file` whole or not at all; that it could not is nobody's problem. [any]
+// Writes `file` whole or not at all. A failure is ignored. [any]
 void keep_in_cache(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace headroom

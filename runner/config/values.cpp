@@ -302,7 +302,7 @@ std::string value_literal(const Key& key, double value) {
 }
 
 std::string value_literal(const Key& key, const std::string& value) {
-  // Empty is what nobody set: the key is left out.
+  // Empty: the key is not set and is left out.
   if (value.empty()) return "";
   if (key.type == KeyType::limit) return quote(format_limit(value));
   // A number of steps, and no word.

@@ -1,4 +1,4 @@
-// Between a TOML node and a member of Experiment, for every key type.
+// Converts between TOML nodes and members of Experiment, for every key type.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace headroom {
 
 using StringsByName = std::vector<std::pair<std::string, std::string>>;
 
-// Assigns what `node` holds. False: not what `key` allows; `out` may then hold anything. Tables are moved out of
-// `node`.
+// Assigns the value of `node` to `out`. Returns false where `key` does not allow it; `out` is then undefined. Tables
+// are moved out of `node`.
 bool read_value(const Key& key, toml::node& node, bool& out);
 bool read_value(const Key& key, toml::node& node, int& out);
 bool read_value(const Key& key, toml::node& node, int64_t& out);
@@ -35,10 +35,10 @@ bool read_value(const Key& key, toml::node& node, std::vector<RescueRung>& out);
 bool read_value(const Key& key, toml::node& node, std::vector<ParameterGroup>& out);
 bool read_value(const Key& key, toml::node& node, std::tuple<double&, double&> out);
 
-// For what read_value() did not take: "`name` is ...; it must be ...".
+// Refuses a value that read_value() returned false for: "`name` is ...; it must be ...".
 [[noreturn]] void refuse_value(const Key& key, const std::string& name, const toml::node& node);
 
-// The value as a TOML literal that read_value() turns back into it; "" for one that is absent.
+// The value as a TOML literal that read_value() reads back; "" for an absent one.
 std::string value_literal(const Key& key, bool value);
 std::string value_literal(const Key& key, int value);
 std::string value_literal(const Key& key, int64_t value);

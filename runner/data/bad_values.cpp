@@ -11,7 +11,7 @@ namespace headroom {
 
 namespace {
 
-// Where an element stands in its sample, row-major.
+// The position of an element in its sample, row-major.
 std::vector<int64_t> index_of(const Field& field, int64_t element) {
   std::vector<int64_t> index(field.shape.size());
   for (size_t axis = field.shape.size(); axis-- > 0;) {

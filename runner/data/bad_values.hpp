@@ -1,4 +1,4 @@
-// NaN and infinite values in what a source delivered.
+// Finds NaN and infinite values in samples that a source delivered.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct BadValue {
   std::string text;     // "field 'x' holds nan at [0, 2]"
 };
 
-// The first of a batch; nullopt: all are finite. `tensors` are those of `fields`, [samples, shape...]; those without
-// data and those that are neither float32 nor float64 are passed over. [any]
+// The first bad value of a batch; nullopt: all values are finite. `tensors` are those of `fields`, [samples, shape...].
+// Tensors without data, and those that are neither float32 nor float64, are skipped. [any]
 std::optional<BadValue> find_bad_value(std::span<const Field> fields, std::span<const DLTensor> tensors);
 
 }  // namespace headroom

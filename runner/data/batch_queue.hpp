@@ -1,5 +1,5 @@
-// Which batches of a split are on their way: planned in the order of its epochs, read in any order, delivered as
-// planned.
+// The batches of a split that are being read: planned in the order of its epochs, read in any order, delivered in the
+// planned order.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-// Samples of one epoch: the whole split, or as many as the options ask for.
+// The number of samples in one epoch: the whole split, or as many as the options ask for.
 uint64_t epoch_length(const Split& split, const LoaderOptions& options);
 int64_t batches_per_epoch(const BatchPlan& plan);
 
@@ -23,8 +23,8 @@ struct Position {
   auto operator<=>(const Position&) const = default;
 };
 
-// One batch on its way. The thread that reads it is the only one to write it until `done` is set under the loader's
-// mutex; next() has it after that.
+// One batch that is being read. Only the thread that reads it writes it, until `done` is set under the loader's mutex;
+// from then on next() owns it.
 struct Job {
   Position position;
   Batch batch;
@@ -42,12 +42,12 @@ class BatchQueue {
   // `plan` outlives it.
   explicit BatchQueue(const BatchPlan& plan) : plan_(plan) {}
 
-  // The batch at `next` is planned and delivered next. Moves what was queued into `dropped`, which is empty: those jobs
-  // hold slots, so destroy them without the owner's mutex. Allocates nothing.
+  // The batch at `next` is planned and delivered next. Moves the queued jobs into `dropped`, which must be empty. They
+  // hold slots, so destroy them without holding the owner's mutex. Allocates nothing.
   void seek(const Position& next, bool continuous, Jobs& dropped);
 
   // Whether plan_next() has a batch to plan. Batches of the next epoch are planned once it has begun to be delivered,
-  // and before that where threads persist; the epoch after the last one only while the consumer waits for it.
+  // or earlier with persistent threads. The epoch after the last one is planned only while the consumer waits for it.
   bool has_more(bool consumer_waits) const;
 
   // REQUIRES has_more(), or that the epoch is not over. `queued`: false where the caller reads and delivers it itself.
@@ -56,7 +56,8 @@ class BatchQueue {
 
   std::shared_ptr<Job> take_front();  // REQUIRES !empty()
 
-  // Takes the last batch back, to be planned again. False: no more than `kept` are queued, or it is being read.
+  // Removes the last batch from the queue, to be planned again later. Returns false where at most `kept` are queued, or
+  // it is being read.
   bool drop_last(size_t kept);
 
   bool empty() const { return jobs_.empty(); }

@@ -1,5 +1,4 @@
-// Reads one batch: from a position in an epoch to values in a slot. Each thread of a loader has a BatchReader of its
-// own.
+// Reads one batch: from a position in an epoch to values in a slot. Each thread of a loader has its own BatchReader.
 #pragma once
 
 #include <optional>
@@ -39,7 +38,7 @@ class BatchReader {
   // std::bad_alloc.
   Batch read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot, std::vector<SkippedSample>& skipped);
 
-  // Seconds of the last read(): in the source, and in the normaliser.
+  // Seconds of the last read(), in the source and in the normaliser.
   struct Times {
     double source = 0, normalize = 0;
   };

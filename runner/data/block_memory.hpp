@@ -1,4 +1,4 @@
-// Memory of one cached block: within the memory limit, on the ledger, and returned to the system when it is freed.
+// The memory of one cached block: within the memory limit, on the ledger, and returned to the system when it is freed.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace headroom {
 class BlockMemory {
  public:
   BlockMemory() = default;  // none
-  // Is false where the memory limit or the system has no room. Asks no other owner of memory to give some back: a cache
-  // is no reason to.
+  // False where the memory limit or the system has no room. Makes no other owner release memory, since a cache does not
+  // justify that.
   explicit BlockMemory(uint64_t bytes);
   BlockMemory(BlockMemory&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),

@@ -29,7 +29,7 @@ void hand_out(Block& block, hr_cache_block& out) {
 hr_status lookup(const hr_host* host, const char* key, hr_cache_block* out, hr_error* error) HR_NOEXCEPT {
   bool hit = false;
   const hr_status status = sdk::guard(error, [&] {
-    // Before a block is referenced: where this throws, nobody would release it.
+    // Before a block is referenced: if this throws later, the block would not be released.
     hr_cache_block& result = out_of(out);
     Block* block = cache_used_by(host)->blocks.lookup(text(key, "key"));
     hit = block != nullptr;

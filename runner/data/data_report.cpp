@@ -80,7 +80,7 @@ const char* name_of(CachePolicy policy) { return policy == CachePolicy::lru ? "l
 std::string of_samples(const CacheSetting& setting) {
   if (setting.augments) {
     return "the sample cache keeps validation samples, and what datasource '" + setting.source +
-           "' puts there itself: its training samples are drawn anew each epoch";
+           "' puts there itself: its training samples differ in every epoch";
   }
   const double all = static_cast<double>(setting.train_samples) * static_cast<double>(setting.sample_bytes);
   const double kept = all > 0 ? std::min(1.0, static_cast<double>(setting.limit_bytes) / all) : 1.0;
@@ -126,8 +126,9 @@ std::vector<std::string> cache_outlook(const CacheSetting& setting) {
   std::vector<std::string> lines{of_samples(setting)};
   if (setting.augments && setting.global_shuffle && setting.blocks == CachePolicy::lru) {
     lines.push_back(
-        "data.cache_policy = \"lru\" cannot help under a global shuffle: what was used longest ago is as likely to be "
-        "next as anything; use \"planned\", or data.shuffle = \"grouped\" with few data.grouped.runs, which brings "
+        "data.cache_policy = \"lru\" cannot help under a global shuffle: the least recently used sample is as likely "
+        "to be needed next as any other; use \"planned\", or data.shuffle = \"grouped\" with few data.grouped.runs, "
+        "which brings "
         "back what neighbours share");
   }
   if (setting.room_bytes > 0 && setting.limit_bytes > setting.room_bytes / 2) {

@@ -1,5 +1,5 @@
-// What a run says of how it reads: of its loaders, where their time went and whether the model had to wait for them; of
-// the sample cache, what it can do for this run before it is used, and at each epoch's end what it did.
+// What a run reports about reading. About its loaders: where their time went and whether the model had to wait for
+// them. About the sample cache: before the run what it can do for it, and at the end of each epoch what it did.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -121,7 +121,7 @@ class Measurement {
       if (samples_[i] == 0) {
         throw Error(Exit::data, source_.id(),
                     "none of the samples measured of split '" + split_.name() + "' has finite values in field '" +
-                        all.back().field + "'; mend the data, or set data.normalize = \"off\"");
+                        all.back().field + "'; correct the data, or set data.normalize = \"off\"");
       }
       for (const Moments& channel : moments_[i]) {
         all.back().mean.push_back(channel.mean);

@@ -56,8 +56,8 @@ struct FoundStatistics {
 };
 
 // Returns kept statistics where the files on disk are the same (device, inode, size, modification time) and so are
-// content id, split and request; else measures. A file of statistics that is damaged is measured again; one that cannot
-// be written is left out without an error. Error(data) as Normalizer::measure(). [control]
+// content id, split and request; otherwise measures. A damaged file of statistics is measured again; one that cannot be
+// written is skipped without an error. Error(data) as Normalizer::measure(). [control]
 FoundStatistics find_statistics(const StatisticsRequest& request);
 
 // Identifies a source's data wherever it lies: a hash of its fields and of its files' relative names, sizes, and first

@@ -1,4 +1,4 @@
-// Parts of large reads, which one thread of a loader offers to those that have nothing to read.
+// Parts of large reads, which one thread of a loader offers to threads that have nothing to read.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace headroom {
 // All members [any].
 class OfferedParts {
  public:
-  // `wake_another` is called, without the mutex, whenever another thread that helps would find a part.
+  // `wake_another` is called, without the mutex, whenever there is a part for another helping thread.
   explicit OfferedParts(std::function<void()> wake_another) : wake_another_(std::move(wake_another)) {}
 
   // As WorkSharer::run(): offers the parts, takes some itself, and waits for those that others have taken.

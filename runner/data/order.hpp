@@ -42,7 +42,7 @@ class Order {
   uint64_t short_place_ = 0;  // the place of that run in the order of runs
 };
 
-// What data.shuffle and the lengths of data.grouped come to, by how the data is stored.
+// The order that data.shuffle and data.grouped give, depending on how the data is stored.
 struct OrderChoice {
   Shuffle shuffle = Shuffle::global;
   Grouping grouping;         // of the grouped order
@@ -58,7 +58,7 @@ struct OrderChoice {
 // and `groups` (0: not known) are numbers of the whole source.
 OrderChoice choose_order(const DataSection& data, const StoredLayout& stored, uint64_t samples, uint64_t groups = 0);
 
-// For the log: what was decided and why; "" where the experiment says everything itself.
+// For the log: what was decided and why; "" where the experiment decides everything.
 std::string order_line(const DataSection& data, const OrderChoice& choice, const StoredLayout& stored);
 
 // For the log: a warning and what to set, where the chunks in use do not fit data.chunk_cache_size, or where the

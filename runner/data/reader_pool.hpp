@@ -1,6 +1,6 @@
-// The threads of a loader. At most `workers` of them compute at a time: a thread takes a turn before it reads. One that
-// waits for the disk (Pause, arrays/read_hooks.hpp) lends its turn to an extra reader, a further thread, so that the
-// disk has more requests than there are workers. One that has no batch to read helps with parts of large reads.
+// The threads of a loader. At most `workers` of them compute at a time: a thread takes a turn before it reads. A thread
+// that waits for the disk (Pause, arrays/read_hooks.hpp) lends its turn to an extra reader, so that the disk has more
+// requests than there are workers. A thread without a batch to read helps with parts of large reads.
 #pragma once
 
 #include <chrono>
@@ -57,8 +57,8 @@ class ReaderPool {
   // Ends all threads, each after the batch it is reading. Nothing is read until start(). [control]
   void stop();
 
-  // Says that there may be something to read. One thread of the kind calls its ReadOne, as soon as it has a turn; if it
-  // finds that there is more to read, it calls wake() again. Allocates nothing. [any]
+  // Says that there may be something to read. One thread of the kind calls its ReadOne, as soon as it has a turn; if
+  // that thread finds more to read, it calls wake() again. Allocates nothing. [any]
   void wake(Kind kind);
 
   // Seconds so far: workers without anything to read, and helpers in parts of large reads that waited for the disk.

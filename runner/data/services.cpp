@@ -64,7 +64,7 @@ struct Entry {
   bool is_folder;
 };
 
-// Removes the host's normalised copies, which lie beside their originals: a source would take them for recordings.
+// Removes the host's normalised copies, which are next to their originals: a source would take them for recordings.
 // `entries` are sorted by name.
 void hide_copies(std::vector<Entry>& entries) {
   std::vector<std::string> copies;

@@ -1,11 +1,12 @@
-// data/ makes batches in memory of a source's samples. How values come out of HDF5 files is the matter of arrays/.
+// data/ makes batches of a source's samples. Reading values from HDF5 files is the task of arrays/.
 //
 // What other folders use:
 // - the start of a program: register_data_services(). A run: make_session().
 // - divide() makes the splits (split.hpp); find_statistics() and Normalizer standardise (normalizer.hpp);
 //   choose_order() decides data.shuffle (order.hpp).
 // - Loader delivers batches (loader.hpp), in an Order (order.hpp), in memory of slots (slots.hpp).
-// - synthesise_missing() (synth.hpp), use_normalized_copies() (normalized_copies.hpp), and what is said of all this
+// - synthesise_missing() (synth.hpp), use_normalized_copies() (normalized_copies.hpp), and the lines that report on all
+// this
 //   (data_report.hpp).
 // All other headers are for data/ alone.
 #pragma once
@@ -22,8 +23,8 @@ namespace headroom {
 // opened. [control]
 void register_data_services();
 
-// What a run with this [data] shares with its plugins: its arrays and its cache, with the limits set. data.cache_policy
-// is set later, once the source is known.
+// What a run with this [data] section shares with its plugins: its arrays and its cache, with their limits.
+// data.cache_policy is set later, once the source is known.
 std::shared_ptr<Session> make_session(const DataSection& data);
 
 // The table of headroom.files/1: plain files and folders for plugins. [any]

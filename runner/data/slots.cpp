@@ -41,7 +41,7 @@ std::byte* map_pages(uint64_t bytes) {
 Permit room_for(uint64_t bytes) {
   Permit permit = make_room(static_cast<int64_t>(bytes));
   if (permit) return permit;
-  // For the message of whoever catches the exception.
+  // For the message of the code that catches the exception.
   note_refusal(static_cast<int64_t>(bytes));
   throw std::bad_alloc();
 }

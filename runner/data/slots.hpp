@@ -1,5 +1,5 @@
-// Memory for batches. The first touch of a page costs ten times what reuse does, so slots are kept and used again. They
-// are made as the first batches are read, each on the thread that reads into it.
+// Memory for batches. The first touch of a page costs ten times as much as its reuse, so slots are kept and reused.
+// Each is made on the thread that first reads into it.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,8 @@ class Slot {
   std::unique_ptr<Slot> below_;  // in a stack of free ones
 };
 
-// Page-locks the memory of slots for a GPU (data.pin_memory), where the caller has a device: runner/data knows none.
+// Page-locks the memory of slots for a GPU (data.pin_memory). The functions are set by a caller that has a device;
+// runner/data knows none.
 struct PageLock {
   bool (*lock)(void* memory, size_t bytes) = nullptr;  // false: it stays as it is
   void (*unlock)(void* memory) = nullptr;
@@ -55,7 +56,7 @@ struct PageLock {
 // [control] For slots made from here on.
 void set_page_lock(PageLock lock);
 
-// Bytes that a slot takes of the system, for `samples` samples of fields of `sample_bytes` each.
+// The bytes that a slot takes from the system, for `samples` samples of fields of `sample_bytes` each.
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
 
 // The slots of one loader, made as they are needed. A slot that is lent keeps the pool alive, so a batch may outlive
@@ -86,8 +87,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
 
   // Lends what reserve() returned: it comes back when the last copy of the pointer is destroyed. For NULL it takes the
   // slot that grow() is making or has made since reserve(), or one that came back since then, as there may be room for
-  // one slot only; else it makes one. std::bad_alloc where the memory limit has no room even after others gave memory
-  // back.
+  // only one slot; otherwise it makes one. std::bad_alloc where the memory limit has no room even after others released
+  // memory.
   std::shared_ptr<Slot> lend(std::unique_ptr<Slot> reserved);
 
  private:

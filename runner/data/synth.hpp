@@ -23,8 +23,8 @@ struct SynthOptions {
 // is wrong.
 std::optional<SynthOptions> check_synth(const Library& source, const Experiment& experiment);
 
-// Has the source write into a temporary folder beside `path`, then renames it. Data that exists is never touched.
-// Returns the path where data was written, nullopt where there was nothing to do or another process was done first.
+// Lets the source write into a temporary folder next to `path`, then renames it. Existing data is never touched.
+// Returns the path where data was written; nullopt where there was nothing to do, or another process was faster.
 // Error(bad_input) where the source has no option `path`; Error(cannot_write). [control]
 std::optional<std::filesystem::path> synthesise_missing(const Library& source, const std::optional<SynthOptions>& synth,
                                                         const OptionTable& data_table,

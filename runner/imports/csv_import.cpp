@@ -208,9 +208,10 @@ class CsvImport {
     for (const size_t c : used_) {
       double value = 0;
       if (!number_of(cells_[c], value)) {
-        throw sdk::Error(HR_DATA_CORRUPT, "line " + std::to_string(rows_.line()) + " has '" + printable(cells_[c], 40) +
-                                              "' in column " + in_quotes(columns_[c].name) +
-                                              ", which is no number; mend it, or choose other columns with --columns");
+        throw sdk::Error(HR_DATA_CORRUPT,
+                         "line " + std::to_string(rows_.line()) + " has '" + printable(cells_[c], 40) + "' in column " +
+                             in_quotes(columns_[c].name) +
+                             ", which is not a number; correct it, or choose other columns with --columns");
       }
       values_[c].push_back(value);
     }

@@ -18,7 +18,7 @@ enum class ImportFormat { csv, numpy, parquet, video };
 std::string format_name(ImportFormat format);  // as --from names it
 // Throws Error(bad_input) for another name.
 ImportFormat format_named(const std::string& name);
-// By the ending of its name; nullopt: none of them.
+// The format by the ending of the file's name; nullopt: none of them.
 std::optional<ImportFormat> format_of(const std::filesystem::path& file);
 
 struct ImportOptions {
@@ -28,16 +28,16 @@ struct ImportOptions {
   bool verify = true;
 };
 
-// Called after every block. `all` 0: not known. May throw to end the work.
+// Called after every block; `all` is 0 where unknown. May throw to end the work.
 using ImportProgress = std::function<void(uint64_t done, uint64_t all)>;
 
 struct Imported {
   uint64_t datasets = 0;
-  std::vector<std::string> left_out = {};  // names of what an HDF5 file of numbers cannot hold
+  std::vector<std::string> left_out = {};  // names of arrays or columns without numbers
 };
 
-// Writes `to`. Throws sdk::Error where `from` is at fault, CannotWrite where the disk is, Error(bad_input) where a
-// program that reads this format is not there.
+// Writes `to`. Throws sdk::Error where `from` is at fault, CannotWrite where the disk is, and Error(bad_input) where a
+// program that the format needs is missing.
 Imported import_file(const std::filesystem::path& from, const std::filesystem::path& to, const ImportOptions& options,
                      const ImportProgress& progress);
 

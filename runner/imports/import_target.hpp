@@ -1,4 +1,5 @@
-// The HDF5 file that an import writes: datasets, their values block by block, and a look at what the disk has of them.
+// The HDF5 file that an import writes: datasets, their values block by block, and a final comparison with what is on
+// the disk.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +22,11 @@ struct NewDataset {
 
 class ImportTarget {
  public:
-  // Values deflate at `deflate`; 0: they stay as they are. `file` appears with finish(). Throws CannotWrite.
+  // `deflate`: compression level; 0: none. `file` appears with finish(). Throws CannotWrite.
   ImportTarget(std::filesystem::path file, int deflate) : file_(std::move(file)), deflate_(deflate), writer_(file_) {}
 
-  // Returns its number for append(). Throws sdk::Error where a row has no values or more than 1 GiB, and where the name
-  // is that of another dataset.
+  // Declares a dataset and returns its number for append(). Throws sdk::Error where a row has no values or more than 1
+  // GiB, and where the name is taken.
   uint32_t dataset(const NewDataset& dataset);
   void append(uint32_t id, std::span<const std::byte> values, uint64_t rows);
 

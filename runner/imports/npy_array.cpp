@@ -72,7 +72,7 @@ std::vector<uint64_t> shape_of(std::string_view text) {
 }  // namespace
 
 NpyArray npy_array(std::span<const std::byte> file) {
-  if (file.size() < 10 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0) bad("is no array of numpy's format .npy");
+  if (file.size() < 10 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0) bad("is not an array of numpy's format .npy");
   // Format 1 has a length of 2 bytes, 2 and 3 of 4.
   const bool long_header = file[6] != std::byte{1};
   const size_t begin = long_header ? 12 : 10;

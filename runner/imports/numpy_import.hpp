@@ -1,4 +1,5 @@
-// Arrays that numpy saved: .npz, each a dataset of its name, and .npy, the dataset "array".
+// Imports arrays that numpy saved: each array of an .npz becomes a dataset of its name, the one of an .npy the dataset
+// "array".
 #pragma once
 
 #include <filesystem>
@@ -7,7 +8,7 @@
 
 namespace headroom {
 
-// A compressed array is unpacked beside `to`, into a file without a name. What has no numbers is left out.
+// A compressed array is unpacked to an unnamed file in the folder of `to`. Arrays without numbers are left out.
 Imported import_numpy(const std::filesystem::path& from, const std::filesystem::path& to, ImportTarget& target,
                       const ImportProgress& progress);
 

@@ -1,4 +1,4 @@
-// Parquet tables, which Python's pyarrow reads.
+// Imports Parquet tables, which Python's pyarrow reads.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace headroom {
 
-// Columns of numbers, and of lists of them that are as long in every row. Nulls of floats become NaN; others are an
-// error.
+// Imports columns of numbers, and of lists of numbers whose length is the same in every row. Nulls of floats become
+// NaN; other nulls are an error.
 Imported import_parquet(const std::filesystem::path& from, const ImportOptions& options, ImportTarget& target,
                         const ImportProgress& progress);
 

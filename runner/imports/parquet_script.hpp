@@ -1,8 +1,8 @@
-// What python3 is given to read a parquet file with. It writes lines of JSON to stdout, and behind each but the first
-// the values that they announce, little-endian and dense, column by column:
+// The Python script that reads a parquet file. It writes lines of JSON to stdout. Every line but the first is followed
+// by the values that it announces, little-endian and dense, column by column:
 //   {"rows": 120, "columns": [{"name": "action", "code": 2, "bits": 32, "width": 14, "list": true}, ...]}
 //   {"rows": 100} values
-// `code` and `bits` are those of DLPack; bits 0: no numbers. What is wrong is the last line on stderr.
+// `code` and `bits` are those of DLPack; bits 0: not numbers. An error is the last line on stderr.
 #pragma once
 
 namespace headroom {

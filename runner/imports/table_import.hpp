@@ -1,4 +1,4 @@
-// Columns of a table as HDF5 datasets: those that `data convert --columns` puts together, or all.
+// Imports columns of a table as HDF5 datasets: all of them, or groups that `data convert --columns` names.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace headroom {
 
-// emg=emg_*,aux: the dataset [rows, columns] of the columns that match, pattern by pattern.
+// "emg=emg_*,aux": the dataset emg [rows, columns] of all columns that match, pattern by pattern.
 struct ColumnGroup {
   std::string dataset;
   std::vector<std::string> patterns;  // with * and ?
 };
-// Throws Error(bad_input) for a word that is none.
+// Parses a group. Throws Error(bad_input).
 ColumnGroup column_group(const std::string& word);
 
 struct TableColumn {
@@ -28,12 +28,12 @@ struct TableColumn {
 
 class TableImport {
  public:
-  // Declares the datasets. Without `groups`: each list column is one, and all other numbers are "table". Throws
-  // sdk::Error where a pattern matches no column, or one without numbers, and where none is left.
+  // Declares the datasets. Without `groups`, each list column becomes a dataset, and all other numbers become "table".
+  // Throws sdk::Error where a pattern matches no column or one without numbers, and where no column is left.
   TableImport(std::vector<TableColumn> columns, const std::vector<ColumnGroup>& groups, uint64_t rows,
               ImportTarget& target);
 
-  // Dense values of every column, {} of those that are not among used_columns().
+  // Appends rows: dense values of every column, {} for those not in used_columns().
   void append(std::span<const std::span<const std::byte>> columns, uint64_t rows);
 
   std::vector<size_t> used_columns() const;   // that are in a dataset, in order

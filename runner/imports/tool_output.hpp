@@ -1,4 +1,4 @@
-// A program of the user's - ffmpeg, Python - that reads a format and writes its values to a pipe.
+// A program on the user's machine - ffmpeg, Python - that reads a format and writes its values to a pipe.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@ namespace headroom {
 
 class ToolOutput {
  public:
-  // Starts words[0], looked up in PATH. Throws Error(bad_input, `absent`) where it is not there.
+  // Starts words[0], looked up in PATH. Throws Error(bad_input, `absent`) where it is missing.
   ToolOutput(std::vector<std::string> words, const std::string& absent);
-  // Ends the program where it still runs.
+  // Ends the program if it still runs.
   ~ToolOutput();
   ToolOutput(const ToolOutput&) = delete;
   ToolOutput& operator=(const ToolOutput&) = delete;
 
-  // Fills `bytes`; fewer at the end of what the program writes.
+  // Reads into `bytes`. Returns fewer bytes only at the end of the output.
   size_t read(std::span<std::byte> bytes);
   // The next line without its end, of at most 16 MiB; nullopt at the end.
   std::optional<std::string> line();
 
-  // Reads no more, waits for the program's end, and returns its exit code, 128 + signal.
+  // Closes the pipe, waits for the program's end, and returns its exit code, or 128 + signal.
   int wait();
-  // The last line that it wrote to stderr; "".
+  // The last line that the program wrote to stderr; "" where there is none.
   std::string complaint() const;
 
  private:

@@ -14,8 +14,8 @@ namespace headroom {
 
 class UnpackedEntry {
  public:
-  // A stored entry is taken where it lies, as long as the archive is there; a deflated one is unpacked into a file
-  // without a name, beside `near`. Its checksum is compared. Throws sdk::Error, Error(cannot_write).
+  // A stored entry is used in place, and is valid as long as the archive is mapped. A deflated one is unpacked into an
+  // unnamed file in the folder of `near`. The checksum is checked. Throws sdk::Error, Error(cannot_write).
   UnpackedEntry(const std::string& name, const ZipEntry& entry, const std::filesystem::path& near);
   std::span<const std::byte> bytes() const { return unpacked_ ? unpacked_->bytes() : stored_; }
 

@@ -1,4 +1,4 @@
-// Frames of a video, which ffmpeg decodes: the dataset "frames" [frames, height, width, 3].
+// Imports the frames of a video, which ffmpeg decodes, as the dataset "frames" [frames, height, width, 3].
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// Every frame once, as it is stored: none is repeated or dropped for a steady rate.
+// Takes every stored frame once; none is repeated or dropped for a constant rate.
 Imported import_video(const std::filesystem::path& from, ImportTarget& target, const ImportProgress& progress);
 
 }  // namespace headroom

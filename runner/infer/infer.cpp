@@ -170,7 +170,7 @@ struct hr_infer {
     } catch (const c10::Error& problem) {
       throw Error(
           Exit::bad_input, "infer",
-          "input '" + std::string(name) + "' is no array that can be read: " + problem.what_without_backtrace());
+          "input '" + std::string(name) + "' is not an array that can be read: " + problem.what_without_backtrace());
     }
   }
   static at::Tensor array_of(const DLTensor& given) {

@@ -21,9 +21,10 @@ Error refuse(const TrainedModel& trained, const std::string& what) {
 
 std::vector<Field> fields_of(const TrainedModel& trained) {
   if (trained.fields.is_array()) return fields_from_json(trained.fields);
-  throw refuse(trained,
-               "was saved by an earlier build, which did not keep what fields the model takes: a checkpoint saved by "
-               "this build has them, as `headroom run --resume` with more epochs writes one");
+  throw refuse(
+      trained,
+      "was saved by an earlier build, which did not store the fields that the model takes: a checkpoint saved by "
+      "this build has them, as `headroom run --resume` with more epochs writes one");
 }
 
 OptionValues options_of(const TrainedModel& trained, const Library& library) {

@@ -1,7 +1,7 @@
-// infer/: a trained model asked without a trainer and without the run's data. Start here: measured values in,
-// predictions out in the units that were measured. torchscript.hpp writes it as a program, stored_tensor.hpp makes
-// tensors of what is stored; infer.cpp is the C ABI of libheadroom_infer. Standardising and its reverse are operations
-// of LibTorch here, so that a trace has them.
+// infer/: inference with a trained model, without a trainer and without the run's data. Start here: an Inference takes
+// measured values and returns predictions in measured units. torchscript.hpp writes it as a TorchScript program,
+// stored_tensor.hpp makes tensors of stored bytes, infer.cpp is the C ABI of libheadroom_infer. Standardising and its
+// inverse are LibTorch operations here, so that a trace contains them.
 #pragma once
 
 #include <memory>
@@ -17,44 +17,44 @@
 
 namespace headroom {
 
-// How values of a field came from what was measured; the tensors spread over a batch of it.
+// The standardisation of a field; the tensors broadcast over a batch of it.
 struct Scale {
   at::Tensor mean, std, inverse_std;
-  // In float64 and back, as the loader of a run does it: the values are equal to the bit.
+  // Standardises in float64, as a run's loader does, so the values are bit-equal.
   at::Tensor standardised(const at::Tensor& values) const;
   at::Tensor measured(const at::Tensor& values) const;
 };
-// nullopt: they are as measured. `spread`: the shape of the tensors, see beside_batch().
+// nullopt: the field is not standardised. `spread`: the shape of the tensors, see beside_batch().
 std::optional<Scale> make_scale(const std::vector<Channel>& channels, const std::vector<int64_t>& spread);
 
-// [control], in one thread; models of their own in threads of their own.
+// [control], on one thread; several objects may be used on a thread each.
 class Inference {
  public:
   struct Output {
     std::string name, unit;
     hr_role role = HR_AUX;
-    bool given = false;           // false: it needs the target, which predictions do without
+    bool given = false;           // false: it needs the target, which a prediction has not
     std::optional<size_t> field;  // the input whose channels and units it has; nullopt: `unit`
     DLDataType dtype{};           // where it is given
     std::vector<int64_t> shape;   // of one sample, where it is given
   };
 
-  // Builds the model and loads its weights, then asks it once with zeros, for the shapes of its outputs. `library` is
-  // the plugin that `trained` names. Error(bad_input) where the two do not suit.
+  // Builds the model, loads its weights, and runs it once on zeros to learn the shapes of its outputs. `library`: the
+  // plugin that `trained` names. Error(bad_input) where the two do not match.
   Inference(const TrainedModel& trained, const Library& library, const at::Device& device);
 
   const std::string& id() const { return model_->id(); }
   Model& model() { return *model_; }
-  // In the order of run(): shapes, units and channels of what was measured.
+  // The inputs in the order of run(): shapes, units and channels as measured.
   const std::vector<Field>& inputs() const { return inputs_; }
-  // What the model predicts from the other inputs (headroom.predict/1), and is not shown; nullopt: it has no such
-  // interface, and its step is asked, which may need all of them.
+  // The input that the model predicts from the others (headroom.predict/1), and which is not passed to it. nullopt: the
+  // plugin lacks that interface; the model's step is called, which may need all inputs.
   std::optional<size_t> target() const { return target_; }
   const std::vector<Output>& outputs() const { return outputs_; }
 
-  // A tensor an input on the CPU, [samples, shape...]; undefined: not given. A tensor an output on the CPU, undefined
-  // where it is not given; none shares memory with an input. Without gradients. Error(bad_input) where the inputs do
-  // not suit.
+  // `inputs`: one tensor for each input, on the CPU, [samples, shape...]; undefined: not given. Returns one tensor for
+  // each output, on the CPU; undefined where it is not given. None shares memory with an input. Without gradients.
+  // Error(bad_input) where the inputs do not match.
   std::vector<at::Tensor> run(std::span<const at::Tensor> inputs);
 
  private:

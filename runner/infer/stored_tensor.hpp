@@ -1,4 +1,4 @@
-// Tensors of a safetensors file as LibTorch's.
+// LibTorch tensors of the tensors in a safetensors file.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace headroom {
 // A copy, on the CPU.
 at::Tensor tensor_of(const TensorBytes& stored);
 
-// Copies `stored`, called `name`, into `target`, which keeps its memory, type and device. Returns what is wrong, ""
-// when nothing is. NULL: it is missing.
+// Copies `stored`, called `name`, into `target`, which keeps its memory, type and device. Returns the problem; "" where
+// there is none. `stored` NULL: the tensor is missing.
 std::string copy_stored(const TensorBytes* stored, const std::string& name, at::Tensor& target);
 
 }  // namespace headroom

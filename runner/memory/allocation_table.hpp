@@ -1,5 +1,4 @@
-// Which owner every tensor allocation belongs to: a hash table from address to (owner, bytes), in shards with a lock
-// each.
+// The owner of every tensor allocation: a hash table from address to (owner, bytes), in shards with a lock each.
 #pragma once
 
 #include <array>

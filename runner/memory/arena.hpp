@@ -1,6 +1,6 @@
-// Memory for tensors, from a jemalloc arena of its own. Freed memory stays mapped and is used again, so that a steady
-// state has no page faults; purge() gives it back. Only this file knows jemalloc: builds with sanitizers use the
-// system's allocator here.
+// Memory for tensors, from a separate jemalloc arena. Freed memory stays mapped and is reused, so that a steady state
+// has no page faults; purge() returns it to the system. Only this file knows jemalloc; builds with sanitizers use the
+// system's allocator.
 #pragma once
 
 #include <cstddef>
@@ -11,41 +11,41 @@ namespace headroom::arena {
 inline constexpr size_t alignment = 64;
 
 // [any] At least `bytes`, 64-byte aligned. nullptr when the memory limit (memory/budget.hpp) has no room for the arena
-// to grow, or the system has no more. `must_pass`: the limit is not asked.
+// to grow, or the system has no more. With `must_pass` the limit is not checked.
 void* allocate(size_t bytes, bool must_pass = false);
-// [any] What an allocation of `bytes` at `data` may come to hold: small sizes are rounded up to classes, large ones to
-// pages.
+// [any] The bytes that an allocation of `bytes` at `data` may occupy: small sizes are rounded up to classes, large ones
+// to pages.
 size_t occupied_bytes(const void* data, size_t bytes);
 // [any] From any thread.
 void release(void* data);
 
-// [any] Gives what is not lent back to the system; returns how much that was.
+// [any] Returns unused memory to the system; the result is its size in bytes.
 int64_t purge();
 
-// [any] The same for what malloc and new have handed out and got back, in the whole process. Its size shows in U alone.
+// [any] The same for memory of malloc and new that was freed, in the whole process. Only U shows how much it was.
 void purge_heap();
 
-// [any] From the system, lent or not.
+// [any] All that is mapped from the system, used or not.
 int64_t mapped_bytes();
 
-// While one lives, what tensors give back goes to the system at once, so that what is mapped is what is in use. For
-// measuring: it is slow. [control] One at a time.
+// While one lives, freed tensors return to the system at once, so that mapped memory is memory in use. For measuring;
+// it is slow. [control] One at a time.
 class WithoutFreeLists {
  public:
   WithoutFreeLists();
   ~WithoutFreeLists();
   WithoutFreeLists(const WithoutFreeLists&) = delete;
   WithoutFreeLists& operator=(const WithoutFreeLists&) = delete;
-  // What tensors held of the system, spare pages left out: now, and at most while it lived.
+  // What tensors held, without spare pages: now, and the most while this object lived.
   int64_t now_bytes() const;
   int64_t peak_bytes() const;
 };
 
-// malloc and new ask the memory limit too before the heap grows. [control] Once, first thing in main.
+// Makes malloc and new ask the memory limit too before the heap grows. [control] Once, first thing in main.
 void bind_heap();
 
-// [any] What this thread's last request to the system for the heap was, where it failed; 0: none did since the last
-// call. For a new_handler, which is not told.
+// [any] The size of this thread's last refused request to the system for the heap; 0: none was refused since the last
+// call. For a new_handler, which does not get the size.
 int64_t take_refused_heap_bytes();
 
 }  // namespace headroom::arena

@@ -80,8 +80,8 @@ struct BlackBoxReading {
   std::vector<BlackBoxRecord> records = {};  // oldest first, at most 1,024
 };
 
-// A black box that is read while its writer lives. The file is opened once, so that a disk that stops to answer holds
-// nobody up later.
+// Reads a black box while its writer lives. The file is opened once, so that a disk that stops answering later blocks
+// nobody.
 class BlackBoxView {
  public:
   // nullopt as read_black_box(). [any]
@@ -102,7 +102,7 @@ class BlackBoxView {
 // [any]
 std::optional<BlackBoxReading> read_black_box(const std::filesystem::path& file);
 
-// Its name in a run folder.
+// The black box's name in a run folder.
 inline constexpr std::string_view black_box_file = "black_box";
 
 }  // namespace headroom

@@ -82,7 +82,7 @@ void look_before_growing(int64_t bytes) {
   const SharedLock lock(look_mutex);
   for (int looks = 0; ceiling_look && looks < most_looks; ++looks) {
     const int64_t soon = ceiling_look(), left = memory_bound() - held_bytes() - promised_bytes() - bytes;
-    // It fits beside what others will take, or is refused anyway: waiting changes neither.
+    // It fits together with what others will take, or is refused anyway: waiting changes neither.
     if (soon == 0 || left < 0 || left >= soon) return;
     std::this_thread::sleep_for(between_looks);
   }

@@ -1,18 +1,18 @@
-// memory/: keeps a run below its memory limit, and finds out what happened when it was killed all the same. Start here.
+// memory/: keeps a run below its memory limit, and finds out what happened if it was killed nevertheless. Start here.
 //
-//   limits       reads every bound on this process (cgroups, machine, rlimits) and chooses the run's limit from them
-//   budget       (this file) enforces the limit: whoever is about to hold more memory asks it first
-//   ledger       counts who holds the memory, by owner; it explains, and refuses nothing
-//   untouched_pages  counts what was granted and not written yet, which the kernel does not count as held
-//   relief       the pressure ladder: gives memory back, in a fixed order, before the budget refuses a request
-//   monitor      a thread that reads the surroundings four times a second, lowers the budget's ceiling as other
-//                processes take memory, and writes to the black box
-//   supervisor   the parent process without LibTorch: it sees the trainer die, and reads the black box afterwards
-//   reservations what the runs of one machine promise each other; start_queue waits for room there (memory.wait)
+//   limits           reads every bound on this process (cgroups, machine, rlimits) and chooses the run's limit from
+//   them budget           (this file) enforces the limit: code asks it before it takes more memory ledger counts who
+//   holds the memory, by owner; it explains, and refuses nothing untouched_pages  counts pages that were granted and
+//   not written yet, which the kernel does not count as held relief           the pressure ladder: releases memory, in
+//   a fixed order, before the budget refuses a request monitor          a thread that reads the surroundings four times
+//   a second, lowers the budget's ceiling as other
+//                    processes take memory, and writes to the black box
+//   supervisor       the parent process without LibTorch: it sees the trainer die, and reads the black box afterwards
+//   reservations     what the runs of one machine reserve; start_queue waits for room there (memory.wait)
 //
-// "U" everywhere is what a process itself holds: RssAnon + RssShmem, without the pages of files that the kernel drops
-// when it needs them. Other folders include what they need; arena, allocation_table and cgroup_search are internal.
-// Only tensor_allocator includes LibTorch (c10).
+// "U" is what a process itself holds: RssAnon + RssShmem, without pages of files, which the kernel drops when it needs
+// memory. Other folders include what they need; arena, allocation_table and cgroup_search are internal. Only
+// tensor_allocator includes LibTorch (c10).
 //
 // Thread rules: [any] any thread, [control] one thread at a time, [compute] the thread that trains.
 #pragma once
@@ -74,8 +74,8 @@ class Permit {
   bool granted_ = false;
 };
 
-// What must not stop half-way because of a few bytes: while it lives, this thread's tensors of up to 64 KiB, and growth
-// of the heap by up to 1 MiB at a time, pass the limit. More is bound by it as ever. Nests.
+// For work that must not stop half-way because of a few bytes. While it lives, this thread's tensors of up to 64 KiB,
+// and growth of the heap by up to 1 MiB at a time, pass the limit; larger requests are checked as usual. Nests.
 class EssentialAllocations {
  public:
   EssentialAllocations();

@@ -5,8 +5,8 @@
 
 namespace headroom {
 
-// Physical cores this process may run on, no more than the cgroup's cpu quota rounded up. At least 1. `root` replaces
-// "/" in tests.
+// The physical cores that this process may run on, but at most the cgroup's cpu quota, rounded up. At least 1. `root`
+// replaces "/" in tests.
 int auto_threads(const std::string& root = "/");
 
 }  // namespace headroom

@@ -1,6 +1,6 @@
-// Whose code crashed. Each thread notes which function of which plugin it is in; a signal handler looks up the file
-// that the crashing instruction belongs to. Both go to the black box; then the signal ends the process as it would
-// have.
+// Finds out whose code crashed. Each thread notes which function of which plugin it is in; a signal handler looks up
+// the file that the crashing instruction belongs to. Both are written to the black box; then the signal ends the
+// process as it would have without the handler.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,27 @@ class PluginCall {
   PluginCall(const PluginCall&) = delete;
   PluginCall& operator=(const PluginCall&) = delete;
 
-  // How many calls of all threads have begun or ended: where that stands still, no plugin makes progress. [any], a load
+  // How many calls of all threads have begun or ended. While it does not change, no plugin makes progress. [any], a
+  // load
   static uint64_t changes();
   // The innermost of this thread; nullptr: in no plugin. Safe in a signal handler.
   static const PluginCall* current();
   // Writes "tds_lstm step" ("" for nullptr), zero-terminated, cut to fit `text`. Safe in a signal handler.
   static void write(const PluginCall* call, std::span<char> text);
-  // From here on this thread writes the call it is in to `note`, at every change; empty: to nothing.
+  // From here on this thread writes its current call to `note`, at every change; empty: to nothing.
   static void keep_in(std::span<char> note);
 
-  // Hears of a call that has ended, on the thread that made it. Times are nanoseconds of std::chrono::steady_clock.
+  // Called when a call has ended, on the thread that made it. Times are nanoseconds of std::chrono::steady_clock.
   using Listener = void (*)(std::string_view plugin, std::string_view entry, int64_t began_ns,
                             int64_t ended_ns) noexcept;
-  // From here on calls of all threads are timed for `listener`; nullptr: no call is, and none looks at a clock. A call
-  // that ends meanwhile may still tell the one before. [any]
+  // From here on calls of all threads are timed for `listener`; nullptr: none is, and no clock is read. A call that
+  // ends during the change may still go to the earlier listener. [any]
   static void tell(Listener listener);
 
  private:
   std::string_view plugin_, entry_;
   const PluginCall* outer_;
-  int64_t began_ns_;  // 0: nobody listens
+  int64_t began_ns_;  // 0: there is no listener
 };
 
 // From here on a plugin that calls exit() in one of its functions ends the process with exit code 3 (Exit::plugin) and

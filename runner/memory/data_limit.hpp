@@ -1,4 +1,5 @@
-// RLIMIT_DATA of this process for a while. The kernel counts what is mapped for writing, also what is never written to.
+// Changes RLIMIT_DATA of this process for a while. The kernel counts writable mappings, also pages that are never
+// written.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +13,8 @@ inline rlim_t soft_data_limit() {
   return now.rlim_cur;
 }
 
-// While it lives, this process, and a child that is made, may map `soft_bytes`, as far as the hard limit allows.
-// Afterwards the soft limit is as before. Not for two threads at a time. [control]
+// While it lives, this process and children that it starts may map `soft_bytes`, as far as the hard limit allows.
+// Afterwards the soft limit is as before. One thread at a time. [control]
 class ScopedDataLimit {
  public:
   explicit ScopedDataLimit(rlim_t soft_bytes) {

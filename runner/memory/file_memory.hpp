@@ -1,5 +1,5 @@
-// Files that lie in memory (tmpfs, ramfs: /dev/shm, often /tmp). Their pages count in the cgroup of the process that
-// writes them, and the kernel cannot drop them. So temporary files lie on a disk where there is one.
+// Files that are in memory (tmpfs, ramfs: /dev/shm, often /tmp). Their pages count in the cgroup of the process that
+// writes them, and the kernel cannot drop them. So temporary files are put on a disk where there is one.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ namespace headroom {
 bool lies_in_memory(const std::filesystem::path& path);
 bool lies_in_memory(int file);  // one that is open [any]
 
-// Permission to write `bytes` there, to keep until they are written; from then on they are part of what the monitor
-// finds taken of the room. Always granted on a disk. [any]
+// Permission to write `bytes` there; keep it until they are written. After that the monitor sees them as taken memory.
+// Always granted on a disk. [any]
 Permit make_room_for_file(const std::filesystem::path& path, int64_t bytes);
 
-// What such files of this process hold: who writes them tells once it is done, and, with bytes below 0, who removes
-// them. [any]
+// What such files of this process hold. Call note_written() after writing, and with negative bytes after removing.
+// [any]
 void note_written(const std::filesystem::path& path, int64_t bytes);
 int64_t bytes_written_in_memory();
 
-// A folder of the system's for temporary files, on a disk where there is one.
-// Error(cannot_write) where $TMPDIR names none.
+// The system's folder for temporary files, on a disk where there is one. Error(cannot_write) where $TMPDIR is not a
+// folder.
 std::filesystem::path temporary_folder_on_disk();
 
-// A folder for temporary files that goes with its owner. Made in temporary_folder_on_disk(); removed at the end of the
-// scope with all that is in it. [control]
+// A folder for temporary files in temporary_folder_on_disk(); removed with its contents at the end of the scope.
+// [control]
 class ScratchFolder {
  public:
   // `owner` is part of its name and the component of the Error(cannot_write).

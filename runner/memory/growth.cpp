@@ -9,7 +9,7 @@ namespace headroom {
 
 namespace {
 
-// The index behind the owners is what is on nobody's account.
+// The index after the owners stands for memory without an owner.
 int64_t held_by(const LedgerReading& reading, size_t i) {
   return i < owner_count ? reading.live_bytes[i] : reading.other_bytes;
 }

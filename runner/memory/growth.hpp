@@ -1,5 +1,5 @@
-// Which owner of memory grows: LeakWatch looks for leaks while a run goes on, what_grew() reads the black box of a run
-// that has ended, and holder_knob() says which key makes an owner smaller.
+// Finds owners of memory that grow: LeakWatch looks for leaks during a run, what_grew() reads the black box of a run
+// that has ended, and holder_knob() names the key that makes an owner smaller.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ class LeakWatch {
  public:
   static constexpr int64_t windows = 50, least_rises = 45, least_bytes = 1 << 20;
 
-  // Once after every window. A sentence when, over the last 50 windows, an owner (or what is on nobody's account) rose
-  // in at least 45 and by at least 1 MiB together; each is named once.
+  // Call it once after every window. Returns a sentence when, over the last 50 windows, an owner (or memory without an
+  // owner) rose in at least 45 and by at least 1 MiB in total; each is reported once.
   std::optional<std::string> after_window(const LedgerReading& reading);
 
  private:
@@ -42,7 +42,7 @@ int64_t holder_bytes(const BlackBoxRecord& record, size_t holder);
 // The keys of experiment files that make this holder smaller, the cheapest first.
 std::string_view holder_knob(size_t holder);
 
-// The holders of a record, the largest first; those with nothing left out.
+// The holders of a record, the largest first, without those that hold nothing.
 std::vector<size_t> largest_holders(const BlackBoxRecord& record);
 
 struct Growth {
@@ -52,7 +52,7 @@ struct Growth {
 };
 
 // The holder that rose most: its largest value in the last quarter of the records against that in their first half, so
-// that what comes and goes with every step is no growth. nullopt when none rose by a megabyte.
+// that memory which comes and goes with every step is not growth. nullopt when none rose by a megabyte.
 std::optional<Growth> what_grew(const std::vector<BlackBoxRecord>& records);
 
 }  // namespace headroom

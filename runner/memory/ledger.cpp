@@ -79,7 +79,7 @@ LedgerReading read_ledger() {
   reading.held_bytes = held_bytes();
   note_held(reading.held_bytes);
   reading.peak_held_bytes = peak_held.load(std::memory_order_relaxed);
-  // Spare pages are mapped and lent to nobody, but not written to: the kernel does not count them.
+  // Spare pages are mapped and unused, and never written, so the kernel does not count them.
   reading.slack_bytes = std::max<int64_t>(ask(mapped_reader) - ask(lent_reader) - untouched.of(PageUse::spare), 0);
   for (size_t i = 0; i < owner_count; ++i) {
     reading.live_bytes[i] = counters[i].live.load(std::memory_order_relaxed);

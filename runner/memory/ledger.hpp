@@ -18,7 +18,7 @@ enum class Owner : uint8_t {
   cache,
   metrics,
   checkpoint,
-  scratch,  // plugins' own memory (headroom.memory/1), buffers that belong to nobody else
+  scratch,  // plugins' own memory (headroom.memory/1), buffers without another owner
 };
 inline constexpr size_t owner_count = 9;
 std::string_view owner_name(Owner owner);

@@ -131,7 +131,7 @@ std::string unknown_text(const Rooms& rooms) {
   return text;
 }
 
-// What a limit that does not look at the room ought to be told.
+// A warning for a limit that does not depend on the room.
 std::string warning(int64_t bytes, const Rooms& rooms) {
   const Room* bound = rooms.smallest_bound();
   if (bound != nullptr && bytes > bound->bound_bytes) {
@@ -157,7 +157,7 @@ MemoryLimit automatic(const Rooms& rooms) {
   return {above_zero(room->auto_bytes()), rule};
 }
 
-// A limit that was told may be above what its cgroup has: the kernel would end the run there.
+// An explicit limit may be above what its cgroup has: the kernel would kill the run there.
 MemoryLimit held_to_cgroup(MemoryLimit limit, const Rooms& rooms) {
   const Room* room = nullptr;
   for (const Room& cgroup : rooms.rooms) {

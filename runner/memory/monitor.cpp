@@ -95,7 +95,7 @@ Surroundings SurroundingsReader::look() {
     seen.room_bytes = left_by_others;
     seen.read_at = time;
     const int64_t margin = margin_of(seen), left = room.room_bytes - rooms.held_bytes;
-    // A limit that was told may be above what the machine has free: its user knows.
+    // An explicit limit may be above what the machine has free: the user chose it.
     const bool counts = room.kills() || limit_bytes_ <= seen.first_room_bytes - margin;
     const int64_t soon = taken_soon_bytes(seen, left_by_others, time);
     if (counts && soon > margin / 2) now.soon_bytes = std::max(now.soon_bytes, soon);

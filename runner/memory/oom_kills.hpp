@@ -40,7 +40,7 @@ class KernelLog {
 bool parse_kill(std::string_view line, std::string& cgroup, LoggedKill& kill);
 
 struct OomKill {
-  std::filesystem::path cgroup = {};  // whose limit was reached; empty: the machine's memory ran out, or nobody can say
+  std::filesystem::path cgroup = {};  // whose limit was reached; empty: the machine's memory ran out, or it is unknown
   int64_t limit_bytes = 0;            // of that cgroup or machine; 0: not known
   int64_t held_bytes = 0;             // by the victim, as the kernel's log says; 0: it may not be read
   std::string evidence = {};          // one clause: what was counted where

@@ -112,7 +112,7 @@ void ProcessTree::find_new() {
     present.insert(pid);
     if (pid != root_ && !members_.contains(pid) && !outsiders_.contains(pid)) unknown.insert(pid);
   }
-  // Ids are used again: the next process of that id is judged anew.
+  // Process ids are reused: the next process with that id is judged again.
   std::erase_if(outsiders_, [&](int64_t pid) { return !present.contains(pid); });
   std::map<int64_t, WatchedProcess> found_now;
   for (const int64_t pid : unknown) {

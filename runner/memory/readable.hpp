@@ -1,5 +1,5 @@
-// Text for people: sizes, times and shares in log lines and reports, and text of strangers - names of processes, their
-// words - as terminals, JSON and XML take it.
+// Text for people: sizes, times and shares in log lines and reports; and foreign text - names of processes, their
+// arguments - made safe for terminals, JSON and XML.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@ std::string time_text(double seconds);
 // "1 run", "3 runs".
 std::string counted(uint64_t number, std::string_view noun);
 
-// "82.45 %" of a part of one, with that many digits after the point.
+// "82.45 %" for a fraction, with `digits` digits after the point.
 std::string percent_text(double part, int digits);
 
-// Control characters become spaces, bytes that are no UTF-8 '?'. Longer than `most` bytes: cut, with "..." at its end.
+// Control characters become spaces, bytes that are not UTF-8 become '?'. Text longer than `most` bytes is cut and ends
+// in "...".
 std::string printable(std::string_view text, size_t most);
 
-// For a command line that people copy: in quotes where a shell would take `text` for more than one plain word.
+// `text` for a command line to copy: in quotes where a shell would not take it as one plain word.
 std::string shell_word(std::string_view text);
 
-// In columns of a terminal: a character of UTF-8 counts once, at its first byte. Characters of two columns are not
-// looked for.
+// The width in columns of a terminal: each UTF-8 character counts as one, also those that take two columns.
 size_t width_of(std::string_view text);
 inline bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
 

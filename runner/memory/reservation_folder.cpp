@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "run-";
 constexpr const char* folder_name = "headroom-reservations";
-// Anybody may write there: what lies beyond is not read.
+// Any user may write there: anything beyond is not read.
 constexpr size_t longest_entry = 16384;
 constexpr int most_entries = 4096;  // whoever fills the folder slows nobody down for long
 

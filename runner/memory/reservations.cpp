@@ -125,7 +125,7 @@ int64_t OtherRun::outstanding_bytes() const { return std::max<int64_t>(reserved_
 std::vector<OtherRun> other_runs() {
   auto folder = ReservationFolder::open(/*make=*/false);
   if (!folder) return {};
-  // Where another process keeps the lock the runs are read all the same.
+  // If another process holds the lock, the runs are read without it.
   folder->lock();
   return runs_in(*folder);
 }
@@ -183,7 +183,7 @@ bool Reservation::take(const Decide& decide) {
     ahead = runs_in(*folder);
     std::erase_if(ahead, [this](const OtherRun& run) { return !is_ahead(run, entry_); });
   }
-  // Without a folder nobody is ahead.
+  // Without a folder no run is ahead.
   const auto bytes = decide(ahead);
   if (bytes) {
     entry_.reserved_bytes = *bytes;

@@ -60,10 +60,10 @@ class Outlook {
 
   const MemoryLimit& limit() const { return limit_; }
   bool fits() const { return !limit_.bytes || needed_bytes_ <= available(); }
-  // Claiming more than is known to be needed would leave nothing to a run that starts beside this one.
+  // Claiming more than is known to be needed would leave nothing to a run that starts at the same time.
   int64_t reservation() const { return std::clamp(available(), needed_bytes_, wanted_bytes_); }
 
-  // The most this limit could ever give, were nobody else here.
+  // The most this limit could ever give, without other processes.
   bool never_fits() const { return !fits() && needed_bytes_ > most(); }
 
   std::string waiting_line() const {
@@ -92,7 +92,7 @@ class Outlook {
   int64_t most() const { return limit_if_alone(request_.limit, rooms_).bytes.value_or(INT64_MAX); }
   int64_t available() const {
     int64_t bytes = limit_.bytes.value_or(INT64_MAX);
-    // "auto" is within all rooms already. A limit that was told need not be free unless the run may wait for it.
+    // "auto" is within all rooms already. An explicit limit need not be free unless the run may wait for it.
     if (request_.limit == "auto" || request_.wait_seconds <= 0) return bytes;
     for (const Room& room : rooms_.rooms) bytes = std::min(bytes, room.free_bytes());
     return bytes;

@@ -42,7 +42,7 @@ int take_supervisor_file() {
   return file;
 }
 
-// SIGTERM when `parent` dies; now, if it died before we could ask to be told.
+// SIGTERM when `parent` dies; now, if it died before the signal was requested.
 void end_with(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) std::raise(SIGTERM);

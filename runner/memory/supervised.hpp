@@ -1,5 +1,5 @@
-// The child's side of supervision: what the trainer (or a trial of a sweep) calls to tell its parent where it is, and
-// to end with it. The parent's side is supervisor.hpp; the constants below are the protocol between them.
+// The child's side of supervision: what the trainer (or a trial of a sweep) calls to report to its parent, and to end
+// when the parent ends. The parent's side is supervisor.hpp; the constants below are the protocol between them.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,23 @@
 
 namespace headroom {
 
-// First thing in the trainer's main(), behind the tensor allocator. From then on it gets SIGTERM when its supervisor
-// dies, at once if it is dead already (the environment says who it was), the kernel's OOM killer prefers it to its
-// supervisor (oom_score_adj), and it ignores SIGHUP: the supervisor gets that and sends SIGTERM. What is mapped so far
-// and not written to no longer counts against the limit it began under (lift_start_limit). [control]
+// Call it first in the trainer's main(), right after the tensor allocator. From then on the trainer gets SIGTERM when
+// its supervisor dies, at once if it is dead already (the environment says who it was). The kernel's OOM killer prefers
+// it to its supervisor (oom_score_adj). It ignores SIGHUP: the supervisor gets that and sends SIGTERM. Memory that is
+// mapped but not written so far does not count against its start limit (lift_start_limit). [control]
 void become_supervised();
 
-// First thing in `headroom`'s main(). Where a sweep started it (the environment says so), it gets SIGTERM when the
-// sweep dies, and moves into the cgroup that the sweep made for it, if any. Otherwise it does nothing. [control]
+// Call it first in `headroom`'s main(). Where a sweep started the process (the environment says so), it gets SIGTERM
+// when the sweep dies, and moves into the cgroup that the sweep made for it, if any. Otherwise it does nothing.
+// [control]
 void become_trial();
 
-// Tells the supervisor the run folder: it finds the black box there, and writes the post-mortem there. Once, after
-// become_supervised(). Does nothing without a supervisor. [control]
+// Reports the run folder to the supervisor, which finds the black box there and writes the post-mortem there. Once,
+// after become_supervised(). Does nothing without a supervisor. [control]
 void tell_supervisor_run_folder(const std::filesystem::path& folder);
 
-// Puts the user's RLIMIT_DATA in force again. A supervised trainer begins under a lower one, what its cgroup leaves, so
-// that loading libraries fails with an error instead of a kill. Call it once the memory limit is set. [control]
+// Restores the user's RLIMIT_DATA. A supervised trainer starts with a lower one, what its cgroup leaves, so that
+// loading libraries fails with an error instead of a kill. Call it once the memory limit is set. [control]
 void lift_start_limit();
 
 // The RLIMIT_DATA (soft) that the user set, in bytes, or RLIM_INFINITY; it may differ from the one in force. nullopt:

@@ -1,4 +1,4 @@
-// The parent's side of supervision: runs the trainer as a child, forwards signals, tells when it stands still, waits,
+// The parent's side of supervision: runs the trainer as a child, forwards signals, reports when it stands still, waits,
 // and finds out how it ended. It has no LibTorch, so it is small and survives when the kernel kills the trainer. The
 // child's side is supervised.hpp.
 #pragma once
@@ -31,19 +31,19 @@ struct Ended {
   int exit_code() const;
 };
 
-// Notices from outside that a run stands still: a call that does not return, a disk that does not answer. It sees
-// plugin calls of the whole process: of several runs in one, a run that moves hides one that does not.
+// Detects from outside that a run stands still: a call that does not return, a disk that does not answer. It sees
+// plugin calls of the whole process: with several runs in one process, one that moves hides one that does not.
 class StallWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `after`: how long a run may stand still before that is told.
+  // `after`: how long a run may stand still before that is reported.
   explicit StallWatch(std::chrono::milliseconds after) : after_(after) {}
 
-  // A look at the run's black box, BlackBoxView::head(). A clause: "no progress for 60 s at step 12 of epoch 1: 'wrist
-  // read' has not returned". Told after `after`, and again each time that has doubled; nullopt: nothing to tell. Call
-  // it at least twice in that time: what lies longer between two looks was not seen, as while both processes were
-  // stopped. [control]
+  // Looks at the run's black box, BlackBoxView::head(). Returns a clause, "no progress for 60 s at step 12 of epoch 1:
+  // 'wrist read' has not returned", after `after` and each time that this has doubled; otherwise nullopt. Call it at
+  // least twice in that time. Longer gaps between two calls do not count as standing still, because both processes may
+  // have been stopped. [control]
   std::optional<std::string> look(const BlackBoxReading& box, Clock::time_point now);
 
  private:
@@ -51,11 +51,11 @@ class StallWatch {
   std::optional<BlackBoxReading> last_;
   Clock::time_point looked_{};
   std::chrono::milliseconds still_{};    // how long it has stood still
-  std::chrono::milliseconds tell_at_{};  // how long it must stand still to be told next
+  std::chrono::milliseconds tell_at_{};  // how long it must stand still to be reported next
 };
 
-// Tells that a run stands still: a clause of StallWatch, once it has stood still for `after`. Without `tell` nobody
-// looks.
+// How to report that a run stands still: `tell` gets the clause of StallWatch once it has stood still for `after`.
+// Without `tell` nothing is checked.
 struct StallReport {
   std::chrono::milliseconds after = std::chrono::seconds(60);
   std::function<void(const std::string& clause)> tell = {};

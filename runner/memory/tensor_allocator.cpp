@@ -42,7 +42,7 @@ bool must_fail() {
   __builtin_unreachable();
 }
 
-// Mapped and lent to nobody: fragments too, so that a tensor may need new memory beside them.
+// Mapped and unused. Some of it may be fragments, so a tensor may still need new memory.
 int64_t free_bytes() { return arena::mapped_bytes() - lent.load(std::memory_order_relaxed); }
 
 void* take(size_t bytes) {

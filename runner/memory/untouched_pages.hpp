@@ -1,4 +1,4 @@
-// Pages that are mapped and not written yet. They are not in U, but will be, so the budget counts them beside it: as
+// Pages that are mapped and not written yet. They are not in U, but will be, so the budget counts them in addition, as
 // promised. The kernel is asked (mincore) which pages are still untouched, so a promise ends when its pages are
 // written.
 #pragma once

@@ -137,7 +137,7 @@ class Watch {
         .others_bytes = std::max<int64_t>(bounding.anonymous_bytes - (total_bytes - shared_bytes), 0),
         .files_bytes = std::max<int64_t>(bounding.shared_bytes - shared_bytes, 0),
     };
-    // v1 has no such file: there the machine's pressure is told.
+    // v1 has no such file: then the machine's pressure is shown.
     auto pressure = read_proc_file(report_.bound.cgroup / "memory.pressure");
     if (report_.bound.cgroup.empty() || !pressure) pressure = read_proc_file("/proc/pressure/memory");
     around.some_percent = percent_after(pressure.value_or(""), "some");

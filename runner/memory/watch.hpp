@@ -45,7 +45,7 @@ struct TimelineSample {
   int64_t bytes_of(uint32_t series) const;
 };
 
-// Its memory is bounded, however long the program runs.
+// Its own memory is bounded, however long the program runs.
 class Timeline {
  public:
   void add(int64_t time_ms, const std::vector<WatchedProcess>& processes, const MemoryAround& around);
@@ -53,7 +53,7 @@ class Timeline {
   // Forgets MemoryAround's bytes so far: the bounding cgroup changes.
   void forget_use();
 
-  // The last few hundred samples are all there. Older ones are thinned out: of two neighbours the larger stays.
+  // The samples. The last few hundred are complete. Older ones are thinned out: of two neighbours the larger stays.
   const std::vector<TimelineSample>& samples() const { return samples_; }
   const std::vector<ProcessSeries>& series() const { return series_; }
   const ProcessSeries* find(int64_t pid) const;       // nullptr: it was never seen, or is among the others
@@ -72,8 +72,8 @@ class Timeline {
     MemoryAround first = {}, last = {};
     double seconds = 0;  // between the two
   };
-  // Memory that is not the program's, over the same time. `last` is the sample of the last second with most of it: a
-  // killed process has given its memory back before its end is noticed. All 0: unknown.
+  // Memory that is not the program's, over the same time. `last` is the sample of the last second in which it was
+  // largest, because a killed process has returned its memory before its end is noticed. All 0: unknown.
   Around around() const;
 
   // The `count` series with the largest peaks, largest first; never "others".
@@ -105,7 +105,7 @@ struct WatchedDeath {
   ProcessSeries grower = {};  // of that growth
   Timeline::Around around = {};
 
-  // Killed, or crashed: not a signal that asks.
+  // Whether it was killed or crashed, rather than asked to stop.
   bool is_violent() const;
 };
 

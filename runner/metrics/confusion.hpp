@@ -1,6 +1,6 @@
-// The confusion matrix: how often each class was taken for each other one, as exact counts, the same for any split into
-// micro-batches, in the memory of classes x classes integers. And what it says: accuracy, precision, recall and F1 of
-// every class, and what is mistaken for what.
+// The confusion matrix: how often each class was predicted as each class. Counts are exact and the same for any split
+// into micro-batches; memory is classes x classes integers. And what follows from it: accuracy; precision, recall and
+// F1 of every class; the most frequent mistakes.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,26 @@
 
 namespace headroom {
 
-// Where the elements of one micro-batch belong in the matrix.
+// The cells of the matrix that the elements of a micro-batch belong to.
 struct ConfusionCells {
   at::Tensor cell;     // int64 [elements]: class x classes + predicted class
-  at::Tensor counted;  // int64 [elements]: 1, or 0 for what is masked or belongs to no class
+  at::Tensor counted;  // int64 [elements]: 1, or 0 where masked or of no class
 };
 
-// Of scores [..., classes] and a target [...] of integers, as tensors_of() lets them pass. Nothing synchronises.
+// The cells for scores [..., classes] and integer targets [...], checked by tensors_of(). Does not synchronise the
+// device.
 ConfusionCells cells_of(const PairTensors& tensors, int64_t classes);
 
 class Confusion {
  public:
-  // Once, before all else.
+  // Call it first, once.
   void make_room(int64_t classes, at::Device device);
   void zero();
-  // Neither allocates memory of the device.
+  // Neither allocates device memory.
   void add(const ConfusionCells& cells);
   void add(const at::Tensor& matrix);
 
-  // int64 [classes, classes], a row a true class, a column a predicted one; undefined before make_room().
+  // int64 [classes, classes], rows: true classes, columns: predicted ones; undefined before make_room().
   const at::Tensor& tensor() const { return matrix_; }
 
  private:
@@ -40,14 +41,14 @@ class Confusion {
 
 struct ClassMetrics {
   int64_t count = 0;      // elements
-  double accuracy = 0.0;  // share of them on the diagonal
+  double accuracy = 0.0;  // their share on the diagonal
   double macro_f1 = 0.0;  // the mean of F1 over the classes that have one
-  // Of each class; NaN where nothing was predicted to be it (precision), nothing is it (recall), or both (F1).
+  // For each class; NaN where the class was never predicted (precision), never occurs (recall), or neither (F1).
   std::vector<double> precision, recall, f1;
-  std::vector<int64_t> support, predicted;  // elements of the class, and elements taken for it
+  std::vector<int64_t> support, predicted;  // elements of the class, and predicted as it
 };
 
-// `matrix`: [classes, classes], a row a true class, a column a predicted one.
+// `matrix`: [classes, classes], rows: true classes, columns: predicted ones.
 ClassMetrics class_metrics(std::span<const int64_t> matrix, int64_t classes);
 
 // The same for summary.json: {"count", "precision": [...], "recall", "f1", "support", "predicted", "names" where there

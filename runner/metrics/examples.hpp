@@ -1,5 +1,5 @@
-// A few samples of the validation split with what the model makes of them, for the run's page: predictions beside their
-// targets, as series or as pictures, after the first evaluation and after the last.
+// A few samples of the validation split with the model's predictions and the targets, as series or pictures, for the
+// run's page: after the first evaluation and after the last.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,19 @@
 
 namespace headroom {
 
-// Nothing is kept but what a page shows: at most 240 points of 4 channels a series, 192 pixels of a picture's width.
+// Keeps only what a page shows: at most 240 points of 4 channels for each series, and 192 pixels of a picture's width.
 class Examples {
  public:
-  // `outputs`, `fields`: all of the model's; `length`: of the split. Goes on in the file of a run that is resumed.
+  // `outputs`, `fields`: all of the model's. `length`: of the split. Continues the file of a resumed run.
   Examples(const std::filesystem::path& run, std::vector<OutputPair> pairs, std::vector<OutputInfo> outputs,
            std::span<const Field> fields, uint64_t length);
 
-  // Whether one of the `count` samples from `first` of the split is to be shown.
+  // Whether any of the `count` samples from `first` of the split is to be shown.
   bool wants(uint64_t first, uint64_t count) const;
-  // Of a micro-batch that begins with sample `first`, with the model's fields and outputs.
+  // Takes the chosen samples of a micro-batch that begins with sample `first`. `fields` and `outputs`: all of the
+  // model's.
   void take(uint64_t first, std::span<const at::Tensor> fields, std::span<const at::Tensor> outputs);
-  // What was taken since the last write, as the evaluation after `step`. Error(cannot_write).
+  // Writes what was taken since the last write, as the evaluation after `step`. Error(cannot_write).
   void write(int64_t step, int64_t epoch);
 
  private:

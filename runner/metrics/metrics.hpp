@@ -1,10 +1,11 @@
-// metrics/: what is measured of a model's outputs, and what is shown of them. It knows no run: runner/train gives it
-// outputs and asks for values. Start here: StepSums, what a run adds up step by step.
+// metrics/: what is measured of a model's outputs, and what is shown of them. It does not know runs: runner/train
+// passes outputs in and asks for values. Start here: StepSums adds up what each step of a run gives.
 //
-// pair_outputs() says which outputs are measured against each other (output_pairs.hpp). OutputMetrics adds them up:
-// numbers as OutputMoments (output_moments.hpp), class scores as a Confusion (confusion.hpp). All of it in constant
-// memory: sums on the model's device, read back only when somebody looks. Examples keeps a few samples for a run's page
-// (examples.hpp), picture.hpp makes pixels of a tensor. Other folders use this header and those two.
+// pair_outputs() chooses which outputs are compared with which (output_pairs.hpp). OutputMetrics adds them up: numbers
+// as OutputMoments (output_moments.hpp), class scores as a Confusion (confusion.hpp). All of it takes constant memory:
+// sums on the model's device, which are read back only when their values are asked for. Examples keeps a few samples
+// for a run's page (examples.hpp); picture.hpp makes pixels of a tensor. Other folders include this header, examples.hpp
+// and picture.hpp.
 #pragma once
 
 #include <array>
@@ -24,10 +25,10 @@
 
 namespace headroom {
 
-// What a split was measured to be.
+// The values measured on a split.
 struct Measured {
   Scalars values;  // "val/r2" -> value
-  // "val/r2" -> one value a channel, null where it has none; left out for a single channel and for more than
+  // "val/r2" -> one value for each channel, null where it has none. Left out for a single channel, and for more than
   // most_channels_listed.
   nlohmann::json channels = nlohmann::json::object();
   nlohmann::json classes = nlohmann::json::object();  // "val/<output>" -> class_metrics_json()
@@ -41,27 +42,30 @@ inline constexpr int64_t most_channels_listed = 256;
 // channel whose target never changes has none.
 class OutputMetrics {
  public:
-  // outputs: metrics.mode = "full", on the CPU, measured when asked; of class scores counts alone, which are exact.
+  // `outputs`, for metrics.mode = "full", keeps the outputs themselves on the CPU and measures them when asked. Of
+  // class scores only the counts are kept, which are exact.
   enum class Keep { sums, outputs };
 
   OutputMetrics() = default;  // measures nothing
-  // `device`: the model's. The matrices of class scores are made here: they may be too large for a step to ask for.
+  // `device`: the model's. The matrices of class scores are allocated here, because they may be too large to allocate
+  // during a step.
   explicit OutputMetrics(std::vector<OutputPair> pairs, Keep keep = Keep::sums, at::Device device = at::kCPU);
   OutputMetrics(OutputMetrics&&) = default;
   OutputMetrics& operator=(OutputMetrics&&) = default;
 
   bool empty() const { return parts_.empty(); }
   void zero();
-  // One micro-batch: all of the model's outputs, or none where they were not asked for. All or nothing. Error(plugin)
-  // when shapes do not suit.
+  // Adds one micro-batch: all of the model's outputs, or none where they were not asked for. Adds everything or
+  // nothing. Error(plugin) when shapes do not match.
   void add(std::span<const at::Tensor> outputs);
-  void add(const OutputMetrics& other);                // of the same pairs; all or nothing
-  Measured measured(const std::string& prefix) const;  // synchronises; what counted nothing is left out
+  void add(const OutputMetrics& other);                // of the same pairs; everything or nothing
+  Measured measured(const std::string& prefix) const;  // synchronises; leaves out what has no valid elements
 
-  // The sums under their predictions' names, for a checkpoint: moments only once something was added, and none of
-  // outputs that are kept.
+  // The sums under the names of their predictions, for a checkpoint. Moments are included only once something was
+  // added; outputs that are kept are not included.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
-  // `stored` gives such a tensor on the model's device; undefined: there is none. Error(bad_input) when it is no such.
+  // Restores state(). `stored` returns the tensor of that name on the model's device; undefined: there is none.
+  // Error(bad_input) where it does not match.
   void restore(const std::function<at::Tensor(const std::string& name)>& stored);
 
  private:
@@ -69,7 +73,7 @@ class OutputMetrics {
     OutputPair pair;
     OutputMoments sums;
     std::vector<PairTensors> kept;  // in the order added
-    Confusion confusion;            // in place of the two where the pair has classes
+    Confusion confusion;            // instead of sums and kept where the pair has classes
     bool keeps(Keep keep) const { return keep == Keep::outputs && !pair.classes; }
     at::Tensor moments() const;         // on the CPU; undefined: nothing was added
     const at::Tensor& stored() const {  // of a checkpoint
@@ -83,8 +87,8 @@ class OutputMetrics {
   Keep keep_ = Keep::sums;
 };
 
-// The batches that the host measures: a uniform sample without replacement of `wanted` of `batches`, or all of them:
-// a function of (seed, epoch) only. [any]
+// The batches that the host measures: all of `batches`, or a uniform sample of `wanted` of them without replacement. A
+// function of (seed, epoch) only. [any]
 class MetricSample {
  public:
   MetricSample() : MetricSample(0, 0, 0, 0) {}  // nothing
@@ -96,22 +100,22 @@ class MetricSample {
   Order order_;
 };
 
-// Row 0 is the loss, row 1 + i is the model's metric i; columns are (sum, weight). Pooled over everything added. Beside
-// them the host's metrics, of the results that carry outputs.
+// Sums over everything added: row 0 is the loss, row 1 + i the model's metric i; the columns are (sum, weight). With
+// the host's metrics of those results that carry outputs.
 class StepSums {
  public:
   StepSums(size_t metrics, at::Device device, OutputMetrics outputs = {});
   void zero();
-  void add(const StepResult& result);  // nothing synchronises; all or nothing
-  // All or nothing; allocates nothing once both have been added to. Sums without the host's metrics leave those of
-  // `other` out.
+  void add(const StepResult& result);  // does not synchronise; everything or nothing
+  // Adds everything or nothing; allocates nothing once both have been added to. Ignores the host's metrics of `other`
+  // where this has none.
   void add(const StepSums& other);
   at::Tensor& tensor() { return rows_; }
   OutputMetrics& outputs() { return outputs_; }
   double loss_sum() const;  // synchronises, as the next two
   double weight() const;    // of the loss
-  double loss() const;      // sum / weight; NaN when nothing counted
-  // "<prefix>/loss", "<prefix>/<metric>" of the model and then of the host, for each that counted anything.
+  double loss() const;      // sum / weight; NaN when the weight is 0
+  // "<prefix>/loss" and "<prefix>/<metric>", of the model and then of the host, for each that has valid elements.
   Measured measured(const std::string& prefix, std::span<const MetricInfo> metrics) const;
 
  private:

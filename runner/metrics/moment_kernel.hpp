@@ -1,18 +1,19 @@
-// The sums of output_moments.hpp over rows on the CPU, in one pass for what LibTorch would make a float64 tensor for at
-// every step of the formula. Without LibTorch, for several instruction sets (sdk/cpu_kernel.hpp).
+// Computes the sums of output_moments.hpp over rows on the CPU in one pass. LibTorch would allocate a float64 tensor
+// for every operation of the formula. Without LibTorch, for several instruction sets (sdk/cpu_kernel.hpp).
 #pragma once
 
 #include <cstdint>
 
 namespace headroom {
 
-// Rows of the [Moment::rows, channels] sums, over valid elements. The variation is that of the target about its mean.
+// The rows of the sums [Moment::rows, channels], over valid elements. `variation` is the target's sum of squared
+// differences from its mean.
 struct Moment {
   enum : int64_t { count, mean, variation, squared_error, absolute_error, rows };
 };
 
-// Rows [channels] one after the other. `valid` tells which elements count: of row r and channel c it is
-// valid[r * valid_row_stride + c * valid_channel_stride]; NULL: all.
+// Rows of `channels` values, one after the other. `valid`: which elements count; that of row r and channel c is valid[r
+// * valid_row_stride + c * valid_channel_stride]. NULL: all.
 template <class T>
 struct MomentRows {
   int64_t rows, channels;

@@ -1,5 +1,5 @@
-// What MSE, MAE, RMSE and R2 need of a prediction and its target: five float64 numbers a channel, whatever is added.
-// A channel is a place on the prediction's last axis; a prediction of one value a sample has one.
+// The sums that MSE, MAE, RMSE and R2 are computed from: five float64 numbers for each channel, however much is added.
+// A channel is a place on the prediction's last axis; a prediction of one value for each sample has one channel.
 #pragma once
 
 #include <functional>
@@ -16,24 +16,25 @@ struct PairTensors {
   int64_t channels() const { return prediction.dim() > 1 ? prediction.size(-1) : 1; }
 };
 
-// A mask with as many axes as what it masks has: those that it lacks are the trailing ones, of length 1.
+// Gives a mask as many axes as the tensor that it masks: appends trailing axes of length 1.
 at::Tensor with_trailing_axes(at::Tensor mask, int64_t axes);
 
-// A part of a micro-batch in float64, small beside its activations however large the outputs are.
+// A part of a micro-batch in float64. It is small compared with the activations, however large the outputs are.
 struct OutputRows {
   at::Tensor prediction, target;  // [n, channels]
   at::Tensor valid;               // bool [n, channels]
 };
-// Nothing synchronises.
+// Calls `visit` for all parts in order. Does not synchronise the device.
 void for_each_piece(const PairTensors& tensors, const std::function<void(const OutputRows&)>& visit);
 
-// Any split of the same elements into micro-batches gives the same moments, to rounding. Nothing synchronises.
+// The sums. Any split of the same elements into micro-batches gives the same sums, up to rounding. Does not synchronise
+// the device.
 class OutputMoments {
  public:
-  // Must come before what is added; does nothing the second time.
+  // Call it before add(); later calls do nothing.
   void make_room(int64_t channels, at::Device device);
   void zero();
-  void add(const at::Tensor& moments);  // of as many channels; allocates no memory of the device
+  void add(const at::Tensor& moments);  // with as many channels; allocates no device memory
 
   const at::Tensor& tensor() const { return moments_; }  // undefined before make_room()
 
@@ -44,12 +45,11 @@ class OutputMoments {
 
 at::Tensor moments_of(const PairTensors& tensors);
 
-// metrics.mode = "full": the outputs of an epoch, kept to be measured by the textbook's formulas. A check of the sums
-// that are made online; its memory grows with the epoch.
-// Copies on the CPU: outputs may lie in a batch's slot.
+// For metrics.mode = "full", which keeps the outputs of an epoch and applies the textbook formulas: a check of the
+// online sums. Its memory grows with the epoch. Returns copies on the CPU, because outputs may share a batch's slot.
 PairTensors keep(const PairTensors& tensors);
 
-// As OutputMoments has them, by two passes over everything; undefined for nothing.
+// The same sums by two passes over everything kept; undefined for an empty list.
 at::Tensor moments_of(std::span<const PairTensors> kept);
 
 }  // namespace headroom

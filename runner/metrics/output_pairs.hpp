@@ -1,4 +1,4 @@
-// Which outputs of a model the host measures against each other, and what it calls the results.
+// Which outputs of a model the host compares with which, and the names of the results.
 #pragma once
 
 #include <optional>
@@ -12,34 +12,34 @@ namespace headroom {
 
 inline constexpr size_t host_metric_count = 4;  // mse, mae, rmse, r2: of a pair without classes
 
-// Indices are of the model's outputs.
+// Indices count the model's outputs.
 struct OutputPair {
   std::string model;  // its id
   size_t prediction = 0, target = 0;
   std::optional<size_t> mask;
   std::string name, target_name;  // of prediction and target
-  // What the host measures: mse, mae, rmse, r2, or of class scores accuracy, macro_f1, in this order; without a name
-  // where the model declares a metric of that name, which wins.
+  // The host's metrics: mse, mae, rmse, r2 in this order, or accuracy, macro_f1 for class scores. The name is empty
+  // where the model declares a metric of that name; the model's wins.
   std::vector<MetricInfo> metrics;
   std::optional<ClassInfo> classes = {};  // where the prediction holds class scores
 };
 
-// Predictions and targets in order; one mask for all pairs or one a pair, else Error(plugin). With several pairs the
-// metrics' names end in the prediction's: "r2_pose". Pairs that leave nothing to measure are left out; class scores
-// always leave the confusion matrix. [any]
+// Pairs predictions with targets in order. There is one mask for all pairs or one for each, else Error(plugin). With
+// several pairs the metrics' names end in the prediction's: "r2_pose". Pairs without anything to measure are left out;
+// class scores always have a confusion matrix. [any]
 std::vector<OutputPair> pair_outputs(const std::string& model_id, std::span<const OutputInfo> outputs,
                                      std::span<const MetricInfo> declared);
 
-// The place of the field whose values the classes are; nullopt: the source has no such field.
+// The index of the field that holds the classes; nullopt: the source has no such field.
 std::optional<uint32_t> field_of_classes(const Source& source, const ClassInfo& classes);
 
-// Classes that the model does not name get the names of the source's field; those beyond what it names, their numbers.
-// Error(bad_input) where it names more than the model has. [control]
+// Names the classes that the model does not name: with the names of the source's field, or with their numbers where
+// that has too few. Error(bad_input) where the source names more classes than the model has. [control]
 void name_classes(std::vector<OutputPair>& pairs, const std::string& model_id, const Source& source);
 
 std::vector<MetricInfo> host_metrics(std::span<const OutputPair> pairs);
 
-// Error(plugin) when their shapes do not suit.
+// The tensors of a pair. Error(plugin) when their shapes do not match.
 PairTensors tensors_of(const OutputPair& pair, std::span<const at::Tensor> outputs);
 
 }  // namespace headroom

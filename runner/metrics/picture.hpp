@@ -1,4 +1,4 @@
-// Tensors that people would rather look at than read.
+// Tensors as pictures.
 #pragma once
 
 #include <optional>
@@ -7,22 +7,22 @@
 
 namespace headroom {
 
-// What is black and what is white.
+// The values shown as black and as white.
 struct PictureRange {
   double low = 0, high = 1;
 };
 
-// [colours, height, width] in float where the sample's shape says picture, or clip of pictures: then the one in the
-// middle. At most 192 pixels a side.
+// A sample as a picture [colours, height, width], float, of at most 192 pixels a side. Of a clip it is the picture in
+// the middle. nullopt where the shape is neither picture nor clip.
 std::optional<at::Tensor> picture_of(at::Tensor sample);
 
-// 0 and 1, 0 and 255, else what is in it.
+// 0 to 1 or 0 to 255 where the values fit, else their own range.
 PictureRange range_of(const at::Tensor& picture);
 
 // uint8 [height, width, colours], contiguous, on the CPU. `picture`: [colours, height, width].
 at::Tensor pixels_of(const at::Tensor& picture, const PictureRange& range);
 
-// As a page embeds it.
+// A data URI for a page.
 std::string shown_picture(const at::Tensor& picture, const PictureRange& range);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// From a probe's points to the peak of any setting: what grows with the micro-batch is a line through the last points,
-// what grows with the batch (slots) and with the epoch (metrics.mode = "full") is arithmetic. Torch-free.
+// Computes the peak of any setting from the points of a probe. What grows with the micro-batch is a line through the
+// last points; what grows with the batch (slots) and with the epoch (metrics.mode = "full") is arithmetic. Torch-free.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-// What of a run's settings decides its memory, beside what was probed.
+// The settings that decide a run's memory, besides those that the probe ran with.
 struct Setting {
   int64_t batch_size = 1, accumulation = 1, micro_batch = 1;
 };
@@ -23,14 +23,14 @@ struct Prediction {
   size_t largest_phase = 0;                                // the first that comes within 1 % of the peak
   int64_t slots_bytes = 0;                                 // of all loaders
   int64_t batch_bytes = 0;                                 // one slot
-  int64_t chunk_bytes = 0;                                 // of decoded chunks that are kept
-  int64_t decoding_bytes = 0;                              // of them, one for each reader
-  int64_t work_bytes = 0;   // the peak with one batch at a time: without what is read ahead and cached
-  int64_t least_bytes = 0;  // without which it does not run: free lists given back whenever memory is short, too
+  int64_t chunk_bytes = 0;                                 // decoded chunks that are kept
+  int64_t decoding_bytes = 0;                              // one decoded chunk for each reader
+  int64_t work_bytes = 0;   // the peak with one batch at a time, without reading ahead and caches
+  int64_t least_bytes = 0;  // the least that it can run with, also returning free lists when memory is short
   int64_t kept_bytes = 0;   // metrics.mode = "full"
 };
 
-// The loaders of a run. Evaluation's stands beside that of training, whose batches wait meanwhile.
+// The loaders of a run. Both exist at the same time: training's keeps its batches during an evaluation.
 struct RunLoaders {
   LoaderOptions training, evaluation;
 };

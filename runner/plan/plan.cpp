@@ -96,7 +96,7 @@ class Planner {
     return {fits(row.prediction.work_bytes), row.setting.micro_batch};
   }
 
-  // Larger batches than the one written are nobody's wish: they are for reading, not for recommending.
+  // Larger batches than the one written are shown but never recommended: the user did not ask for them.
   std::optional<PlanRow> recommended(const Plan& plan) const {
     std::optional<PlanRow> best;
     if (plan.as_written.works) best = plan.as_written;

@@ -106,7 +106,7 @@ std::optional<PlannedStart> plan_start(const RunData& data, const ProbeWords& wo
     plan = patient_plan(foreseen_limit(memory.limit, memory.wait_seconds > 0), data, words, waited_seconds);
   } catch (const Error& problem) {
     // The terminal sends Ctrl-C to the probe too: its end then needs no warning.
-    if (stop_requested() == Exit::ok) spdlog::warn("no plan, the run begins all the same: {}", problem.what());
+    if (stop_requested() == Exit::ok) spdlog::warn("there is no plan; the run begins without one: {}", problem.what());
     return std::nullopt;
   }
   const int64_t peak = plan->as_written.prediction.peak_bytes, cache = data.expected_cache_bytes();
@@ -118,7 +118,7 @@ std::optional<PlannedStart> plan_start(const RunData& data, const ProbeWords& wo
                      .micro_batch = plan->as_written.setting.micro_batch,
                      .recompute = plan->recompute,
                      .line = start_line(*plan)};
-  if (cache > 0) start.line += "; beside it up to " + size_text(cache) + " of cached samples, which go first";
+  if (cache > 0) start.line += "; in addition up to " + size_text(cache) + " of cached samples, which are freed first";
   if (plan->as_written.fits) return start;
   // Without a limit everything fits, so here there is one.
   const int64_t limit = *plan->limit.bytes;

@@ -263,7 +263,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   const auto began = Clock::now();
   const int64_t room = room_for_us();
   require_room(room);
-  // The limit stands before data and model take memory.
+  // The limit is set before data and model take memory.
   set_memory_limit(room);
   const Monitor monitor(room);
   lift_start_limit();

@@ -1,6 +1,6 @@
-// Calls into a plugin. abi.h declares every function noexcept, and a plugin that throws all the same would end the
-// process. So the host calls through a pointer type without noexcept and catches what comes: a bug of the plugin,
-// reported as one.
+// Calls into a plugin. abi.h declares every function noexcept, so a plugin that throws anyway would end the process.
+// The host therefore calls through a pointer type without noexcept and catches the exception, which it reports as a bug
+// of the plugin.
 #pragma once
 
 #include <exception>
@@ -14,10 +14,10 @@
 
 namespace headroom {
 
-// Inside a catch block: the exception as text.
+// The current exception as text. Call it inside a catch block.
 std::string text_of_exception();
 
-// [any] Returns entry(arguments...). If it throws: Error(plugin, component) with `what`, the name of the function.
+// [any] Returns entry(arguments...). If it throws: Error(plugin, component), with `what`, the name of the function.
 template <class Result, class... Parameters>
 Result call(std::string_view component, std::string_view what, Result (*entry)(Parameters...),
             std::type_identity_t<Parameters>... arguments) {
@@ -46,10 +46,10 @@ void call_quietly(std::string_view component, std::string_view what, Result (*en
   }
 }
 
-// What a plugin is given to write its error to.
+// An empty error for a plugin to write to.
 inline hr_error no_error() { return {sizeof(hr_error), HR_OK, {}}; }
 
-// What it wrote there: "" for nothing.
+// The message that the plugin wrote; "" for none.
 std::string message_of(const hr_error& error);
 
 // Turns a failed call into an exception: Error(component) with the plugin's sentence. `what` says what the host was

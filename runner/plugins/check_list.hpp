@@ -1,4 +1,4 @@
-// Checks, one after the other, and what came of each.
+// A list of checks and their results.
 #pragma once
 
 #include <exception>
@@ -24,7 +24,8 @@ struct DoesNotApply {
 // [control]
 class CheckList {
  public:
-  // Runs `body`. A check fails by any std::exception, whose text is the sentence. Returns whether it did not fail.
+  // Runs `body` and adds the result. A std::exception makes the check fail; its text is the sentence. Returns false
+  // where it failed.
   bool check(std::string name, const std::function<void()>& body) {
     CheckResult result{CheckResult::Outcome::ok, std::move(name), {}};
     try {

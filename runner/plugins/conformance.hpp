@@ -1,5 +1,5 @@
-// The checks of `headroom plugins check PATH`, for authors of plugins. Loading refuses what cannot work; these also
-// find what works today and fails later.
+// The checks of `headroom plugins check PATH`, for authors of plugins. Loading refuses what cannot work; these checks
+// also find what works today and fails later.
 #pragma once
 
 #include <filesystem>

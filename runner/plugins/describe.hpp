@@ -1,5 +1,5 @@
-// A plugin's tables as JSON: what `headroom plugins show` prints, and what the torch-free front learns of plugins it
-// must not load.
+// A plugin's tables as JSON: what `headroom plugins show` prints, and what the torch-free program knows of plugins that
+// it must not load.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,7 +16,7 @@ namespace headroom {
 //                 "headroom.state/1": {}, and so on}}    only those it has; options as option_table_to_json()
 nlohmann::json describe_plugin(const Library& library);
 
-// Of hr_model_torch.capabilities; those of precisions are values of train.precision.
+// The names of hr_model_torch.capabilities; precisions are named as train.precision names them.
 std::vector<std::string> capability_names(uint32_t capabilities);
 
 }  // namespace headroom

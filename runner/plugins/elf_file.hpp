@@ -1,4 +1,4 @@
-// An ELF shared library, read as a file, without loading it. Any byte may be wrong: every offset is checked before use.
+// Reads an ELF shared library as a file, without loading it. Any byte may be wrong: every offset is checked before use.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class ElfFile {
   std::vector<Elf64_Phdr> segments_;
 };
 
-// What the dynamic linker would see. Empty if the file has no section table.
+// What the dynamic linker would see; empty if the file has no section table.
 struct ElfFacts {
   std::vector<std::string> exported;   // symbols others may bind to
   std::vector<std::string> undefined;  // symbols it takes from others

@@ -20,7 +20,7 @@ DLDataType dtype_named(const std::string& name) {
   for (const DLDataType dtype : {sdk::f32, sdk::f64, sdk::f16, bf16, sdk::i8, sdk::i16, sdk::i32, sdk::i64, sdk::u8,
                                  sdk::u16, sdk::u32, sdk::u64, sdk::boolean})
     if (dtype_name(dtype) == name) return dtype;
-  throw unreadable_fields("'" + name + "' is no type of numbers that a field may have");
+  throw unreadable_fields("'" + name + "' is not a number type that a field may have");
 }
 
 Json channels_to_json(const std::vector<Channel>& channels) {

@@ -1,9 +1,11 @@
+#include "plugins/find.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <set>
 
 #include "error.hpp"
-#include "plugins/library.hpp"
+#include "plugins/note.hpp"
 
 namespace headroom {
 

@@ -1,6 +1,6 @@
-// The services that plugins may ask for, by id: tables of this process. log, memory, rng and cancel are here
-// (host.cpp). Folders above register the others at start-up (arrays/: arrays, strings, array_writer; data/: files,
-// cache), so that plugins/ depends on none of them.
+// The services that plugins may ask for, by id; their tables belong to the process. log, memory, rng and cancel are
+// here (host.cpp). Folders above register the others at start-up (arrays/: arrays, strings, array_writer; data/: files,
+// cache), so plugins/ depends on none of them.
 #pragma once
 
 #include <atomic>

@@ -1,15 +1,16 @@
 // plugins/: the host's side of the boundary (include/headroom/abi.h). This is its front door. It loads shared
-// libraries, says why one does not suit, and wraps their C tables:
-//   library.hpp      Library: a loaded plugin and its tables; where plugins are found; their options
-//   source.hpp       Source, Reader: a datasource          recording.hpp   Recording: one recording to predict on
-//   made_up.hpp      the fields that a model says it takes, and samples of them that are made up
-//   torch_model.hpp  Model: a LibTorch model; with model_contract.hpp, what it must keep to, all that needs LibTorch
-//   optimizer_plugin.hpp  OptimizerPlugin: an optimizer that is none of ours
+// libraries, explains why one does not match, and wraps their C tables:
+//   library.hpp      Library: a loaded plugin and its tables
+//   find.hpp         where plugins are found               options.hpp     option tables and values of a plugin
+//   source.hpp       Source, Reader: a datasource          recording.hpp   Recording: a recording to predict on
+//   made_up.hpp      made-up samples of the fields that a model says it takes
+//   torch_model.hpp  Model: a LibTorch model; with model_contract.hpp, its contract, all that needs LibTorch
+//   optimizer_plugin.hpp  OptimizerPlugin: an optimizer of a plugin
 //   host.hpp         the services that plugins may ask for; folders above register theirs
 //   session.hpp      Session: what belongs to one run behind those services
 //   call.hpp         call(), check(): how any function of a plugin is called
 //   describe.hpp     `headroom plugins show`               field_json.hpp  fields as JSON
-//   conformance.hpp  `headroom plugins check`              check_list.hpp  CheckList: checks and what came of each
+//   conformance.hpp  `headroom plugins check`              check_list.hpp  CheckList: checks and their results
 #pragma once
 
 #include <filesystem>
@@ -19,7 +20,6 @@
 #include <string>
 #include <vector>
 
-#include "config/options.hpp"
 #include "error.hpp"
 #include "headroom/abi.h"
 #include "headroom/classes.h"
@@ -28,7 +28,9 @@
 #include "headroom/optimizer.h"
 #include "headroom/positions.h"
 #include "headroom/predict.h"
+#include "plugins/find.hpp"
 #include "plugins/note.hpp"
+#include "plugins/options.hpp"
 
 namespace headroom {
 
@@ -36,8 +38,8 @@ namespace headroom {
 // copy.
 class Library {
  public:
-  // [control] Reads the file's note and refuses a mismatch before a line of the plugin runs; then loads it, checks its
-  // header and calls its init, once. A file that is already loaded gives the same plugin. Error(plugin): what was
+  // [control] Reads the file's note and refuses a mismatch before any code of the plugin runs. Then loads it, checks
+  // its header and calls its init, once. A file that is already loaded gives the same plugin. Error(plugin): what was
   // found, what this host needs, what to do.
   static Library load(const std::filesystem::path& path);
 
@@ -45,11 +47,11 @@ class Library {
   const hr_plugin& plugin() const { return *plugin_; }
   const hr_host* host() const;  // for calls that belong to no run
   const std::filesystem::path& path() const { return path_; }
-  // Another one where its code was built anew (read_build), as the file was when it was loaded.
+  // Identifies the build of the file that was loaded (read_build); changes when its code is rebuilt.
   const std::string& build() const { return build_; }
 
-  // The interface table; NULL if the plugin lacks it. Error(plugin) if it is shorter than in ABI 1.0, a required
-  // function is NULL, or its option table is malformed. Valid for ever.
+  // The interface table; NULL if the plugin lacks it. Error(plugin) if the table is shorter than in ABI 1.0, a required
+  // function is NULL, or its option table is malformed. Valid forever.
   const hr_datasource* datasource() const;
   const hr_synth* synth() const;
   const hr_convert* convert() const;
@@ -63,7 +65,7 @@ class Library {
   const hr_positions* positions() const;
   const hr_optimizer* optimizer() const;
 
-  // The names that memory.recompute may have for a model, most bytes saved per second first; empty: none.
+  // The names that memory.recompute may have for a model, the one with most bytes saved per second first; empty: none.
   // Error(plugin) if they are empty, reserved, repeated or more than 64.
   std::vector<std::string> recompute_kinds() const;
 
@@ -73,36 +75,11 @@ class Library {
   std::string build_;
 };
 
-// Every interface that this host asks plugins for.
+// All interfaces that this host asks plugins for.
 struct KnownInterface {
   const char* id;                         // "headroom.state/1"
   bool (*is_offered)(const Library& by);  // Error(plugin) as the members of Library
 };
 std::span<const KnownInterface> known_interfaces();
-
-// The folders searched, in order: `plugin_dirs` (--plugin-dir), $HEADROOM_PLUGIN_PATH, <executable>/../lib/headroom.
-std::vector<std::filesystem::path> plugin_folders(std::span<const std::filesystem::path> plugin_dirs);
-
-// The library of `name`: an id, or a path (it contains '/' or ends in .so). Error(plugin) lists where it looked and
-// what is there.
-std::filesystem::path find_plugin(const std::string& name, std::span<const std::filesystem::path> plugin_dirs);
-// Every library in those folders, each file once, in order.
-std::vector<std::filesystem::path> list_plugins(std::span<const std::filesystem::path> plugin_dirs);
-
-// A declared option table as the runner's own. Error(plugin, owner) if it is malformed; a Library's tables are not.
-OptionTable to_option_table(const hr_options* options, std::string_view owner = "plugin");
-
-// Checked option values in the form that a plugin takes: one hr_value an option. Owns all that values() points to.
-class NativeOptions {
- public:
-  NativeOptions(const OptionTable& table, const OptionValues& values);
-  NativeOptions(NativeOptions&&) noexcept;
-  ~NativeOptions();
-  const hr_value* values() const;
-
- private:
-  struct Storage;
-  std::unique_ptr<Storage> storage_;
-};
 
 }  // namespace headroom

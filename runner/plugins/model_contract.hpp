@@ -1,5 +1,5 @@
-// What a plugin must say of its model and keep to in every call (abi.h, headroom.model.torch/1). Whatever breaks it is
-// Error(plugin) with the plugin's id. Used by torch_model.cpp alone.
+// The contract of a model plugin (abi.h, headroom.model.torch/1): what it must declare, and what every call must keep
+// to. A violation is Error(plugin) with the plugin's id. Used by torch_model.cpp alone.
 #pragma once
 
 #include <span>
@@ -27,8 +27,8 @@ class ModelDescription {
 
  private:
   [[noreturn]] void refuse(const std::string& sentence) const;
-  // All that the plugin declares of a kind, under names that differ. `function` is the name of `describe`, which fills
-  // a copy of `blank`; `info_of` makes it our own.
+  // Everything of one kind that the plugin declares; names must differ. `function` is the name of `describe`, which
+  // fills a copy of `blank`; `info_of` converts it to the host's type.
   template <class Info, class Native, class Handle>
   std::vector<Info> each(const std::string& what, const std::string& function, uint32_t (*count_of)(const hr_model*),
                          hr_status (*describe)(Handle, uint32_t, Native*, hr_error*),
@@ -43,18 +43,19 @@ class ModelDescription {
   hr_model* handle_;
 };
 
-// One call of a plugin with a batch: what the call may not change, and what it must give back. [compute]
+// Checks one call of a plugin with a batch: that it changes nothing it may not change, and that its results are
+// complete. [compute]
 class CallContract {
  public:
-  // Remembers how things are before the call. All arguments outlive it.
+  // Records the state before the call. All arguments outlive it.
   CallContract(const std::string& id, std::span<const Field> fields, std::span<const at::Tensor> batch);
 
   const hr_tensor* handles() const { return handles_.data(); }
   // "x float32 [8, 3], y float32 [8, 1]": for the sentence of a call that failed.
   std::string batch_text() const;
 
-  // Inputs are read-only: a plugin that writes to one would spoil retries and other micro-batches. And LibTorch records
-  // for backward as it did before.
+  // Inputs are unchanged, because a plugin that writes to one would spoil retries and other micro-batches. LibTorch
+  // records for backward as it did before.
   void require_unchanged() const;
   // loss_sum and weight are 0-dim, and the weight is not negative; outputs are there and detached; the metrics
   // have their shape.

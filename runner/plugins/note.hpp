@@ -1,5 +1,5 @@
-// What a plugin says of itself, and whether that suits this host. Asked twice: of the ELF note in the file, before a
-// line of the plugin runs, and of the header once it is loaded.
+// What a plugin says about itself, and whether that suits this host. Checked twice: in the ELF note of the file, before
+// any code of the plugin runs, and in the header once it is loaded.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-// Of another major version only abi_major, abi_minor and flags are known; `id` is then the file's name.
+// For another major version only abi_major, abi_minor and flags are known; `id` is then the file's name.
 struct Note {
   uint16_t abi_major, abi_minor, min_host_minor;
   uint32_t flags;             // HR_PLUGIN_*
@@ -24,7 +24,7 @@ struct Note {
 // note is damaged.
 std::optional<Note> read_note(const std::filesystem::path& path);
 
-// [any] Which build of a library the file is: a digest of the linker's build id, or of the file where it left none.
+// [any] Identifies the build of a library: a digest of the linker's build id, or of the whole file where there is none.
 // Error(plugin) as read_note().
 std::string read_build(const std::filesystem::path& path);
 

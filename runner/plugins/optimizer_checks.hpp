@@ -1,5 +1,4 @@
-// What `headroom plugins check` asks of an optimizer: steps of made-up parameters, with gradients that are the same
-// each time.
+// The checks of `headroom plugins check` for an optimizer: steps of made-up parameters with fixed gradients.
 #pragma once
 
 #include <optional>
@@ -9,7 +8,7 @@
 
 namespace headroom {
 
-// All of them, one line each. `library` is asked only if it is there. [control]
+// Runs all checks. `library` is asked only if it is there. [control]
 void check_optimizer(CheckList& list, const std::optional<Library>& library);
 
 }  // namespace headroom

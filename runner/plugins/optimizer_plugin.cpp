@@ -44,7 +44,7 @@ struct ToldNeeds {
         !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
     const bool known = std::ranges::find(needs.state, text, &OptimizerPlugin::Buffer::name) != needs.state.end();
     if (!plain || known) {
-      flaw = "a buffer called '" + text + "', which is no new name of letters a to z, digits and _";
+      flaw = "a buffer called '" + text + "', which must be a new name of letters a to z, digits and _";
     } else if (elements == 0 || elements > most_rule_elements) {
       flaw = "a buffer '" + text + "' of " + std::to_string(elements) + " elements";
     } else if (needs.state.size() == most_rule_buffers) {

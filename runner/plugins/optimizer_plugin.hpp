@@ -1,4 +1,4 @@
-// An optimizer that a plugin offers (headroom.optimizer/1). The buffers that it works on are made by train/.
+// An optimizer plugin (headroom.optimizer/1). train/ makes the buffers that it works on.
 #pragma once
 
 #include <filesystem>
@@ -13,15 +13,15 @@
 
 namespace headroom {
 
-// The library that train.optimizer.name names; nullopt: the optimizer is one of ours. Error(bad_input) at the name's
-// place where it is neither one of ours nor a plugin's.
+// The library that train.optimizer.name names; nullopt: a built-in optimizer. Error(bad_input) at the name's position
+// where it is neither built in nor a plugin's.
 std::optional<std::filesystem::path> find_optimizer(const OptimizerSection& section,
                                                     std::span<const std::filesystem::path> plugin_dirs);
 
 // All members [control] except step(), which is [compute].
 class OptimizerPlugin {
  public:
-  // Checks [train.optimizer_options] and makes the optimizer. Error(bad_input) for options that do not suit,
+  // Checks [train.optimizer_options] and makes the optimizer. Error(bad_input) for options that are not valid;
   // Error(plugin).
   OptimizerPlugin(Library library, const TrainSection& train, Session& session);
   OptimizerPlugin(OptimizerPlugin&&) = delete;
@@ -31,7 +31,7 @@ class OptimizerPlugin {
   const Library& library() const { return library_; }
   const OptionTable& table() const { return table_; }
   const OptionValues& options() const { return options_; }  // in the order of the table, defaults filled in
-  // Error(bad_input) where it does not work with train.precision. `precision` as there.
+  // Error(bad_input) where it does not support `precision`, a value of train.precision.
   void require_precision(const std::string& precision) const;
 
   struct Buffer {

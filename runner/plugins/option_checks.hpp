@@ -1,4 +1,4 @@
-// For conformance.cpp: checks of an option table, and values to try a plugin with.
+// For conformance.cpp: checks of an option table, and option values to try a plugin with.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace headroom {
 // that needs quotes. `where` is the table's name in the experiment file.
 void require_good_options(const OptionTable& table, const std::string& where);
 
-// What is `set`, the defaults, and an allowed value for each other required option; a required path names a place that
-// does not exist. Error(bad_input) for what is set, as check_options() with the same words.
+// The values in `set`, the defaults, and an allowed value for each other required option. A required path gets one that
+// does not exist. Error(bad_input) for wrong values in `set`, with the same words as check_options().
 OptionValues trial_values(const OptionTable& table, toml::table set = {}, std::string_view where = "options",
                           std::string_view owner = "the plugin");
 

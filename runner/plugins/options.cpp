@@ -1,8 +1,12 @@
-// The options of a plugin in two forms: its declared table as the runner's own types, and checked values as C values.
+#include "plugins/options.hpp"
+
 #include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "error.hpp"
-#include "plugins/library.hpp"
 
 namespace headroom {
 

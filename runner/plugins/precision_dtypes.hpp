@@ -1,5 +1,5 @@
-// train.precision as LibTorch's types: what parameters and floating fields are held in, and what a model computes in
-// under autocast.
+// train.precision as LibTorch's types: the type of parameters and floating fields, and the type that a model computes
+// in under autocast.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// What `headroom plugins check` asks of a source's reads, in every split. A violation is Error(plugin): what the plugin
-// did, and what it has to do instead.
+// The checks of `headroom plugins check` for a source's reads, in every split. A violation is Error(plugin): what the
+// plugin did, and what it has to do instead.
 #pragma once
 
 #include <functional>
@@ -9,25 +9,25 @@
 
 namespace headroom {
 
-// A read writes every byte of its slots and none beside them. [control]
+// A read fills every byte of its slots and writes nowhere else. [control]
 void require_filled_slots(const Source& source);
 
-// A sample is the same whatever is read with it. [control]
+// A sample is the same, whichever others are read with it. [control]
 void require_pure_reads(const Source& source);
 
-// Where it is not to augment, a sample is the same for every key. [control]
+// Without augmentation, a sample is the same for every key. [control]
 void require_plain_reads(const Source& source);
 
-// A sample is the same while other threads read. A read that is not safe shows this with some luck only. [control]
+// A sample is the same while other threads read. An unsafe read is found only with some luck. [control]
 void require_reads_on_threads(const Source& source);
 
-// Fields to standardise are the same where the others are not wanted. [control]
+// Fields to standardise are the same when the other fields are not asked for. [control]
 void require_reads_of_single_fields(const Source& source);
 
 // A source that says HR_SOURCE_NO_AUGMENT reads the same for every key. [control]
 void require_reads_without_keys(const Source& source);
 
-// All of them, one line each; a sample that cannot be read is none's fault. `source` may throw DoesNotApply. [control]
+// Runs all checks. A sample that cannot be read fails none of them. `source` may throw DoesNotApply. [control]
 void check_reads(CheckList& list, const std::function<const Source&()>& source);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// The source's side of headroom.predict/1 as C++: one recording, opened beside those of a source.
+// A recording to predict on, opened with a source: the source's side of headroom.predict/1.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@ bool is_missing(const Field& field);
 // Keeps its Source alive; closes itself.
 class Recording {
  public:
-  // [control] NULL if the plugin has no such side. Error(data) with the plugin's sentence if the recording does not
-  // suit the source or cannot be read.
+  // [control] NULL if the plugin lacks this side. Error(data) with the plugin's sentence if the recording does not suit
+  // the source or cannot be read.
   static std::unique_ptr<Recording> open(const Library& library, std::shared_ptr<const Source> source,
                                          const std::filesystem::path& path);
   Recording(const Recording&) = delete;

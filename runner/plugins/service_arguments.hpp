@@ -1,4 +1,4 @@
-// How services look at what a plugin passed them; throws sdk::Error.
+// Checks of the arguments that a plugin passes to a service; they throw sdk::Error.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// What a plugin passed; HR_INVALID_ARGUMENT when it is NULL.
+// The string that a plugin passed. HR_INVALID_ARGUMENT when it is NULL.
 inline std::string text(const char* given, const char* what) {
   if (given == nullptr) throw sdk::Error(HR_INVALID_ARGUMENT, std::string("the ") + what + " is NULL");
   return given;

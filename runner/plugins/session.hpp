@@ -1,6 +1,6 @@
-// A Session is what one run owns behind the services. The tables of functions are the process's (host.hpp); the data
-// they work on is the run's, and a service finds it by the hr_host that the plugin passes. So runs of one process share
-// nothing through plugins.
+// A Session is what one run owns behind the services. The tables of functions belong to the process (host.hpp); the
+// data that they work on belongs to the run, and a service finds it by the hr_host that the plugin passes. So runs in
+// one process share nothing through plugins.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ struct RecordedRows {
   uint64_t rows = 1, length = 0;
 };
 
-// What a plugin may offer beside its source's table; NULL: it does not.
+// Interfaces that a plugin may offer besides its source's table; NULL: it does not.
 struct SourceInterfaces {
   const hr_gc* gc = nullptr;
   const hr_class_names* class_names = nullptr;
@@ -94,9 +94,10 @@ class Source : public std::enable_shared_from_this<Source> {
   // Whether augmented reads may depend on the sample's key. False only if the plugin says HR_SOURCE_NO_AUGMENT.
   bool augments() const { return augments_; }
   std::vector<Origin> origins(uint32_t field) const;  // empty: unknown. Error(plugin)
-  // What the values 0, 1, ... of a field mean; empty: it has no classes, or they have no names. Error(plugin)
+  // The names of the values 0, 1, ... of a field; empty: it has no classes, or they have no names. Error(plugin)
   std::vector<std::string> class_names(uint32_t field) const;
-  // [any] Of its group's recording; nullopt: the source does not say, or the field shows no rows. Error(plugin)
+  // [any] The rows of its group's recording that the sample shows; nullopt: the source does not say, or the field shows
+  // no rows. Error(plugin)
   std::optional<RecordedRows> recorded_rows(uint32_t field, uint32_t split, uint64_t index) const;
   Reader reader() const;  // [any] Error with the plugin's sentence
   // [control] Waits for running reads, then calls headroom.gc's trim_source with HR_TRIM_CACHES or HR_TRIM_ALL. Returns

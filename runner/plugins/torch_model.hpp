@@ -1,4 +1,4 @@
-// A headroom.model.torch/1 plugin as C++. The training loop sees only this type. Needs LibTorch.
+// A headroom.model.torch/1 plugin as a C++ class; the training loop sees only this class. Needs LibTorch.
 #pragma once
 
 #include <memory>
@@ -21,19 +21,19 @@ struct Parameter {
   double lr_scale = 1.0, weight_decay_scale = 1.0;
   int64_t frozen_until_step = 0;
   double lr = 0.0;               // > 0: replaces train.optimizer.lr x lr_scale
-  at::Tensor* tensor = nullptr;  // the plugin's own object; set_data() moves it
-  // Of the experiment (train.groups): replaces train.optimizer.weight_decay x weight_decay_scale.
+  at::Tensor* tensor = nullptr;  // the plugin's own tensor object; moved with set_data()
+  // Set by the experiment (train.groups): replaces train.optimizer.weight_decay x weight_decay_scale.
   std::optional<double> weight_decay = {};
 
   // Whether it ever has a gradient and optimizer state.
   bool trains() const { return kind == HR_PARAMETER && !inert && frozen_until_step != INT64_MAX; }
 };
 
-// Of an output that holds class scores (headroom.classes/1).
+// For an output that holds class scores (headroom.classes/1).
 struct ClassInfo {
   int64_t count = 0;
-  std::string field;               // of the source; "": none holds the target
-  std::vector<std::string> names;  // one a class, or none
+  std::string field;               // the source's field with the target; "": there is none
+  std::vector<std::string> names;  // one for each class, or none
   bool counted = false;            // Model::balance() is to be called
 };
 
@@ -49,7 +49,7 @@ struct MetricInfo {
   hr_better better = HR_LOWER;
 };
 
-// What one forward pass gives back.
+// The result of one forward pass.
 struct StepResult {
   at::Tensor loss_sum, weight;      // 0-dim, on the model's device; loss_sum carries the graph in train mode
   std::vector<at::Tensor> outputs;  // empty unless asked for
@@ -96,7 +96,7 @@ class Model {
   std::vector<at::Tensor> predict(int64_t step, std::span<const uint64_t> sample_keys,
                                   std::span<const at::Tensor> batch);
 
-  // Tells the plugin how often each class of output `i` occurs in the training split. REQUIRES: it is `counted`.
+  // Passes to the plugin how often each class of output `i` occurs in the training split. REQUIRES: it is `counted`.
   // [control]
   void balance(size_t i, std::span<const uint64_t> counts);
 
@@ -105,8 +105,8 @@ class Model {
   // kept; each must be one of recompute_kinds().
   void recompute(std::span<const std::string> kinds);
 
-  // headroom.gc/1: the plugin frees what it can do without. Returns the bytes that it says it freed; 0 without the
-  // interface. `level` is HR_TRIM_CACHES or HR_TRIM_ALL.
+  // headroom.gc/1: the plugin frees memory that it can do without. Returns the bytes that it says it freed; 0 without
+  // the interface. `level` is HR_TRIM_CACHES or HR_TRIM_ALL.
   int64_t trim(int level);
 
   bool has_state() const { return state_ != nullptr; }

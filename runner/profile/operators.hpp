@@ -1,5 +1,5 @@
-// How long LibTorch's operators take, by name: at::RecordFunction's callbacks, which every operator and every node of
-// backward looks for. What a plugin computes with kernels of its own is no operator; RECORD_USER_SCOPE names it.
+// How long LibTorch's operators take, by name. It uses at::RecordFunction, whose callbacks run for every operator and
+// every node of backward. A plugin's own kernels are no operators; RECORD_USER_SCOPE gives them a name.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,11 @@ struct OperatorTime {
   std::string name;
   int64_t calls = 0;
   int64_t self_ns = 0;   // without the operators that it calls
-  int64_t total_ns = 0;  // with them; where it calls itself, once
+  int64_t total_ns = 0;  // with them; recursive calls count once
 };
 
-// Listens while it lives, to the thread that makes it and to those that autograd works on for it; one at a time. On a
-// GPU an operator's time is what giving out its work takes. [compute] but for add().
+// Records, while it lives, operators on the thread that makes it and on autograd's threads that work for it. One object
+// at a time. On a GPU, an operator's time is that of launching its work. [compute] except for add().
 class OperatorTimes {
  public:
   explicit OperatorTimes(Trace* trace);  // may be NULL
@@ -31,15 +31,15 @@ class OperatorTimes {
   OperatorTimes(const OperatorTimes&) = delete;
   OperatorTimes& operator=(const OperatorTimes&) = delete;
 
-  // Whether operators that end from here on count. At first none does.
+  // Whether operators that end from here on count; initially false.
   void count(bool counts) { counts_ = counts; }
-  int64_t self_ns() const { return self_ns_; }  // of all of them so far
+  int64_t self_ns() const { return self_ns_; }  // of all operators so far
   std::vector<OperatorTime> by_self_time() const EXCLUDES(mutex_);
 
   struct Call {
     int64_t began_ns = 0, ended_ns = 0;
     int64_t within_ns = 0;     // of the operators that it called
-    bool is_outermost = true;  // of its name
+    bool is_outermost = true;  // of the calls with its name
   };
   void add(std::string_view name, const Call& call) noexcept EXCLUDES(mutex_);
 

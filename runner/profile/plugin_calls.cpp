@@ -8,7 +8,7 @@ namespace headroom {
 
 namespace {
 
-// A reader's call may end while the listener goes: whoever holds the mutex finds it whole, or gone.
+// A reader's call may end while the listener is destroyed; under the mutex it is either whole or gone.
 Mutex call_listener_mutex;
 PluginCallTimes* call_listener GUARDED_BY(call_listener_mutex) = nullptr;
 

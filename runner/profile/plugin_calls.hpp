@@ -1,4 +1,4 @@
-// How long the plugins' functions take, on the thread of the steps and on those of readers beside it. Torch-free.
+// How long the functions of plugins take, on the thread of the steps and on reader threads. Torch-free.
 #pragma once
 
 #include <atomic>
@@ -21,18 +21,19 @@ struct PluginCallTime {
   int64_t calls = 0, ns = 0;
 };
 
-// Listens to PluginCall of all threads while it lives; one at a time. [control] but for add().
+// Records PluginCall on all threads while it lives. One object at a time. [control] except for add().
 class PluginCallTimes {
  public:
-  // On the thread that takes the steps. `trace` may be NULL.
+  // Make it on the thread that takes the steps. `trace` may be NULL.
   explicit PluginCallTimes(Trace* trace);
   ~PluginCallTimes();
   PluginCallTimes(const PluginCallTimes&) = delete;
   PluginCallTimes& operator=(const PluginCallTimes&) = delete;
 
-  // Whether calls that end from here on count. At first none does.
+  // Whether calls that end from here on count; initially false.
   void count(bool counts) { counts_ = counts; }
-  std::vector<PluginCallTime> by_time() const EXCLUDES(mutex_);  // those in the step first, then by falling time
+  // First those on the step's thread; by decreasing time.
+  std::vector<PluginCallTime> by_time() const EXCLUDES(mutex_);
 
   void add(std::string_view plugin, std::string_view entry, int64_t began_ns, int64_t ended_ns) noexcept
       EXCLUDES(mutex_);

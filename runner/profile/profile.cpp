@@ -77,7 +77,7 @@ int64_t Profile::ns_outside_model() const {
   return steps.ns - within;
 }
 
-// On a GPU a thread of backward's own may work beside that of the steps.
+// On a GPU, backward may use a thread of its own in addition to that of the steps.
 int64_t Profile::ns_outside_operators() const { return std::max<int64_t>(0, steps.ns - steps.operators_ns); }
 
 Json Profile::json() const {

@@ -1,7 +1,7 @@
-// profile/: where a step's time and memory go. Start here: what a profile found. Torch-free.
+// profile/: where the time and memory of a step go. Start here: Profile is the result. Torch-free.
 //
-// profile_run() (step_profile.hpp) runs the first steps of an experiment. StepProfile watches them: phases of the loop,
-// and through OperatorTimes and PluginCallTimes what they consist of. A Trace keeps each span for a file.
+// profile_run() (step_profile.hpp) runs the first steps of an experiment. A StepProfile measures the phases of the
+// loop, and through OperatorTimes and PluginCallTimes what happens within them. A Trace keeps every span for a file.
 #pragma once
 
 #include <array>
@@ -21,7 +21,8 @@ namespace headroom {
 
 std::string_view step_phase_name(StepPhase phase);
 
-// What went by: a phase of all measured steps, or the steps themselves. Of all threads of the process, but for `ns`.
+// What a phase took, summed over all measured steps, or what the steps took. Everything but `ns` is of all threads of
+// the process.
 struct Spent {
   int64_t ns = 0, cpu_ns = 0;
   int64_t minor_faults = 0, major_faults = 0;
@@ -39,24 +40,24 @@ struct Profile {
   std::vector<int64_t> step_ns;  // of each measured step
   int64_t samples = 0;
   int64_t micro_batch = 0;                     // in use at the end
-  Spent steps;                                 // from a step's beginning to its end, all together
+  Spent steps;                                 // the whole steps
   std::array<Spent, step_phase_count> phases;  // by StepPhase
   std::vector<OperatorTime> operators;         // by falling self time
-  std::vector<PluginCallTime> plugin_calls;    // those in the step first
+  std::vector<PluginCallTime> plugin_calls;    // those on the step's thread first
   LoaderTimes reading;                         // by the threads that read ahead
-  int64_t checkpoints = 0, checkpoint_ns = 0;  // in steps, between them and at the end
+  int64_t checkpoints = 0, checkpoint_ns = 0;  // also between steps and at the end
   int64_t limit_bytes = 0;                     // memory.limit; 0: off
-  LedgerReading memory;                        // its peaks are those since the process began
+  LedgerReading memory;                        // with peaks since the process began
   std::string trace;                           // its file; "": none
-  int64_t left_out_of_trace = 0;               // calls of operators, and what there was no memory for
+  int64_t left_out_of_trace = 0;               // operator calls beyond the limit, and spans that found no memory
 
   int64_t median_ns() const;             // of a step
-  int64_t ns_outside_model() const;      // neither forward nor backward nor optimizer
-  int64_t ns_outside_operators() const;  // the plugin's own kernels, and the host
+  int64_t ns_outside_model() const;      // outside forward, backward and optimizer
+  int64_t ns_outside_operators() const;  // the plugin's own kernels and the host
 
-  // All of it. Times are milliseconds a step, counts are a step's.
+  // The whole profile. Times are milliseconds for each step; counts are for each step, too.
   nlohmann::json json() const;
-  // For people, with at most so many operators.
+  // As text, with at most `most_operators` operators.
   std::string text(size_t most_operators) const;
 };
 

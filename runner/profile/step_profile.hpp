@@ -1,4 +1,4 @@
-// `headroom profile`: the first steps of an experiment, measured. Needs LibTorch.
+// `headroom profile`: measures the first steps of an experiment. Needs LibTorch.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,10 @@
 
 namespace headroom {
 
-// Made on the thread of the loop, and used there. [compute]
+// Made and used on the thread of the loop. [compute]
 class StepProfile final : public StepWatch {
  public:
-  // Measures `steps` windows after `warm_up` others, and then has seen enough. `trace`, which may be NULL, gets every
-  // span of them.
+  // Measures `steps` windows after `warm_up` others. `trace` may be NULL; otherwise it gets every span of them.
   StepProfile(int64_t warm_up, int64_t steps, Trace* trace);
 
   void begin_run(const Setup& setup) override;
@@ -22,7 +21,7 @@ class StepProfile final : public StepWatch {
   StepPhase enter(StepPhase phase) noexcept override;
 
   bool done() const { return static_cast<int64_t>(profile_.step_ns.size()) == steps_; }
-  // REQUIRES: done(). With what memory was held at the peak by now.
+  // The profile, with the peak of memory so far. REQUIRES: done().
   Profile result() const;
 
  private:
@@ -38,9 +37,9 @@ class StepProfile final : public StepWatch {
   std::optional<OperatorTimes> operators_;  // while steps are measured
   std::optional<PluginCallTimes> calls_;
   LoaderTimes read_before_;  // when measuring began
-  int device_index_ = -1;    // of a GPU, which is waited for
-  int64_t windows_ = 0;      // that have ended
-  bool in_step_ = false;     // that is measured
+  int device_index_ = -1;    // of the GPU to synchronise with; -1: none
+  int64_t windows_ = 0;      // finished
+  bool in_step_ = false;     // a measured one
   StepPhase phase_ = StepPhase::other;
   Spent step_began_, phase_began_;  // readings since the process began
   int64_t checkpoint_began_ns_ = 0;
@@ -49,14 +48,14 @@ class StepProfile final : public StepWatch {
 inline constexpr int64_t profile_warm_up_steps = 5;
 
 struct ProfileRequest {
-  TrainRequest run;  // a new one; whoever starts it removes `run.out` when it is over
+  TrainRequest run;  // a new run; the caller removes `run.out` afterwards
   int64_t steps = 20;
   std::filesystem::path trace;  // file; empty: none
 };
 
-// Runs the experiment as train() would, over its data again where it has fewer steps, evaluates nothing and fills in
-// `profile`. Not Exit::ok: stopped before so many steps by a signal, or because others took the memory; then `profile`
-// stays empty. Errors as train(). [control]
+// Runs the experiment as train() would, repeating its data where it has fewer steps, without evaluation, and fills in
+// `profile`. Returns another code than Exit::ok where a signal stopped it early, or because other processes took the
+// memory; `profile` is then empty. Errors as train(). [control]
 Exit profile_run(ProfileRequest request, Profile& profile);
 
 }  // namespace headroom

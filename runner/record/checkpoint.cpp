@@ -102,7 +102,7 @@ int64_t bytes_in_memory(const fs::path& folder) {
 
 Error no_room_in_memory(const fs::path& folder, int64_t bytes) {
   return {Exit::does_not_fit, "checkpoint",
-          folder.string() + " lies in memory (tmpfs), where a checkpoint of " + size_text(bytes) +
+          folder.string() + " is in memory (tmpfs), where a checkpoint of " + size_text(bytes) +
               " counts as held and finds no room: put the run on a disk with --out, or raise memory.limit"};
 }
 
@@ -131,7 +131,7 @@ fs::path Checkpoints::save(const CheckpointView& checkpoint, bool is_best) {
   const std::string name = step_name(checkpoint.step);
   const fs::path temporary = folder_ / (std::string(temporary_prefix) + name + mine());
   const fs::path final = folder_ / name;
-  // Held until the bytes are written and noted: nobody else is granted the same room meanwhile.
+  // Held until the bytes are written and noted, so that the same room is not granted twice.
   const Permit room = make_room(checkpoint.bytes());
   try {
     if (!fs::create_directory(temporary, error) && error) throw cannot_write(temporary, error.value());
@@ -170,7 +170,7 @@ Permit Checkpoints::make_room(int64_t bytes) {
 }
 
 void Checkpoints::note_bytes_in_memory() {
-  // Counted anew and told as a difference, so that what was removed is told too.
+  // Counted again and noted as a difference, which includes removed files.
   const int64_t bytes = bytes_in_memory(folder_);
   note_written(folder_, bytes - std::exchange(noted_bytes_, bytes));
 }
@@ -287,13 +287,13 @@ nlohmann::json parse(const fs::path& file) {
 LoadedCheckpoint load_checkpoint(const fs::path& folder) {
   const fs::path file = folder / "checkpoint.json";
   std::error_code error;
-  if (!fs::is_directory(folder, error)) throw refuse(folder, "is no checkpoint: there is no such folder");
-  if (!fs::is_regular_file(file, error)) throw refuse(folder, "is no checkpoint: it holds no checkpoint.json");
+  if (!fs::is_directory(folder, error)) throw refuse(folder, "is not a checkpoint: there is no such folder");
+  if (!fs::is_regular_file(file, error)) throw refuse(folder, "is not a checkpoint: it holds no checkpoint.json");
   nlohmann::json json = parse(file);
   // Format first: what the other keys mean depends on it.
   auto format = json.find("format");
   if (format == json.end() || !format->is_number_integer()) {
-    throw refuse(file, "is no checkpoint's: it holds no format number");
+    throw refuse(file, "is not a checkpoint's: it holds no format number");
   }
   if (*format != checkpoint_format) {
     throw refuse(file,

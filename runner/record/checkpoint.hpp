@@ -1,5 +1,6 @@
-// checkpoints/step-00001200/{model,state}.safetensors + checkpoint.json: complete or absent. Written to a temporary
-// folder, fsync, rename; `last` and `best` are links beside it.
+// A checkpoint is a folder, checkpoints/step-00001200/, with model.safetensors, state.safetensors and checkpoint.json.
+// It is complete or absent: it is written to a temporary folder, synced and renamed. `last` and `best` are links beside
+// it.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +22,27 @@ struct CheckpointView {
   int64_t step = 0;
   std::span<const TensorBytes> model;  // parameters and buffers under the model's names
   std::span<const TensorBytes> state;  // optimizer moments, EMA, accumulators
-  nlohmann::json json;                 // everything scalar; gets "format", "step"
+  nlohmann::json json;                 // everything scalar; save() adds "format" and "step"
 
   int64_t bytes() const;  // of its tensors
 };
 
 class Checkpoints {
  public:
-  // `folder` is <run>/checkpoints. Nothing is touched before the first save(), so reading a run that goes on elsewhere
-  // is safe: save() makes the folder when it is missing and removes leftovers of interrupted writes; its caller holds
-  // the run's lock.
+  // `folder` is <run>/checkpoints. Nothing is written before the first save(), so a run that another process continues
+  // can be read safely. save() makes the folder where it is missing and removes leftovers of interrupted writes; its
+  // caller holds the run's lock.
   explicit Checkpoints(std::filesystem::path folder, int64_t keep = 2);
-  // Moves `last`, and `best` when asked; keeps the newest `keep` and `best`. A checkpoint of the same step is replaced.
-  // Error(cannot_write) leaves every earlier checkpoint as it was. Needs room for one more checkpoint than it keeps.
-  // Where the folder lies in memory (tmpfs) and has no such room, older ones go first, but never the newest nor `best`;
-  // Error(does_not_fit) where that is not enough.
+  // Writes a checkpoint, then moves `last` to it, and `best` with `is_best`. Keeps the newest `keep` and `best`. A
+  // checkpoint of the same step is replaced. Error(cannot_write) leaves every earlier checkpoint as it was. It needs
+  // room for one more checkpoint than it keeps. Where the folder is in memory (tmpfs) without that room, older ones are
+  // removed first, but never the newest or `best`; Error(does_not_fit) where that is not enough.
   std::filesystem::path save(const CheckpointView& checkpoint, bool is_best);
-  // Moves `best` to the checkpoint of that step, where it is there and readable: a crash, or a disk that was full, may
-  // have come between the checkpoint and its link. The caller holds the run's lock. Error(cannot_write).
+  // Moves `best` to the checkpoint of that step, where it exists and is readable. A crash or a full disk may have
+  // prevented save() from moving the link. The caller holds the run's lock. Error(cannot_write).
   void mend_best(int64_t step) const;
-  int64_t removed_for_room() const { return removed_for_room_; }  // checkpoints that went first, in all
-  std::optional<std::filesystem::path> last() const;  // newest complete one; falls back over unreadable ones
+  int64_t removed_for_room() const { return removed_for_room_; }  // number of checkpoints that were removed first
+  std::optional<std::filesystem::path> last() const;              // the newest one that is readable
   std::optional<std::filesystem::path> best() const;
 
  private:
@@ -64,23 +65,23 @@ struct LoadedCheckpoint {
   SafetensorsFile model, state;
   nlohmann::json json;
 
-  // A member of `json`. Error(bad_input) where there is none of that name and type: names the file.
+  // A member of `json`. Error(bad_input), naming the file, where there is none of that name and type.
   const nlohmann::json& at(const char* key, nlohmann::json::value_t type) const;
 };
-// Error(bad_input) when the folder is no checkpoint, of another format, or damaged: names the file.
+// Error(bad_input), naming the file, when the folder is no checkpoint, has another format or is damaged.
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& folder);
 
 // `word`: best, last, or the path of a checkpoint folder. Error(bad_input, component) where the run has none yet.
 std::filesystem::path chosen_checkpoint(const std::filesystem::path& run, const std::string& word,
                                         const std::string& component);
 
-// What the state of a run that averages its weights (train.ema) calls the average of a parameter. Evaluations, and
-// whatever else uses a trained model, take it in place of the model's own.
+// The name of a parameter's average in the state of a run with train.ema. Evaluations, and all other uses of a trained
+// model, take the average in place of the parameter.
 inline std::string average_name(const std::string& parameter) { return "ema/" + parameter; }
 inline constexpr const char* plugin_state_name = "plugin_state";  // headroom.state/1's bytes, in the same file
 
-// Of a checkpoint.json: what its run had reserved among the runs of the machine, which a run that goes on from it
-// claims at its start. 0: it does not say.
+// The memory that the run had reserved when it wrote this checkpoint.json. A run that resumes from it claims the same.
+// 0: not stored.
 int64_t reserved_bytes_in(const nlohmann::json& checkpoint);
 
 }  // namespace headroom

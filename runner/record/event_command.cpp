@@ -88,7 +88,7 @@ bool EventCommand::flush() {
     const ssize_t written = ::write(input_.get(), pending_.data(), pending_.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EAGAIN) return true;
-    // EPIPE: nobody reads any more.
+    // EPIPE: the program has closed its input.
     if (written < 0) {
       give_up("");
       return false;

@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-// Move-only; spans live as long as the object. Error(bad_input, component) naming the path where it cannot be read or
-// is no regular file.
+// Move-only. Spans are valid as long as the object. Error(bad_input, component), naming the path, where it cannot be
+// read or is not a regular file.
 class MappedFile {
  public:
   MappedFile(const std::filesystem::path& path, std::string_view component);
@@ -22,8 +22,8 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// Gives the whole pages of a part of a mapping back: they stay in the page cache, and are read again where they are
-// asked for. For files that are larger than this process should be.
+// Releases the whole pages of a part of a mapping. They stay in the page cache, and are read again on the next access.
+// For files larger than this process may be.
 void drop_pages(std::span<const std::byte> bytes);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Writing so that it either is on the disk or is an Error(cannot_write) that names the path, the reason and what to do.
+// Writing files. Either the bytes are on the disk, or Error(cannot_write) names the path, the reason and what to do.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace headroom {
 // The sentence for a failed write of `path`; `error` is an errno value.
 Error cannot_write(const std::filesystem::path& path, int error);
 
-// A new file (an older one of that name is emptied). Every function throws cannot_write(); the destructor only closes.
+// A new file; an older file of that name is emptied. Every function throws cannot_write(); the destructor only closes.
 class OutputFile {
  public:
   explicit OutputFile(std::filesystem::path path);
@@ -23,9 +23,9 @@ class OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  void finish();  // fsync and close: after it the bytes survive a power cut
-  // Takes the name away, so that the file goes with this object, or with the process, however that ends. Where it can
-  // be opened until then.
+  void finish();  // fsync and close; then the bytes survive a power cut
+  // Unlinks the file, so that it disappears when this object or the process ends, however that happens. Returns a path
+  // that opens it until then.
   std::filesystem::path take_name();
 
  private:
@@ -33,7 +33,7 @@ class OutputFile {
   int file_ = -1;
 };
 
-// A file that only grows, a line at a time; its length goes into checkpoints and it is cut back on resume.
+// A file that only grows, line by line. Checkpoints store its length, and resuming cuts it back to that length.
 class LogFile {
  public:
   explicit LogFile(std::filesystem::path path);
@@ -44,7 +44,7 @@ class LogFile {
   void line(std::string_view text);     // appends text and '\n' in one write
   void append(std::string_view bytes);  // one write; Error(cannot_write) leaves the file as it was before
   uint64_t length() const { return length_; }
-  void truncate(uint64_t length);  // a longer length than the file's leaves it alone
+  void truncate(uint64_t length);  // does nothing where the file is shorter
   void sync();
   const std::filesystem::path& path() const { return path_; }
 
@@ -54,14 +54,14 @@ class LogFile {
   uint64_t length_ = 0;
 };
 
-// Everything of `bytes` to an open descriptor, through interruptions and short writes.
+// Writes all of `bytes` to an open descriptor, through interruptions and short writes.
 void write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path);
 
-// Whether a rename may put a file in the place of `path`. Into a device, a pipe or a link, as /dev/null and
-// /dev/stdout, a user wants to write; root would replace it for the whole machine.
+// Whether a rename may replace `path`. A device, a pipe or a link (/dev/null, /dev/stdout) is to be written to instead;
+// root would replace it for the whole machine.
 bool may_be_replaced(const std::filesystem::path& path);
 
-// Makes renames and new names inside `folder` survive a power cut. File systems that cannot do that are left alone.
+// Makes renames and new names in `folder` survive a power cut. Does nothing on file systems that cannot.
 void sync_folder(const std::filesystem::path& folder);
 
 }  // namespace headroom

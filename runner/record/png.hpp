@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// The content of a file. `pixels`: rows from the top, `colours` bytes a pixel: 1 grey, 3 red, green, blue.
+// The content of a PNG file. `pixels`: rows from the top, `colours` bytes for each pixel: 1 grey, 3 red, green, blue.
 // REQUIRES: width * height * colours bytes, none of them 0.
 std::string png_bytes(std::span<const uint8_t> pixels, uint32_t width, uint32_t height, uint32_t colours);
 

@@ -42,7 +42,7 @@ Json ended_json(const Ended& ended) {
                {"seconds", ended.seconds},       {"peak_resident_bytes", ended.end.peak_resident_bytes}};
   // What was asked for is no failure; how_it_ended() would only name the exit code.
   if (json["kind"] == "stopped")
-    json["sentence"] = std::string(ended.last_forwarded ? "stopped as it was asked to" : "stopped by itself") +
+    json["sentence"] = std::string(ended.last_forwarded ? "stopped on request" : "stopped by itself") +
                        ", with exit code " + std::to_string(ended.exit_code());
   if (ended.end.by_signal()) json["signal"] = signal_name(ended.end.signal());
   if (ended.end.core_dumped()) json["core_dumped"] = true;
@@ -107,18 +107,19 @@ Json vanished_json(const BlackBoxReading& box) {
   // Without a record there is at least the time when the box was made.
   const int64_t last_ms = box.records.empty() ? box.started_ms : box.records.back().time_ms;
   std::string kind = "vanished";
-  std::string sentence = "ended together with its supervisor, so nobody saw how: its container or job was killed whole";
+  std::string sentence =
+      "ended together with its supervisor, so the cause is not known: the whole container or job was killed";
   // The crash handler wrote this down before the process died, so it is certain.
   if (!box.crash_site.empty()) {
     kind = "crash";
-    sentence = "crashed, and its supervisor did not live to say more";
+    sentence = "crashed; its supervisor ended too, so nothing more is known";
   } else if (last_ms < boot_ms()) {
-    sentence = "ended when the machine went down, which has been started anew since";
+    sentence = "ended when the machine went down; the machine has been restarted since";
   }
   return {{"kind", kind}, {"sentence", sentence}, {"pid", box.pid}, {"last_sign_of_life", time_of(last_ms)}};
 }
 
-// Files may be of somebody else's hand.
+// Files may come from anybody.
 Json damaged_json(const char* file) {
   return {{"kind", "unknown"}, {"sentence", std::string("has ended, and ") + file + ", which says how, is damaged"}};
 }
@@ -160,7 +161,7 @@ bool is_readable(const Json& written) {
 Postmortem read_postmortem(const fs::path& run) {
   if (!is_run(run)) {
     throw Error(Exit::bad_input, "postmortem",
-                run.string() + " is no run folder: give a run's own, runs/<name>/<time>-<id>");
+                run.string() + " is not a run folder: give a run's own, runs/<name>/<time>-<id>");
   }
   Json json = {{"format", 1}, {"time", time_of(now_ms())}, {"source", "run folder"}, {"advice", Json::object()}};
   add_resume(json, run);
@@ -180,7 +181,7 @@ Postmortem read_postmortem(const fs::path& run) {
     if (box) add_black_box(json, *box, now_ms());
   } else if (summary.is_object()) {
     json["ended"] = summarised_json(summary);
-    // Where all went well nobody asks what was held.
+    // Not needed when all went well.
     if (box && json["ended"]["kind"] != "finished") add_black_box(json, *box, std::nullopt);
   } else if (box) {
     json["source"] = "black box";
@@ -270,9 +271,9 @@ std::string remedy(const Json& json) {
     if (limit == 0) return "set memory.limit = \"auto\", which stays below the kernel's limit";
     if (limit > kernels) return "set memory.limit below " + size_text(kernels) + ", the kernel's limit";
     // The limit was not above the kernel's: others in the same cgroup or machine took the difference.
-    return "what was beside the trainer took the rest: set a lower memory.limit";
+    return "other processes took the rest: set a lower memory.limit";
   }
-  if (kind == "killed") return "look for who sent it: a person, the batch system, systemd-oomd, earlyoom";
+  if (kind == "killed") return "find out who sent it: a person, the batch system, systemd-oomd, earlyoom";
   if (kind == "crash")
     return "run `headroom plugins check` on its plugins; `ulimit -c unlimited` keeps a core next time";
   if (kind == "vanished") return "ask the container's or batch system's log why it was killed";
@@ -287,7 +288,8 @@ std::string advice_line(const Json& json) {
   };
   if (advice.contains("resume")) {
     const bool anew = !advice.value("has_checkpoint", false);
-    add("go on with: " + advice["resume"].get<std::string>() + (anew ? " (no checkpoint yet: it begins anew)" : ""));
+    add("go on with: " + advice["resume"].get<std::string>() +
+        (anew ? " (no checkpoint yet: it starts from the beginning)" : ""));
   }
   add(remedy(json));
   const std::string kind = json.at("ended").at("kind");

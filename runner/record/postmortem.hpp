@@ -1,5 +1,5 @@
-// Why a run ended: postmortem.json in its folder, and five lines. From what the supervisor saw and what the black box
-// kept; from the black box alone where the supervisor was killed too.
+// Why a run ended: postmortem.json in its folder, and five lines. Made from what the supervisor saw and the black box
+// recorded; from the black box alone where the supervisor was killed too.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ struct Postmortem {
   std::vector<std::string> lines() const;
 };
 
-// How the trainer ended; leaves postmortem.json in its run folder unless all went well, and prints five lines on stderr
-// where a signal ended it. Returns the exit code.
+// Reports how the trainer ended: writes postmortem.json into its run folder unless all went well, and prints five lines
+// on stderr where a signal ended it. Returns the exit code.
 int conclude(const Ended& ended);
 
-// What is known of a run: its postmortem.json, else how it ended well, or goes on, or what its black box says. One that
-// is damaged is told of. Error(bad_input) when it is no run folder.
+// What is known of a run: its postmortem.json; without one, that it ended well, that it is running, or what its black
+// box says. A damaged postmortem.json is reported. Error(bad_input) when `run` is not a run folder.
 Postmortem read_postmortem(const std::filesystem::path& run);
 
-// A run that begins or goes on has no post-mortem. [control]
+// Removes the post-mortem of a run that begins or resumes. [control]
 void forget_postmortem(const std::filesystem::path& run);
 
 // The parts of a post-mortem that come from a run's folder.
@@ -37,13 +37,14 @@ inline constexpr const char* postmortem_file = "postmortem.json";
 int64_t now_ms();  // since the epoch
 std::string time_of(int64_t ms);
 
-// "where", "held", "growing" and the knob under "advice". `end_ms`: when the run ended, where somebody saw it.
+// Adds "where", "held", "growing" and the key to change under "advice". `end_ms`: when the run ended, where that was
+// seen.
 void add_black_box(nlohmann::json& json, const BlackBoxReading& box, std::optional<int64_t> end_ms);
 
-// "run", and how to go on under "advice".
+// Adds "run", and how to resume under "advice".
 void add_resume(nlohmann::json& json, const std::filesystem::path& run);
 
-// summary.json, null when it is that of an earlier life of the run: written before `started_ms`, when this one began.
+// summary.json of the run; null when it was written before `started_ms`, by an earlier process of the run.
 nlohmann::json summary_since(const std::filesystem::path& run, int64_t started_ms);
 
 }  // namespace headroom

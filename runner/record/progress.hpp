@@ -1,4 +1,4 @@
-// How far an epoch is: a bar on a terminal, lines in a pipe.
+// The progress of an epoch: a bar on a terminal, lines in a pipe.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace headroom {
 
-// What the stream behind stderr can show.
+// What a terminal can show.
 struct Terminal {
   int file = 2;
-  bool control = false;  // lines can be redrawn: a terminal, and TERM names one that obeys
-  bool utf8 = false;     // the locale says so
+  bool control = false;  // lines can be redrawn: a terminal whose TERM allows it
+  bool utf8 = false;     // as the locale says
   bool color = false;    // as control, unless NO_COLOR is set
 
-  int columns() const;  // now; 80 where nobody knows
+  int columns() const;  // now; 80 where unknown
 };
 
-// Looks at `file` and at TERM, NO_COLOR, LC_ALL, LC_CTYPE, LANG.
+// Decides by `file` and by TERM, NO_COLOR, LC_ALL, LC_CTYPE, LANG.
 Terminal terminal_of(int file);
 
 // What one line of progress says.
@@ -33,10 +33,10 @@ struct ProgressState {
   std::vector<std::pair<std::string, double>> values = {};
 };
 
-// "loss 0.1234", "12.3 samples/s"; a split's name in front is dropped where the title already says it.
+// "loss 0.1234", "12.3 samples/s". The prefix of a split is left out where the title has it already.
 std::string shown_value(const std::string& name, double value, const std::string& title);
 
-// For a terminal: never wider than `columns` - 1. What does not fit is left out, the least telling first.
+// For a terminal: at most `columns` - 1 wide. Where it does not fit, the least important parts are left out first.
 std::string progress_bar(const ProgressState& state, const Terminal& terminal, int columns);
 
 // For a pipe: everything, in plain words.

@@ -1,5 +1,5 @@
-// Everything a run says while it goes: events.jsonl, metrics.csv, memory.jsonl, TensorBoard, and the terminal. One
-// object, called by the training loop in plain words; each sink is a file of its own beside this one.
+// Everything that a run logs: events.jsonl, metrics.csv, memory.jsonl, TensorBoard, and the terminal. The training loop
+// calls this one object; each sink has a file of its own in this folder.
 #pragma once
 
 #include <cstdint>
@@ -15,36 +15,37 @@ namespace headroom {
 
 using Scalars = std::vector<std::pair<std::string, double>>;  // "train/loss" -> value, in the order shown
 
-// Every function is [any]: a mutex keeps lines whole. Error(cannot_write) when a file cannot grow; the terminal never
-// fails.
+// Every function is [any]: a mutex keeps lines whole. Error(cannot_write) when a file cannot grow; output to the
+// terminal never fails.
 class RunLog {
  public:
-  // Goes on in the files that are there; on resume call truncate() before anything is logged. `log_every`: progress
-  // lines in a pipe.
+  // Appends to files that exist already; when resuming, call truncate() before logging anything. `log_every`: steps
+  // between progress lines in a pipe.
   explicit RunLog(const RunFolder& folder, int64_t log_every = 50);
   ~RunLog();
 
-  // Every line of events.jsonl from here on also goes to a program of the user's (event_command.hpp).
+  // From here on also sends every line of events.jsonl to a user's program (event_command.hpp).
   void send_events_to(const std::string& command);
 
   void event(const std::string& kind, nlohmann::json fields);  // one line of events.jsonl, with time and kind
-  // Events, metrics.csv rows, TensorBoard. `step`: optimizer steps taken; `epoch`: the one they were taken in, from 1.
+  // To events.jsonl, metrics.csv and TensorBoard. `step`: optimizer steps taken; `epoch`: the one they were taken in,
+  // from 1.
   void scalars(int64_t step, int64_t epoch, const Scalars& values);
   void memory(int64_t step, const nlohmann::json& usage,
               const std::string& line);  // memory.jsonl and the users' line on stderr
 
-  // Progress within an epoch: a bar on a terminal (redrawn at most 10 times a second), lines every `log_every` steps in
-  // a pipe. `epoch` counts from 0 and is shown from 1; total_steps 0: unknown; `done`: steps of this epoch that an
-  // earlier process took. A second begin_epoch() (validation) takes the bar over; end_epoch() prints one line for all
-  // since the last end.
+  // Progress within an epoch: a bar on a terminal (redrawn at most 10 times a second), a line every `log_every` steps
+  // in a pipe. `epoch` counts from 0 and is shown from 1. total_steps 0: unknown. `done`: steps of this epoch that an
+  // earlier process took. A second begin_epoch() (validation) takes over the bar; end_epoch() prints one line for
+  // everything since the last end.
   void begin_epoch(const std::string& title, int64_t epoch, int64_t epochs, int64_t total_steps, int64_t done = 0);
   void progress(int64_t done, const Scalars& values);
   void end_epoch(const Scalars& values);
   void say(const std::string& line);  // one line on stderr, above the bar
 
   nlohmann::json lengths() const;  // of every growing file by its name, for the checkpoint
-  // Cuts every file back to that length; to its beginning where none is given. What follows continues the files
-  // exactly.
+  // Cuts every file back to its length in `lengths`, or to its beginning where it is not in there. What is logged next
+  // continues the files exactly.
   void truncate(const nlohmann::json& lengths);
   void sync();
 
@@ -53,7 +54,7 @@ class RunLog {
   std::unique_ptr<Sinks> sinks_;
 };
 
-// summary.json, atomically, with "format" and "time", when it was written.
+// Writes summary.json atomically, with "format" and the current "time".
 void write_summary(const RunFolder& folder, nlohmann::json summary);
 
 }  // namespace headroom

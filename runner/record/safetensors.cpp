@@ -92,9 +92,9 @@ json parse_header(std::string_view text, const Complaint& refuse) {
     json header = json::parse(text, watch);
     if (header.is_object()) return header;
   } catch (const json::exception&) {
-    throw refuse("is no safetensors file: its header is not JSON");
+    throw refuse("is not a safetensors file: its header is not JSON");
   }
-  throw refuse("is no safetensors file: its header is not a JSON object");
+  throw refuse("is not a safetensors file: its header is not a JSON object");
 }
 
 // The format has strings there and nothing else.
@@ -205,14 +205,14 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   const Complaint refuse(path_);
   const std::span<const std::byte> bytes = map_.bytes();
   if (bytes.size() < 8) {
-    throw refuse("is no safetensors file: " + std::to_string(bytes.size()) +
+    throw refuse("is not a safetensors file: " + std::to_string(bytes.size()) +
                  " bytes, at least 8 are needed for the header's length");
   }
   uint64_t header_length = 0;
   // Copied in this machine's byte order, which is the file's (static_assert below).
   std::memcpy(&header_length, bytes.data(), sizeof header_length);
   if (header_length > longest_header || header_length > bytes.size() - 8) {
-    throw refuse("is no safetensors file, or cut off: it promises a header of " + std::to_string(header_length) +
+    throw refuse("is not a safetensors file, or cut off: it promises a header of " + std::to_string(header_length) +
                  " bytes and has " + std::to_string(bytes.size() - 8));
   }
   std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, header_length);

@@ -16,7 +16,7 @@
 
 namespace headroom {
 
-// The element types of the format by their DLPack types; nullopt where the other side has no such type.
+// The format's element types and their DLPack types; nullopt where there is no counterpart.
 std::optional<DLDataType> dtype_from_safetensors(std::string_view name);
 std::optional<std::string_view> dtype_to_safetensors(DLDataType dtype);
 
@@ -30,17 +30,17 @@ struct TensorBytes {
   std::span<const std::byte> data;
 };
 
-// Writes in pieces, so that memory stays flat; fsync at the end, no rename. Error(cannot_write).
+// Writes piece by piece, so that memory use is constant. Syncs at the end; does not rename. Error(cannot_write).
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorBytes> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-// The same, whole or not at all: beside `path` first, in its place when it is done. Devices, pipes and links are
-// written to. Error(cannot_write).
+// The same, whole or not at all: writes a temporary file in the same folder and renames it. Devices, pipes and links
+// are written to directly. Error(cannot_write).
 void write_whole_safetensors(const std::filesystem::path& path, std::span<const TensorBytes> tensors,
                              const std::map<std::string, std::string>& metadata = {});
 
-// A mapped file. Spans live as long as the object. Error(bad_input) for anything malformed: bad header length,
-// overlapping or out-of-range offsets, unknown dtype, duplicate names.
+// A safetensors file, mapped. Spans are valid as long as the object. Error(bad_input) for a malformed file: bad header
+// length, overlapping or out-of-range offsets, unknown dtype, duplicate names.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);

@@ -14,13 +14,13 @@ namespace headroom {
 
 class TensorBoardFile {
  public:
-  // Goes on in the folder's event file when it has one, else starts events.out.tfevents.<seconds>.<host>.<pid>.
+  // Appends to the folder's event file where it has one, else starts events.out.tfevents.<seconds>.<host>.<pid>.
   explicit TensorBoardFile(const std::filesystem::path& folder);
 
-  // One event of `step` holding every value; TensorBoard keeps floats.
+  // Writes one event with every value of `step`, as float32.
   void scalars(int64_t step, const std::vector<std::pair<std::string, double>>& values);
 
-  void truncate(uint64_t length);  // 0 leaves the first event, which names the file's version
+  void truncate(uint64_t length);  // 0 keeps the first event, which holds the file's version
   LogFile& file() { return file_; }
   const LogFile& file() const { return file_; }
 

@@ -174,7 +174,7 @@ class Machine {
         push_new(Kind::integer, take_long());
         return true;
       case 'G':
-        // BINFLOAT: a tensor is told without floats, so the value is passed over.
+        // BINFLOAT: no part of a tensor is a float, so the value is skipped.
         take<uint64_t>();
         push_new(Kind::real);
         return true;

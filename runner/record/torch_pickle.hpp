@@ -1,5 +1,5 @@
-// The pickle of a PyTorch state dictionary, read without running anything: a machine that knows dictionaries, lists,
-// plain values and PyTorch's two ways of making a tensor, and refuses all else.
+// Reads the pickle of a PyTorch state dictionary without running any of it. It knows dictionaries, lists, plain values
+// and PyTorch's two ways of making a tensor, and refuses everything else.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-// A tensor as the pickle tells it: elements of a storage, which is an entry of the archive.
+// A tensor as the pickle describes it: elements of a storage, which is an entry of the archive.
 struct PickledTensor {
   std::string storage;  // the entry's name below data/
   DLDataType dtype{};
@@ -44,7 +44,7 @@ struct Pickle {
   }
 };
 
-// BadTorchFile naming what the pickle asks for that is no part of a state dictionary.
+// Throws BadTorchFile that names whatever is not part of a state dictionary.
 Pickle read_pickle(std::span<const std::byte> bytes);
 
 // What a pickle of PyTorch's may call: the few functions that make a dictionary, a storage or a tensor.

@@ -248,7 +248,7 @@ void require_torch_zip(Bytes file) {
         "is of PyTorch's format before 1.6; write it anew in Python: torch.save(torch.load(FILE, weights_only=True), "
         "FILE)");
   }
-  throw BadTorchFile("is no file of torch.save");
+  throw BadTorchFile("is not a file of torch.save");
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// A state dictionary written by torch.save (PyTorch 1.6 and newer), as tensors that can be written elsewhere. Nothing
-// of the file is run.
+// A state dictionary written by torch.save (PyTorch 1.6 and newer), read as tensors. Nothing in the file is run.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +12,9 @@ namespace headroom {
 
 class TorchStateFile {
  public:
-  // `key`: of the dictionary of tensors inside the file's own, with dots between levels; "": the file's own. Names of
-  // nested dictionaries are joined by dots. Error(bad_input) for anything that is no dictionary of tensors, or damaged.
+  // `key`: the dictionary of tensors within the file's top-level dictionary, with dots between levels; "": the
+  // top-level one. Names in nested dictionaries are joined with dots. Error(bad_input) where it is not a dictionary of
+  // tensors, or damaged.
   explicit TorchStateFile(const std::filesystem::path& path, const std::string& key = "");
   TorchStateFile(TorchStateFile&&) noexcept = default;
 

@@ -38,7 +38,7 @@ struct Directory {
 };
 
 Directory find_directory(Bytes file) {
-  // The end record stands last but for a comment of any length, so it is looked for from the end backwards.
+  // The end record is the last one, followed by a comment of any length; so the search goes backwards from the end.
   for (uint64_t back = end_bytes; back <= std::min<uint64_t>(file.size(), end_bytes + longest_comment); ++back) {
     const uint64_t at = file.size() - back;
     if (number<uint32_t>(file, at) != end_mark) continue;
@@ -110,7 +110,7 @@ std::map<std::string, ZipEntry> read_zip(Bytes file, bool may_be_deflated) {
                                       : " is compressed or encrypted; torch.save stores entries as they are"));
     }
     const ZipEntry entry{data_of(file, place), number<uint32_t>(file, at + 16), deflated, place.bytes};
-    if (!entries.emplace(called, entry).second) throw BadTorchFile(shown + " is there twice");
+    if (!entries.emplace(called, entry).second) throw BadTorchFile(shown + " occurs twice");
     at += entry_bytes + name + extra + comment;
   }
   return entries;

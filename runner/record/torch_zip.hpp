@@ -1,7 +1,7 @@
-// The container of PyTorch's files, a zip archive whose entries are stored as they are, and of numpy's .npz, whose
-// entries may be deflated. LibTorch's own reader
-// (PyTorchStreamReader, torch::jit::pickle_load) is not used: it is a part of libtorch_cpu, which the program that
-// imports checkpoints does not load, and it copies the whole file, while here tensors are spans of a mapping.
+// Zip archives: the container of PyTorch's files, whose entries are stored without compression, and of numpy's .npz,
+// whose entries may be deflated. LibTorch's own reader (PyTorchStreamReader, torch::jit::pickle_load) is not used: it
+// is part of libtorch_cpu, which the program that imports checkpoints does not load, and it copies the whole file. Here
+// tensors are spans of a mapping.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@
 
 namespace headroom {
 
-// What is wrong with such a file, as a clause: "is cut off".
+// What is wrong with the file, as a clause: "is cut off".
 struct BadTorchFile : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An entry and what its bytes must add up to.
+// An entry and its checksum.
 struct ZipEntry {
   std::span<const std::byte> data;  // as stored
   uint32_t crc = 0;                 // of what is unpacked
   bool deflated = false;
   uint64_t bytes = 0;  // unpacked
 
-  // BadTorchFile where they do not. REQUIRES !deflated.
+  // Throws BadTorchFile where the bytes do not have the checksum. REQUIRES !deflated.
   void verify(const std::string& name) const;
 };
 
-// Entries by name; zip64 too. BadTorchFile for anything but whole, unencrypted entries, uncompressed unless they
-// `may_be_deflated`.
+// The entries by name; also of zip64. Throws BadTorchFile for a damaged archive and for encrypted entries; for
+// compressed ones unless they `may_be_deflated`.
 std::map<std::string, ZipEntry> read_zip(std::span<const std::byte> file, bool may_be_deflated = false);
 
 }  // namespace headroom

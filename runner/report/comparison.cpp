@@ -29,7 +29,7 @@ nlohmann::json Agreement::json() const {
 
 Agreement agreement_of(std::span<const Metrics> runs, double tolerance) {
   Agreement found{.metric = "", .tolerance = tolerance};
-  // A metric that the first run lacks is compared with nobody.
+  // A metric that the first run lacks is not compared.
   for (const auto& [name, value] : runs.front()) {
     bool all = true;
     for (const Metrics& run : runs) {

@@ -99,7 +99,7 @@ std::string curve_chart(const CurveChart& chart) {
     // 10000 is plot_side: from top to bottom.
     frame.shape("<path class=\"mark\" d=\"M" + std::to_string(frame.column(*chart.marked_x)) + " 0v10000\"/>\n");
   }
-  // SVG paints in the order of the file: what comes first lies behind.
+  // SVG paints in the order of the file: earlier shapes are behind later ones.
   for (const bool faint : {true, false}) {
     for (const Curve& curve : chart.curves) {
       if (curve.faint == faint && !curve.points->empty()) draw(frame, curve);

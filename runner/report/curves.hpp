@@ -14,7 +14,7 @@ struct Curve {
   std::string name;     // "train", "val"
   std::string classes;  // its colour
   const Decimated<Extremes>* points = nullptr;
-  bool faint = false;  // stands behind the others: noisy, of single steps
+  bool faint = false;  // drawn behind the others: noisy values of single steps
 };
 
 struct CurveChart {
@@ -23,12 +23,12 @@ struct CurveChart {
   Quantity y = Quantity::number;
   std::vector<Curve> curves;
   std::optional<double> marked_x;  // a vertical line: where the best checkpoint is
-  std::string mark;                // its name in the legend
+  std::string mark;                // the line's name in the legend
   bool wanted_anyway = false;
   bool linear = false;  // never a log scale
 };
 
-// "" where there is not one point; a curve of a single value is none, unless it is `wanted_anyway`.
+// "" where there are no points. A curve of a single value is left out, unless `wanted_anyway`.
 std::string curve_chart(const CurveChart& chart);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// A series of any length in constant memory: neighbours become one cell as soon as there are more than a picture has
-// columns, and a cell knows what it has to show of them.
+// A series of any length in constant memory. As soon as there are more entries than a picture has columns, neighbours
+// are merged into one cell; a cell keeps what has to be shown of them.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace headroom {
 
-// Cell: copyable, with void absorb(const Cell& later). What is added comes in the order of x; an x that falls back
-// counts as the last one.
+// `Cell` is copyable and has void absorb(const Cell& later). Entries are added in the order of x; a smaller x counts as
+// the last one.
 template <typename Cell>
 class Decimated {
  public:
@@ -20,7 +20,7 @@ class Decimated {
     Cell cell;
   };
 
-  // Holds between `columns` and twice as many entries once there are that many.
+  // Keeps between `columns` and twice as many entries, once that many were added.
   explicit Decimated(size_t columns = 400) : most_(2 * columns) {}
 
   void add(double x, const Cell& cell) {
@@ -36,7 +36,7 @@ class Decimated {
 
   const std::vector<Entry>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }
-  // Of what was added, however little of it is kept.
+  // The x of the first entry that was added.
   double first_x() const { return first_x_; }
 
  private:
@@ -63,7 +63,7 @@ class Decimated {
   std::vector<Entry> entries_;
 };
 
-// The extremes of a curve: where it was lowest and highest among what a column covers.
+// The lowest and highest point of a curve within a column.
 struct Extremes {
   double lowest_x = 0, lowest = 0, highest_x = 0, highest = 0, last_x = 0, last = 0;
   int64_t count = 0;

@@ -1,4 +1,4 @@
-// Samples of the validation split with what the model makes of them: series and pictures, early and late in training.
+// Samples of the validation split with the model's predictions, early and late in training: series and pictures.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace headroom {
 //   "picture": "prediction", "target", "inputs": [{"name", "picture"}], as data URIs
 inline constexpr const char* examples_file = "examples.json";
 
-// Of examples.json; "" where there is none, or nothing in it can be drawn.
+// The HTML of examples.json; "" where there is none, or nothing in it can be drawn.
 std::string examples_html(const std::filesystem::path& run);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// A table whose cells are coloured by their value, from dark (low) to bright (high) in a scale that colour-blind eyes
-// read too. The numbers stand in the cells.
+// A table whose cells are coloured by their value, from dark (low) to bright (high), in a scale that is safe for colour
+// blindness. The cells show the numbers too.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace headroom {
 
 struct HeatCell {
   std::optional<double> value;
-  std::string words = "";  // in place of a value: "infeasible, 1.2 GiB"; beside it nothing
-  bool marked = false;     // stands out: the best
+  std::string words = "";  // shown in place of a value: "infeasible, 1.2 GiB"
+  bool marked = false;     // highlighted: the best
 };
 
 struct HeatMap {
@@ -26,7 +26,7 @@ struct HeatMap {
 
 std::string heat_map_html(const HeatMap& map);
 
-// The scale's colour at a place from 0 to 1: "#00224e"; and a style with words on it that stay readable.
+// The scale's colour at a place from 0 to 1, "#00224e"; and a style of that colour with readable text.
 std::string heat_ground(double place);
 std::string heat_style(double place);
 

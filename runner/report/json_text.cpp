@@ -52,7 +52,7 @@ std::string uniform_table(const std::string& name, const Json& object) {
 
 // `bytes`: what lies within a "..._bytes" is in bytes too.
 void collect(const std::string& outer, bool bytes, const Json& object, Rows& rows, std::string& tables, int depth) {
-  // Files may be a stranger's, so recursion has to end: what lies deeper is shown as JSON.
+  // Files may come from anybody, so the recursion is bounded: deeper levels are shown as JSON.
   constexpr int deepest = 6;
   for (const auto& [key, value] : object.items()) {
     const std::string name = outer.empty() ? words_of_key(key) : outer + " " + words_of_key(key);

@@ -32,7 +32,7 @@ double bytes_of(const HeldMoment& moment, const Layer& layer) {
   return sum;
 }
 
-// The largest owners each, the others together; what belongs to nobody lies on top, in grey.
+// The largest owners one by one, the others together; memory without an owner is on top, in grey.
 std::vector<Layer> layers_of(const MemoryCurve& memory) {
   std::vector<Layer> layers, greys;
   for (size_t owner = 0; owner < memory.owners.size(); ++owner) {

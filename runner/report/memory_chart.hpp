@@ -1,4 +1,4 @@
-// Memory by owner over time, against the limit; below it, when memory was given back or ran out.
+// Memory by owner over time, with the limit; below it, the moments when memory was released or ran out.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace headroom {
 
-// "" where nothing is known.
+// "" where the run has no figures.
 std::string memory_chart(const RunReading& run);
 
-// What an event says beside its time and kind, as text: "step 12, doing forward, requested 12.0 MiB".
+// The fields of an event other than its time and kind, as text: "step 12, doing forward, requested 12.0 MiB".
 std::string event_text(const nlohmann::json& event);
 
 }  // namespace headroom

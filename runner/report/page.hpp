@@ -1,4 +1,4 @@
-// One self-contained page: style, script and content in one file that asks no network for anything.
+// A self-contained page: style, script and content in one file that needs no network.
 #pragma once
 
 #include <array>
@@ -8,37 +8,36 @@
 
 namespace headroom {
 
-// Names of runs, metrics and plugins are the words of strangers: whatever a page shows of them goes through here.
-// `text` as the content of an element or of a quoted attribute: &, <, >, " and ' are written as references, bytes that
-// are no UTF-8 as '?', control characters as spaces; line breaks and tabs stay.
+// Escapes `text` for the content of an element or of a quoted attribute: &, <, >, " and ' become references, bytes that
+// are not UTF-8 become '?', control characters become spaces; line breaks and tabs stay. Every name of a run, metric or
+// plugin on a page passes through here, because it may come from anybody.
 std::string escape_html(std::string_view text);
 
 // <name attributes>content</name>; `content` is HTML already.
 std::string element(std::string_view name, std::string_view attributes, std::string_view content);
 
-// "val/loss" and "queue_wait_seconds" as words: "val/loss", "queue wait".  A unit at the end goes, amount_text() says
-// it.
+// A key as words: "queue wait" for "queue_wait_seconds", "val/loss" unchanged. A unit at the end is removed, because
+// amount_text() shows it.
 std::string words_of_key(std::string_view key);
 
 // `title` is plain text, `body` HTML.
 std::string page_html(const std::string& title, const std::string& body);
 
-// <section> with a heading; "" when `html` is empty, so that what a run does not have leaves no trace.
+// <section> with a heading; "" when `html` is empty, so that a page shows only what a run has.
 std::string section(const std::string& heading, const std::string& html);
 
-// What stands side by side, as many as there is room for: `kind` is "tiles", "charts" or "pictures". "" when `html` is
-// empty.
+// Lays elements out side by side, as many as fit; `kind` is "tiles", "charts" or "pictures". "" when `html` is empty.
 std::string side_by_side(std::string_view kind, const std::string& html);
 
-// A figure at the top of the page: its name, its value, and what is to be said about it in small print. Plain text.
+// A tile at the top of a page: name, value, and a remark in small print. Plain text.
 std::string tile(const std::string& name, const std::string& value, const std::string& remark = "");
 
-// A figure of `source`, a data URI of a PNG, with its caption in plain text. "" where it is anything else: files may be
-// damaged, or a stranger's.
+// A figure of `source`, a data URI of a PNG, with its caption in plain text. "" where `source` is anything else, as in
+// a damaged or malicious file.
 std::string picture_html(const std::string& source, const std::string& caption);
 
-// The colours of every picture and page, on light and on dark ground: series after Okabe and Ito, which stay apart for
-// colour-blind eyes, then what has a colour of its own.
+// The colours of all pictures and pages, on light and on dark ground. First the series (after Okabe and Ito,
+// distinguishable with colour blindness), then colours with a fixed meaning.
 struct PaletteColour {
   const char *name, *light, *dark;
 };
@@ -56,7 +55,7 @@ inline constexpr std::array palette = {
     PaletteColour{"good", "#00724f", "#4cd3a5"},
 };
 
-// `form` once for each of the first `count` colours, with $N for its name and $C for its value.
+// Repeats `form` for each of the first `count` colours, with $N for its name and $C for its value.
 std::string for_each_colour(const std::string& form, bool dark, size_t count = palette.size());
 
 // `text` with every $name replaced by that colour's value.

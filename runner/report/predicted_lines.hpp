@@ -1,5 +1,5 @@
-// What a model made of recordings that it was asked about window by window: one line a recording, put together of all
-// windows that reach a row, beside what was recorded and what holding the last value makes of it.
+// Predictions over recordings that a model saw window by window: for each recording one series, combined from all
+// windows that reach a row, with the recorded values and the baseline that holds the last value.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace headroom {
 
-// A value a channel each, in the units that were measured.
+// One value for each channel, in measured units.
 struct LineRow {
   std::vector<double> predicted, held, recorded;
-  std::vector<uint8_t> valid;  // 0: what was recorded does not count; nor does what is no number
+  std::vector<uint8_t> valid;  // 0: the recorded value does not count; NaN never does
 };
 
-// Takes rows in order, and keeps of them what errors and charts need: the same memory for a recording of any length.
+// Takes rows in order, and keeps only what errors and charts need: constant memory for a recording of any length.
 class PredictedLines {
  public:
   PredictedLines(PredictionOrigin origin, std::string field, std::vector<sdk::Channel> channels);
@@ -32,7 +32,7 @@ class PredictedLines {
   const std::vector<sdk::Channel>& channels() const { return channels_; }
 
   std::string table() const;    // for terminals
-  nlohmann::json json() const;  // an object, to be added to
+  nlohmann::json json() const;  // an object; the caller may add to it
   std::string page() const;     // HTML
 
  private:
@@ -46,7 +46,8 @@ class PredictedLines {
   };
   std::vector<double> means_of(const std::vector<double>& sums) const;
   bool one_unit() const;
-  std::vector<std::vector<std::string>> error_rows() const;  // the heading, a row a channel, one for all if units add
+  // The heading, a row for each channel, and one for all channels if they share a unit.
+  std::vector<std::vector<std::string>> error_rows() const;
   std::string tiles_html() const;
   std::string charts_html(const Recording& recording) const;
 

@@ -1,4 +1,4 @@
-// What a model did on one recording, of numbers or of pictures: its errors, a table of them, a page.
+// Predictions on one recording, of numbers or of pictures: errors, a table, a page.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct PredictionOrigin {
 
   std::string title() const;    // of a page
   std::string heading() const;  // HTML
-  nlohmann::json json() const;  // an object, to be added to
+  nlohmann::json json() const;  // an object; the caller may add to it
 };
 
 // A table of errors, whose first row is the heading: for terminals, and HTML.
@@ -38,7 +38,7 @@ struct PredictedRecording {
   // Over all channels, in standard deviations of the run's data, so that units do not mix.
   double error_in_std(const std::vector<double>& values) const;
 
-  // Of errors: the heading, a row a channel, and one for all.
+  // The table of errors: heading, a row for each channel, and one for all.
   std::vector<std::vector<std::string>> error_rows() const;
   std::string table() const;  // of them, for terminals
   nlohmann::json json() const;
@@ -48,9 +48,9 @@ struct PredictedRecording {
 // What a model made of one recording of pictures: how near it came to the target, and a few of them to look at.
 
 struct PictureStep {
-  // Of the prediction against the target, as 8-bit pictures; infinite where they are equal, none without a target.
+  // PSNR of the prediction against the target, as 8-bit pictures; infinite where they are equal, none without a target.
   std::optional<double> psnr_db;
-  std::optional<double> before_psnr_db;  // of what there was before
+  std::optional<double> before_psnr_db;  // the same for the input picture
 };
 
 // Data URIs; "" where there is none.
@@ -66,7 +66,7 @@ struct PredictedPictures {
   std::vector<PictureStep> steps;
   std::vector<ShownPicture> shown;
 
-  // Means of decibels over the steps whose pictures differ from the target: one that is equal would make the mean
+  // Mean PSNR over the steps whose pictures differ from the target, since an equal picture would make the mean
   // infinite. Infinite where all are equal.
   std::optional<double> psnr_db() const;
   std::optional<double> before_psnr_db() const;

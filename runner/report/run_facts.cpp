@@ -30,7 +30,7 @@ std::string text_of(const toml::node& node) {
   if (const auto* array = node.as_array()) {
     stream << *array;
   } else {
-    // flatten() goes into tables, so none comes here; visit() compiles this for tables all the same.
+    // flatten() descends into tables, so none gets here; visit() still compiles this for tables.
     node.visit([&](const auto& value) {
       if constexpr (!toml::is_table<decltype(value)>) stream << value;
     });

@@ -1,5 +1,5 @@
-// The facts of a run that lists and comparisons need: small, flat, and the same as JSON. And which runs of a list,
-// by them.
+// The facts of a run for lists and comparisons: small, flat, and the same as JSON. And filters that select runs by
+// them.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-// A number, a size in bytes, a duration in seconds: "8", "64 MiB", "10 min".
+// Parses a number, a size in bytes or a duration in seconds: "8", "64 MiB", "10 min".
 std::optional<double> quantity_of(const std::string& text);
 
 struct RunFacts {
@@ -25,7 +25,7 @@ struct RunFacts {
   std::map<std::string, std::string> settings;  // "train.batch_size" -> "8": experiment.toml, flat
 
   std::string word(const std::string& key) const;
-  // A word, a number as text, or a setting; "" where there is none of that name.
+  // A word, a number as text, or a setting; "" where none has that name.
   std::string text(const std::string& key) const;
   std::optional<double> number(const std::string& key) const;  // also of a setting that is one (quantity_of())
   std::vector<std::string> metrics() const;                    // names with a split: "val/loss"
@@ -36,31 +36,31 @@ struct RunFacts {
 
 bool is_run_folder(const std::filesystem::path& folder);
 
-// What the folder's files say. Never throws for a damaged file: what cannot be read is not there.
+// Reads the facts from the folder's files. Never throws for a damaged file: facts that cannot be read are absent.
 RunFacts read_run_facts(const std::filesystem::path& folder);
 
-// The state of a run that is running, which its files do not tell: whoever shows the state calls this first.
+// Marks a run that is running now, which its files do not tell. Call it before showing the state.
 void note_running(RunFacts& run);
 
-// Changes when a file of those changes.
+// A stamp that changes when one of those files changes.
 std::string stamp_of(const std::filesystem::path& folder);
 
 // Every run below `root`, also those of sweeps, in the order of their paths.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& root);
 
-// Which runs of a list: 'val/loss < 0.1', 'peak_bytes <= 2 GiB', 'train.batch_size == 8', 'state != failed'.
+// A filter of runs: 'val/loss < 0.1', 'peak_bytes <= 2 GiB', 'train.batch_size == 8', 'state != failed'.
 class RunFilter {
  public:
-  // Error(bad_input) for what is no comparison.
+  // Error(bad_input) where `text` is not a comparison.
   explicit RunFilter(const std::string& text);
-  bool holds(const RunFacts& run) const;  // a run without that key: only for !=
+  bool holds(const RunFacts& run) const;  // without the key: true only for !=
 
  private:
   std::string key_, operator_, text_;
   std::optional<double> number_;
 };
 
-// By a key: numbers as numbers, words as words, those without it last.
+// Sorts by a key: numbers as numbers, words as words; runs without the key come last.
 void sort_runs(std::vector<RunFacts>& runs, const std::string& key, bool descending);
 
 }  // namespace headroom

@@ -1,5 +1,6 @@
-// A SQLite file that spares reading every run's folder again. The folders are the truth: whatever is wrong with the
-// index - deleted, damaged, locked, of another version, on a full disk - costs time and nothing else.
+// An index of runs in a SQLite file, so that lists need not read every run's folder again. The folders are
+// authoritative: an index that is deleted, damaged, locked, of another version or on a full disk costs time and nothing
+// else.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +17,7 @@ namespace headroom {
 
 class RunIndex {
  public:
-  // Opens or makes it; a damaged one is made anew. nullopt: it is locked, or there is no place for one.
+  // Opens or makes it; a damaged one is replaced. nullopt: it is locked, or cannot be stored.
   static std::optional<RunIndex> open(const std::filesystem::path& file);
   RunIndex(RunIndex&& other) noexcept;
   RunIndex& operator=(RunIndex&&) = delete;
@@ -27,7 +28,7 @@ class RunIndex {
   };
   std::map<std::string, Row> rows() const;  // by folder; empty when it cannot be read
 
-  // All or nothing; false when it could not be done.
+  // Applies all changes or none; returns false where that failed.
   bool update(const std::map<std::string, Row>& changed, const std::vector<std::string>& gone);
 
  private:
@@ -36,7 +37,8 @@ class RunIndex {
   sqlite3* database_;
 };
 
-// WAL needs shared memory, which only file systems of this machine have.
+// Whether the file is on a file system of this machine: SQLite's WAL needs shared memory, which network file systems
+// lack.
 bool is_on_local_disk(const std::filesystem::path& file);
 
 // The index of the runs below `root`, in the user's cache folder; empty when there is none.

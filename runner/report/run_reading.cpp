@@ -46,7 +46,7 @@ class RunningTime {
 void for_each_line(const fs::path& file, int64_t& torn, const std::function<void(const Json&)>& visit) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
-    // A process that is killed may leave half a line: the rest of the file counts all the same.
+    // A killed process may leave half a line: the rest of the file still counts.
     const Json json = parse_json(line);
     if (json.is_object()) {
       visit(json);

@@ -1,5 +1,4 @@
-// What a run's folder tells, read once from front to back and in constant memory: a run of a week has logs of
-// gigabytes.
+// Reads a run's folder once, from front to back and in constant memory: a run of a week has gigabytes of logs.
 #pragma once
 
 #include <deque>
@@ -18,7 +17,7 @@ struct MetricCurve {
   Decimated<Extremes> points;
 };
 
-// Of each column, the moment at which the run held most.
+// For each column, the moment at which the run held most.
 struct HeldMoment {
   std::vector<double> owner_bytes;  // in the order of MemoryCurve::owners; shorter where later owners came after it
   double held_bytes = 0;
@@ -48,8 +47,8 @@ struct EventKind {
 
 struct RunReading {
   std::filesystem::path folder;
-  nlohmann::json summary;  // null where the run did not come so far
-  nlohmann::json start;    // the event; null as above
+  nlohmann::json summary;  // null where the run did not get that far
+  nlohmann::json start;    // the event; null likewise
   std::string experiment_toml;
   std::vector<MetricCurve> metrics;  // in the order of their appearance
   MemoryCurve memory;
@@ -63,7 +62,7 @@ struct RunReading {
   const MetricCurve* metric(const std::string& name) const;
 };
 
-// Error(bad_input) where `folder` is no run's. Files that are missing or torn leave their part empty.
+// Error(bad_input) where `folder` is not a run's. Missing or torn files leave their part empty.
 RunReading read_run(const std::filesystem::path& folder);
 
 }  // namespace headroom

@@ -278,7 +278,7 @@ void try_to_write_run_report(const fs::path& run) {
   try {
     write_run_report(run);
   } catch (const std::exception& problem) {
-    // Whatever it is: the run has ended, and its exit code stands.
+    // Any exception: the run has ended, and its exit code stays.
     std::fprintf(stderr, "%s; the run's results are not concerned\n", problem.what());
   }
 }

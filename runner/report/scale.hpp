@@ -1,4 +1,4 @@
-// Axes: values to places between 0 and 1, and round ticks with words people use for them.
+// Axes: maps values to places between 0 and 1, and chooses round ticks with readable labels.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ class Scale {
   static Scale rounded(double lowest, double highest, Quantity quantity, int ticks = 5);
   // Exactly from `lowest` to `highest`: time and steps.
   static Scale exact(double lowest, double highest, Quantity quantity, int ticks = 6);
-  // Logarithmic where the values are above 0 and span more than two decades, else rounded().
+  // Logarithmic where all values are above 0 and span more than two decades, else rounded().
   static Scale fitting(double lowest, double highest, Quantity quantity);
 
   double place(double value) const;  // outside the scale: below 0, above 1

@@ -1,4 +1,4 @@
-// results.json of a sweep, as its page needs it.
+// results.json of a sweep, for its page.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ struct SweepReading {
   bool lower_wins = true;
   std::optional<double> scheduling_ms;  // a trial
 
-  // The values a key took: numbers in rising order, others as they came.
+  // The values that a key had: numbers in rising order, others in the order of the trials.
   std::vector<std::string> values_of(const std::string& key) const;
 };
 

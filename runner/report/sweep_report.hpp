@@ -22,12 +22,12 @@ struct ParetoPoint {
   double cost = 0, value = 0;
 };
 
-// Which trials nobody beats: numbers of the points on the front, by rising cost. A point is on it when no other costs
-// at most as much and is better, or costs less and is as good.
+// The Pareto front: indices of points, by rising cost. A point is on it when no other point costs at most as much and
+// is better, or costs less and is as good.
 std::vector<size_t> pareto_front(const std::vector<ParetoPoint>& points, bool lower_wins);
 
-// What a smaller batch costs, beside what the users' guides say of it: a table a group of trials of one identity that
-// differ in batch size, each against the group's largest batch; "" where there is none.
+// What a smaller batch costs, compared with what the users' guides say: a table for each group of trials of one
+// identity that differ in batch size, each trial against the group's largest batch. "" where there is no such group.
 std::string trade_off(const SweepReading& sweep);
 
 }  // namespace headroom

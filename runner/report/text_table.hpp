@@ -6,8 +6,8 @@
 
 namespace headroom {
 
-// The first `left` columns begin at the left; figures end at the right, but for the last column with a `free_end`: a
-// name as long as it likes to be. Control characters of a cell become spaces.
+// The first `left` columns are aligned left, the others right, as figures are. With `free_end` the last column is
+// aligned left and not padded, for names of any length. Control characters of a cell become spaces.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> heading, size_t left = 0, bool free_end = true)

@@ -1,5 +1,5 @@
-// What trials need of memory - the tables of plans, each of which serves every trial whose model and data are the same
-// - and whether a trial may start: by its plan, by what did not fit before, by what is free.
+// Decides whether a trial may start: by its plan, by which trials did not fit before, and by how much memory is free.
+// Needs holds the tables of the plans; one plan serves all trials with the same model and data.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace headroom {
 
-// What of a trial decides which row of a plan is its own.
+// The settings of a trial that decide which row of a plan is its own.
 struct TrialShape {
-  std::string group;  // settings that decide a probe: equal text, equal probe
+  std::string group;  // the settings that a probe depends on; trials with equal text share one
   int64_t batch_size = 1, accumulation = 1;
   int64_t micro_batch = 0;  // 0: auto
   int64_t window() const { return batch_size * accumulation; }
@@ -27,19 +27,20 @@ TrialShape shape_of(const Settings& settings, const TrainSection& train);
 
 struct Need {
   int64_t peak_bytes = 0;   // predicted
-  int64_t least_bytes = 0;  // without which it does not run
-  int64_t micro_batch = 0;  // that both are predicted for
+  int64_t least_bytes = 0;  // the least that it can run with
+  int64_t micro_batch = 0;  // the one that both figures are for
   bool fits = false;
 };
 
 class Needs {
  public:
-  // What `headroom plan --json` said of a trial of that group.
+  // Adds the output of `headroom plan --json` for a trial of that group.
   void add(const std::string& group, const nlohmann::json& plan);
 
   bool has(const std::string& group) const { return tables_.contains(group); }
 
-  // nullopt: no plan tells yet. `limit_bytes` 0: none. Of an automatic micro-batch the largest that fits.
+  // What a trial needs; nullopt: there is no plan for it yet. `limit_bytes` 0: no limit. For an automatic micro-batch:
+  // the largest that fits.
   std::optional<Need> of(const TrialShape& shape, int64_t limit_bytes) const;
 
  private:
@@ -53,15 +54,15 @@ class Needs {
   std::map<std::string, Table> tables_;
 };
 
-// Where the first setting needs at least what the second does, so that it fits nowhere where that does not.
+// Whether `settings` needs at least as much memory as `than`, so that it cannot fit where `than` does not.
 bool needs_no_less(const Settings& settings, const Settings& than);
 
-// What a memory.limit gives; 0: no limit.
+// What a memory.limit amounts to; 0: no limit.
 struct LimitOutlook {
   int64_t bytes = 0;        // now
   int64_t later_bytes = 0;  // once the other runs of the machine have ended
 
-  // Something failed for want of memory under `bytes`: it may be worth another attempt later.
+  // Whether a trial that ran out of memory under `bytes` may fit later.
   bool depends_on_others() const;
 };
 
@@ -70,12 +71,12 @@ class Admission {
   enum class Answer { fits, infeasible, pruned, no_plan, later };
   struct Judgement {
     Answer answer = Answer::later;
-    std::string why;  // of what is not started; "" where it only has to wait for trials
+    std::string why;  // why it is not started; "" where it only waits for other trials
   };
 
-  // By its plan: fills in what `record` has of it. `limit`: memory.limit of the trial's experiment. `alone`: nothing of
-  // the sweep is running, so that what is free now is what a trial can have. What runs outside of the sweep hold is no
-  // reason to call it infeasible: then the answer is `later`, with a sentence.
+  // Judges a trial by its plan, and fills in the figures of `record`. `limit`: memory.limit of the trial's experiment.
+  // `alone`: nothing of the sweep is running, so a trial can have all that is free now. A trial is not infeasible
+  // because of memory that runs outside of the sweep hold: the answer is then `later`, with a sentence.
   Judgement judge(const Trial& trial, const TrialShape& shape, const std::string& limit, bool alone,
                   TrialRecord& record);
 
@@ -83,16 +84,16 @@ class Admission {
   bool has_plan(const TrialShape& shape) const { return needs_.has(shape.group); }
   void add_infeasible(const Trial& trial) { infeasible_.push_back(&trial); }
 
-  // A round of starts, in which memory is looked at once. `expected_bytes`: what running trials may take beyond their
-  // reservations.
+  // Begins a round of starts, in which free memory is read once. `expected_bytes`: what running trials may take beyond
+  // their reservations.
   void begin_round();
   bool has_room(int64_t needed_bytes, const std::function<int64_t()>& expected_bytes);
   void take(int64_t bytes);
 
-  // What "auto" gives in this round.
+  // The limit "auto" in this round.
   const LimitOutlook& automatic() { return look("auto"); }
-  // Whether what failed for want of memory under a limit of `too_little_bytes` is worth another attempt: there is
-  // clearly more now, or nobody is left to wait for.
+  // Whether a trial that ran out of memory under a limit of `too_little_bytes` should try again: clearly more is free
+  // now, or no other run is left to wait for.
   bool is_due_again(int64_t too_little_bytes);
 
  private:
@@ -101,7 +102,7 @@ class Admission {
   Needs needs_;
   std::vector<const Trial*> infeasible_;
   std::map<std::string, LimitOutlook> largest_;   // by memory.limit, when no trial ran
-  std::map<std::string, LimitOutlook> of_round_;  // the same, as this round has found it
+  std::map<std::string, LimitOutlook> of_round_;  // by memory.limit, in this round
   std::optional<int64_t> free_bytes_;
 };
 

@@ -1,6 +1,6 @@
-// Successive halving, asynchronous (ASHA: Li et al., "A System for Massively Parallel Hyperparameter Tuning", 2018).
-// Trials run to the end of a rung - so many epochs - and wait; the best of a rung go on to the next, long before all
-// others have come so far.
+// Asynchronous successive halving (ASHA: Li et al., "A System for Massively Parallel Hyperparameter Tuning", 2018). A
+// rung is a number of epochs. Trials run to the end of a rung and pause; the best of a rung are promoted to the next
+// one without waiting for all others.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@ namespace headroom {
 
 struct Halving {
   std::vector<int64_t> rung_epochs;  // rising; the last is train.epochs. Empty: every trial runs to its end
-  int64_t reduction = 3;             // of this many trials one goes on
+  int64_t reduction = 3;             // one of this many trials is promoted
   bool is_on() const { return !rung_epochs.empty(); }
 };
 
-// min_epochs, and `reduction` times the one before while that is below train.epochs. Error(bad_input) where a trial's
-// metric at the first rung cannot decide.
+// The rungs: min_epochs, and then `reduction` times the one before, as long as that is below train.epochs.
+// Error(bad_input) where the metric cannot be compared at the first rung.
 Halving halving_of(const SweepSection& sweep, const Experiment& base);
 
-// One trial on its way up.
+// The progress of one trial.
 struct Climb {
-  std::vector<double> metrics;  // at the end of each rung it has reached; NaN is the worst
-  bool is_out = false;          // it reaches no more: it failed, or was never started
+  std::vector<double> metrics;  // at the end of each rung that it reached; NaN is the worst
+  bool is_out = false;          // it will reach no further rung: it failed, or was never started
 };
 
-// The rung that each trial may go to, from 0. A function of the metrics alone: rungs are looked at in the order in
-// which trials came to them, as if one trial ran at a time, so that neither how many run at once nor which is faster
-// changes a promotion, and more metrics never take one back. Of the first n trials of a rung the best n / reduction go
-// on; where a rung is complete and none did, its best does.
+// The rung, from 0, that each trial may run to. A function of the metrics alone. Trials enter a rung in a fixed order,
+// as if one ran at a time, so a promotion depends neither on how many trials run at once nor on which is faster, and
+// further metrics never undo one. Of the first n trials of a rung the best n / reduction are promoted; in a complete
+// rung with no promotion, its best trial is.
 std::vector<size_t> promotions(std::span<const Climb> trials, const Halving& halving, bool lower_wins);
 
 }  // namespace headroom

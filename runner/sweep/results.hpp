@@ -1,4 +1,4 @@
-// What came out of a sweep: results.json, results.csv and a table for people.
+// The results of a sweep: results.json, results.csv and a table for people.
 #pragma once
 
 #include <filesystem>
@@ -19,14 +19,13 @@ struct TrialResult {
   TrialRun run;
 };
 
-// The state that follows from what is on the disk: the record's end, a finished run, a run to go on with, or nothing
-// yet.
+// The state of a trial according to the disk: the end in its record, a finished run, a run to resume, or nothing yet.
 TrialState state_on_disk(const TrialRecord& record, const TrialRun& run);
 
-// The best of those finished, by the experiment's metric; nullptr without any.
+// The best finished trial, by the experiment's metric; nullptr: none has finished.
 const TrialResult* best_of(const std::vector<TrialResult>& results);
 
-// Finished trials with the same mathematics, so that their metrics should be equal up to rounding.
+// Finished trials with the same mathematics; their metrics should be equal up to rounding.
 struct IdentityGroup {
   std::string identity;
   std::vector<std::string> trials;
@@ -35,7 +34,7 @@ struct IdentityGroup {
 std::vector<IdentityGroup> compare_identities(const std::filesystem::path& sweep,
                                               const std::vector<TrialResult>& results);
 
-// `scheduling_ms`: what the sweep itself took for each trial it started, beside the start of the process.
+// `scheduling_ms`: the sweep's own time for each trial that it started, without that of starting the process.
 nlohmann::json results_json(const SweepPlan& plan, const std::vector<TrialResult>& results,
                             const std::vector<IdentityGroup>& groups, std::optional<double> scheduling_ms = {});
 std::string results_csv(const SweepPlan& plan, const std::vector<TrialResult>& results);

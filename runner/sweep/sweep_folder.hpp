@@ -1,6 +1,6 @@
-// A sweep on the disk: sweep.json (which trials there are), trials/<id>/ with the trial's experiment (trial.toml), what
-// the sweep decided about it (trial.json), its log (log.txt) and the run folders of its attempts. The state of a trial
-// follows from these alone, whoever was killed.
+// A sweep on the disk: sweep.json (the trials), and trials/<id>/ with the trial's experiment (trial.toml), what the
+// sweep decided about it (trial.json), its log (log.txt) and the run folders of its attempts. The state of a trial
+// follows from these files alone, whichever process was killed.
 #pragma once
 
 #include <cstdint>
@@ -25,24 +25,24 @@ enum class TrialState {
   interrupted,
   paused,  // at the end of a rung
   finished,
-  dropped,  // at the end of a rung, where others went on
+  dropped,  // at the end of a rung, where others were promoted
   failed,
   infeasible,
   pruned,
 };
 std::string_view state_name(TrialState state);
-bool is_end(TrialState state);     // nothing more comes of it
+bool is_end(TrialState state);     // it will not run again
 bool is_active(TrialState state);  // a process works on it
-bool is_open(TrialState state);    // it is to be started
+bool is_open(TrialState state);    // it has to be started
 
 // What the sweep itself knows of a trial.
 struct TrialRecord {
   std::optional<TrialState> decided;                  // failed, infeasible or pruned; nullopt: the run folder says
   std::string why;                                    // one sentence about it
-  int exit_code = 0;                                  // of what failed
+  int exit_code = 0;                                  // of the failure
   int64_t predicted_peak_bytes = 0, limit_bytes = 0;  // 0: not known
   int64_t micro_batch = 0;                            // planned; 0: not known
-  int64_t retry_micro_batch = 0;                      // it ran out of memory once and goes on with this; 0: it did not
+  int64_t retry_micro_batch = 0;                      // used after it ran out of memory once; 0: it did not
   std::string retry_because;
   std::vector<double> rung_metrics;  // the best experiment.metric at the end of each rung reached; NaN: none
 
@@ -50,12 +50,12 @@ struct TrialRecord {
   static TrialRecord from_json(const nlohmann::json& json);  // nlohmann::json::exception
 };
 
-// What its latest run says.
+// The facts of a trial's latest run.
 struct TrialRun {
-  std::filesystem::path folder;  // empty: there is none to go on in
+  std::filesystem::path folder;  // empty: there is none to resume
   bool finished = false, stopped_early = false;
-  std::string error;     // what it failed with
-  std::string identity;  // "" until it has a summary; so are the figures
+  std::string error;     // the error of a failed run
+  std::string identity;  // "" until there is a summary; the figures are then 0
   std::optional<double> metric;
   bool lower_wins = true;
   int64_t best_epoch = 0, epochs = 0, steps = 0;
@@ -64,7 +64,7 @@ struct TrialRun {
   std::string precision;
 };
 
-// Where a trial's files are.
+// The folder of a trial.
 class TrialFolder {
  public:
   TrialFolder(const std::filesystem::path& sweep, const std::string& id) : path_(sweep / "trials" / id) {}
@@ -75,12 +75,13 @@ class TrialFolder {
   TrialRecord record() const;  // an empty one where there is none
   void write(const TrialRecord& record) const;
 
-  // The run that was begun or gone on with last.
+  // The run that was started or resumed last.
   std::filesystem::path newest_run() const;
   TrialRun run() const;
   Metrics metrics() const;  // of its summary: ("val/loss", 0.1)
 
-  // Held until whoever has it, and all its children that inherited it, are gone. -1: somebody holds it.
+  // Locks the trial. The lock is held until this process and all children that inherited it are gone. Returns its
+  // descriptor; -1: another process holds it.
   int try_lock() const;
 
  private:

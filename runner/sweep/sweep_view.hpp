@@ -1,4 +1,4 @@
-// What a sweep shows while it goes on, on stderr: lines of what happened, and on a terminal a table of what is running.
+// The display of a running sweep on stderr: lines for what happened, and on a terminal a table of what is running.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@ struct RunningRow {
   std::string id, state, position, speed, held;
 };
 
-// Lines of at most `columns` characters, a heading first: where it is narrow, columns go, the least telling first, then
-// names are cut.
+// The table as lines of at most `columns` characters, a heading first. Where that is too narrow, columns are left out,
+// the least important first; then names are cut.
 std::vector<std::string> running_table(const std::vector<RunningRow>& rows, size_t columns);
 
 class SweepView {
@@ -24,10 +24,10 @@ class SweepView {
   SweepView(const SweepView&) = delete;
   SweepView& operator=(const SweepView&) = delete;
 
-  // On a terminal, a few times a second.
+  // Whether to redraw now: a few times a second, on a terminal only.
   bool is_due() const;
   void say(const std::string& line);
-  // Redraws the table, on a terminal alone; no row and no summary: takes it away.
+  // Redraws the table, on a terminal only. Without rows and summary it removes the table.
   void show(const std::vector<RunningRow>& rows, const std::string& summary);
 
  private:

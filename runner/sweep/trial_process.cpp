@@ -156,7 +156,7 @@ bool kernel_killed(const fs::path& run, const std::string& log_tail, fs::file_ti
   std::error_code none;
   const fs::path file = run / "postmortem.json";
   const auto written = fs::last_write_time(file, none);
-  // An older post-mortem is of another attempt. One that could not be written has its words in the log all the same.
+  // An older post-mortem is of another attempt. If it could not be written, its sentences are in the log.
   if (none || written < began) return log_tail.find("killed by the kernel's OOM killer") != std::string::npos;
   const auto json = read_json_file(file);
   return json.is_object() && json.contains("ended") && json["ended"].is_object() &&

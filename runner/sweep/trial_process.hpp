@@ -1,5 +1,5 @@
-// One child of a sweep: `headroom run` or `headroom plan`, which supervises its own trainer, in a cgroup of its own
-// where there can be one; and what becomes of a trial whose process has ended.
+// One child of a sweep: `headroom run` or `headroom plan`, which supervises its own trainer, in its own cgroup where
+// possible; and what to do with a trial whose process has ended.
 #pragma once
 
 #include <chrono>
@@ -15,49 +15,49 @@
 
 namespace headroom {
 
-// A memory cgroup for one trial, below the sweep's own: the kernel's bound behind the limit that the trial keeps
-// itself. Makes one, or takes the one of that name, with room for a trial whose memory.limit is `limit_bytes`. Empty
-// where none can be made: no rights, or a cgroup (v2) that cannot divide what it has while it holds processes. `name`:
+// Makes the memory cgroup of a trial, below the sweep's own, or reuses the one of that name. Its limit is the kernel's
+// backstop behind the limit that the trial keeps itself; it has room for a trial whose memory.limit is `limit_bytes`.
+// Empty where none can be made: no rights, or a cgroup (v2) that cannot be divided while it holds processes. `name`:
 // unique on this machine. [control]
 std::filesystem::path make_trial_cgroup(const std::string& name, int64_t limit_bytes);
 
-// Once the trial's processes are gone; leaves one alone that still holds some.
+// Call it once the trial's processes are gone. A cgroup that still holds some is not removed.
 void remove_trial_cgroup(const std::string& name);
 
-// Starts `program` with `words`, its output appended to the trial's log; stdout to `answer` and all of it
-// into `cgroup` where these are not empty.
-// The child and its children hold `lock` (TrialFolder::try_lock()) until the last of them is gone, and are asked to
-// stop when this process dies. Closes `lock`. Error(bug) when it cannot be started; Error(cannot_write) without a log.
+// Starts `program` with `words`. Its output is appended to the trial's log. `answer`: a file for its stdout; empty: the
+// log. `cgroup`: the cgroup that it is put in; empty: none. The child and its children hold `lock`
+// (TrialFolder::try_lock()) until the last of them is gone, and get SIGTERM when this process dies. Closes `lock`.
+// Error(bug) when it cannot be started; Error(cannot_write) when the log cannot be opened.
 pid_t start_trial_process(const std::filesystem::path& program, const std::vector<std::string>& words,
                           const TrialFolder& folder, int lock, const std::filesystem::path& answer = {},
                           const std::filesystem::path& cgroup = {});
 
-// What was seen of the end.
+// How the process of a trial ended.
 struct TrialEnd {
   int exit_code = 0;        // 128 + signal where one ended the supervisor itself
   bool oom_kill = false;    // the kernel killed it for lack of memory
   bool in_setup = false;    // before its first batch
-  int64_t micro_batch = 0;  // that it worked with last
-  std::string sentence;     // what it said last
-  bool ran_out() const;     // of memory
+  int64_t micro_batch = 0;  // the last one that it used
+  std::string sentence;     // the last line of its log
+  bool ran_out() const;     // out of memory
 };
 
-// What `folder` and its log tell of the attempt that ended with `exit_code` and began at `began`.
+// Reads, from `folder` and the log, how the attempt ended that began at `began` and exited with `exit_code`.
 TrialEnd read_trial_end(const TrialFolder& folder, const TrialRecord& record, int exit_code,
                         std::filesystem::file_time_type began);
 
 enum class Verdict { finished, go_on, retry_smaller, failed };
 
-// Exit 5 and a kernel's kill are retried once at a smaller micro-batch; whatever was stopped or killed goes on, and so
-// does what ran out of memory before its first batch: no batch was too large for it.
+// Exit 5 and a kill by the kernel are retried once, with a smaller micro-batch. A trial that was stopped or killed
+// otherwise is resumed. So is one that ran out of memory before its first batch, since no batch was too large for it.
 Verdict judge(const TrialEnd& end, const TrialRun& run, const TrialRecord& record);
 
-// Many trials that fail alike are one mistake.
+// Detects that many trials fail for the same reason.
 class FailureStorm {
  public:
   void add_success() { ++ended_; }
   void add_failure(const std::string& sentence);
-  // The sentence that at least 3 trials, and three quarters of all that ended, failed with.
+  // The sentence with which at least 3 trials, and three quarters of all that ended, failed.
   const std::optional<std::string>& sentence() const { return sentence_; }
 
  private:

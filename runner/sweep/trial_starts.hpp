@@ -1,4 +1,4 @@
-// Which trials start, and when: by their plans, by what is free, by how many may run at once.
+// Decides which trials start and when: by their plans, by free memory, and by how many may run at once.
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,20 @@
 
 namespace headroom {
 
-// Successive halving in a sweep that goes on: who waits at the end of a rung, who goes on, who never will. Without
-// halving nothing of it does anything. Keeps nothing that the trials' records do not say.
+// Applies successive halving to the trials of a running sweep: which pause at the end of a rung, which are promoted,
+// which are dropped. Does nothing without halving. All of its state is in the trials' records.
 class SweepRungs {
  public:
   SweepRungs(const Halving& halving, std::vector<TrialEntry>& entries) : halving_(halving), entries_(entries) {}
 
-  // Of a trial that has settled. Where it has come to the end of its rung, that is written down; true where it is to
-  // wait there.
+  // Call it for a trial that has settled. Where it reached the end of its rung, records that; returns true where it has
+  // to wait there.
   bool pause(TrialEntry& entry) const;
-  // Opens the trials that may go on by now.
+  // Makes trials startable that are promoted by now.
   void promote();
-  // No rung will change any more: whoever waits is dropped.
+  // Call it when no rung can change any more: drops the trials that wait.
   void drop() const;
-  // Where the trial is to stop; 0: at its own end.
+  // The epoch that the trial stops at; 0: at its own end.
   int64_t until_epoch(const TrialEntry& entry) const;
 
  private:
@@ -42,17 +42,17 @@ class TrialStarts {
               const SweepRungs& rungs, SweepView& view)
       : program_(std::move(program)), plan_(plan), entries_(entries), rungs_(rungs), view_(view) {}
 
-  // One after the other, the highest rung first.
+  // Starts the trials that fit, one after the other, those of the highest rung first.
   void start_what_fits();
-  // Of an entry whose planning has ended: what it failed with, where that is no question of memory. `is_stopping`:
-  // nothing is to be made of it any more.
+  // Takes the result of an entry's planning, which has ended. Returns how it failed, where memory was not the reason.
+  // `is_stopping`: the result is ignored.
   std::optional<TrialEnd> take_plan(TrialEntry& entry, bool is_stopping);
-  // Writes down and says what becomes of a trial.
+  // Records and reports the decision about a trial.
   void decide(TrialEntry& entry, TrialState state, const std::string& why, int exit_code = 0);
-  // Of an entry whose child ended for want of memory: true where others, also trials, held what it lacked when it
-  // started. Then it starts again when there is clearly more, or when they have ended.
+  // Call it for an entry whose child ran out of memory. Returns true where other runs or trials held the memory that it
+  // lacked: it starts again when clearly more is free, or when they have ended.
   bool waits_for_other_runs(TrialEntry& entry);
-  // That it was found not to fit in an earlier life of this sweep.
+  // Tells it that an earlier process of this sweep found this trial infeasible.
   void add_infeasible(const Trial& trial) { admission_.add_infeasible(trial); }
 
   size_t started() const { return started_; }  // processes of trials
@@ -66,7 +66,7 @@ class TrialStarts {
   bool has_room(int64_t bytes);
   bool is_due(const TrialEntry& entry);
   void say_once(TrialEntry& entry, const std::string& why);
-  // `limit`: its memory.limit, empty: as its experiment says.
+  // `limit`: its memory.limit; empty: as in its experiment.
   std::vector<std::string> words_of(const TrialEntry& entry, const std::string& limit) const;
   void add_plugin_dirs(std::vector<std::string>& words) const;
   bool start_child(TrialEntry& entry, const std::vector<std::string>& words, const std::filesystem::path& answer,
@@ -79,7 +79,7 @@ class TrialStarts {
   const SweepRungs& rungs_;
   SweepView& view_;
   Admission admission_;
-  bool plan_has_company_ = false;  // other trials run, or have begun to, while one is planned
+  bool plan_has_company_ = false;  // other trials run, or have started, while one is planned
   size_t started_ = 0;
   std::chrono::steady_clock::duration starting_ = {};
 };

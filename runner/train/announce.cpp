@@ -66,8 +66,7 @@ std::string groups_line(const RunData& data) {
   const uint64_t samples = data.source->length(0);
   if (samples < 2 || data.source->groups(0).size() != samples) return "";
   return "data.split: each of the " + std::to_string(samples) + " samples is a group of its own, as source '" +
-         data.source->id() +
-         "' says: where neighbours overlap or share a recording, validation sees what was trained on";
+         data.source->id() + "' says: where neighbours overlap or share a recording, validation contains training data";
 }
 
 }  // namespace

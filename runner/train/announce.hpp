@@ -1,4 +1,4 @@
-// What a run says of itself before its first step.
+// The lines that a run logs before its first step.
 #pragma once
 
 #include "record/run_log.hpp"
@@ -6,8 +6,8 @@
 
 namespace headroom {
 
-// Says what was decided for the experiment, and which of its keys do nothing in this run. Page-locks batches where
-// data.pin_memory asks for it and the device can use it. [control]
+// Logs what was decided for the experiment, and which of its keys have no effect in this run. Where data.pin_memory is
+// set and the device can use it, batches are page-locked from here on. [control]
 void announce(const Setup& setup, RunLog& log);
 
 }  // namespace headroom

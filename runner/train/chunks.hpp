@@ -1,4 +1,5 @@
-// Predictions of the next K steps, made at every step of a recording, put together to one value a step. Torch-free.
+// Combines predictions of the next K steps, made at every step of a recording, into one value for each step.
+// Torch-free.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +15,21 @@ struct Chunks {
   uint64_t steps() const { return horizon * channels > 0 ? values.size() / (horizon * channels) : 0; }
 };
 
-// All give [steps, channels], standardised as what they are given is.
+// All of these return [steps, channels], in the units of their input.
 
-// Asked every `horizon` steps, all of the answer executed.
+// Open loop: the model is asked every `horizon` steps, and its whole answer is executed.
 std::vector<double> open_loop(const Chunks& chunks);
 
-// Asked at every step. Of the predictions made for a step, the i-th oldest (from 0) weighs exp(-decay * i): with a
-// decay above 0 the oldest counts most.
+// Temporal ensembling: the model is asked at every step. Of the predictions made for one step, the i-th oldest (from 0)
+// has the weight exp(-decay * i): with a decay above 0 the oldest counts most.
 std::vector<double> ensembled(const Chunks& chunks, double decay);
 
-// What was recorded at the step before each of open_loop()'s questions, until the next one; at first the first.
+// The baseline that holds a position: at each question of open_loop() it takes the value recorded one step before, and
+// repeats it until the next question. The first question takes the first value.
 std::vector<double> held_position(std::span<const double> recorded, uint64_t horizon, uint64_t channels);
 
-// Where questions of `horizon` steps begin, each reaching `overlap` steps into the one before, the last one ending with
-// the recording.
+// The steps at which questions of `horizon` steps begin. Each overlaps the one before by `overlap` steps; the last one
+// ends with the recording.
 std::vector<uint64_t> question_starts(uint64_t steps, uint64_t horizon, uint64_t overlap);
 
 }  // namespace headroom

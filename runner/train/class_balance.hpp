@@ -1,4 +1,4 @@
-// How often each class occurs in the data of a run, for `headroom validate` and for models that weigh their classes.
+// How often each class occurs in the data of a run: for `headroom validate`, and for models that weigh their classes.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,15 @@ struct ClassBalance {
   // "<output>" -> {"field", "names" where there are any, "train": {"samples", "of", "counts"}, "val": the same}; an
   // output whose classes are no field of the source is left out.
   nlohmann::json json = nlohmann::json::object();
-  std::vector<std::string> warnings;  // a class that is in val alone, values that are no class
+  std::vector<std::string> warnings;  // a class that occurs in val only, values outside the classes
 };
 
-// Of at most 10,000 samples a split, evenly spaced. Error as count_classes(). [control]
+// Counts at most 10,000 samples of each split, evenly spaced. Errors as count_classes(). [control]
 ClassBalance class_balance(const Setup& setup);
 
-// Before the first step of a new run: counts the whole training split for the outputs of the model that ask for it, and
-// tells it. `say`: lines for the log. Error(bad_input) where the source lacks the field. [control]
+// Call it before the first step of a new run. For each output whose model asks for counts, it counts the whole training
+// split and passes the counts to the model. `say` gets lines for the log. Error(bad_input) where the source lacks the
+// field. [control]
 void balance_classes(const Setup& setup, const std::function<void(const std::string& line)>& say);
 
 }  // namespace headroom

@@ -137,7 +137,7 @@ Differences differences_from(const LoadedCheckpoint& checkpoint, const Setup& se
     for (const auto& [id, build] : now.at("plugins").items()) {
       // A plugin that is not listed counts as the same build.
       if (then.value("plugins", Json::object()).value(id, build) != build)
-        found.code.push_back("plugin '" + id + "' was built anew since");
+        found.code.push_back("plugin '" + id + "' was rebuilt since");
     }
     if (by_key) Comparison(found).compare(then.at("mathematics"), now.at("mathematics"));
   } catch (const Json::exception& problem) {

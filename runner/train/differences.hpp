@@ -1,4 +1,4 @@
-// What is not as it was when a checkpoint was written.
+// What has changed since a checkpoint was written.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,20 +12,20 @@ namespace headroom {
 
 // Sentences such as "train.optimizer.lr was 0.01, is 0.1".
 struct Differences {
-  std::vector<std::string> mathematics;  // another training from here on
-  std::vector<std::string> length;       // when it ends; the steps taken are those of either
+  std::vector<std::string> mathematics;  // the weights from here on differ
+  std::vector<std::string> length;       // the run ends at another step; the steps until then are the same
   std::vector<std::string> rounding;     // threads, processor, micro-batch, LibTorch, device: equal up to rounding
-  std::vector<std::string> code;         // plugins built anew: nobody knows what of their code differs
+  std::vector<std::string> code;         // plugins that were rebuilt; what changed in their code is unknown
 };
 
-// Part of every checkpoint, for differences_from().
+// What every checkpoint stores for differences_from().
 nlohmann::json surroundings(const Setup& setup);
 
-// By key; where an older checkpoint does not hold the keys, by what it holds of them together. Error(bad_input) when
-// the checkpoint is damaged.
+// Compares key by key. An older checkpoint that lacks the keys is compared by the combined values that it has.
+// Error(bad_input) when the checkpoint is damaged.
 Differences differences_from(const LoadedCheckpoint& checkpoint, const Setup& setup);
 
-// Error(bad_input) that names every difference in the mathematics, if there is any.
+// Throws Error(bad_input) that names every difference in the mathematics; returns where there is none.
 void require_same_mathematics(const Differences& differences, const std::string& run);
 
 }  // namespace headroom

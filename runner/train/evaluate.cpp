@@ -111,7 +111,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
   const Experiment experiment = load_experiment(run_path(request.run) / "experiment.toml", request.overrides);
   // Before memory is claimed: the wait for it can be long, and a signal ends it.
   install_stop_signals();
-  // The limit stands before plugins and data take memory.
+  // The limit is set before plugins and data take memory.
   const RunMemory memory(experiment, /*needed_bytes=*/0);
   if (memory.cancelled()) return stop_requested();
   const RunData data = prepare_data(experiment, request.plugin_dirs, /*trains=*/false);
@@ -121,7 +121,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
   LoaderOptions options = setup.loader_options(false);
   options.keep_samples.reset();  // each is read once
   Loader loader(setup.data.source, pick_split(setup, request.split),
-                // The statistics that the run was trained with; measured anew they might differ.
+                // The statistics that the run was trained with; new measurements might differ.
                 Normalizer::from_json(checkpoint.at("normalizer", nlohmann::json::value_t::array)), options);
   const int64_t step = checkpoint.json.at("step");
   Retry retry(setup.micro_batch(), setup.device, setup.advice(),

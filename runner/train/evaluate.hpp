@@ -11,8 +11,8 @@
 
 namespace headroom {
 
-// Runs the micro-batches of `retry`; what runs out of memory is repeated. nullopt when `stop` answered true between two
-// batches. `examples`, where there are any, take the samples they want.
+// Runs micro-batches of retry.size(), and repeats a pass that ran out of memory. Returns nullopt where `stop`, asked
+// between two batches, returns true. `examples` may be NULL; otherwise it takes the samples that it wants.
 std::optional<StepSums> evaluate(const Setup& setup, Loader& loader, int64_t step, Retry& retry,
                                  const std::function<bool(int64_t done)>& stop, Examples* examples = nullptr);
 

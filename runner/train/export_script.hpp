@@ -1,5 +1,5 @@
-// `headroom export --format torchscript`: the model of a run as a program, tried on made-up samples and on the run's
-// own.
+// `headroom export --format torchscript`: writes the model of a run as a program, and tries it on made-up samples and
+// on the run's own.
 #pragma once
 
 #include <filesystem>
@@ -17,9 +17,9 @@ struct ExportRequest {
   std::vector<std::filesystem::path> plugin_dirs;
 };
 
-// Prints what was written on stdout. The run's data must be where it was: the program is tried on some of it. Exit::ok,
-// or what a signal asked for. Error(bad_input) where there is no such run or checkpoint, or the model cannot be written
-// so. [control]
+// Prints what was written on stdout. The run's data must still be at its path, because the program is tried on some of
+// it. Returns Exit::ok, or the exit code that a signal asked for. Error(bad_input) where the run or the checkpoint does
+// not exist, or the model cannot be written in this format. [control]
 Exit export_script(const ExportRequest& request);
 
 }  // namespace headroom

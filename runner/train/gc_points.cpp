@@ -36,7 +36,7 @@ void GcPoints::pressure() {
   const auto now = std::chrono::steady_clock::now();
   if (section_.gc_every != "pressure" || now - last_pressure_ < std::chrono::seconds(1)) return;
   last_pressure_ = now;
-  // Where memory is short, plugins give back what costs time to make again as well.
+  // When memory is short, plugins also free what takes time to make again.
   collect(HR_TRIM_ALL);
 }
 
@@ -57,7 +57,7 @@ void GcPoints::flush() {
 
 void GcPoints::collect(int level) {
   run(collections_, [this, level] {
-    // What plugins and the heap give back shows in what the process holds alone.
+    // Only the memory that the process holds shows what plugins and the heap freed.
     const int64_t before = held_bytes();
     model_.trim(level);
     source_.trim(level);

@@ -1,6 +1,6 @@
-// When memory is given back on purpose: `memory.empty_cache_every` and `empty_cache_every_eval` (batches),
-// `memory.gc_every` (epoch, steps or pressure). Each is counted and timed, with the bytes that came back, for the
-// summary.
+// Points at which memory is released on purpose: `memory.empty_cache_every` and `empty_cache_every_eval` (batches),
+// `memory.gc_every` (epoch, steps or pressure). Each release is counted and timed, with the bytes that it freed, for
+// the summary.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,11 @@
 
 namespace headroom {
 
-// The loop calls these members where they say; each gives memory back where its schedule says so. [compute]
+// The loop calls each member at the point that its name says; the member releases memory where the schedule says so.
+// [compute]
 class GcPoints {
  public:
-  // What was given back when; "gc" or "empty_cache".
+  // Called after each release. `what` is "gc" or "empty_cache".
   using Report = std::function<void(const char* what, int64_t returned_bytes, double seconds)>;
   GcPoints(const MemorySection& section, Model& model, const Source& source, at::Device device, Report report);
 

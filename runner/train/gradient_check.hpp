@@ -1,5 +1,5 @@
-// Whether the graph of a model's loss leads to its parameters. A loss that was detached, a step that calls backward()
-// itself and tensors that were not registered would all train silently wrong.
+// Checks that the graph of a model's loss leads to its parameters. A detached loss, a step that calls backward()
+// itself, and tensors that were not registered would all train wrongly without an error.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,37 @@
 #include <vector>
 
 #include "plugins/torch_model.hpp"
-#include "train/unregistered.hpp"
 
 namespace headroom {
 
-// Around each training pass: before_step(), the model's step, after_step(), backward, after_backward(). It looks at
-// LibTorch's version counters and at no value, and walks the graph in the first windows only, so it costs nothing to
-// speak of. `trainable` and what it points to outlive it. [compute]
+// Finds tensors that a loss depends on, that require gradients and that are no parameters of the model: a submodule
+// that was not registered, one made in the first step, a parameter that was replaced. The optimizer would never update
+// them. Used by GradientCheck. [compute]
+class UnregisteredTensors {
+ public:
+  explicit UnregisteredTensors(std::span<Parameter* const> trainable);
+
+  // Walks the graph of the loss; the result replaces that of an earlier call.
+  void look(const at::Tensor& loss_sum);
+  // The shape of a tensor that outlived its graph; "" where there is none. Tensors that a step made for itself, such as
+  // inputs that it differentiates by, are gone by then. Call it when nothing holds the loss any more.
+  std::string shape_of_survivor() const;
+
+ private:
+  struct Leaf {
+    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
+    std::string shape;
+  };
+  std::span<Parameter* const> trainable_;
+  std::vector<Leaf> leaves_;
+};
+
+// Call in this order for each training pass: before_step(), the model's step, after_step(), backward, after_backward().
+// It costs next to nothing: it reads LibTorch's version counters and no values, and walks the graph in the first
+// windows only. `trainable` and what it points to outlive it. [compute]
 class GradientCheck {
  public:
-  // `trainable` have gradients, which stay where they are.
+  // REQUIRES: each of `trainable` has a gradient, which stays at its address.
   GradientCheck(std::string model_id, std::span<Parameter* const> trainable);
 
   void before_step();
@@ -25,20 +46,20 @@ class GradientCheck {
   void after_step(const StepResult& result);
   void after_backward();
 
-  // At the end of a window in which elements counted, when nothing holds its losses any more. Error(plugin) where its
-  // loss depended on a tensor that should have been a parameter, and where none of the first three such windows gave a
-  // gradient to any parameter that was to be trained: one alone may hold nothing that the loss looks at.
+  // Call it at the end of a window that had valid elements, when nothing holds its losses any more. Error(plugin) where
+  // the loss depended on a tensor that should have been a parameter, and where none of the first three such windows
+  // gave any trainable parameter a gradient. One window alone may hold nothing that the loss depends on.
   void end_window();
-  // Why no parameter that was to be trained ever had a gradient; "": one had, or none was to be trained.
+  // Why no trainable parameter ever had a gradient; "" where one had, or none is trainable.
   std::string why_untrained() const;
-  // The names of those that were to be trained and never had a gradient.
+  // The names of trainable parameters that never had a gradient.
   std::vector<std::string> without_gradient() const;
 
  private:
   struct Entry {
     const Parameter* parameter;
     int64_t version = 0;  // of its gradient, before the step
-    bool asked = false;   // it was to be trained in some pass
+    bool asked = false;   // it was trainable in some pass
     bool had_gradient = false;
   };
   void require_registered() const;
@@ -47,8 +68,8 @@ class GradientCheck {
   std::string model_id_;
   std::vector<Entry> entries_;
   UnregisteredTensors unregistered_;
-  bool had_graph_ = false;  // the loss of some step
-  int windows_ = 0;         // that ended so far, up to three
+  bool had_graph_ = false;  // some step's loss had one
+  int windows_ = 0;         // finished so far, up to three
 };
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// [init]: what a run starts from, in place of the weights that its model draws from the seed.
+// [init]: the weights that a run starts from, in place of those that its model draws from the seed.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace headroom {
 // Error(bad_input) when nothing matched or a tensor of the model is neither found nor ignored.
 std::string initialise_from(const InitSection& init, Model& model);
 
-// Hash of what [init] starts a run from: the tensors of its file, wherever it lies, with map and ignore. Empty without
-// init.from.
+// A hash of the weights that [init] starts a run from: the tensors of its file, wherever the file lies, with map and
+// ignore. "" without init.from.
 std::string start_id(const InitSection& init);
 
 }  // namespace headroom

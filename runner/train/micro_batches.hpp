@@ -1,6 +1,6 @@
-// A batch in pieces that fit: read, divided and passed through a model as memory allows. Training, evaluation and
-// prediction all walk a batch by in_micro_batches(), read one by read_batch(), and repeat a pass that ran out of memory
-// from a ForwardSnapshot.
+// How training, evaluation and prediction read a batch and pass it through a model in pieces that fit into memory.
+// read_batch() reads it, in_micro_batches() divides it, and a ForwardSnapshot lets a pass that ran out of memory be
+// repeated exactly.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -19,9 +19,9 @@
 
 namespace headroom {
 
-// Samples [first, first + count) of a loader batch as tensors on the device, floating fields in `dtype`; they share the
-// slot's memory where they can. A GPU copies them while its work is given out; the end of this waits for the copies, so
-// that the slot may be written again.
+// Samples [first, first + count) of a loader batch as tensors on the device, floating fields in `dtype`. They share the
+// slot's memory where they can. A copy to a GPU runs in the background; the destructor waits for it, so that the slot
+// may be written again.
 class MicroBatchTensors {
  public:
   MicroBatchTensors(const Batch& batch, int64_t first, int64_t count, at::Device device, at::ScalarType dtype);
@@ -36,8 +36,8 @@ class MicroBatchTensors {
   std::optional<c10::Event> copied_;  // of a GPU
 };
 
-// How a pass of one micro-batch ended. again: memory ran out and everything is as before the pass. lost: memory ran out
-// where earlier micro-batches are lost with it.
+// How a pass of one micro-batch ended. `again`: memory ran out, and everything is as before the pass. `lost`: memory
+// ran out, and the earlier micro-batches of the window are lost too.
 enum class PassEnd { done, again, lost };
 
 // Calls pass(first, count) for the samples of `batch` in order, as many at once as `retry` allows at that moment.
@@ -54,8 +54,8 @@ template <class Pass>
   return true;
 }
 
-// What read() returns. Where memory runs out, `retry` makes room, seek_back() returns to where the batch begins, and
-// the batch is read again.
+// Returns what read() returns. Where memory runs out, `retry` makes room, seek_back() returns to the beginning of the
+// batch, and the batch is read again.
 template <class Read, class SeekBack>
 std::optional<Batch> read_batch(Retry& retry, Read&& read, SeekBack&& seek_back) {
   const char* doing = "reading a batch";
@@ -71,20 +71,20 @@ std::optional<Batch> read_batch(Retry& retry, Read&& read, SeekBack&& seek_back)
 // The sequential generators a model on `device` may draw from: the CPU's, and the device's own where it has one.
 std::vector<at::Generator> generators_for(at::Device device);
 
-// What a forward pass changes besides its results: buffers, the generators it draws from, the plugin's state. A copy of
-// them is taken before a pass, so that a pass that runs out of memory can be repeated exactly. [compute]
+// A copy of what a forward pass changes besides its results: buffers, random generators, the plugin's state. It is
+// taken before a pass, so that a pass that runs out of memory can be repeated exactly. [compute]
 class ForwardSnapshot {
  public:
   // Allocates the copies.
   ForwardSnapshot(Model& model, at::Device device);
 
-  // Where it throws, nothing is taken.
+  // Copies the current state. Where it throws, there is no copy.
   void take();
   void discard() { taken_ = false; }
-  // As they were at the last take(). Does nothing where nothing is taken.
+  // Restores what the last take() copied. Does nothing without a copy.
   void restore();
 
-  // Whether a pass of this model can change any of them; otherwise the other functions do nothing.
+  // Whether a pass of this model can change anything; if not, the other functions do nothing.
   bool is_needed() const { return !buffers_.empty() || !generators_.empty() || model_.has_state(); }
 
  private:
@@ -96,8 +96,8 @@ class ForwardSnapshot {
   bool taken_ = false;
 };
 
-// attempt_within_memory() of a pass. false: memory ran out, the snapshot is restored, and `retry` has made it
-// possible to go on.
+// attempt_within_memory() for a pass. Returns false where memory ran out: the snapshot is then restored, and `retry`
+// has made room to go on.
 template <class Attempt>
 bool attempt_with_snapshot(ForwardSnapshot& snapshot, Retry& retry, const char* doing, int64_t micro_batch,
                            Attempt&& attempt) {

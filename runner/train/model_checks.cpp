@@ -44,8 +44,9 @@ int64_t growth_of_each_step(const std::vector<int64_t>& after, int64_t least) {
 // The values of --set, which are about the model alone; an allowed value for what it requires beside them.
 OptionValues options_for(const Library& library, const std::vector<Override>& overrides) {
   const auto refuse = [](const std::string& key) {
-    throw Error(Exit::bad_input, "cli",
-                "--set " + key + ": without an experiment there are the keys of model.options only; give it by --with");
+    throw Error(
+        Exit::bad_input, "cli",
+        "--set " + key + ": without an experiment there are the keys of model.options only; name one with --with");
   };
   for (const Override& one : overrides) {
     if (one.key != "model.options" && !one.key.starts_with("model.options.")) refuse(one.key);

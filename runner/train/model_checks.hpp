@@ -1,5 +1,5 @@
-// The checks of `headroom plugins check` that step a model, one after the other: run() is their list. Internal to
-// model_checks*.cpp; commands.hpp has what others call.
+// The checks of `headroom plugins check` that step a model; run() lists them in order. Internal to model_checks*.cpp:
+// other files call commands.hpp.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ namespace headroom {
 // [control]
 class ModelChecks {
  public:
-  // A model as it begins, at one of the values of train.precision. May throw DoesNotApply.
+  // Makes a model in its initial state, at one of the values of train.precision. May throw DoesNotApply.
   using MakeTrial = std::function<std::unique_ptr<ModelTrial>(const std::string& precision)>;
 
   ModelChecks(MakeTrial make, bool is_made_up);
   std::vector<CheckResult> run();
 
  private:
-  // Parts of the largest value: in float64; in float32, where sums in another order round otherwise.
+  // Relative to the largest value: in float64, and in float32, where another order of a sum rounds differently.
   static constexpr double exact_tolerance = 1e-9, rounded_tolerance = 1e-3;
 
   bool has(uint32_t capability) const { return (plain_->model().capabilities() & capability) != 0; }
@@ -34,13 +34,13 @@ class ModelChecks {
   }
 
   void build();
-  // The one that compares best, and how closely.
+  // The trial with the finest comparison, and its tolerance.
   ModelTrial& sharpest() { return exact_ ? *exact_ : *plain_; }
   double sharpest_tolerance() const { return exact_ ? exact_tolerance : rounded_tolerance; }
   bool same(const at::Tensor& a, const at::Tensor& b) const;
   static double difference(std::span<const at::Tensor> a, std::span<const at::Tensor> b);
 
-  // Steps of training.
+  // Checks of training.
   void step_first();
   void require_seeded();
   void require_gradients() const;
@@ -54,7 +54,7 @@ class ModelChecks {
   void require_state() const;
   void require_no_leak();
 
-  // model_checks_evaluation.cpp: evaluation and prediction.
+  // Checks of evaluation and prediction, in model_checks_evaluation.cpp.
   void require_pure_evaluation();
   void require_sums();
   void require_pairs();

@@ -1,5 +1,5 @@
-// A model on a few samples, for checks that step it again and again from the same weights: with the data of an
-// experiment, or with fields that are made up.
+// A model with a few samples, for checks that step it again and again from the same weights. The samples are those of
+// an experiment, or made up.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace headroom {
 
-// What a window gave.
+// The result of one training window.
 struct Trained {
   double loss_sum = 0.0, weight = 0.0;
   double loss = 0.0;  // sum / weight; NaN when nothing counted
@@ -27,7 +27,7 @@ struct Trained {
 // [control]
 class ModelTrial {
  public:
-  // `model` owns what it was built of and what `advice` refers to.
+  // `model` keeps alive what it was built from and what `advice` refers to.
   ModelTrial(std::shared_ptr<Model> model, at::Device device, at::ScalarType dtype, Batch batch, Advice advice);
   ModelTrial(ModelTrial&&) = delete;
 
@@ -35,12 +35,12 @@ class ModelTrial {
   at::Device device() const { return device_; }
   int64_t samples() const { return static_cast<int64_t>(batch_.count()); }
 
-  // A window in micro-batches of so many samples, from the weights and the state of the beginning. Error(plugin) where
-  // the model breaks the contract.
+  // Trains one window in micro-batches of `micro_batch` samples, from the initial weights and state. Error(plugin)
+  // where the model breaks the contract.
   Trained train(int64_t micro_batch);
-  // With outputs.
+  // Evaluates samples [first, first + count), with outputs.
   StepResult evaluate(int64_t first, int64_t count);
-  // Without the field `target`, as where the host predicts. REQUIRES: model().predictor().
+  // Predicts as the host does, without the field `target`. REQUIRES: model().predictor().
   std::vector<at::Tensor> predict(int64_t first, int64_t count, size_t target);
   std::vector<at::Tensor> buffers() const;  // copies
 
@@ -62,8 +62,8 @@ struct ExperimentRequest {
 };
 std::unique_ptr<ModelTrial> trial_of_experiment(const ExperimentRequest& request, const std::string& precision);
 
-// A plugin's model on the CPU with made-up samples of the fields that it says it takes. `options` has the values that
-// it declares. Error(plugin), or Error with its own sentence where it refuses them. REQUIRES: library.inputs().
+// A plugin's model on the CPU, with made-up samples of the fields that it declares. `options`: its options, checked.
+// Error(plugin), or the plugin's own Error where it refuses the options. REQUIRES: library.inputs().
 std::unique_ptr<ModelTrial> made_up_trial(const Library& library, const OptionValues& options,
                                           const std::string& precision);
 

@@ -143,7 +143,8 @@ std::vector<NamedTensor> Optimizer::state() const {
   return state;
 }
 
-// Swaps storage, not values: an evaluation with the averaged weights takes no memory and gives back the same bits.
+// Swaps storage, not values: an evaluation with the averaged weights needs no memory, and swapping back restores the
+// same bits.
 void Optimizer::swap_average() {
   for (size_t i = 0; i < averaged_.size(); ++i) {
     at::Tensor live = averaged_[i]->tensor->detach();

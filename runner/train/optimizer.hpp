@@ -1,6 +1,6 @@
-// The optimizer: adam, adamw (LibTorch's fused kernels), sgd, rmsprop, lion, lamb or a plugin's (plugin_steps.hpp) over
-// the parameters a model declares, with its per-parameter scales; and EMA. All state exists before the first step; a
-// step allocates nothing that outlives it.
+// The optimizer and the average of the weights (EMA). The rules are adam and adamw (LibTorch's fused kernels), sgd,
+// rmsprop, lion and lamb, or a plugin's (plugin_steps.hpp). It works on the parameters that a model declares, with a
+// scale for each. All state exists before the first step; a step allocates nothing that outlives it.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,9 @@ struct NamedTensor {
 // Updates the model's own tensors in place. [compute]
 class Optimizer {
  public:
-  // Makes all state, at zero; with `ema_decay` above 0 an average of the weights, which begins as a copy of them.
-  // `plugin`: the optimizer where it is none of ours. It and `parameters` must outlive this.
+  // Makes all state, set to zero. With `ema_decay` above 0 it also keeps an average of the weights, which begins as a
+  // copy of them. `plugin`: a plugin's optimizer, or NULL for a built-in rule. `plugin` and `parameters` must outlive
+  // this.
   Optimizer(const OptimizerSection& section, double ema_decay, std::vector<Parameter>& parameters,
             const OptimizerPlugin* plugin = nullptr);
   ~Optimizer();
@@ -51,8 +52,8 @@ class Optimizer {
   };
 
  private:
-  // Parameters that share lr_scale, weight decay and frozen_until_step: one fused call. State that the optimizer has no
-  // use for is empty.
+  // Parameters that share lr_scale, weight decay and frozen_until_step, and are updated by one fused call. State that
+  // the rule does not use is empty.
   struct Group {
     double lr_scale, weight_decay;
     int64_t frozen_until_step;
@@ -62,10 +63,10 @@ class Optimizer {
   void make_state(Group& group);
   void make_scratch();
   void make_plugin_steps(const OptimizerPlugin& plugin);
-  void step_groups(double lr, int64_t step);  // by rules of ours
+  void step_groups(double lr, int64_t step);  // by the built-in rules
   void swap_average();
 
-  // optimizer_rules.cpp. Gradients are written over: the next window zeroes them.
+  // The built-in rules, in optimizer_rules.cpp. They overwrite the gradients, which the next window zeroes anyway.
   using Tensors = std::vector<at::Tensor>;
   void step_group(Group& group, Tensors& gradients, double lr);
   void step_adam(Group& group, Tensors& gradients, double lr);
@@ -77,10 +78,10 @@ class Optimizer {
   OptimizerSection section_;
   double ema_decay_;
   std::vector<Group> groups_;
-  std::unique_ptr<PluginSteps> plugin_steps_;  // nullptr: the rules are ours
+  std::unique_ptr<PluginSteps> plugin_steps_;  // nullptr: a built-in rule
   std::vector<Parameter*> averaged_;
   std::vector<at::Tensor> average_;
-  at::Tensor scratch_;  // of a piece of a tensor; undefined where no rule needs it
+  at::Tensor scratch_;  // for a piece of a tensor; undefined where the rule needs none
 };
 
 }  // namespace headroom

@@ -1,10 +1,10 @@
-// data.pin_memory: batches in page-locked memory, out of which a GPU copies by itself.
+// data.pin_memory: batches in page-locked memory, which a GPU copies without the CPU.
 #pragma once
 
 namespace headroom {
 
-// [control] Slots that loaders make from here on are locked by the CUDA runtime that LibTorch has brought into the
-// process. False where there is none. One that cannot be locked stays as it is.
+// [control] From here on the CUDA runtime that LibTorch loaded locks the slots that loaders make. Returns false where
+// there is no such runtime. A slot that cannot be locked is used unlocked.
 bool lock_pages_of_batches();
 
 }  // namespace headroom

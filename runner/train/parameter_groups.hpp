@@ -1,4 +1,4 @@
-// [[train.groups]] over the parameters that a model declares.
+// Applies [[train.groups]] to the parameters that a model declares.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace headroom {
 
-// Scales, decays and freezes parameters as the first group that matches them says, on top of what the model itself says
-// of them. Error(bad_input) with a name that is near where a group matches nothing, or nothing that an earlier one has
-// left, and where no parameter would be trained. `model`: its id.
+// Each parameter takes its learning-rate scale, weight decay and freezing from the first group that matches it, on top
+// of what the model declares. Error(bad_input), with the nearest name, where a group matches no parameter or only those
+// that earlier groups took; and where no parameter would be trained. `model`: its id.
 void apply_groups(std::span<const ParameterGroup> groups, std::vector<Parameter>& parameters, const std::string& model);
 
-// Of each group what it holds and does, for the log.
+// For the log: one line for each group, with its parameters and what it does to them.
 std::vector<std::string> group_lines(std::span<const ParameterGroup> groups, const std::vector<Parameter>& parameters);
 
 }  // namespace headroom

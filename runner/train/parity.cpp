@@ -89,7 +89,7 @@ class BatchReader {
       if (!fields_.contains(key) && !renamed.contains(key)) take(key, key, request_.transpositions.contains(key));
     }
     for (const auto& [name, axes] : request_.transpositions) {
-      if (!seen_.contains(name)) problems_.add("--transpose names '" + name + "', which is no field of the batch");
+      if (!seen_.contains(name)) problems_.add("--transpose names '" + name + "', which is not a field of the batch");
     }
     same_batch_axis();
     return std::move(fields_);
@@ -295,13 +295,13 @@ ParityResult run_parity(const ParityRequest& request) {
   const ParityOptions options = ParityOptions::load(request.options);
   const Library library = Library::load(find_plugin(request.model, request.plugin_dirs));
   if (library.model_torch() == nullptr) {
-    throw Error(Exit::bad_input, "parity", "'" + request.model + "' is no model plugin: " + library.path().string());
+    throw Error(Exit::bad_input, "parity", "'" + request.model + "' is not a model plugin: " + library.path().string());
   }
   Problems problems;
   const BatchTensors tensors = BatchReader(request, problems).read();
   std::vector<Field> fields = describe(tensors, options, problems);
   const std::unique_ptr<Model> model = prepare(request, library, std::move(fields), options, problems);
-  // All that is wrong is told at once; `model` may be NULL until here.
+  // All problems are reported at once; `model` may be NULL until here.
   problems.throw_if_any();
 
   const StepResult step = one_step(*model, request, tensors);

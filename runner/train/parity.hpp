@@ -1,5 +1,5 @@
-// The engine of `headroom parity`: one step of a model plugin on weights and a batch that another implementation wrote,
-// and everything that came of it in one file, to be compared tensor by tensor.
+// `headroom parity`: takes one step of a model plugin with weights and a batch that another implementation wrote, and
+// writes all results to one file, to be compared tensor by tensor.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace headroom {
 
-// Part of a safetensors file: the keys that start with `prefix`, known by `rename` + what follows the prefix.
+// Part of a safetensors file: the keys that start with `prefix`. In the selection `rename` replaces the prefix.
 struct TensorSelection {
   std::filesystem::path file;
   std::string prefix, rename;
 
-  // "FILE[:prefix[=PREFIX]]"; the whole text when a file of that name exists. Error(bad_input).
+  // Parses "FILE[:prefix[=PREFIX]]"; the whole text is the file where a file of that name exists. Error(bad_input).
   static TensorSelection parse(std::string_view text);
 };
 
@@ -34,13 +34,13 @@ struct ParityRequest {
   bool train = false, gradients = false, fp64 = false;
   std::filesystem::path out;
 
-  // "NAME=KEY" and "FIELD=0,2,1", as --field and --transpose take them. Error(bad_input), also for the same field
-  // twice.
+  // Parse "NAME=KEY" and "FIELD=0,2,1", the values of --field and --transpose. Error(bad_input), also where a field is
+  // given twice.
   void add_field(std::string_view text);
   void add_transposition(std::string_view text);
 };
 
-// What ParityRequest::options says.
+// The content of the file ParityRequest::options.
 struct ParityOptions {
   struct FieldFacts {
     std::string unit;
@@ -49,7 +49,7 @@ struct ParityOptions {
   toml::table model;  // [model.options]
   std::map<std::string, FieldFacts> fields;
 
-  // Error(bad_input) with file:line:column for whatever else the file holds.
+  // Error(bad_input) with file:line:column for any other key in the file.
   static ParityOptions load(const std::filesystem::path& file);
 };
 
@@ -58,10 +58,10 @@ struct ParityResult {
   std::size_t tensors = 0;  // written
 };
 
-// Writes loss_sum, weight, every output by its name, metric/<name>, and with `gradients` grad/<parameter> of loss_sum /
-// weight. Error(bad_input) lists everything that is missing, unknown or of the wrong shape. Derived tensors are the
-// model's own: a stored one is passed over, as are keys of the batch that no field can come from. [control], then
-// [compute] on the same thread.
+// Writes loss_sum, weight, each output by its name, metric/<name>, and with `gradients` also grad/<parameter> of
+// loss_sum / weight. Ignores stored tensors that the model derives itself, and keys of the batch that match no field.
+// Error(bad_input) lists everything that is missing, unknown or of the wrong shape. [control], then [compute] on the
+// same thread.
 ParityResult run_parity(const ParityRequest& request);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// Work on large tensors that takes next to no memory beside them: on each element, piece by piece; norms of
-// gradients and weights, and clipping by them. [compute]
+// Operations on large tensors that need almost no further memory: piece by piece over the elements; norms of gradients
+// and weights; clipping. [compute]
 #pragma once
 
 #include <algorithm>
@@ -11,25 +11,25 @@
 
 namespace headroom {
 
-// Whether pieces of it can be seen as flat where they lie, whatever its layout.
+// Whether the tensor fills its memory without gaps, so that a piece of it can be viewed as a flat tensor.
 inline bool is_dense(const at::Tensor& tensor) { return tensor.is_non_overlapping_and_dense(); }
 
-// `count` elements from number `begin` on, in the order of memory. REQUIRES: is_dense(tensor).
+// `count` elements from element `begin` on, in memory order. REQUIRES: is_dense(tensor).
 inline at::Tensor piece_at(const at::Tensor& tensor, int64_t begin, int64_t count) {
   return tensor.as_strided({count}, {1}, tensor.storage_offset() + begin);
 }
 
-// The elements of one piece: on a CPU they stay in its cache from one operation to the next, a GPU wants more at a
-// time.
+// The number of elements in a piece. On a CPU a piece stays in the cache from one operation to the next; a GPU needs
+// larger pieces.
 inline int64_t elements_of_a_piece(const at::Device& device) { return device.is_cpu() ? 1 << 17 : 1 << 22; }
 
-// What in_pieces() needs as scratch for `tensor`.
+// The number of scratch elements that in_pieces() needs for `tensor`.
 inline int64_t scratch_elements(const at::Tensor& tensor) {
   return is_dense(tensor) ? std::min(tensor.numel(), elements_of_a_piece(tensor.device())) : tensor.numel();
 }
 
-// Calls work(scratch, part, ...) with the same piece of each of `tensors`, which have one shape, until it has seen all
-// of them. `scratch` comes as large as the parts, and holds anything.
+// Calls work(scratch, part, ...) with the same piece of each of `tensors`, piece by piece until the end. All tensors
+// have one shape. The scratch that `work` gets is as large as the piece; its content is undefined.
 template <class Work, class... Tensors>
 void in_pieces(const at::Tensor& scratch, const Work& work, const Tensors&... tensors) {
   const at::Tensor& first = std::get<0>(std::tie(tensors...));
@@ -45,16 +45,16 @@ void in_pieces(const at::Tensor& scratch, const Work& work, const Tensors&... te
   }
 }
 
-// The L2 norm of each, in float64.
+// The L2 norm of each tensor, in float64.
 std::vector<double> norm_of_each(const std::vector<at::Tensor>& tensors);
 
-// Bounds of gradients; 0: none.
+// Bounds on gradients; 0: no bound.
 struct Clipping {
-  double value = 0.0;  // of each element, both ways; before the norm
-  double norm = 0.0;   // global L2 norm, in float64; where it is larger all are scaled
+  double value = 0.0;  // of each element's magnitude; applied before the norm
+  double norm = 0.0;   // global L2 norm, in float64; above it all gradients are scaled down
 };
 
-// Returns the norm before anything was clipped. Where it is not finite some gradient is not, and all stay as they are.
+// Returns the norm before clipping. Where the norm is not finite, the gradients stay as they are.
 double clip_gradients(std::span<const at::Tensor> gradients, const Clipping& clipping);
 
 }  // namespace headroom

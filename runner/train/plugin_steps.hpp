@@ -1,5 +1,5 @@
-// The steps of an optimizer that a plugin offers, and the buffers that it works on. All of them exist before the first
-// step, so that no step takes memory.
+// Steps of an optimizer plugin, and the buffers that it works on. All buffers exist before the first step, so no step
+// allocates.
 #pragma once
 
 #include <deque>
@@ -17,10 +17,10 @@ class PluginSteps {
   // `plugin` outlives it.
   explicit PluginSteps(const OptimizerPlugin& plugin) : plugin_(plugin) {}
 
-  // Makes the state of one parameter, at zero. `parameter` outlives the object. Error(bad_input) where it does not lie
-  // in one aligned piece of host memory.
+  // Makes the state of one parameter, set to zero. `parameter` outlives the object. Error(bad_input) where the
+  // parameter is not one aligned block of host memory.
   void add(const Parameter& parameter, double lr_scale, double weight_decay, int64_t frozen_until_step);
-  // After the last add().
+  // Call it once, after the last add().
   void make_scratch();
 
   // Error(plugin) where the plugin fails, writes past the end of a buffer, or leaves values that are not finite.

@@ -14,31 +14,31 @@ namespace headroom {
 
 bool scales_loss(const std::string& precision);  // see LossScale
 
-// A line on a device that computes it no faster than float32; "" where it does.
+// A line for the log where this device computes the precision no faster than float32; else "".
 std::string slow_precision(const std::string& precision, at::Device device);
 
-// Keeps small gradients of float16 from vanishing: the loss is multiplied by a power of two before backward, the
-// gradients are divided by it (Micikevicius et al. 2018, section 3.2; the rule is that of torch.amp.GradScaler). A
-// window whose gradients overflow is computed again with a smaller scale, where GradScaler leaves its samples out: so
-// what is trained on does not depend on how a batch is divided.
+// Keeps small float16 gradients from underflowing to zero: the loss is multiplied by a power of two before backward,
+// and the gradients are divided by it afterwards (Micikevicius et al. 2018, section 3.2; the rule is that of
+// torch.amp.GradScaler). A window whose gradients overflow is computed again with a smaller scale. GradScaler would
+// leave its samples out; here the samples that are trained on do not depend on how a batch is divided.
 class LossScale {
  public:
   struct State {
     double factor = 1.0;
-    int64_t windows = 0;  // that went through since it changed
+    int64_t windows = 0;  // completed since the factor changed
   };
 
-  // Without `scales` the factor is 1 for ever.
+  // Without `scales` the factor is always 1.
   explicit LossScale(bool scales);
 
   double factor() const { return state_.factor; }
 
-  // Gradients are not finite while the loss is; `weight` is the window's. true: compute it again. false: no factor
-  // helps, and all is as it was before the window.
+  // Call it when gradients are not finite although the loss is; `weight` is the window's. Returns true: compute the
+  // window again. Returns false: no factor helps, and the factor is again what it was before the window.
   bool lower(double weight);
   void succeeded();
 
-  // For a checkpoint; nullopt where nothing scales.
+  // For a checkpoint; nullopt without `scales`.
   std::optional<State> state() const { return scales_ ? std::optional(state_) : std::nullopt; }
   void restore(const std::optional<State>& state) {
     if (scales_ && state) state_ = *state;

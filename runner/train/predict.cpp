@@ -122,7 +122,7 @@ Exit write_samples(const PredictRequest& request, const Setup& setup, PredictInp
     text += "  " + tensor.name + " " + sdk::shape_text(tensor.shape) + (unit.empty() ? "" : " " + unit) + "\n";
   }
   if (const std::string obstacle = obstacle_to_lines(setup, pair, target); !obstacle.empty()) {
-    spdlog::info("[predict] the samples are not put together: {}", obstacle);
+    spdlog::info("[predict] the predictions of samples are not combined: {}", obstacle);
     print_result(request, json, text, path);
     return Exit::ok;
   }
@@ -172,7 +172,7 @@ Exit predict_run(const PredictRequest& asked) {
   request.input = fs::absolute(request.input);
   request.run = run_path(request.run);
   const Experiment experiment = load_experiment(request.run / "experiment.toml", request.overrides);
-  // Before the wait for memory: a run without a checkpoint is told at once.
+  // Before the wait for memory: a run without a checkpoint is reported at once.
   const fs::path chosen = chosen_checkpoint(request.run, request.checkpoint, "predict");
   install_stop_signals();
   const RunMemory memory(experiment, /*needed_bytes=*/0);

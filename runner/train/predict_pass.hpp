@@ -1,5 +1,5 @@
-// How a prediction asks its model: the samples of a recording in order, and one pass of the model over them,
-// micro-batch by micro-batch as memory allows.
+// How predictions are made: the samples of a recording in order, and one pass of the model over them in micro-batches
+// that fit into memory.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@
 
 namespace headroom {
 
-// Where a field of a sample lies in the recording that its group is of.
+// The rows of a recording that a field of one sample shows.
 struct SamplePosition {
   uint32_t split = 0;
   uint64_t group = 0;  // of the split
@@ -24,27 +24,28 @@ struct SamplePosition {
   RecordedRows rows;
 };
 
-// As a run's model sees them in evaluation: nothing drawn, standardised with the run's statistics. [control]
+// Samples as a run's model sees them in evaluation: without augmentation, standardised with the run's statistics.
+// [control]
 class PredictInput {
  public:
   virtual ~PredictInput() = default;
   virtual uint64_t samples() const = 0;
-  // The batch that begins at sample `first`, a multiple of the batch size; nullopt behind the last. Valid until the
-  // next one. Where memory ran out, it may be asked for again.
+  // The batch that begins at sample `first`, a multiple of the batch size; nullopt after the last one. Valid until the
+  // next call. Where memory ran out, the same batch may be read again.
   virtual std::optional<Batch> read(uint64_t first) = 0;
-  // nullopt: nobody says where samples lie, or the field shows no rows. REQUIRES sample < samples().
+  // nullopt: the source does not say, or the field shows no rows of a recording. REQUIRES sample < samples().
   virtual std::optional<SamplePosition> position(size_t, uint64_t) const { return std::nullopt; }
 };
 
-// Sample i begins at step starts[i] of the recording.
+// A recording as samples; sample i begins at step starts[i].
 std::unique_ptr<PredictInput> recorded_steps(const Setup& setup, std::unique_ptr<Recording> recording,
                                              const Normalizer& normalizer, std::vector<uint64_t> starts);
-// At step i.
+// The same; sample i begins at step i.
 std::unique_ptr<PredictInput> recorded_steps(const Setup& setup, std::unique_ptr<Recording> recording,
                                              const Normalizer& normalizer);
 
-// The run's datasource opened with another `path`: all samples of its splits, one split after the other. Error where it
-// has no such option (bad_input) or its fields differ from the run's (data).
+// Opens the run's datasource with another `path` and returns all samples of its splits, one split after the other.
+// Error(bad_input) where the source has no such option; Error(data) where its fields differ from the run's.
 std::unique_ptr<PredictInput> samples_at(const Setup& setup, const std::filesystem::path& path,
                                          const Normalizer& normalizer);
 
@@ -52,18 +53,19 @@ using Outputs = std::vector<at::Tensor>;
 
 struct PredictPass {
   std::function<Outputs(const MicroBatchTensors&)> ask;
-  // The answer, on the CPU, of samples [first, first + count) of the batch. In order; once each.
+  // Takes the outputs, on the CPU, of samples [first, first + count) of the batch. Called in order, once for each
+  // sample.
   std::function<void(const Batch&, int64_t first, int64_t count, const Outputs&)> take;
 };
 
-// The output that holds what the model predicts; REQUIRES that it has one.
+// The index of the output that holds the prediction. REQUIRES that the model has one.
 size_t prediction_output(const Model& model);
 
-// Asks through headroom.predict/1 and shows every field but `target`, which is to be predicted.
+// Asks the model through headroom.predict/1 with every field but `target`, the one to predict.
 std::function<Outputs(const MicroBatchTensors&)> asking_without(size_t target, const Setup& setup,
                                                                 int64_t trained_steps);
 
-// Without gradients. false: stopped by a signal.
+// Runs the pass without gradients. Returns false where a signal stopped it.
 bool run_pass(const Setup& setup, PredictInput& input, const PredictPass& pass);
 
 }  // namespace headroom

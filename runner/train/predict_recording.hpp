@@ -1,5 +1,5 @@
-// A model asked over a recording through headroom.predict/1. Where it predicts channels of numbers, at every step;
-// where it predicts pictures, clip after clip, and what overlaps is averaged.
+// Predictions of a model over a recording, through headroom.predict/1. A model that predicts channels of numbers is
+// asked at every step. One that predicts pictures is asked clip by clip, and pictures where clips overlap are averaged.
 #pragma once
 
 #include <filesystem>
@@ -13,17 +13,17 @@
 
 namespace headroom {
 
-// REQUIRES that the model has the interface; `input` has the recording's steps.
-// nullopt: stopped by a signal. Error(plugin) where the model's predictions do not suit the source's fields.
+// `input` has the steps of the recording. Returns nullopt where a signal stopped it. Error(plugin) where the model's
+// predictions do not match the source's fields. REQUIRES that the model has the interface.
 std::optional<PredictedRecording> predict_steps(const Setup& setup, PredictInput& input, const Normalizer& normalizer,
                                                 const PredictionOrigin& origin);
 
-// Whether what the model predicts are pictures, and not channels of numbers.
+// Whether the model predicts pictures rather than channels of numbers.
 bool predicts_pictures(const Setup& setup);
 
-// REQUIRES predicts_pictures(). Writes a PNG a step into `folder` as soon as it is known: no more than a question's
-// pictures are held. nullopt: stopped by a signal.
-// Error(cannot_write), or Error(plugin) where the model's predictions do not suit the source's fields.
+// Writes a PNG for each step into `folder` as soon as it is complete; at most the pictures of one question are in
+// memory. Returns nullopt where a signal stopped it. Error(cannot_write), or Error(plugin) where the model's
+// predictions do not match the source's fields. REQUIRES predicts_pictures().
 std::optional<PredictedPictures> predict_pictures(const Setup& setup, std::unique_ptr<Recording> recording,
                                                   const Normalizer& normalizer, const PredictionOrigin& origin,
                                                   const std::filesystem::path& folder);

@@ -1,5 +1,6 @@
-// memory.recompute: which calls of the model are computed again in backward, in place of keeping what they computed.
-// "auto" begins with none and goes on, kind by kind, where nothing smaller than the micro-batch exists.
+// memory.recompute: activation checkpointing. Calls of the chosen kinds are computed again in backward instead of
+// keeping their intermediate results. "auto" begins with no kind, and adds one at a time when memory runs out and the
+// micro-batch cannot get smaller.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace headroom {
 
-// Error(bad_input) where memory.recompute names what the model does not offer.
+// Error(bad_input) where memory.recompute names a kind that the model does not offer.
 void check_recompute(const std::vector<std::string>& wanted, const Library& model);
 
 // Whether memory.recompute leaves the choice to the runner.
@@ -21,15 +22,16 @@ std::string recompute_text(const std::vector<std::string>& kinds);
 // [control]
 class Recompute {
  public:
-  // Tells the model at once, and whenever it changes. `wanted`: memory.recompute.
+  // Passes the kinds to the model, now and whenever they change. `wanted`: memory.recompute.
   Recompute(Model& model, const std::vector<std::string>& wanted);
 
   const std::vector<std::string>& kinds() const { return kinds_; }
 
-  // The next kind as well, from the next step on; its name. "": all of them are, or the file says which.
+  // Adds the next kind, from the next step on, and returns its name. "": all kinds are in use, or memory.recompute
+  // fixes them.
   std::string add();
 
-  // Of a plan, or of a resumed run; without effect where the file says which.
+  // Takes the kinds of a plan or of a resumed run. Does nothing where memory.recompute fixes them.
   void restore(const std::vector<std::string>& kinds);
 
  private:

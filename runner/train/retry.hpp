@@ -1,6 +1,7 @@
-// After running out of memory: give back what is free and repeat exactly what failed; the second time without what only
-// buys speed (reading ahead, half of the caches); then in smaller pieces; where nothing smaller exists, keeping less
-// for backward; and then end the run (docs/memory.md).
+// What happens when memory runs out (docs/memory.md). First, free memory is released and exactly the same attempt is
+// repeated. The second time, whatever only buys speed is reduced as well: reading ahead, and the caches to half. Then
+// the micro-batch is halved. Where it cannot get smaller, the model keeps less for backward. When nothing is left to
+// try, the run ends.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -17,31 +18,31 @@
 
 namespace headroom {
 
-// How many samples go through forward and backward at once: a fixed number, or as many as memory allows, found by
-// halving when it runs out and doubling back when the measured peaks say that it would fit.
+// How many samples go through forward and backward at once. Either a fixed number, or as many as memory allows: halved
+// when memory runs out, and doubled when the measured peaks say that it would fit.
 class MicroBatch {
  public:
-  // Begins at `most`. `adapts`: may change, between 1 and `most`; otherwise it stays.
+  // Begins at `most`. With `adapts` it may change between 1 and `most`; otherwise it stays.
   MicroBatch(int64_t most, bool adapts) : most_(most), size_(most), adapts_(adapts) {}
 
   int64_t size() const { return size_; }
   bool adapts() const { return adapts_; }
   bool is_largest() const { return size_ == most_ || !adapts_; }
 
-  // After running out of memory. false: nothing smaller exists, or it is fixed.
+  // Call it when memory ran out. Returns false where it is 1 or fixed.
   bool halve();
 
-  // After a window (or evaluation batch) that went through: what the process held at its peak, the part of it that
-  // grows with the micro-batch, and the limit (0: none). Doubles when twice the growing part fits into 0.9 of the
-  // limit, and enough windows went by since it last ran out; each failure doubles how many that is. Returns whether it
-  // grew.
+  // Call it after a window (or evaluation batch) that fitted. `peak_bytes`: what the process held at its peak;
+  // `growing_bytes`: the part of it that grows with the micro-batch; `limit_bytes`: the limit, 0: none. Doubles the
+  // micro-batch when twice the growing part fits into 0.9 of the limit, and enough windows have passed since memory
+  // last ran out. Each failure doubles that number of windows. Returns whether the micro-batch grew.
   bool succeeded(int64_t peak_bytes, int64_t growing_bytes, int64_t limit_bytes);
 
-  // Under pressure: halves it, and keeps it from growing until allow_growth().
+  // Under memory pressure: halves it, and keeps it from growing until allow_growth().
   void shrink_and_hold();
   void allow_growth() { held_back_ = false; }
 
-  // Of a resumed run.
+  // Takes the size of a resumed run.
   void restore(int64_t size);
 
  private:
@@ -52,37 +53,38 @@ class MicroBatch {
 };
 
 struct RetryCounts {
-  int64_t repeated = 0;  // at the same split: bit-equal
-  int64_t halved = 0;    // at half of it: equal up to rounding
+  int64_t repeated = 0;  // with the same micro-batch: bit-equal
+  int64_t halved = 0;    // with half of it: equal up to rounding
   int64_t grown = 0;
-  int64_t recomputed = 0;  // kinds of calls that are computed again since
+  int64_t recomputed = 0;  // kinds of calls that are recomputed since then
 };
 
-// Of one activity that is repeated: training, evaluation and prediction have one each. [compute]
+// Repeats one activity when memory runs out. Training, evaluation and prediction have one Retry each. [compute]
 class Retry {
  public:
   using Report = std::function<void(const Shortage&, const std::string& action)>;
-  // `report` hears of every shortage that was survived.
+  // `report` is called for every shortage that the run survived.
   Retry(MicroBatch micro_batch, c10::Device device, Advice advice, Report report)
       : micro_batch_(micro_batch), device_(device), advice_(std::move(advice)), report_(std::move(report)) {}
 
-  // Called where no smaller micro-batch exists. It makes the next step need less and returns a sentence that says how,
-  // or "" if it cannot.
+  // Sets a function that is called when the micro-batch cannot get smaller. It makes the next step need less memory and
+  // returns a sentence that says how, or "" if it cannot.
   void when_smallest(std::function<std::string()> keep_less) { keep_less_ = std::move(keep_less); }
 
   MicroBatch& micro_batch() { return micro_batch_; }
   int64_t size() const { return micro_batch_.size(); }
   const RetryCounts& counts() const { return counts_; }
 
-  // After an attempt that ran out of memory; its tensors must be gone. Makes room and returns: the caller repeats the
-  // attempt, with micro-batches of size(), which may be smaller now. Error(does_not_fit), or TakenByOthers, when there
-  // is nothing more to try.
+  // Call it after an attempt ran out of memory, when the tensors of the attempt are gone. Makes room and returns; the
+  // caller then repeats the attempt with micro-batches of size(), which may be smaller now. Error(does_not_fit), or
+  // TakenByOthers, when nothing is left to try.
   void after(const Shortage& shortage);
 
-  // The attempt went through. The next shortage is a first one again; the micro-batch may grow back.
+  // Call it after an attempt that fitted: the next shortage counts as a first one again, and the micro-batch may grow
+  // back.
   void succeeded();
 
-  // Reading ahead and caches are as fast again as before after() slowed them down. For the end of what this retried.
+  // Undoes what after() did to reading ahead and to the caches. Call it when the activity ends.
   void restore_speed();
 
  private:
@@ -100,8 +102,8 @@ class Retry {
   int64_t good_windows_ = 0, patience_ = 64;         // until they are relaxed
 };
 
-// Runs `attempt`; false when memory ran out, and then `shortage` says what was held. `doing` names the attempt's part
-// that was under way.
+// Runs `attempt`. Returns false when memory ran out; `shortage` then holds the figures of that moment. `doing` names
+// the part of the attempt that was running.
 template <class Attempt>
 bool attempt_within_memory(Shortage& shortage, const char*& doing, int64_t micro_batch, Attempt&& attempt) {
   try {
@@ -119,7 +121,7 @@ bool attempt_within_memory(Shortage& shortage, const char*& doing, int64_t micro
   return false;
 }
 
-// For what can neither be begun again nor be made smaller: what Advice::give_up() throws in place of a bad_alloc.
+// For work that can neither be repeated nor made smaller: throws what Advice::give_up() throws in place of a bad_alloc.
 template <class Body>
 auto or_give_up(const char* doing, const Advice& advice, Body&& body) {
   try {
@@ -131,7 +133,7 @@ auto or_give_up(const char* doing, const Advice& advice, Body&& body) {
   }
 }
 
-// For what can be begun again but not be made smaller: setting up, checkpoints. Its tensors belong to `owner`.
+// For work that can be repeated but not made smaller: set-up, checkpoints. Its tensors are accounted to `owner`.
 template <class Body>
 void with_one_retry(const char* doing, Owner owner, c10::Device device, const Advice& advice, Body&& body) {
   const OwnerScope scope(owner);

@@ -1,4 +1,4 @@
-// The schedule of learning rates.
+// The learning-rate schedule.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace headroom {
 
-// The learning rate as a function of the step, and for "plateau" of how often it has dropped: resume needs no other
-// state.
+// The learning rate as a function of the step alone; "plateau" also depends on how often the rate has dropped. A
+// resumed run needs no other state.
 class Schedule {
  public:
   Schedule(const ScheduleSection& section, double lr, int64_t steps_per_epoch, int64_t total_steps);
-  // Of the step about to be taken, counted from 0. `drops`: of "plateau".
+  // The rate of the next step; steps count from 0. `drops`: how often "plateau" has dropped the rate.
   double at(int64_t step, int64_t drops = 0) const;
-  // Steps in which the rate rises to its full height first.
+  // The number of warm-up steps, in which the rate rises to its full height.
   int64_t warmup_steps() const { return warmup_steps_; }
 
  private:
@@ -27,7 +27,7 @@ class Schedule {
   int64_t steps_per_epoch_, total_steps_, warmup_steps_;
 };
 
-// Whether a rate is a fraction of the run: with another length that of a step is another.
+// Whether the schedule spans the whole run, so that the rate at a step changes with the length of the run.
 bool spans_the_run(const ScheduleSection& section);
 
 }  // namespace headroom

@@ -137,7 +137,7 @@ nlohmann::json Setup::mathematics() const {
       {"batch_size", coupled ? Json(data.experiment.train.batch_size) : Json()},
   };
   Json entries = identity_entries(data.experiment, made);
-  // By its id, wherever its library lies.
+  // By its id, independent of the path of its library.
   if (data.optimizer) entries.at("optimizer").at(0) = data.optimizer->id();
   return entries;
 }

@@ -1,4 +1,4 @@
-// What a run works with: what it knows (RunData), and the model that was built for it.
+// What a run works with: its data (RunData) and the model that was built for it.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@
 
 namespace headroom {
 
-// Never changed once made. The model that it owns is trained through it.
+// Immutable, except that training changes the tensors of the model that it owns.
 struct Setup {
-  // Builds the model and places it: the first thing of a run that needs memory to speak of. Its weights are those that
-  // the plugin draws from the seed. `init_id`: what the run starts from instead, see start_id(). `data` must outlive
-  // it. Sets how LibTorch multiplies matrices. Error(does_not_fit), Error(plugin), Error(bad_input). [control]
+  // Builds the model and moves it to the device; this is the first part of a run that needs much memory. The plugin
+  // draws the weights from the seed. `init_id`: the weights that replace them, see start_id(). `data` must outlive it.
+  // Sets how LibTorch multiplies matrices. Error(does_not_fit), Error(plugin), Error(bad_input). [control]
   explicit Setup(const RunData& data, std::string init_id = "");
   explicit Setup(RunData&& temporary, std::string init_id = "") = delete;
 
@@ -27,7 +27,7 @@ struct Setup {
   const at::ScalarType dtype;  // of parameters, and of floating fields in a batch
   const std::string init_id;   // "": the weights are drawn from the seed
   const std::unique_ptr<Model> model;
-  const std::vector<OutputPair> output_pairs;  // what the host measures beside the model's own metrics
+  const std::vector<OutputPair> output_pairs;  // what the host measures besides the model's own metrics
   const MatmulChoice matmul;
   const int64_t built_bytes;  // what the process held once all this was there
 
@@ -37,14 +37,15 @@ struct Setup {
   nlohmann::json mathematics() const;  // what changes the mathematics; differences.cpp names the keys of its entries
   std::string identity() const;        // its hash
   Advice advice() const;               // what would make it fit when it does not
-  // Whether lower values of experiment.metric ("val/loss") are better. Error(bad_input) when nobody measures it.
+  // Whether lower values of experiment.metric ("val/loss") are better. Error(bad_input) for a metric that nothing
+  // measures.
   bool lower_wins(const std::string& metric) const;
 
   // The model's metrics, then the host's.
   std::vector<MetricInfo> metrics() const;
   OutputMetrics output_metrics() const;  // as metrics.mode keeps them
-  // The batches of an epoch whose outputs are asked for: none where there is nothing to measure. Evaluations take the
-  // sample of epoch 0, so that they compare.
+  // The batches of an epoch whose outputs are measured; none where there is nothing to measure. Evaluations always use
+  // the sample of epoch 0, so that they compare.
   MetricSample metric_sample(const Loader& loader, bool training, int64_t epoch = 0) const;
 };
 

@@ -109,8 +109,8 @@ std::string Advice::warning(const LedgerReading& ledger) const {
   if (owner == Owner::cache) knob = "data.cache_size";
   if (owner == Owner::metrics) knob = "metrics.mode";
   if (owner == Owner::parameters || owner == Owner::gradients || owner == Owner::optimizer) knob = "model.options";
-  return "memory is above 90 %: of this run's share the " + std::string(owner_name(owner)) + " hold most, " +
-         size_text(ledger.live_bytes[largest]) + "; the knob for them is " + knob;
+  return "memory is above 90 %: the largest part of this run is " + std::string(owner_name(owner)) + ", " +
+         size_text(ledger.live_bytes[largest]) + "; to make it smaller, change " + knob;
 }
 
 std::function<void()> within_memory(std::function<void()> action) {

@@ -1,5 +1,5 @@
-// What the trainer was asked by signal: SIGTERM and SIGUSR1 save and leave (75), SIGINT saves and leaves (130). A
-// second SIGINT ends the process at once.
+// Signals to the trainer: SIGTERM and SIGUSR1 save and exit with 75, SIGINT saves and exits with 130. A second SIGINT
+// ends the process at once.
 #pragma once
 
 #include "error.hpp"
@@ -7,7 +7,8 @@
 namespace headroom {
 
 void install_stop_signals();
-// Exit::ok while nobody asked; looked at between windows and between evaluation batches.
+// The exit code that a signal asked for; Exit::ok where none came. Checked between windows and between evaluation
+// batches.
 Exit stop_requested();
 
 }  // namespace headroom

@@ -1,6 +1,5 @@
-// What steps cost. Every run has a StepMeter, for its summary; a run that is made to be measured (runner/profile) has a
-// StepWatch, which hears of the phases that a step is divided into. Where nobody watches, a phase costs a load.
-// Torch-free.
+// Measures steps. Every run has a StepMeter, for its summary. A run that is made to be measured (runner/profile) also
+// has a StepWatch, which is told when each phase of a step begins. Without a watch a phase costs one load. Torch-free.
 #pragma once
 
 #include <array>
@@ -16,16 +15,16 @@ namespace headroom {
 
 struct Setup;
 
-// What the thread of the loop is at. Each moment of a step belongs to one of them.
+// What the thread of the loop is doing. Each moment of a step belongs to exactly one phase.
 enum class StepPhase : uint8_t {
   wait,  // for a batch of the loader; with data.num_workers = 0 it is read here
   copy,  // of a micro-batch into tensors, and to the device
   forward,
   backward,
-  optimizer,  // gradients zeroed, divided and clipped, too
-  metrics,    // and what is logged
+  optimizer,  // also zeroing, dividing and clipping gradients
+  metrics,    // and logging
   checkpoint,
-  other,  // of the loop itself: what a retry needs, gc points, the watch over memory
+  other,  // the loop itself: retries, gc points, checks of memory
 };
 inline constexpr size_t step_phase_count = 8;
 
@@ -45,10 +44,10 @@ class StepWatch {
   virtual StepPhase enter(StepPhase phase) noexcept = 0;  // also between two steps; returns the phase before
 };
 
-// Of this thread; NULL: none.
+// The watch of this thread; NULL: none.
 inline constinit thread_local StepWatch* watch_of_thread = nullptr;
 
-// `watch`, which may be NULL, hears of the phases of this thread until the end of the scope.
+// Sets the watch of this thread, which may be NULL, until the end of the scope.
 class WatchScope {
  public:
   explicit WatchScope(StepWatch* watch) : before_(std::exchange(watch_of_thread, watch)) {}
@@ -60,7 +59,7 @@ class WatchScope {
   StepWatch* before_;
 };
 
-// This thread is at `phase` until the end of the scope, but for the scopes within it.
+// This thread is in `phase` until the end of the scope; a PhaseScope inside it takes precedence.
 class PhaseScope {
  public:
   explicit PhaseScope(StepPhase phase)
@@ -76,11 +75,11 @@ class PhaseScope {
   StepPhase before_;
 };
 
-// Medians over the last windows, once a run has settled, for the summary and the benches. Steady state should show no
-// page faults: memory that a step used is used again by the next. [compute]
+// Medians over the last windows of a run, for its summary and for benchmarks. In a steady state there should be no page
+// faults: the next step reuses the memory of the last one. [compute]
 class StepMeter {
  public:
-  // Around one window, its retries included. What lies between end() and the next begin() counts for nothing.
+  // Call them around one window, its retries included. Time between end() and the next begin() does not count.
   void begin();
   void end();
 

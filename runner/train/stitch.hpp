@@ -1,4 +1,5 @@
-// The predictions of windows put together: one line a recording, where the source says which rows a sample shows.
+// Combines the predictions of overlapping windows into one series for each recording, where the source says which rows
+// a sample shows.
 #pragma once
 
 #include <filesystem>
@@ -13,22 +14,23 @@
 
 namespace headroom {
 
-// Rows of a field, each of `width` elements, from `first` on.
+// Rows of a field from `first` on; a row has `width` elements.
 struct FieldRows {
   size_t field = 0;
   uint64_t first = 0, width = 1;
 };
 
-// Finds which rows of a source's field a model's target is: no plugin says so, but their values are equal.
+// Finds the rows of a source's field that a model uses as its target. No plugin declares this, so the values are
+// compared.
 class TargetRows {
  public:
   // Candidates are the floating-point fields that show rows of a recording.
   TargetRows(const std::vector<Field>& fields, const PredictInput& input);
-  // Outputs of samples of the batch from `first` on, on the CPU.
+  // Compares outputs of the samples of the batch from `first` on. Both tensors are on the CPU.
   void compare(const Batch& batch, int64_t first, const at::Tensor& prediction, const at::Tensor& target);
   // Whether the source says which rows its samples show.
   bool places_known() const { return places_known_; }
-  // What all samples agree on; nullopt: the target is made another way.
+  // The rows that matched in all samples; nullopt: the target is computed in some other way.
   std::optional<FieldRows> found() const;
 
  private:
@@ -42,17 +44,18 @@ class TargetRows {
   bool places_known_ = false;
 };
 
-// Of a model's outputs, a row a sample.
+// A model's outputs, one row for each sample.
 struct StitchedOutputs {
   const TensorBytes *prediction, *target;
   const TensorBytes* mask;  // NULL: everything counts
 };
 
-// A row that several samples reach gets the mean of what they predict for it; rows beyond the recording's ends and rows
-// that no sample reaches have none. "Hold last" holds over each sample's rows what was recorded last before them, and
-// is averaged alike. Lines go to `file` as they come: "prediction", "hold_last", "recorded" (float64 [rows, channels],
-// as measured), "recording" and "row" (int64 [rows]). nullopt: stopped by a signal. Error(plugin) where a source's
-// positions fall, Error(cannot_write).
+// A row that several samples predict gets the mean of their predictions. Rows beyond the ends of the recording, and
+// rows that no sample predicts, get none. "hold_last" is the baseline that repeats, over the rows of each sample, the
+// last value recorded before them; it is averaged in the same way. The rows are written to `file` as they are complete:
+// "prediction", "hold_last", "recorded" (float64 [rows, channels], in measured units), "recording" and "row" (int64
+// [rows]). Returns nullopt where a signal stopped it. Error(plugin) where a source's positions decrease;
+// Error(cannot_write).
 std::optional<PredictedLines> stitch(const Setup& setup, const PredictInput& input, const Normalizer& normalizer,
                                      const FieldRows& target, const StitchedOutputs& outputs,
                                      const PredictionOrigin& origin, const std::filesystem::path& file);

@@ -1,4 +1,4 @@
-// Tensors on their way into a safetensors file: those of a TensorFile wait in memory, those of a RowsFile on the disk.
+// Collects tensors for a safetensors file: a TensorFile keeps them in memory, a RowsFile on the disk.
 #pragma once
 
 #include <filesystem>
@@ -26,19 +26,20 @@ class TensorFile {
   std::vector<std::pair<std::string, at::Tensor>> tensors_;
 };
 
-// A model's outputs over more samples than memory holds: on the disk as they come, then one safetensors file.
+// A model's outputs over more samples than fit into memory: appended on the disk, then combined into one safetensors
+// file.
 class RowsFile {
  public:
-  // `path` is the file to be; until then each output has one without a name in its folder, which is gone however this
-  // process ends. Error(cannot_write).
+  // `path` is the final file. Until write(), each output has an unnamed file in the same folder, which disappears
+  // however this process ends. Error(cannot_write).
   RowsFile(std::filesystem::path path, std::vector<std::string> names);
 
-  // A tensor for each name, on the CPU and contiguous, of one sample a row. Error(cannot_write); Error(plugin) where
-  // an output's rows are not like those before.
+  // Appends a tensor for each name, on the CPU and contiguous, with one row for each sample. Error(cannot_write);
+  // Error(plugin) where the rows of an output differ in shape or type from earlier ones.
   void append(const Outputs& outputs);
 
-  // The file appears whole or not at all. Returns the outputs that have rows, without their bytes. Nothing is appended
-  // from here on.
+  // Writes the file, whole or not at all. Returns the outputs that have rows, without their bytes. Nothing may be
+  // appended afterwards.
   std::vector<TensorBytes> write();
 
  private:

@@ -259,7 +259,7 @@ TEST_F(Commands, PluginsCheckSaysWhyAModelIsNotStepped) {
            {"trial_model", "model.options=3",
             "--set model.options: without an experiment there are the keys of model.options only"},
            {"trial_model", "model.options.dropuot=0.1", "dropout"},
-           {"trial_source", "model.options.dropout=0.1", "is no model"}}) {
+           {"trial_source", "model.options.dropout=0.1", "is not a model"}}) {
     const Finished refused = with_plugins({"plugins", "check", plugin, "--set", set});
     EXPECT_EQ(refused.exit_code, 2) << set;
     EXPECT_NE(refused.err.find(sentence), std::string::npos) << set << "\n" << refused.err;

@@ -51,7 +51,8 @@ TEST_F(KernelRescue, AKillForLackOfMemoryTakesARung) {
   EXPECT_EQ(cgroup.oom_kills(), 1);
   EXPECT_NE(finished.err.find("[rescue] it was killed for lack of memory: rung 1 of 1, "), std::string::npos)
       << finished.err;
-  EXPECT_NE(finished.err.find("; this keeps the mathematics; it goes on from the last checkpoint\n"), std::string::npos)
+  EXPECT_NE(finished.err.find("; this keeps the mathematics; it continues from the last checkpoint\n"),
+            std::string::npos)
       << finished.err;
   EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), 45);
 }
@@ -76,7 +77,8 @@ using KernelMonitor = InCgroup;
 // A run that takes little among others that take much: between 90 %, where it warns, and 95 %, where memory is short.
 TEST_F(KernelMonitor, AboveNinetyPercentTheMemoryLineNamesTheKnob) {
   const std::vector<std::string> set = {"memory.limit=off", "memory.log_every=5", "train.epochs=1"};
-  const std::string warning = "memory is above 90 %: of this run's share the ", knob = "; the knob for them is ";
+  const std::string warning = "memory is above 90 %: the largest part of this run is ",
+                    knob = "; to make it smaller, change ";
   const int64_t limit = 4096 * mib;
   const KernelCgroup cgroup(limit);
   const Finished alone = headroom_program(run_words(set, "alone"), inside(cgroup));

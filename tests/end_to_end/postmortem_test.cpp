@@ -91,7 +91,7 @@ TEST_F(Postmortem, OfAKillFromOutside) {
   EXPECT_SAYS(finished.err,
               "[postmortem] the trainer (process " + std::to_string(box.pid) + ") was killed with SIGKILL");
   EXPECT_SAYS(text(), "not by the kernel for lack of memory");
-  EXPECT_SAYS(text(), "look for who sent it");
+  EXPECT_SAYS(text(), "find out who sent it");
   EXPECT_SAYS(read_text(run_folder() / "report.html"), "was killed with SIGKILL");
   EXPECT_SAYS(text(), "go on with: headroom run --resume");
   EXPECT_EQ(json().at("ended").at("kind"), "killed");
@@ -172,7 +172,7 @@ TEST_F(Postmortem, OfASegfaultInAPlugin) {
   EXPECT_EQ(finished.exit_code, 70) << finished.err;
   EXPECT_SAYS(finished.err, ") crashed with SIGSEGV (Segmentation fault)");
   EXPECT_SAYS(text(), "run `headroom plugins check` on its plugins");
-  EXPECT_SAYS(text(), "(no checkpoint yet: it begins anew)");
+  EXPECT_SAYS(text(), "(no checkpoint yet: it starts from the beginning)");
   EXPECT_EQ(json().at("ended").at("kind"), "crash");
   EXPECT_EQ(json().at("ended").at("signal"), "SIGSEGV");
   expect_place("forward", 3, "trial_model step");
@@ -194,7 +194,7 @@ TEST_F(Postmortem, OfATermination) {
   EXPECT_EQ(finished.err.find("[postmortem]"), std::string::npos) << "the trainer has said it: " << finished.err;
   EXPECT_SAYS(finished.out, "resumable: ");
   EXPECT_SAYS(finished.out, "go on with: headroom run --resume ");
-  EXPECT_SAYS(text(), "stopped as it was asked to, with exit code 75, ");
+  EXPECT_SAYS(text(), "stopped on request, with exit code 75, ");
   EXPECT_SAYS(text(), "it had been sent SIGTERM by process " + std::to_string(getpid()));
   EXPECT_SAYS(text(), "go on with: headroom run --resume");
   EXPECT_EQ(text().find("no checkpoint yet"), std::string::npos) << text();

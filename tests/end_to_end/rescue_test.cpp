@@ -47,7 +47,7 @@ TEST_F(Rescue, TakesRungsUntilOneFits) {
   const Finished finished = run(with(kTooLarge, limit));
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const size_t first = finished.err.find(
-      "[rescue] it does not fit: rung 1 of 3, data.num_workers = 0; this keeps the mathematics; it begins anew\n");
+      "[rescue] it does not fit: rung 1 of 3, data.num_workers = 0; this keeps the mathematics; it starts again\n");
   const size_t second = finished.err.find(
       "[rescue] it does not fit: rung 2 of 3, model.options.hidden = 8; this changes the mathematics; it begins "
       "anew\n");
@@ -78,7 +78,8 @@ TEST_F(Rescue, GoesOnFromTheCheckpointWhereTheMathematicsStay) {
   { "model.options.hidden" = 2 },)");
   const Finished finished = headroom_program(run_words(fixed), here(short_of_memory()));
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_NE(finished.err.find("; this keeps the mathematics; it goes on from the last checkpoint\n"), std::string::npos)
+  EXPECT_NE(finished.err.find("; this keeps the mathematics; it continues from the last checkpoint\n"),
+            std::string::npos)
       << finished.err;
   EXPECT_NE(finished.err.find("resumed at step 15"), std::string::npos) << finished.err;
   const Json ours = summary(), theirs = read_json(run_folder("undisturbed") / "summary.json");
@@ -94,7 +95,7 @@ TEST_F(Rescue, BeginsAnewWhereTheMathematicsChange) {
   add_ladder(R"(  { "train.micro_batch" = 2, "train.batch_size" = 2 },)");
   const Finished finished = headroom_program(run_words({"train.micro_batch=4"}), here(short_of_memory()));
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_NE(finished.err.find("; this changes the mathematics; it begins anew in another folder\n"), std::string::npos)
+  EXPECT_NE(finished.err.find("; this changes the mathematics; it starts again in another folder\n"), std::string::npos)
       << finished.err;
   EXPECT_EQ(run_folders(), 2u) << "the checkpoint of the old mathematics is left alone";
   EXPECT_EQ(summary().at("rescue").at("keeps_mathematics"), false);
@@ -112,7 +113,7 @@ TEST_F(Rescue, LeavesACheckpointWithoutALinkAlone) {
   const Finished finished = headroom_program(
       {"run", "--resume", run_folder().string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR}, here(short_of_memory()));
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_NE(finished.err.find("; this changes the mathematics; it begins anew in another folder\n"), std::string::npos)
+  EXPECT_NE(finished.err.find("; this changes the mathematics; it starts again in another folder\n"), std::string::npos)
       << finished.err;
   EXPECT_EQ(run_folders(), 2u);
 }
@@ -126,7 +127,7 @@ TEST_F(Rescue, BeginsAnewBesideAFolderThatEndsWithASlash) {
   const Finished resumed = headroom({"run", "--resume", run_folder().string() + "/", "--no-plan", "--set",
                                      "memory.limit=1 MiB", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_NE(resumed.err.find("; it begins anew in another folder\n"), std::string::npos) << resumed.err;
+  EXPECT_NE(resumed.err.find("; it starts again in another folder\n"), std::string::npos) << resumed.err;
   EXPECT_EQ(run_folders(), 2u);
   EXPECT_FALSE(fs::exists(folder_ / "runs/trial/trial"));
 }

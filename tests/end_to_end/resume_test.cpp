@@ -273,7 +273,7 @@ TEST_F(Resume, WithAPluginBuiltAnewDoesNotSayBitEqual) {
   const Finished resumed = resume({"train.max_steps=30"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_EQ(resumed.err.find("bit-equal"), std::string::npos) << resumed.err;
-  EXPECT_NE(resumed.err.find("plugin 'trial_model' was built anew since"), std::string::npos) << resumed.err;
+  EXPECT_NE(resumed.err.find("plugin 'trial_model' was rebuilt since"), std::string::npos) << resumed.err;
 }
 
 TEST_F(Resume, WithOtherMathematicsOnlyWhenTold) {

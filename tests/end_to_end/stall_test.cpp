@@ -96,7 +96,7 @@ TEST_F(Stall, ATimeThatIsNoneIsRefused) {
     const Finished finished = headroom_program(run_words(), here({std::string("HEADROOM_STALL_SECONDS=") + text}));
     EXPECT_EQ(finished.exit_code, 2);
     EXPECT_THAT(finished.err,
-                HasSubstr("[HEADROOM_STALL_SECONDS] '" + std::string(text) + "' is no number of seconds"));
+                HasSubstr("[HEADROOM_STALL_SECONDS] '" + std::string(text) + "' is not a number of seconds"));
   }
 }
 

@@ -75,13 +75,14 @@ class ArrayWriter {
     return id;
   }
 
-  // `rows` further rows along axis 0, row-major.
+  // Appends `rows` rows along axis 0, row-major.
   void append(uint32_t id, const void* data, uint64_t rows) {
     hr_error error = no_error();
     require(api_->append(handle_, id, data, rows, &error), error);
   }
 
-  // Of a group or dataset ("/" is the file's root). Error(HR_INVALID_ARGUMENT) for a string of more than 511 bytes.
+  // Sets an attribute of a group or dataset ("/" is the file's root). Error(HR_INVALID_ARGUMENT) for a string of more
+  // than 511 bytes.
   void attribute(const std::string& object, const std::string& name, const Attribute& value) {
     hr_attribute native{};
     if (value.string.size() >= sizeof native.string) {
@@ -98,7 +99,7 @@ class ArrayWriter {
     require(api_->attribute(handle_, object.c_str(), name.c_str(), &native, &error), error);
   }
 
-  // The file appears under its name. The writer is spent, also when this throws.
+  // Renames the file to its final name. The writer cannot be used afterwards, also when this throws.
   void commit() {
     hr_error error = no_error();
     require(api_->close(std::exchange(handle_, nullptr), 1, &error), error);

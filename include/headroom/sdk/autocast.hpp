@@ -47,8 +47,8 @@ class AutocastScope {
   Autocast before_;
 };
 
-// Whether oneDNN, to which LibTorch leaves convolutions on the CPU, works in `dtype` on this processor. Those it does
-// not take, LibTorch computes one product at a time, a hundred times slower.
+// Whether oneDNN, which LibTorch uses for convolutions on the CPU, supports `dtype` on this processor. Without it
+// LibTorch computes one product at a time, a hundred times slower.
 inline bool onednn_works_in(at::ScalarType dtype) {
   const auto ask = [](const char* operation) {
     const auto found = c10::Dispatcher::singleton().findSchema({operation, ""});
@@ -60,7 +60,7 @@ inline bool onednn_works_in(at::ScalarType dtype) {
   return dtype == at::kHalf ? float16 : true;
 }
 
-// convolve(x) under autocast as it is; in float32 on a CPU that does not convolve in autocast's type.
+// Returns convolve(x), under autocast as it is; on a CPU that has no convolution in autocast's type, in float32.
 template <class Convolve>
 at::Tensor autocast_convolution(const at::Tensor& x, const Convolve& convolve) {
   const Autocast now = Autocast::now(x.device());

@@ -1,4 +1,4 @@
-// What one step of a model gets and returns. Needs LibTorch.
+// The arguments and results of one step of a model. Needs LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -68,14 +68,14 @@ class KeptCall {
   Call kept_;
 };
 
-// The batch's tensors by the name of their field: [count, field.shape...]. They must not be written to.
+// The batch's tensors by field name: [count, field.shape...]. They must not be written to.
 class Batch {
  public:
   Batch(const Fields& fields, const hr_tensor* tensors) : fields_(&fields), tensors_(tensors) {}
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
-  // Undefined when the source does not give the field, or not in this batch.
+  // Undefined where the source does not give the field, or not in this batch.
   at::Tensor operator[](std::string_view name) const {
     const at::Tensor* tensor = find(name);
     return tensor != nullptr ? *tensor : at::Tensor();
@@ -116,15 +116,16 @@ struct ZeroDim {
   }
 };
 
-// What counts towards one metric: the sum over what was measured, and how much was.
+// One metric: the sum over what was measured, and its weight.
 struct MetricSum {
   ZeroDim sum, weight;
 };
 
-// Never a mean: the host divides once per window. weight 0: nothing counted; loss_sum is then 0, never NaN.
+// A sum, never a mean: the host divides once for each window. weight 0: no element is valid; loss_sum is then 0, never
+// NaN.
 struct StepOutput {
   at::Tensor loss_sum;                   // 0-dim, with its graph when training
-  ZeroDim weight;                        // how much counted
+  ZeroDim weight;                        // the number of valid elements
   std::vector<at::Tensor> outputs = {};  // as outputs() declares; may be left empty unless call.wants_outputs()
   std::vector<MetricSum> metrics = {};   // as metrics() declares; may be left empty unless call.wants_metrics()
 };

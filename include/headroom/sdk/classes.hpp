@@ -1,4 +1,4 @@
-// What a model says of its class scores (headroom/classes.h), for metrics of classification.
+// How a model declares its class scores (headroom/classes.h), for metrics of classification.
 //
 //   std::vector<ClassScores> classes() const {
 //     return {{.output = "scores", .count = 3, .field = "label"}};
@@ -17,8 +17,8 @@ namespace headroom::sdk {
 struct ClassScores {
   std::string output = {};              // the name of a prediction: [samples, ..., classes]
   int64_t count = 0;                    // classes
-  std::string field = {};               // of the source: integers that the target is made of; "": none is
-  std::vector<std::string> names = {};  // as many as classes; {}: as the source has them, else numbers
+  std::string field = {};               // the source's integer field that the target is made of; "": none
+  std::vector<std::string> names = {};  // one for each class; {}: the source's names, else numbers
   bool counted = false;                 // balance() is called before a new run
 };
 

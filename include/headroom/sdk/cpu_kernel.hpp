@@ -23,8 +23,8 @@ namespace headroom::sdk {
 
 enum class CpuIsa { baseline, avx2, avx512 };  // each has what those before it have
 
-// Takes a lesser set than the processor has: "baseline", "avx2" or "avx512". LibTorch's own switches are
-// ATEN_CPU_CAPABILITY and ONEDNN_MAX_CPU_ISA.
+// The environment variable that limits the instruction set: "baseline", "avx2" or "avx512". LibTorch's own variables
+// are ATEN_CPU_CAPABILITY and ONEDNN_MAX_CPU_ISA.
 inline constexpr const char* max_cpu_isa_variable = "HEADROOM_MAX_CPU_ISA";
 
 inline constexpr std::array<std::pair<std::string_view, CpuIsa>, 3> cpu_isa_names = {
@@ -48,8 +48,8 @@ inline CpuIsa best_cpu_isa() {
 #endif
 }
 
-// What kernels run with in this process: the best there is, or less where the variable says so. A name that is not
-// known changes nothing; the host refuses it when it starts. [any]
+// The instruction set of kernels in this process: the best available, or a lesser one where the variable says so. An
+// unknown name changes nothing; the host refuses it when it starts. [any]
 inline CpuIsa cpu_isa() {
   static const CpuIsa chosen = [] {
     const CpuIsa best = best_cpu_isa();

@@ -19,7 +19,7 @@ constexpr uint64_t site(std::string_view name) {
   return hash;
 }
 
-// The i-th site below another: for layers or axes that one piece of code makes in a loop.
+// The i-th site derived from another, for layers or axes that one piece of code makes in a loop.
 constexpr uint64_t site(uint64_t base, uint64_t i) { return (base ^ (i + 0x9E3779B97F4A7C15u)) * 0x100000001B3u; }
 
 inline namespace literals {

@@ -60,9 +60,8 @@ inline void put_channels(const std::vector<Channel>& channels, std::vector<hr_ch
 }
 
 // Written with designated initialisers:
-//   Field{.name = "emg", .dtype = f32, .shape = {500, 16}, .axes = {"time", "channel"}, .unit = "V", .sample_rate_hz =
-//   2000.0,
-//         .channel_axis = 1, .normalize = true}
+//   Field{.name = "emg", .dtype = f32, .shape = {500, 16}, .axes = {"time", "channel"}, .unit = "V",
+//         .sample_rate_hz = 2000.0, .channel_axis = 1, .normalize = true}
 struct Field {
   std::string name = {};
   DLDataType dtype = f32;

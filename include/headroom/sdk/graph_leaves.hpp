@@ -1,4 +1,4 @@
-// The leaves of an autograd graph: the tensors that a loss is learnt by. Needs LibTorch.
+// The leaves of an autograd graph: the tensors that backward() of a loss gives gradients to. Needs LibTorch.
 #pragma once
 
 #include <torch/csrc/autograd/functions/accumulate_grad.h>

@@ -93,7 +93,7 @@ class Host {
                           error);
   }
 
-  // What lies below `group` of an HDF5 file, in byte order.
+  // The names directly below `group` of an HDF5 file, in byte order.
   std::vector<Entry> list_arrays(const std::filesystem::path& file, const std::string& group = "/") const {
     Listing listing;
     hr_error error = no_error();
@@ -120,7 +120,7 @@ class Host {
     if (status == HR_NOT_FOUND) return std::nullopt;
     return texts.finish(status, error);
   }
-  // As attribute_strings(); one string that is a written list, ["a", "b"], is the words of that list.
+  // Like attribute_strings(); but a single string that is a written list, ["a", "b"], gives the words of that list.
   std::optional<std::vector<std::string>> attribute_names(const std::filesystem::path& file, const std::string& object,
                                                           const std::string& name) const {
     const auto strings = attribute_strings(file, object, name);

@@ -1,4 +1,4 @@
-// What a model says of the fields it takes (headroom/inputs.h), for trying it without data.
+// How a model declares the fields that it takes (headroom/inputs.h), to be tried without data.
 //
 //   static std::vector<Input> inputs(const Options&) {
 //     return {{.name = "x", .shape = {any_size, 3}}, {.name = "label", .dtype = i64, .max = 9}};
@@ -14,7 +14,7 @@
 
 namespace headroom::sdk {
 
-inline constexpr int64_t any_size = HR_ANY_SIZE;  // whatever the source gives; equal wherever it stands
+inline constexpr int64_t any_size = HR_ANY_SIZE;  // decided by the source; equal in all places
 
 struct Input {
   std::string name = {};
@@ -22,7 +22,7 @@ struct Input {
   std::vector<int64_t> shape = {};  // of one sample; {}: a scalar
   std::string unit = {};
   double sample_rate_hz = 0.0;
-  double min = 0.0, max = 0.0;  // both inclusive; equal: 0 and 1 of integers, standard normal of other numbers
+  double min = 0.0, max = 0.0;  // both inclusive; equal: integers are 0 and 1, other numbers standard normal
 };
 
 namespace detail {

@@ -1,6 +1,6 @@
-// Keyed randomness on tensors: what a model draws for sample i is a function of (the sample's key, site, element)
-// alone. It is equal under any split of the batch, retry, recomputation and resume, and for any device: values are made
-// on the CPU. Needs LibTorch.
+// Keyed randomness on tensors: the values drawn for sample i are a function of (the sample's key, site, element) alone.
+// They are equal under any split of the batch, retry, recomputation and resume, and on any device, because they are
+// made on the CPU. Needs LibTorch.
 //
 //   x = dropout(call, "encoder.0"_site, x, 0.1);   // leading axis of x: the batch
 #pragma once

@@ -4,8 +4,8 @@
 //     return {opt_path("path").required().help("folder of recordings"),
 //             opt_i64("window_size").def(500).min(1).help("samples per window"),
 //             opt_string("loss").def("mse").choices({"mse", "mae"}).help("what training minimises"),
-//             opt_tables("stages", {opt_i64("kernel").required(), opt_i64("stride").def(1)}).help("one table per
-//             stage")};
+//             opt_tables("stages", {opt_i64("kernel").required(), opt_i64("stride").def(1)})
+//                 .help("one table per stage")};
 //   }
 //   ... options.i64("window_size"), options.string("loss"), options.tables("stages") ...
 #pragma once

@@ -1,7 +1,7 @@
 // The exported constant and the ELF note, written by one macro at namespace scope of one source file:
 //
-//   HEADROOM_PLUGIN(.id = "linear", .version = "1.0", .summary = "Linear regression", .interfaces =
-//   {sdk::model<Linear>()})
+//   HEADROOM_PLUGIN(.id = "linear", .version = "1.0", .summary = "Linear regression",
+//                   .interfaces = {sdk::model<Linear>()})
 //
 // Everything it emits is constant-initialised: nothing of the plugin runs before the host has looked at its header.
 #pragma once

@@ -1,10 +1,10 @@
 // The model's side of headroom.predict/1 (predict.hpp).
 //
 //   class Net {
-//     static constexpr const char* target_field = "action";   // [steps, channels], what the prediction is of
+//     static constexpr const char* target_field = "action";   // [steps, channels]: the field that is predicted
 //     static constexpr double ensemble_decay = 0.01;          // of [steps, channels]; may be left out
 //     static constexpr uint64_t overlap = 2;                  // of pictures; may be left out
-//     // Inputs alone: what outputs() declares, undefined where an output needs a target; the first prediction is
+//     // From inputs only: what outputs() declares, undefined where an output needs a target; the first prediction is
 //     // [count, K, channels] or [count, K, colours, height, width].
 //     std::vector<at::Tensor> predict(const Call& call, const Batch& batch);
 //   };

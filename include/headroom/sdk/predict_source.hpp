@@ -1,7 +1,7 @@
 // The source's side of headroom.predict/1 (predict.hpp). Needs no LibTorch.
 //
 //   class Source {
-//     // One recording beside the source's own, read with its options, fields and statistics; any movable type with
+//     // A further recording, read with the source's options, fields and statistics. Any movable type with
 //     //   uint64_t steps() const;                   at least 1
 //     //   void read(const ReadRequest& request);    sample i begins at step request.index(i); nothing is drawn
 //     //   std::vector<int64_t> shape(uint32_t field) const;   where not that of the source's field; may be left out

@@ -1,19 +1,19 @@
-// Recomputation (activation checkpointing; Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"): what a
-// part of a network keeps for backward is thrown away after forward and computed again when backward comes to it.
+// Recomputation (activation checkpointing; Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"). A part
+// of a network does not keep its intermediate results for backward; backward computes them again when it needs them.
 // LibTorch has no torch.utils.checkpoint. Needs LibTorch.
 //
-//   static constexpr auto recompute_kinds = recomputes("attention", "mlp");   // in the model class, most saved per
-//   second first
+//   // In the model class; the kind that saves most per second first:
+//   static constexpr auto recompute_kinds = recomputes("attention", "mlp");
 //   ...
 //   x = checkpoint(call, "mlp", [this](const Call& call, TensorSpan inputs, TensorSpan params) {
 //         return dropout(call, "mlp"_site, at::linear(inputs[0], params[0], params[1]), 0.1);
 //       }, {x}, {weight, bias});
 //
-// The function must compute from its arguments alone: every tensor that takes a gradient is an input or among
-// `params`, used through the spans it is given. It runs a second time, on the same thread, when step() has long
-// returned: what it captures must live as long as the model. What it draws from `call` comes out the same both times;
-// LibTorch's own generator does not. Autocast is as it was. First order only: no gradient of a gradient. Gradients are
-// those without it, up to the order in which those of one tensor are added.
+// The function must compute from its arguments only: every tensor that gets a gradient is an input or one of `params`,
+// and is used through the spans that the function gets. It runs a second time, on the same thread, after step() has
+// returned, so what it captures must live as long as the model. Draws from `call` are the same both times; draws from
+// LibTorch's own generator are not. Autocast is restored. First order only: no gradient of a gradient. Gradients are
+// the same as without recomputation, up to the order in which those of one tensor are added.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ namespace headroom::sdk {
 
 using TensorSpan = std::span<const at::Tensor>;
 
-// The names of a model's kinds of recomputed calls, as its static member `recompute_kinds`.
+// The names of the kinds of calls that a model can recompute, for its static member `recompute_kinds`.
 template <class... Names>
 constexpr std::array<const char*, sizeof...(Names) + 1> recomputes(Names... names) {
   static_assert(sizeof...(Names) <= 64);
@@ -55,7 +55,7 @@ struct RecomputedCall : torch::CustomClassHolder {
         is_defined(std::move(defined_ones)),
         autocast(Autocast::now(given.device())) {}
 
-  // Gets the defined tensors only.
+  // Takes the defined tensors only.
   at::Tensor run(TensorSpan defined) const {
     std::vector<at::Tensor> all(is_defined.size());
     for (size_t i = 0, next = 0; i < all.size(); ++i) {
@@ -73,7 +73,7 @@ struct RecomputedCall : torch::CustomClassHolder {
   Autocast autocast;             // of forward
 };
 
-// A tensor with a gradient that is not among the arguments would lose that gradient silently.
+// Without this check, a tensor with a gradient that is not among the arguments would silently lose it.
 inline void require_all_handed_over(const std::string& kind, const at::Tensor& output, TensorSpan handed_over) {
   for (const at::Tensor& leaf : graph_leaves(output)) {
     if (std::ranges::any_of(handed_over, [&](const at::Tensor& tensor) { return tensor.is_same(leaf); })) continue;
@@ -127,9 +127,9 @@ class Recomputation : public torch::autograd::Function<Recomputation> {
 
 }  // namespace detail
 
-// function(call, inputs, params), any of which may be undefined; while training, where memory.recompute asks for
-// `kind`, only `inputs` and `params` are kept for backward. Throws in backward Error(HR_INTERNAL) when the function
-// used what it was not given.
+// Returns function(call, inputs, params); any of the tensors may be undefined. In training, if memory.recompute asks
+// for `kind`, only `inputs` and `params` are kept for backward. Backward then throws Error(HR_INTERNAL) if the function
+// used a tensor that is not among them.
 inline at::Tensor checkpoint(const Call& call, std::string_view kind, detail::Recomputable function,
                              std::vector<at::Tensor> inputs, std::vector<at::Tensor> params) {
   if (!call.recomputes(kind) || !at::GradMode::is_enabled()) return function(call, inputs, params);

@@ -1,4 +1,4 @@
-// LibTorch's own randomness while a model is built. Needs LibTorch.
+// Seeds LibTorch's own generator while a model is built. Needs LibTorch.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -1,5 +1,5 @@
-// What both sides of the boundary must share for at::Tensor to mean the same on both: LibTorch's version, the string
-// ABI, the compiler's.
+// What must be equal on both sides of the boundary for at::Tensor to mean the same: LibTorch's version, the string ABI
+// and the compiler's ABI.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// train() and eval() of a model's module, as each call says. Needs LibTorch.
+// Puts a model's module into train() or eval(), as each call says. Needs LibTorch.
 #pragma once
 
 #include <memory>

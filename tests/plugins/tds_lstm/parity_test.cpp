@@ -160,7 +160,7 @@ TEST_F(Parity, FieldsThatAreMissingOrMisshapenAreListed) {
   EXPECT_THAT(told, AllOf(HasSubstr("--field valid=good"),
                           HasSubstr("has no such key; it has emg, joint_angles, ok, other, scale"),
                           HasSubstr("--transpose joint_angles: the order must name each of the axes 0 to 2"),
-                          HasSubstr("--transpose names 'emg2', which is no field of the batch")));
+                          HasSubstr("--transpose names 'emg2', which is not a field of the batch")));
   batch_.erase("in/joint_angles");
   EXPECT_THAT(refusal([&] { run_parity(request()); }), HasSubstr("the model needs a field 'joint_angles'"));
 }

@@ -179,7 +179,7 @@ TEST_F(BrokenFile, LockedByAWriter) {
   close(ready[0]), close(ready[1]);
   EXPECT_EQ(said,
             "IO: 'FILE' is locked: another program has it open for writing; wait until it closes the file, or set "
-            "HDF5_USE_FILE_LOCKING=FALSE to read it all the same");
+            "HDF5_USE_FILE_LOCKING=FALSE to read it nevertheless");
 }
 
 // While a program writes and lets others read (SWMR), what stands where is not settled.

@@ -149,8 +149,7 @@ TEST_F(Faults, LibraryIsEndedByOthers) {
 TEST_F(Faults, LibraryHangs) {
   use_child("kill -XCPU $$");
   OpenArray array(path_, "x");
-  EXPECT_EQ(failure(array),
-            "'FILE' keeps libhdf5 busy without end; the file is damaged: copy it again or leave it out");
+  EXPECT_EQ(failure(array), "'FILE' keeps libhdf5 busy forever; the file is damaged: copy it again or leave it out");
 }
 
 TEST_F(Faults, WithoutAChildTheLibraryAnswersHere) {

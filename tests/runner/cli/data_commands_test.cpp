@@ -174,7 +174,7 @@ TEST_F(DataCommands, ConvertRefusesWhatCannotBeMeant) {
   EXPECT_THAT(refused({"a.hdf5", "--out", "./a.hdf5"}), HasSubstr("the original is never overwritten"));
   EXPECT_THAT(refused({"none", "--out", "b"}), HasSubstr("none does not exist"));
   EXPECT_THAT(refused({"in", "--out", "in/out"}), HasSubstr("lies inside"));
-  EXPECT_THAT(refused({"in", "--out", "b"}), HasSubstr("no file lies below"));
+  EXPECT_THAT(refused({"in", "--out", "b"}), HasSubstr("there is no file in "));
   EXPECT_THAT(refused({"a.hdf5", "--out", "in"}), HasSubstr("is a folder; name the file"));
   EXPECT_THAT(refused({"a.hdf5", "--out", "b", "--contiguous", "--deflate", "4"}), HasSubstr("choose one"));
   EXPECT_THAT(refused({"a.hdf5", "--out", "b", "--shuffle"}), HasSubstr("add --deflate"));

@@ -59,8 +59,7 @@ TEST_F(Import, RefusesWhatCannotBeMeant) {
   EXPECT_THAT(convert({"a.csv", "--out", "b.csv", "--from", "csv"}).err, HasSubstr("let its name end in .hdf5"));
   ASSERT_EQ(::mkfifo((folder_ / "pipe.csv").c_str(), 0600), 0);
   EXPECT_THAT(problem("pipe.csv", 2, {"--from", "csv"}), HasSubstr("pipe.csv is neither a file nor a folder"));
-  EXPECT_THAT(convert({"in", "--out", "b", "--from", "video"}).err,
-              HasSubstr("no file of the format video lies below"));
+  EXPECT_THAT(convert({"in", "--out", "b", "--from", "video"}).err, HasSubstr("no file of the format video is in "));
 }
 
 TEST_F(Import, AFullDiskIsASentence) {

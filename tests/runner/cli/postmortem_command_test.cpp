@@ -33,7 +33,7 @@ TEST_F(PostmortemCommand, PrintsLinesOrJson) {
 TEST_F(PostmortemCommand, WantsARunFolder) {
   const Finished finished = postmortem({folder_.string()});
   EXPECT_EQ(finished.exit_code, 2);
-  EXPECT_NE(finished.err.find("is no run folder"), std::string::npos) << finished.err;
+  EXPECT_NE(finished.err.find("is not a run folder"), std::string::npos) << finished.err;
   EXPECT_EQ(postmortem({}).exit_code, 2);
 }
 

@@ -70,8 +70,7 @@ const BrokenFile cases[] = {
     {"NoSuchThing", required_keys + "[train]\nval_batch_size = 8\n",
      "[config] FILE:5:1: unknown key train.val_batch_size; evaluation uses train.batch_size; remove it"},
     {"H5pyCache", required_keys + "rdcc_w0 = 0.75\n",
-     "[config] FILE:4:1: unknown key rdcc_w0; a chunk not used lately goes first, whatever was read of it; remove "
-     "it"},
+     "[config] FILE:4:1: unknown key rdcc_w0; the least recently used chunk is evicted first; remove it"},
     {"Autocast", required_keys + "[train]\nuse_amp = true\n",
      R"([config] FILE:5:1: unknown key train.use_amp; Headroom calls it train.precision ("fp32", "bf16", "fp16" or "fp64"): write "bf16" or "fp16" for mixed precision)"},
     {"OptionBesidePlugin", required_keys + "model.kl_weight = 10\n",

@@ -172,7 +172,7 @@ TEST(Set, IsRefusedInItsOwnWords) {
   EXPECT_EQ(sentence("", "1"), "[config] --set =1: \"\" is not a key; write --set section.key=value");
   EXPECT_EQ(
       sentence("experiment.name", "caf\xe9"),
-      "[config] --set experiment.name=caf\xe9: the value is no UTF-8, as TOML has to be; write it in that encoding");
+      "[config] --set experiment.name=caf\xe9: the value is not UTF-8, as TOML must be; write it in that encoding");
   EXPECT_EQ(sentence("extends", "y.toml"),
             "[config] --set extends=y.toml: extends cannot be set here; write it in the file");
   EXPECT_EQ(sentence("train", "5"),
@@ -241,7 +241,7 @@ TEST(Paths, ThatTomlCannotHoldAreRefused) {
              absolute = folder.write("caf\xe9/absolute.toml", required_keys + rest + "\"/data/weights\"\n"),
              plain = folder.write("café/plain.toml", required_keys + rest + "\"weights\"\n");
   const std::string sentence = refusal([&] { load_experiment(relative); });
-  EXPECT_NE(sentence.find("relative.toml:5:8: the path \"weights\" is relative to a folder whose name is no UTF-8"),
+  EXPECT_NE(sentence.find("relative.toml:5:8: the path \"weights\" is relative to a folder whose name is not UTF-8"),
             std::string::npos)
       << sentence;
   EXPECT_EQ(load_experiment(absolute).init.from, "/data/weights");

@@ -49,7 +49,7 @@ TEST(CacheReport, SaysThatLruCannotHelpUnderAShuffle) {
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0],
             "the sample cache keeps validation samples, and what datasource 'frames' puts there itself: its training "
-            "samples are drawn anew each epoch");
+            "samples differ in every epoch");
   EXPECT_TRUE(lines[1].starts_with("data.cache_policy = \"lru\" cannot help under a global shuffle"));
 }
 

@@ -161,7 +161,7 @@ TEST(Normalizer, WhereNoSampleIsLeftItIsASentence) {
   for (uint64_t i = 0; i < 100; ++i) data.not_a_number.insert(i);
   const auto source = open_fake(data);
   EXPECT_EQ(sentence_of([&] { Normalizer::measure(*source, whole(*source), "exact", 0); }),
-            "[fake] none of the samples measured of split 'train' has finite values in field 'x'; mend the data, or "
+            "[fake] none of the samples measured of split 'train' has finite values in field 'x'; correct the data, or "
             "set data.normalize = \"off\"");
 }
 

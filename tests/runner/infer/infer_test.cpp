@@ -153,7 +153,7 @@ TEST_F(InferLibrary, AnArrayThatIsNoneIsTheCallersError) {
   inputs[0].shape = shape;
   inputs[0].strides = strides;
   EXPECT_EQ(hr_infer_run(model, inputs, &outputs, &error_), HR_INVALID_ARGUMENT);
-  EXPECT_THAT(error_.message, HasSubstr("input 'x' is no array that can be read"));
+  EXPECT_THAT(error_.message, HasSubstr("input 'x' is not an array that can be read"));
   hr_infer_close(model);
 }
 

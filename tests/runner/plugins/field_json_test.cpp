@@ -72,7 +72,7 @@ TEST(FieldJson, EveryTypeThatAFieldMayHaveComesBack) {
 TEST(FieldJson, WhatIsNoFieldIsRefused) {
   nlohmann::json json = fields_to_json(two_fields());
   json[0]["dtype"] = "float31";
-  EXPECT_THAT(refusal(json), HasSubstr("'float31' is no type of numbers that a field may have"));
+  EXPECT_THAT(refusal(json), HasSubstr("'float31' is not a number type that a field may have"));
   json = fields_to_json(two_fields());
   json[0]["shape"] = {500, 2, 7};
   EXPECT_THAT(refusal(json), HasSubstr("'emg' has 3 extents and 2 axes"));

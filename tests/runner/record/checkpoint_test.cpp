@@ -177,8 +177,8 @@ TEST_F(CheckpointTest, LastFallsBackOverUnreadableOnes) {
 
 TEST_F(CheckpointTest, WhatIsNoCheckpointIsRefusedByName) {
   auto saying = [](const fs::path& path) { return sentence_of([&] { load_checkpoint(path); }); };
-  EXPECT_THAT(saying(folder_ / "absent"), HasSubstr("absent: is no checkpoint: there is no such folder"));
-  EXPECT_THAT(saying(folder_), HasSubstr("is no checkpoint: it holds no checkpoint.json"));
+  EXPECT_THAT(saying(folder_ / "absent"), HasSubstr("absent: is not a checkpoint: there is no such folder"));
+  EXPECT_THAT(saying(folder_), HasSubstr("is not a checkpoint: it holds no checkpoint.json"));
 
   Checkpoints target(checkpoints());
   fs::path path = save(target, 10);
@@ -193,7 +193,7 @@ TEST_F(CheckpointTest, WhatIsNoCheckpointIsRefusedByName) {
   EXPECT_THAT(with_json("{\"format\": 1, \"step\": -1}"), HasSubstr("holds no step"));
   EXPECT_EQ(with_json("{\"format\": 1, \"step\": 10}"), "");
   fs::resize_file(path / "model.safetensors", 3);
-  EXPECT_THAT(saying(path), HasSubstr("model.safetensors: is no safetensors file"));
+  EXPECT_THAT(saying(path), HasSubstr("model.safetensors: is not a safetensors file"));
 }
 
 // Runs `body` in a child, which may change limits and users without harm; its sentence comes back through a pipe.
@@ -312,7 +312,7 @@ TEST_F(CheckpointTest, OlderOnesInMemoryGoWhereANewOneFindsNoRoom) {
   });
   if (outcome == "no mount") GTEST_SKIP() << "mounting a file system needs root";
   EXPECT_THAT(outcome, HasSubstr("the last one: [checkpoint] "));
-  EXPECT_THAT(outcome, HasSubstr("lies in memory (tmpfs), where a checkpoint of 19.1 MiB counts as held"));
+  EXPECT_THAT(outcome, HasSubstr("is in memory (tmpfs), where a checkpoint of 19.1 MiB counts as held"));
 }
 
 TEST_F(CheckpointTest, AReadOnlyFolderIsSaid) {

@@ -57,7 +57,8 @@ TEST_F(PostmortemTest, OfAKill) {
   EXPECT_SAYS(said, "it held 244.0 MiB of a memory.limit of 300.0 MiB, with room for 56.0 MiB more, ");
   EXPECT_SAYS(said, "largest: activations 164.0 MiB, optimizer 50.0 MiB, other 30.0 MiB");
   EXPECT_SAYS(said, "growing: activations, by 64.0 MiB within ");
-  EXPECT_SAYS(said, "go on with: headroom run --resume " + folder_.string() + " (no checkpoint yet: it begins anew)");
+  EXPECT_SAYS(said, "go on with: headroom run --resume " + folder_.string() +
+                        " (no checkpoint yet: it starts from the beginning)");
   EXPECT_SAYS(said, "to hold less: train.micro_batch");
 
   const Json json = written();
@@ -88,7 +89,7 @@ TEST_F(PostmortemTest, OfASegfaultInAPlugin) {
   const std::string said = run("plugin", 70);
   EXPECT_EQ(lines_in(said), 5u) << said;
   EXPECT_SAYS(said, ") crashed with SIGSEGV (Segmentation fault)");
-  EXPECT_EQ(said.find("begins anew"), std::string::npos) << said;
+  EXPECT_EQ(said.find("from the beginning"), std::string::npos) << said;
   EXPECT_EQ(written().at("ended").at("kind"), "crash");
   EXPECT_EQ(written().at("where").at("plugin_call"), "crashing crash");
   EXPECT_SAYS(said, ", inside the plugin call 'crashing crash'");
@@ -114,7 +115,7 @@ TEST_F(PostmortemTest, OfASignalThatItHandled) {
   EXPECT_EQ(said, "") << "the trainer has said it";
   EXPECT_EQ(written().at("ended").at("kind"), "stopped");
   EXPECT_EQ(written().at("ended").at("forwarded").at("signal"), "SIGTERM");
-  EXPECT_SAYS(lines(), ") stopped as it was asked to, with exit code 75, ");
+  EXPECT_SAYS(lines(), ") stopped on request, with exit code 75, ");
   EXPECT_SAYS(lines(), "it had been sent SIGTERM by process " + std::to_string(sender));
 }
 
@@ -169,7 +170,7 @@ TEST_F(PostmortemTest, WithoutASupervisorTheBlackBoxTells) {
   const Json json = read_postmortem(folder_).json;
   EXPECT_EQ(json.at("source"), "black box");
   EXPECT_EQ(json.at("ended").at("kind"), "vanished");
-  EXPECT_SAYS(lines(), ") ended together with its supervisor, so nobody saw how");
+  EXPECT_SAYS(lines(), ") ended together with its supervisor, so the cause is not known");
   EXPECT_SAYS(lines(), "last sign of life 20");
   EXPECT_SAYS(lines(), "it was in phase 'backward' of step 412");
   EXPECT_SAYS(lines(), "growing: activations, by 64.0 MiB");

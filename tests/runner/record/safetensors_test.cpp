@@ -183,7 +183,7 @@ TEST_F(SafetensorsTest, WhatIsNoFileOfTensorsIsRefused) {
   write_text(folder_ / "short", "1234567");
   EXPECT_THAT(saying(folder_ / "short"), HasSubstr("7 bytes, at least 8 are needed"));
   write_text(folder_ / "words", "this is a text, not a file of tensors");
-  EXPECT_THAT(saying(folder_ / "words"), HasSubstr("is no safetensors file, or cut off: it promises a header of "));
+  EXPECT_THAT(saying(folder_ / "words"), HasSubstr("is not a safetensors file, or cut off: it promises a header of "));
   write_text(folder_ / "huge", std::string(8, '\xff'));
   EXPECT_THAT(saying(folder_ / "huge"), HasSubstr("promises a header of 18446744073709551615 bytes and has 0"));
 }

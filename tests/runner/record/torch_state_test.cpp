@@ -173,9 +173,9 @@ TEST_F(TorchState, OtherFilesAreToldApart) {
   write_text(folder_ / "old", "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.");
   EXPECT_THAT(refusal(folder_ / "old"), HasSubstr("FILE is of PyTorch's format before 1.6; write it anew in Python"));
   write_text(folder_ / "text", "hello");
-  EXPECT_EQ(refusal(folder_ / "text"), "[checkpoint] FILE is no file of torch.save");
+  EXPECT_EQ(refusal(folder_ / "text"), "[checkpoint] FILE is not a file of torch.save");
   write_text(folder_ / "nothing", "");
-  EXPECT_EQ(refusal(folder_ / "nothing"), "[checkpoint] FILE is no file of torch.save");
+  EXPECT_EQ(refusal(folder_ / "nothing"), "[checkpoint] FILE is not a file of torch.save");
   write_text(folder_ / "zip", archive_of({{"a.txt", "hello"}}));
   EXPECT_EQ(refusal(folder_ / "zip"), "[checkpoint] FILE is a zip archive, but none of torch.save: it has no data.pkl");
   EXPECT_THAT(refusal(folder_), HasSubstr("is not a file"));
