@@ -1,4 +1,5 @@
-// What a file holds, made without reading a value, and how it will be read, for `headroom data inspect`.
+// What a file holds and how it will be read, for `headroom data inspect`. No values are read, but of lists: these alone
+// tell how long they are.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "arrays/hdf5.hpp"
+#include "arrays/hdf5_lists.hpp"
 
 namespace headroom {
 
@@ -30,6 +31,7 @@ struct SurveyedObject {
   uint64_t element_bytes = 0;
   uint64_t stored_bytes = 0, raw_bytes = 0;  // on disk; of all values, decoded
   bool references = false;                   // its values are HDF5 references to other objects
+  ListLengths lists;                         // of lists of numbers; seen == 0 for anything else
 };
 
 struct Survey {
