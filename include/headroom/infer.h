@@ -14,7 +14,8 @@
  *
  * Rules, beside those of abi.h:
  *  - Errors: every function that takes an hr_error returns HR_OK or another status and then fills it, if that is not NULL, with one
- *    sentence. After an error the model stays usable, results are unspecified. Nothing throws.
+ *    sentence. After an error the model stays usable, results are unspecified. Nothing throws. NULL for a model, a place for a result
+ *    or all inputs is HR_INVALID_ARGUMENT; a model of NULL has no inputs and no outputs.
  *  - Threads: a model is opened, run and closed in one thread. Models of their own may be opened, run and closed in other threads at
  *    the same time, also of one plugin. What describes a model, hr_infer_input() and the like, may be called from any thread.
  *  - Memory: what a model describes and gives lives as long as the model, outputs only until its next run. All samples of a run go
