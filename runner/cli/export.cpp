@@ -2,6 +2,7 @@
 #include <system_error>
 
 #include "cli/command_line.hpp"
+#include "cli/export_python.hpp"
 #include "cli/trainer_program.hpp"
 #include "error.hpp"
 #include "memory/readable.hpp"
@@ -12,15 +13,6 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Formats that only PyTorch's Python package writes: what to do instead.
-[[noreturn]] void refuse_python_format(const ExportWords& words) {
-  const std::string exporter = words.format == "onnx" ? "torch.onnx.export" : "torch.export.save";
-  throw Error(Exit::bad_input, "export",
-              "--format " + words.format + " needs Python's exporter (" + exporter +
-                  "), which LibTorch lacks: export --format torchscript and load that with torch.jit.load, or export "
-                  "--format safetensors and load the weights into the model's Python class");
-}
 
 void write_weights(const ExportWords& words) {
   const TrainedModel model = TrainedModel::of_run(words.run, words.checkpoint);
@@ -46,7 +38,7 @@ CLI::App* define_export(CLI::App& app, CommandLine& line, ExportWords& words) {
   command
       ->add_option("--format", words.format,
                    "safetensors: weights, and in the metadata what is needed to use them; torchscript: the model as a "
-                   "program that takes and gives measured units")
+                   "program that takes and gives measured units; onnx, pt2: that program, through python3 with torch")
       ->check(CLI::IsMember({"safetensors", "torchscript", "onnx", "pt2"}))
       ->capture_default_str();
   command->add_option("--out", words.out, "File to write")->required();
@@ -56,7 +48,6 @@ CLI::App* define_export(CLI::App& app, CommandLine& line, ExportWords& words) {
 }
 
 void require_exportable(const ExportWords& words) {
-  if (words.format == "onnx" || words.format == "pt2") refuse_python_format(words);
   std::error_code error;
   if (fs::is_regular_file(words.out, error) || fs::is_directory(words.out, error))
     throw Error(Exit::bad_input, "export", words.out + " exists already; name another file with --out");
@@ -65,6 +56,7 @@ void require_exportable(const ExportWords& words) {
 int export_in_front(const ExportWords& words, const CommandLine& line) {
   require_exportable(words);
   if (words.format == "torchscript") return run_trainer(line.arguments);
+  if (words.format == "onnx" || words.format == "pt2") return export_through_python(words, line);
   write_weights(words);
   return 0;
 }

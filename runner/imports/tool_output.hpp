@@ -1,4 +1,4 @@
-// A program of the user's - ffmpeg, Python - that reads a format and writes its values to a pipe.
+// A program of the user's - ffmpeg, Python - that works on a file and writes to a pipe.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,9 @@ namespace headroom {
 
 class ToolOutput {
  public:
-  // Starts words[0], looked up in PATH. Throws Error(bad_input, `absent`) where it is not there.
-  ToolOutput(std::vector<std::string> words, const std::string& absent);
+  // Starts words[0], looked up in PATH, for the command `command`. Throws Error(bad_input, `absent`) where it is not
+  // there.
+  ToolOutput(std::vector<std::string> words, const std::string& command, const std::string& absent);
   // Ends the program where it still runs.
   ~ToolOutput();
   ToolOutput(const ToolOutput&) = delete;
