@@ -127,8 +127,8 @@ FieldLayout layout_of(const Settings& settings, const FieldSettings& field, cons
   assign_strides(settings, layout, order);
 
   require_classes_suit(layout, place_of(sequence, field));
-  if (layout.has_lengths() && layout.crop[1] >= 0)
-    sdk::invalid(place_of(sequence, field) + " is cropped along the axis that its lengths count; take one of them out");
+  if ((layout.has_lengths() || layout.is_list()) && layout.crop[1] >= 0)
+    sdk::invalid(place_of(sequence, field) + " is cropped along the axis whose length differs; take it out of axes");
   const std::string what =
       place_of(sequence, field) + ": a sample has " + std::to_string(layout.shape.size()) + " axes, ";
   if (layout.shape.size() > HR_MAX_DIMS - 1) sdk::invalid(what + "more than the 7 that are allowed");
@@ -153,8 +153,9 @@ sdk::Field described(const Settings& settings, const FieldLayout& field) {
 }
 
 sdk::Field described_mask(const FieldLayout& field) {
-  const int64_t length =
-      field.has_lengths() || field.is_text() ? field.shape.front() : static_cast<int64_t>(field.settings.length);
+  const int64_t length = field.has_lengths() || field.is_text() || field.is_list()
+                             ? field.shape.front()
+                             : static_cast<int64_t>(field.settings.length);
   return {.name = field.settings.pad_mask, .dtype = sdk::boolean, .shape = {length}};
 }
 
@@ -174,6 +175,8 @@ void require_same(const FieldLayout& field, const Sequence& first, const Sequenc
            "member shape " + sdk::shape_text(found.member_shape));
   if (!sdk::same_type(field.dtype, delivered_dtype(field.settings, found.stored)))
     differ(dtype_name(field.finding.stored), dtype_name(found.stored));
+  if (field.is_list() != found.is_list)
+    differ(field.is_list() ? "lists" : "no lists", found.is_list ? "lists" : "no lists");
   if (field.is_label() != found.is_label)
     differ(field.is_label() ? "strings" : "numbers", found.is_label ? "strings" : "numbers");
   if (field.finding.classes != found.classes)

@@ -26,13 +26,15 @@ struct FieldLayout {
   std::size_t dataset = 0;             // number of its dataset among all that are read
   std::optional<uint32_t> mask_field;  // number of its pad_mask among the source's fields
   std::size_t lengths = 0;             // number of its lengths among the datasets, where the settings name them
+  std::size_t lists = 0;               // number of its dataset among those of lists
 
   uint64_t bytes() const;  // of a sample
   bool is_attribute() const { return !settings.attribute.empty(); }
   bool is_label() const { return finding.is_label; }
   bool is_text() const { return finding.is_text; }
+  bool is_list() const { return finding.is_list; }
   bool has_lengths() const { return !settings.lengths.empty(); }
-  bool is_read() const { return !is_attribute() && !is_label() && !is_text(); }  // sample by sample
+  bool is_read() const { return !is_attribute() && !is_label() && !is_text() && !is_list(); }  // box by box
 };
 
 // What a sample holds of values stored as `stored`.

@@ -32,9 +32,7 @@ std::vector<std::string> strings_of(const sdk::Host& host, const Sequence& seque
     strings = host.strings(sequence.file, sequence.object(field.dataset));
   } catch (const sdk::Error& problem) {
     if (problem.status() != HR_INVALID_ARGUMENT) throw;
-    refuse(sequence, field,
-           "holds neither numbers nor strings; write lists of variable length end to end and name their ends as "
-           "episode_ends, or pad them and give lengths");
+    refuse(sequence, field, "holds neither numbers nor strings, nor lists of numbers; no other values are read");
   }
   if (info.shape.size() != 1)
     refuse(sequence, field, "has shape " + sdk::shape_text(info.shape) + "; strings are read from one axis");

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "integers.hpp"
+#include "lists.hpp"
 #include "scatter.hpp"
 
 namespace hdf5_source {
@@ -79,7 +80,11 @@ void Reader::read(const sdk::ReadRequest& request) {
         std::memcpy(slot.data(), text.data(), text.size());
         std::memset(slot.data() + text.size(), 0, slot.size() - text.size());
       }
-      if (field.mask_field) put_mask(request, place, f);
+      if (field.is_list()) {
+        put_list(request, place, f);
+      } else if (field.mask_field) {
+        put_mask(request, place, f);
+      }
     }
   }
 }
@@ -123,9 +128,9 @@ void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, co
   const Arrays* arrays = nullptr;
   for (const uint32_t f : fields) {
     if (!request.wanted(f)) continue;
-    if (arrays == nullptr) arrays = &open_.get(place.sequence, [&] { return opened(place.sequence); });
+    if (arrays == nullptr) arrays = &arrays_of(place);
     const FieldLayout& field = contents_->fields[f];
-    const sdk::Array& array = (*arrays)[field.dataset];
+    const sdk::Array& array = arrays->boxes[field.dataset];
     std::byte* slot = request.bytes(f, place.i).data();
     Target target{&field, field.settings.member.empty() ? HR_WHOLE : array.member(field.settings.member), slot,
                   slot + box.slice.position * field.inner_bytes, !field.in_order || (!whole && field.outer > 1)};
@@ -137,7 +142,7 @@ void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, co
   }
   if (arrays == nullptr) return;
   if (first.has_lengths()) box.count[1] = counted(*arrays, place, first);
-  const bool finite = box.elements() == 0 || read_box((*arrays)[first.dataset], box, targets);
+  const bool finite = box.elements() == 0 || read_box(arrays->boxes[first.dataset], box, targets);
   for (const Target& target : targets) {
     const FieldLayout& field = *target.field;
     if (target.staged) {
@@ -150,7 +155,7 @@ void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, co
       std::memset(target.slot + present, 0, field.bytes() - present);
     }
     if (!whole) put_padding(target.slot, field, box.slice);
-    if (!finite) require_finite(target, place);
+    if (!finite) require_finite(field, target.slot, place);
   }
 }
 
@@ -187,9 +192,7 @@ void Reader::put_mask(const sdk::ReadRequest& request, const Place& place, uint3
   if (!request.wanted(*field.mask_field)) return;
   const std::span<bool> mask = request.slot<bool>(*field.mask_field, place.i);
   if (field.has_lengths() || field.is_text()) {
-    const uint64_t present =
-        field.is_text() ? text_of(place, f).size()
-                        : counted(open_.get(place.sequence, [&] { return opened(place.sequence); }), place, field);
+    const uint64_t present = field.is_text() ? text_of(place, f).size() : counted(arrays_of(place), place, field);
     for (uint64_t i = 0; i < mask.size(); ++i) mask[i] = i >= present;
     return;
   }
@@ -205,7 +208,7 @@ void Reader::put_mask(const sdk::ReadRequest& request, const Place& place, uint3
 uint64_t Reader::counted(const Arrays& arrays, const Place& place, const FieldLayout& field) const {
   const Slice slice = slice_of(field, place);
   if (slice.begin == slice.end) return 0;
-  const int64_t present = read_integers(arrays[field.lengths], slice.begin, 1).front();
+  const int64_t present = read_integers(arrays.boxes[field.lengths], slice.begin, 1).front();
   const uint64_t most = field.finding.shape[1];
   if (present >= 0 && static_cast<uint64_t>(present) <= most) return static_cast<uint64_t>(present);
   const Sequence& sequence = contents_->sequences[place.sequence];
@@ -234,12 +237,36 @@ void Reader::put_labels(std::byte* slot, const Place& place, uint32_t f) const {
   if (field.rows_along) put_padding(slot, field, slice);
 }
 
-void Reader::require_finite(const Target& target, const Place& place) const {
-  const FieldLayout& field = *target.field;
+// One list, followed by zeros; none of a row that is padding.
+void Reader::put_list(const sdk::ReadRequest& request, const Place& place, uint32_t f) {
+  const FieldLayout& field = contents_->fields[f];
+  const bool mask_wanted = field.mask_field && request.wanted(*field.mask_field);
+  if (!request.wanted(f) && !mask_wanted) return;
+  const Slice slice = slice_of(field, place);
+  const uint64_t room = field.settings.list_length;
+  std::byte* slot = request.wanted(f) ? request.bytes(f, place.i).data() : nullptr;
+  uint64_t present = 0;
+  if (slice.begin != slice.end) {
+    const sdk::Lists& lists = arrays_of(place).lists[field.lists];
+    present = lists.read({&slice.begin, 1}, field.dtype, slot, slot != nullptr ? room : 0);
+    if (present > room && !field.settings.cut_lists)
+      refuse_list(contents_->sequences[place.sequence], field.settings, slice.begin, present);
+    present = std::min(present, room);
+  }
+  if (slot != nullptr) {
+    const uint64_t present_bytes = present * (field.dtype.bits / 8u);
+    std::memset(slot + present_bytes, 0, field.bytes() - present_bytes);
+    if (contents_->settings.check_finite) require_finite(field, slot, place);
+  }
+  if (!mask_wanted) return;
+  const std::span<bool> mask = request.slot<bool>(*field.mask_field, place.i);
+  for (uint64_t i = 0; i < mask.size(); ++i) mask[i] = i >= present;
+}
+
+void Reader::require_finite(const FieldLayout& field, const std::byte* slot, const Place& place) const {
   if (field.dtype.code != kDLFloat) return;
   const uint64_t value_bytes = field.dtype.bits / 8u, count = field.bytes() / value_bytes;
-  const auto found =
-      value_bytes == 8 ? first_not_finite<double>(target.slot, count) : first_not_finite<float>(target.slot, count);
+  const auto found = value_bytes == 8 ? first_not_finite<double>(slot, count) : first_not_finite<float>(slot, count);
   if (!found) return;
   std::string where = ", value " + std::to_string(*found);
   if (field.rows_along) where += " of the sample from row " + std::to_string(place.start);
@@ -247,21 +274,33 @@ void Reader::require_finite(const Target& target, const Place& place) const {
                                         where + " is NaN or infinite; mend the data, or set check_finite = false");
 }
 
+const Reader::Arrays& Reader::arrays_of(const Place& place) {
+  return open_.get(place.sequence, [&] { return opened(place.sequence); });
+}
+
 Reader::Arrays Reader::opened(uint32_t number) const {
   const Sequence& sequence = contents_->sequences[number];
+  const auto changed = [&] {
+    return sdk::Error(HR_DATA_CORRUPT,
+                      sequence.file.string() + " has changed since this run opened it; start the run again");
+  };
   Arrays arrays;
   for (const std::string& dataset : contents_->datasets)
-    arrays.emplace_back(host_, sequence.file, sequence.object(dataset));
+    arrays.boxes.emplace_back(host_, sequence.file, sequence.object(dataset));
+  for (const std::string& dataset : contents_->list_datasets) {
+    const sdk::Lists& lists =
+        arrays.lists.emplace_back(host_, sdk::Array(host_, sequence.file, sequence.object(dataset)));
+    if (lists.info().shape.size() != 1 || lists.info().shape[0] < sequence.rows) throw changed();
+  }
   for (const FieldLayout& field : contents_->fields) {
     if (!field.is_read()) continue;
-    auto shape = arrays[field.dataset].info().shape;
+    auto shape = arrays.boxes[field.dataset].info().shape;
     auto expected = field.finding.shape;
     const bool enough =
         !field.rows_along || (shape.size() == expected.size() && shape[*field.rows_along] >= sequence.rows);
     if (enough && field.rows_along) shape[*field.rows_along] = expected[*field.rows_along];
     if (enough && shape == expected) continue;
-    throw sdk::Error(HR_DATA_CORRUPT,
-                     sequence.file.string() + " has changed since this run opened it; start the run again");
+    throw changed();
   }
   return arrays;
 }

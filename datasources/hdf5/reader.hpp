@@ -9,6 +9,7 @@
 #include "field.hpp"
 #include "headroom/datasource.hpp"
 #include "headroom/sdk/kept_open.hpp"
+#include "headroom/sdk/lists.hpp"
 #include "sampling.hpp"
 #include "sequence.hpp"
 
@@ -20,6 +21,7 @@ struct Contents {
   std::vector<FieldLayout> fields;
   std::vector<sdk::Field> outputs;           // fields, then their masks
   std::vector<std::string> datasets;         // as the settings name them
+  std::vector<std::string> list_datasets;    // those that hold lists
   std::vector<std::vector<uint32_t>> reads;  // fields that one box fills
   std::vector<uint64_t> crop_extents;        // of the axes a crop is cut from
   std::vector<Sequence> sequences;
@@ -38,8 +40,11 @@ class Reader {
   void read(const sdk::ReadRequest& request);
 
  private:
-  using Arrays = std::vector<sdk::Array>;  // of a sequence, by dataset
-  struct Place {                           // where one sample comes from
+  struct Arrays {  // of a sequence, by dataset
+    std::vector<sdk::Array> boxes;
+    std::vector<sdk::Lists> lists;
+  };
+  struct Place {  // where one sample comes from
     uint64_t i = 0;
     uint32_t sequence = 0;
     RowRange rows;  // that it stays in
@@ -67,6 +72,7 @@ class Reader {
   };
 
   Place place_of(const sdk::ReadRequest& request, uint64_t i) const;
+  const Arrays& arrays_of(const Place& place);
   Arrays opened(uint32_t sequence) const;
   Box box_of(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const;
   bool read_box(const sdk::Array& array, const Box& box, std::span<const Target> targets) const;
@@ -74,9 +80,10 @@ class Reader {
   void put_padding(std::byte* slot, const FieldLayout& field, const Slice& slice) const;
   void put_mask(const sdk::ReadRequest& request, const Place& place, uint32_t f);
   void put_labels(std::byte* slot, const Place& place, uint32_t f) const;
+  void put_list(const sdk::ReadRequest& request, const Place& place, uint32_t f);
   const std::string& text_of(const Place& place, uint32_t f) const;
   uint64_t counted(const Arrays& arrays, const Place& place, const FieldLayout& field) const;
-  void require_finite(const Target& target, const Place& place) const;
+  void require_finite(const FieldLayout& field, const std::byte* slot, const Place& place) const;
 
   static Slice slice_of(const FieldLayout& field, const Place& place);
 

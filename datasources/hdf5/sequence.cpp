@@ -8,6 +8,7 @@
 #include "headroom/sdk/shape_text.hpp"
 #include "integers.hpp"
 #include "labels.hpp"
+#include "lists.hpp"
 
 namespace hdf5_source {
 
@@ -85,6 +86,20 @@ void require_lengths(const sdk::Host& host, const Sequence& sequence, const Fiel
              "; give one for each row");
 }
 
+void take_lists(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field, const sdk::ArrayInfo& info,
+                bool is_plain, Finding& finding) {
+  const auto dtype = is_plain && info.dtype.bits == 0
+                         ? asked(field, [&] { return examine_lists(host, sequence, field); })
+                         : std::nullopt;
+  if (!dtype) {
+    if (field.list_length == 0) return;
+    refuse(sequence, field, "does not hold lists of numbers; list_length is for these");
+  }
+  finding.is_list = true;
+  finding.stored = *dtype;
+  finding.shape.push_back(field.list_length);
+}
+
 // Classes, and the values of a dataset of strings: these are kept.
 void take_strings(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,
                   const sdk::ArrayInfo& info, bool is_plain, Finding& finding) {
@@ -116,6 +131,7 @@ Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequ
     finding.member_shape = info.members[member].shape;
     finding.stored = info.members[member].dtype;
   }
+  take_lists(host, sequence, field, info, member == HR_WHOLE, finding);
   take_strings(host, sequence, field, info, member == HR_WHOLE, finding);
   if (finding.stored.bits == 0) refuse(sequence, field, "does not hold numbers; integers, floats and bool can be read");
   if (field.rows != Rows::all && static_cast<std::size_t>(field.axis) >= info.shape.size()) {
@@ -135,7 +151,7 @@ Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequ
   }
   const std::vector<uint64_t> none(info.shape.size(), 0);
   const hr_array_target target{member, delivered_dtype(field, finding.stored), room, 0};
-  const bool is_stored = !finding.is_label && !finding.is_text;
+  const bool is_stored = !finding.is_label && !finding.is_text && !finding.is_list;
   if (is_stored) asked(field, [&] { return array.read_box(none, none, {&target, 1}), true; });
   // Rows may be missing: such a sequence is too short for a sample.
   std::vector<uint64_t> needed = info.shape;

@@ -19,7 +19,7 @@ struct Finding {
   std::vector<std::string> classes = {};  // what its values mean
   std::vector<int32_t> labels = {};       // strings as numbers among `classes`, one a row
   std::vector<std::string> texts = {};    // strings as they are, one a row
-  bool is_label = false, is_text = false;
+  bool is_label = false, is_text = false, is_list = false;
 };
 
 struct Sequence {
@@ -47,8 +47,8 @@ std::size_t row_axis(const Settings& settings, const FieldSettings& field, std::
 std::vector<std::string> numbers_of(const sdk::Host& host, const Settings& settings, const std::filesystem::path& file,
                                     const std::string& group);
 
-// Looks at every field's object: shapes and types, no values but attributes. Throws HR_DATA_CORRUPT naming file, object
-// and field for what is not as the field needs it.
+// Looks at every field's object: shapes and types, no values but attributes, strings, and the lengths of some lists.
+// Throws HR_DATA_CORRUPT naming file, object and field for what is not as the field needs it.
 std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Sequence& sequence);
 
 // "'/action' of /data/a.hdf5 (field 'action')"

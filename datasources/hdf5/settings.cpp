@@ -60,6 +60,13 @@ sdk::OptionList field_options() {
           .min(1)
           .max(kMost)
           .help("strings arrive as so many bytes each: their UTF-8 text, cut or followed by zeros"),
+      opt_i64("list_length")
+          .min(1)
+          .max(kMost)
+          .help(
+              "of a dataset of lists, each of its own length (HDF5's vlen): they arrive as so many values, followed by "
+              "zeros"),
+      opt_bool("cut_lists").def(false).help("a list longer than list_length is cut; without it that is an error"),
   };
 }
 
@@ -90,6 +97,21 @@ void read_classes(const sdk::Options& options, const std::string& what, FieldSet
     sdk::invalid(
         what + "sets text_bytes, which is for a dataset of strings with rows = \"row\", without classes or attribute");
   }
+}
+
+void read_list_length(const sdk::Options& options, const std::string& what, FieldSettings& field) {
+  field.cut_lists = options.boolean("cut_lists");
+  if (!options.has("list_length")) {
+    if (field.cut_lists) sdk::invalid(what + "sets cut_lists without list_length; set both, or none");
+    return;
+  }
+  field.list_length = static_cast<uint64_t>(options.i64("list_length"));
+  const bool plain = field.member.empty() && field.attribute.empty() && field.lengths.empty() &&
+                     field.text_bytes == 0 && field.permute.empty();
+  if (field.rows == Rows::row && plain) return;
+  sdk::invalid(what +
+               "sets list_length, which is for a dataset of lists with rows = \"row\", without member, attribute, "
+               "lengths, text_bytes or permute");
 }
 
 void read_lengths(const sdk::Options& options, const std::string& what, FieldSettings& field) {
@@ -160,9 +182,14 @@ FieldSettings read_field(const sdk::Options& options, const std::optional<uint64
     sdk::invalid(what + "sets pad or offset, but takes all rows; they belong to rows = \"window\" or \"row\"");
   read_classes(options, what, field);
   read_lengths(options, what, field);
+  read_list_length(options, what, field);
   if (sampling == Sampling::rows) require_single_row(field, what);
-  if (!field.pad_mask.empty() && field.pad == Pad::none && field.lengths.empty() && field.text_bytes == 0)
-    sdk::invalid(what + "names a pad_mask, but pad = \"none\"; set pad = \"zeros\" or \"edge\", or lengths");
+  if (!field.pad_mask.empty() && field.pad == Pad::none && field.lengths.empty() && field.text_bytes == 0 &&
+      field.list_length == 0) {
+    sdk::invalid(
+        what +
+        "names a pad_mask, but pad = \"none\"; set pad = \"zeros\" or \"edge\", or lengths, text_bytes or list_length");
+  }
   return field;
 }
 
@@ -276,9 +303,10 @@ Settings read_settings(const sdk::Options& options) {
     settings.fields.push_back(read_field(field, window_size, settings.sampling));
   }
   for (const FieldSettings& field : settings.fields) {
-    if (settings.matlab && (!field.lengths.empty() || field.text_bytes > 0)) {
-      sdk::invalid("field '" + field.name +
-                   "' sets lengths or text_bytes, which are not for matlab = true, where axes are reversed");
+    if (settings.matlab && (!field.lengths.empty() || field.text_bytes > 0 || field.list_length > 0)) {
+      sdk::invalid(
+          "field '" + field.name +
+          "' sets lengths, text_bytes or list_length, which are not for matlab = true, where axes are reversed");
     }
   }
   if (settings.fields.empty()) sdk::invalid("fields is empty; name at least one, with its dataset");

@@ -44,6 +44,8 @@ struct FieldSettings {
   std::vector<std::string> classes;                              // what its values 0, 1, ... mean
   std::string classes_dataset;                                   // of strings: the same, in the files; "": none
   uint64_t text_bytes = 0;                                       // of strings that arrive as bytes; 0: they do not
+  uint64_t list_length = 0;                                      // of lists of numbers; 0: it holds none
+  bool cut_lists = false;                                        // a longer list is cut, not an error
 
   bool has_channels() const {
     return !channel_names.empty() || !channel_units.empty() || !channel_names_attribute.empty() ||

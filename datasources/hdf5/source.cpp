@@ -25,6 +25,14 @@ std::vector<std::filesystem::path> files_of(const sdk::Host& host, const Setting
   return files;
 }
 
+// The place of `dataset` in `datasets`, which it is added to.
+std::size_t number_among(std::vector<std::string>& datasets, const std::string& dataset) {
+  const auto name = std::ranges::find(datasets, dataset);
+  const auto number = static_cast<std::size_t>(name - datasets.begin());
+  if (name == datasets.end()) datasets.push_back(dataset);
+  return number;
+}
+
 }  // namespace
 
 Source::Source(const sdk::Host& host, const sdk::Options& options) : host_(host) {
@@ -108,21 +116,15 @@ void Source::take_layout(const Sequence& sequence, const std::vector<Finding>& f
   }
 }
 
-std::size_t Source::dataset_number(const std::string& dataset) {
-  const auto name = std::ranges::find(contents_.datasets, dataset);
-  const auto number = static_cast<std::size_t>(name - contents_.datasets.begin());
-  if (name == contents_.datasets.end()) contents_.datasets.push_back(dataset);
-  return number;
-}
-
 // Members of one dataset with the same rows come out of one read.
 void Source::share_reads() {
   for (uint32_t f = 0; f < contents_.fields.size(); ++f) {
     FieldLayout& field = contents_.fields[f];
-    if (!field.is_read()) continue;
     const FieldSettings& own = field.settings;
-    field.dataset = dataset_number(own.dataset);
-    if (field.has_lengths()) field.lengths = dataset_number(own.lengths);
+    if (field.is_list()) field.lists = number_among(contents_.list_datasets, own.dataset);
+    if (!field.is_read()) continue;
+    field.dataset = number_among(contents_.datasets, own.dataset);
+    if (field.has_lengths()) field.lengths = number_among(contents_.datasets, own.lengths);
     const auto same = std::ranges::find_if(contents_.reads, [&](const auto& read) {
       const FieldLayout& other = contents_.fields[read.front()];
       return other.dataset == field.dataset && other.rows_along == field.rows_along && other.crop == field.crop &&

@@ -44,7 +44,6 @@ class Source {
   void find_sequences();
   void add_sequence(const std::filesystem::path& file, const std::string& group, const std::string& number);
   void take_layout(const Sequence& sequence, const std::vector<Finding>& findings);
-  std::size_t dataset_number(const std::string& dataset);
   void share_reads();
   void account_strings();
   void require_one_crop();

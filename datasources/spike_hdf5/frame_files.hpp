@@ -15,7 +15,7 @@ struct FrameFiles {
   std::vector<std::filesystem::path> blur, sharp, spikes;  // one a frame; none where they are not wanted
 };
 
-// In byte order; `extension` with its dot.
+// In the order of their names, in which 2 comes before 10; `extension` with its dot.
 std::vector<std::filesystem::path> files_of(const sdk::Host& host, const std::filesystem::path& folder,
                                             const char* extension);
 

@@ -46,13 +46,13 @@ static FILE* open_in(const char* folder, const char* name, const char* ending, c
   return fopen(path, mode);
 }
 
-/* 0: the file is too short. Where there is none, `tensor` stays without data. */
+/* 0: the file has another length. Where there is none, `tensor` stays without data. */
 static int read_input(DLTensor* tensor, const char* folder, const char* name) {
   FILE* file = open_in(folder, name, "bin", "rb");
   if (file == NULL) return 1;
   const size_t bytes = bytes_of(tensor);
   tensor->data = malloc(bytes);
-  const int whole = tensor->data != NULL && fread(tensor->data, 1, bytes, file) == bytes;
+  const int whole = tensor->data != NULL && fread(tensor->data, 1, bytes, file) == bytes && fgetc(file) == EOF;
   fclose(file);
   return whole;
 }

@@ -14,7 +14,8 @@
  *
  * Rules, besides those of abi.h:
  *  - Errors: every function that takes an hr_error returns HR_OK or another status and then fills it, if that is not NULL, with one
- *    sentence. After an error the model stays usable, results are unspecified. Nothing throws.
+ *    sentence. After an error the model stays usable, results are unspecified. Nothing throws. NULL for a model, a place for a result
+ *    or all inputs is HR_INVALID_ARGUMENT; a model of NULL has no inputs and no outputs.
  *  - Threads: a model is opened, run and closed in one thread. Several models, also of one plugin, may be used at the same time, each
  *    in its own thread. Functions that describe a model, such as hr_infer_input(), may be called from any thread.
  *  - Memory: descriptions live as long as the model, outputs only until its next run. All samples of a run go through the model at

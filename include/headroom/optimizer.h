@@ -23,7 +23,7 @@ typedef struct hr_trained {
   DLDataType dtype;     /* float32; float64 where HR_OPTIMIZER_FP64 is set */
   uint32_t reserved;
   const int64_t* shape; /* [ndim] */
-  uint64_t elements;    /* their product */
+  uint64_t elements;    /* their product; at least 1 */
 } hr_trained;
 
 /* Elements of the parameter's dtype in host memory, contiguous, 64-byte aligned. */

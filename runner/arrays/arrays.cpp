@@ -212,6 +212,7 @@ const hr_array_writer& array_writer_service() {
 void register_array_services() {
   register_service(HR_ARRAYS, &arrays_service());
   register_service(HR_STRINGS, &strings_service());
+  register_service(HR_LISTS, &lists_service());
   register_service(HR_ARRAY_WRITER, &array_writer_service());
 }
 

@@ -22,16 +22,19 @@
 #pragma once
 
 #include "headroom/abi.h"
+#include "headroom/lists.h"
 
 namespace headroom {
 
-// [control] Registers headroom.arrays/1, strings/1 and array_writer/1 with the host. Before the first source is opened.
+// [control] Registers headroom.arrays/1, strings/1, lists/1 and array_writer/1 with the host. Before the first source
+// is opened.
 void register_array_services();
 
-// The tables behind them: headroom.arrays/1 (HDF5 datasets, box by box), strings/1, and array_writer/1 (HDF5 files that
-// plugins write). [any]
+// The tables behind them: headroom.arrays/1 (HDF5 datasets, box by box), strings/1, lists/1, and array_writer/1 (HDF5
+// files that plugins write). [any]
 const hr_arrays& arrays_service();
 const hr_strings& strings_service();
+const hr_lists& lists_service();
 const hr_array_writer& array_writer_service();
 
 }  // namespace headroom

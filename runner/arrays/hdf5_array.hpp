@@ -35,6 +35,11 @@ class Hdf5Array {
   // layout().as_in_file.
   void read_records(std::span<const uint64_t> start, std::span<const uint64_t> count, std::byte* records) const;
 
+  // Reads the list of numbers at `at`, which has one index for each axis, by H5Dread: its first values, at most `most`,
+  // go to `to` as `dtype`. Returns how many it has. Throws as read_box(), and for a dataset that does not hold such
+  // lists, or a list of more than 64 MiB.
+  uint64_t read_list(std::span<const uint64_t> at, DLDataType dtype, void* to, uint64_t most) const;
+
   // Its name in sentences.
   std::string what() const { return dataset_of(name_, path_); }
 

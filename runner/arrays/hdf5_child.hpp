@@ -16,7 +16,7 @@ namespace headroom {
 
 // A question about one file. Questions and answers travel as bytes (hdf5_questions.cpp).
 struct Hdf5Question {
-  enum class Kind : uint8_t { plan, list, attribute, strings, survey, copy };
+  enum class Kind : uint8_t { plan, list, attribute, strings, lists, survey, copy };
   Kind kind{};
   std::string path = {};       // the file
   std::string object = {};     // absolute name of a dataset or group: for all kinds but survey and copy
@@ -34,6 +34,7 @@ struct Hdf5Answer {
   std::vector<Hdf5Name> names;
   std::vector<std::string> strings;
   Survey survey;
+  ListLengths lists;
   hr_attribute attribute{};
 };
 

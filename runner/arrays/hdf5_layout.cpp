@@ -153,6 +153,11 @@ void take_type(hid_t dataset, const std::string& what, ArrayLayout& layout) {
   if (layout.compound) return take_members(type.get(), layout);
   layout.element = describe(type.get(), "");
   if (!layout.element.shape.empty()) layout.element.dtype.bits = 0;  // hr_array_info has no place for its shape
+  if (H5Tget_class(type.get()) == H5T_VLEN) {
+    const Handle value(H5Tget_super(type.get()));
+    layout.list_value = describe(value.get(), "");
+    if (!layout.list_value.shape.empty()) layout.list_value.dtype.bits = 0;  // lists of arrays
+  }
   layout.record_bytes = layout.element_bytes;
   layout.as_in_file = layout.element.readable();
   layout.memory_type = Handle(H5Tcopy(type.get()));

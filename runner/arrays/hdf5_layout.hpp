@@ -28,6 +28,7 @@ struct ArrayLayout {
   bool compound = false;
   ArrayMember element;               // of a plain dataset
   std::vector<ArrayMember> members;  // of a compound
+  ArrayMember list_value;            // of lists of variable length: one value; readable() nowhere else
   bool filtered = false;
   uint64_t element_bytes = 0;    // of a record in the file
   uint64_t record_bytes = 0;     // of a record that was read

@@ -105,8 +105,8 @@ auto wire_fields(WireForm<ArrayMember> auto& member) {
 
 // Without memory_type, which is of one process.
 auto wire_fields(WireForm<ArrayLayout> auto& layout) {
-  return std::tie(layout.shape, layout.chunk, layout.compound, layout.element, layout.members, layout.filtered,
-                  layout.element_bytes, layout.record_bytes, layout.as_in_file);
+  return std::tie(layout.shape, layout.chunk, layout.compound, layout.element, layout.members, layout.list_value,
+                  layout.filtered, layout.element_bytes, layout.record_bytes, layout.as_in_file);
 }
 
 auto wire_fields(WireForm<OtherFile> auto& file) { return std::tie(file.path, file.identity); }
@@ -122,7 +122,7 @@ auto wire_fields(WireForm<StoredFilter> auto& filter) { return std::tie(filter.i
 auto wire_fields(WireForm<SurveyedObject> auto& object) {
   return std::tie(object.name, object.is_group, object.attributes, object.problem, object.shape, object.chunk,
                   object.type, object.layout, object.filters, object.element_bytes, object.stored_bytes,
-                  object.raw_bytes, object.references);
+                  object.raw_bytes, object.references, object.lists);
 }
 
 auto wire_fields(WireForm<Survey> auto& survey) {
@@ -143,7 +143,7 @@ auto wire_fields(WireForm<Hdf5Question> auto& question) {
 
 auto wire_fields(WireForm<Hdf5Answer> auto& answer) {
   return std::tie(answer.status, answer.sentence, answer.cannot_write, answer.plan, answer.names, answer.strings,
-                  answer.survey, answer.attribute);
+                  answer.survey, answer.lists, answer.attribute);
 }
 
 namespace {
@@ -166,6 +166,9 @@ void answer(const Hdf5Question& question, bool may_print, Hdf5Answer& result) {
       return;
     case Hdf5Question::Kind::survey:
       result.survey = survey_file(file->id(), question.path);
+      return;
+    case Hdf5Question::Kind::lists:
+      result.lists = list_lengths_of(file->id(), question.object, question.path);
       return;
     case Hdf5Question::Kind::copy:
       copy_without_values(file->id(), question.path, question.copy);

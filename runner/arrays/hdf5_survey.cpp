@@ -72,6 +72,13 @@ void take_dataset(hid_t file, SurveyedObject& object) {
     // A shape whose bytes do not fit into 64 bits is damaged; the largest number stands for it.
     if (__builtin_mul_overflow(object.raw_bytes, length, &object.raw_bytes)) object.raw_bytes = UINT64_MAX;
   }
+  if (H5Tget_class(type.get()) == H5T_VLEN) {
+    try {
+      object.lists = measure_lists(dataset.get(), "one of its lists");
+    } catch (const sdk::Error& problem) {
+      object.problem = problem.what();
+    }
+  }
   // A null dataspace has no axes, as a scalar has none, but no element either.
   if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) object.raw_bytes = 0;
 }

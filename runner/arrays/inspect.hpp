@@ -1,4 +1,5 @@
-// Lists what a file holds, without reading values, and how it will be read: `headroom data inspect`.
+// Lists what a file holds and how it will be read, for `headroom data inspect`. Reads no values, except of lists, whose
+// lengths nothing else tells.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "arrays/hdf5.hpp"
+#include "arrays/hdf5_lists.hpp"
 
 namespace headroom {
 
@@ -30,6 +31,7 @@ struct SurveyedObject {
   uint64_t element_bytes = 0;
   uint64_t stored_bytes = 0, raw_bytes = 0;  // on disk; of all values, decoded
   bool references = false;                   // its values are HDF5 references to other objects
+  ListLengths lists;                         // of lists of numbers; seen == 0 for anything else
 };
 
 struct Survey {

@@ -96,6 +96,18 @@ class Warnings {
   uint64_t repeated_ = 0;
 };
 
+std::string lists_text(const SurveyedObject& object) {
+  const ListLengths& lists = object.lists;
+  uint64_t all = 1;
+  for (const uint64_t extent : object.shape) all *= extent;
+  const std::string which = lists.seen < all ? "the first " + counted(lists.seen, "list") + " have "
+                                             : counted(lists.seen, "list") + (lists.seen == 1 ? " has " : " have ");
+  const std::string values = lists.shortest == lists.longest
+                                 ? std::to_string(lists.longest)
+                                 : std::to_string(lists.shortest) + " to " + std::to_string(lists.longest);
+  return which + values + " values (" + counted(lists.values, "value") + " in all)";
+}
+
 void print(const InspectedFile& file, Warnings& warnings) {
   std::printf("%s  %s", file.path.c_str(), size(file.size_bytes).c_str());
   if (!file.problem.empty()) {
@@ -114,6 +126,7 @@ void print(const InspectedFile& file, Warnings& warnings) {
     std::printf("  %s  %s %s", object.name.c_str(), sdk::shape_text(object.shape).c_str(), object.type.c_str());
     if (!object.attributes.empty()) std::printf(", %s", attributes_text(object.attributes).c_str());
     std::printf("\n      %s\n", storage_text(dataset).c_str());
+    if (object.lists.seen > 0) std::printf("      %s\n", lists_text(object).c_str());
     if (!dataset.lane.empty())
       std::printf("      read: %s%s\n", dataset.lane.c_str(), dataset.why.empty() ? "" : (", " + dataset.why).c_str());
     if (!dataset.problem.empty()) std::printf("      cannot be read: %s\n", dataset.problem.c_str());
@@ -143,6 +156,13 @@ Json as_json(const InspectedDataset& dataset) {
                {"lane", dataset.lane},
                {"why", dataset.why},
                {"warnings", dataset.warnings}};
+  if (const ListLengths& lists = object.lists; lists.seen > 0) {
+    json["lists"] = {{"seen", lists.seen},
+                     {"shortest", lists.shortest},
+                     {"longest", lists.longest},
+                     {"longest_at", lists.longest_at},
+                     {"values", lists.values}};
+  }
   if (!dataset.problem.empty()) json["problem"] = dataset.problem;
   return json;
 }

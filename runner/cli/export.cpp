@@ -2,6 +2,7 @@
 #include <system_error>
 
 #include "cli/commands.hpp"
+#include "cli/export_python.hpp"
 #include "cli/trainer_program.hpp"
 #include "error.hpp"
 #include "memory/readable.hpp"
@@ -12,15 +13,6 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Formats that only PyTorch's Python package writes: what to do instead.
-[[noreturn]] void refuse_python_format(const ExportWords& words) {
-  const std::string exporter = words.format == "onnx" ? "torch.onnx.export" : "torch.export.save";
-  throw Error(Exit::bad_input, "export",
-              "--format " + words.format + " needs Python's exporter (" + exporter +
-                  "), which LibTorch lacks: export --format torchscript and load that with torch.jit.load, or export "
-                  "--format safetensors and load the weights into the model's Python class");
-}
 
 void write_weights(const ExportWords& words) {
   const TrainedModel model = TrainedModel::of_run(words.run, words.checkpoint);
@@ -40,7 +32,6 @@ void write_weights(const ExportWords& words) {
 }  // namespace
 
 void require_exportable(const ExportWords& words) {
-  if (words.format == "onnx" || words.format == "pt2") refuse_python_format(words);
   std::error_code error;
   if (fs::is_regular_file(words.out, error) || fs::is_directory(words.out, error))
     throw Error(Exit::bad_input, "export", words.out + " exists already; name another file with --out");
@@ -49,6 +40,7 @@ void require_exportable(const ExportWords& words) {
 int export_in_front(const ExportWords& words, const CommandLine& line) {
   require_exportable(words);
   if (words.format == "torchscript") return run_trainer(line.arguments);
+  if (words.format == "onnx" || words.format == "pt2") return export_through_python(words, line);
   write_weights(words);
   return 0;
 }

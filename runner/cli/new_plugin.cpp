@@ -1,5 +1,5 @@
-// `headroom new model NAME` and `headroom new source NAME [--lang c|rust]`: a folder outside this tree with a model and
-// a datasource that build and train as they are, for the author to change.
+// `headroom new model NAME`, `headroom new source NAME [--lang c|rust]` and `headroom new optimizer NAME`: a folder
+// outside this tree with plugins that build and train as they are, for the author to change.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -46,6 +46,13 @@ void require_crate_name(const std::string& name) {
     throw Error(Exit::bad_input, "new", "'headroom' is the crate that plugins use: give another name");
 }
 
+// The experiment would train with ours.
+void require_no_own_optimizer(const std::string& name) {
+  const std::vector<std::string>& own = find_key("train.optimizer.name")->choices;
+  if (std::ranges::find(own, name) == own.end()) return;
+  throw Error(Exit::bad_input, "new", "'" + name + "' is one of Headroom's own optimizers: give another name");
+}
+
 // "wrist_angles" -> "WristAngles"; what follows it keeps it apart from names of the SDK
 std::string class_name(const std::string& id) {
   std::string name;
@@ -60,14 +67,20 @@ std::string class_name(const std::string& id) {
 // Words of the templates and their replacements.
 using Words = std::map<std::string, std::string>;
 
-Words words_for(const std::string& name, bool is_model) {
-  const std::string model = is_model ? name : name + "_model", source = is_model ? name + "_data" : name;
+enum class NewKind { model, source, optimizer };
+
+// What is made goes by the name itself.
+Words words_for(const std::string& name, NewKind kind) {
+  const std::string model = kind == NewKind::model ? name : name + "_model",
+                    source = kind == NewKind::source ? name : name + "_data";
   const fs::path program = fs::read_symlink("/proc/self/exe");
   return {{"my_plugin", name},
           {"my_model", model},
           {"my_source", source},
+          {"my_optimizer", name},
           {"MyModel", class_name(name) + "Model"},
           {"MySource", class_name(name) + "Source"},
+          {"MyOptimizer", class_name(name) + "Optimizer"},
           {"HEADROOM_PROGRAM", program.string()},
           {"HEADROOM_TRAINER", trainer_program().string()},
           {"HEADROOM_RUST", (sdk_folder() / "share/headroom/rust/headroom").string()},
@@ -100,55 +113,60 @@ fs::path place_of(const std::string& name, const Words& words) {
   return replaced(name, words);
 }
 
-// By name. Those of another language come on top of the ones for C++.
-std::map<std::string, fs::path> templates(const std::string& language) {
-  const fs::path all = sdk_folder() / "share/headroom/templates";
-  std::map<std::string, fs::path> found;
-  for (const auto& entry : fs::directory_iterator(all / "plugin"))
-    found[entry.path().filename().string()] = entry.path();
-  if (language == "cpp") return found;
-  found.erase("my_source.cpp");
-  for (const auto& entry : fs::directory_iterator(all / language))
-    found[entry.path().filename().string()] = entry.path();
-  return found;
-}
-
 struct NewPlugin {
   std::string name, in = ".", language = "cpp";
-  bool is_model = false;
+  NewKind kind = NewKind::model;
 };
+
+// By name. Those of an optimizer, or of another language, come on top of the ones for a model and its data in C++.
+std::map<std::string, fs::path> templates(const NewPlugin& plugin) {
+  const fs::path all = sdk_folder() / "share/headroom/templates";
+  std::map<std::string, fs::path> found;
+  const auto take = [&](const std::string& folder) {
+    for (const auto& entry : fs::directory_iterator(all / folder))
+      found[entry.path().filename().string()] = entry.path();
+  };
+  take("plugin");
+  if (plugin.kind == NewKind::optimizer) take("optimizer");
+  if (plugin.language == "cpp") return found;
+  found.erase("my_source.cpp");
+  take(plugin.language);
+  return found;
+}
 
 void write_plugin(const NewPlugin& plugin) {
   const bool in_rust = plugin.language == "rust";
   require_id(plugin.name);
   if (in_rust) require_crate_name(plugin.name);
+  if (plugin.kind == NewKind::optimizer) require_no_own_optimizer(plugin.name);
   const fs::path folder = (fs::path(plugin.in) / plugin.name).lexically_normal();
   std::error_code error;
   if (fs::exists(folder, error))
     throw Error(Exit::bad_input, "new", folder.string() + " is there already: give another name");
-  const Words words = words_for(plugin.name, plugin.is_model);
-  for (const auto& [name, from] : templates(plugin.language)) {
+  const Words words = words_for(plugin.name, plugin.kind);
+  for (const auto& [name, from] : templates(plugin)) {
     const fs::path to = folder / place_of(name, words);
     fs::create_directories(to.parent_path(), error);
     if (error) throw cannot_write(to.parent_path(), error.value());
     write_file_atomically(to, replaced(read_file(from), words));
   }
   const std::string source = in_rust ? "src/lib.rs" : words.at("my_source") + "." + plugin.language;
-  std::printf("%s: model %s.cpp, datasource %s, experiment %s.toml\n", folder.c_str(), words.at("my_model").c_str(),
-              source.c_str(), plugin.name.c_str());
+  const std::string optimizer = plugin.kind == NewKind::optimizer ? "optimizer " + plugin.name + ".cpp, " : "";
+  std::printf("%s: %smodel %s.cpp, datasource %s, experiment %s.toml\n", folder.c_str(), optimizer.c_str(),
+              words.at("my_model").c_str(), source.c_str(), plugin.name.c_str());
   std::printf("  headroom plugins build %s\n", shell_word(folder.string()).c_str());
   std::printf("  headroom run %s --plugin-dir %s\n", shell_word((folder / (plugin.name + ".toml")).string()).c_str(),
               shell_word((folder / "build/release").string()).c_str());
 }
 
-void add_kind(CLI::App& command, const char* kind, const char* what, bool is_model) {
+void add_kind(CLI::App& command, const char* kind, const char* what, NewKind made) {
   auto* one = command.add_subcommand(kind, what);
   one->footer(std::string("Example: headroom new ") + kind + " wrist");
   auto plugin = std::make_shared<NewPlugin>();
-  plugin->is_model = is_model;
+  plugin->kind = made;
   one->add_option("name", plugin->name, "The plugin's id, and the folder's name")->required();
   one->add_option("--in", plugin->in, "Folder to make it in")->capture_default_str();
-  if (!is_model) {
+  if (made == NewKind::source) {
     one->add_option("--lang", plugin->language, "What the datasource is written in")
         ->check(CLI::IsMember({"cpp", "c", "rust"}))
         ->capture_default_str();
@@ -160,8 +178,9 @@ void add_kind(CLI::App& command, const char* kind, const char* what, bool is_mod
 
 void add_new(CLI::App& app) {
   auto* command = app.add_subcommand("new", "Make a plugin: a folder that builds and trains")->require_subcommand(1);
-  add_kind(*command, "model", "A model, with a datasource to try it on", /*is_model=*/true);
-  add_kind(*command, "source", "A datasource, with a model to try it with", /*is_model=*/false);
+  add_kind(*command, "model", "A model, with a datasource to try it on", NewKind::model);
+  add_kind(*command, "source", "A datasource, with a model to try it with", NewKind::source);
+  add_kind(*command, "optimizer", "An optimizer, with a model and a datasource to try it on", NewKind::optimizer);
 }
 
 }  // namespace headroom

@@ -95,7 +95,7 @@ CLI::App* define_export(CLI::App& app, CommandLine& line, ExportWords& words) {
   command
       ->add_option("--format", words.format,
                    "safetensors: weights, and in the metadata what is needed to use them; torchscript: the model as a "
-                   "program that takes and gives measured units")
+                   "program that takes and gives measured units; onnx, pt2: that program, through python3 with torch")
       ->check(CLI::IsMember({"safetensors", "torchscript", "onnx", "pt2"}))
       ->capture_default_str();
   command->add_option("--out", words.out, "File to write")->required();

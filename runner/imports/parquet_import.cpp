@@ -31,7 +31,8 @@ class PyarrowProcess {
  public:
   // `columns`: ranges_of() those whose values are wanted; "" for the description alone.
   PyarrowProcess(const std::filesystem::path& from, uint64_t batch_rows, const std::string& columns)
-      : tool_({"python3", "-c", parquet_script, from.string(), std::to_string(batch_rows), columns}, absent) {}
+      : tool_({"python3", "-c", parquet_script, from.string(), std::to_string(batch_rows), columns}, "data convert",
+              absent) {}
 
   // The next message. Throws what the script complained of where there is none.
   Json next() {

@@ -25,7 +25,8 @@ constexpr size_t longest_complaint = 300;
 
 }  // namespace
 
-ToolOutput::ToolOutput(std::vector<std::string> words, const std::string& absent) : buffer_(pipe_buffer_bytes) {
+ToolOutput::ToolOutput(std::vector<std::string> words, const std::string& command, const std::string& absent)
+    : buffer_(pipe_buffer_bytes) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
   pipe_ = Descriptor(ends[0]);
@@ -38,8 +39,8 @@ ToolOutput::ToolOutput(std::vector<std::string> words, const std::string& absent
         std::move(words),
         {.search_path = true, .stdin_file = nothing.get(), .stdout_file = theirs.get(), .stderr_file = said_.get()});
   } catch (const std::system_error& failed) {
-    if (failed.code().value() == ENOENT) throw Error(Exit::bad_input, "data convert", absent);
-    throw Error(Exit::bad_input, "data convert", failed.what());
+    if (failed.code().value() == ENOENT) throw Error(Exit::bad_input, command, absent);
+    throw Error(Exit::bad_input, command, failed.what());
   }
 }
 

@@ -46,6 +46,7 @@ Imported import_video(const std::filesystem::path& from, ImportTarget& target, c
   // "file:", or a name with a colon would be a protocol.
   ToolOutput ffmpeg({"ffmpeg", "-v", "error", "-nostdin", "-xerror", "-i", "file:" + from.string(), "-map", "0:v:0",
                      "-fps_mode", "passthrough", "-f", "image2pipe", "-c:v", "ppm", "-pix_fmt", "rgb24", "-"},
+                    "data convert",
                     "videos are decoded by ffmpeg, which is not in PATH: install it (apt-get install ffmpeg), and run "
                     "the same command again");
   FrameSize first;

@@ -118,6 +118,10 @@ TrainedModel trained_model(const char* path, const hr_infer_settings& settings) 
   return TrainedModel::of_run(path, settings.checkpoint == nullptr ? "best" : settings.checkpoint);
 }
 
+void require_given(const void* pointer, const char* what) {
+  if (pointer == nullptr) throw Error(Exit::bad_input, "infer", std::string(what) + " is NULL");
+}
+
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
 }  // namespace
@@ -194,6 +198,7 @@ struct hr_infer {
 
 hr_status hr_infer_open(const char* path, const hr_infer_settings* settings, hr_infer** out, hr_error* error) noexcept {
   return guarded(error, [&] {
+    require_given(out, "the place for the model");
     *out = nullptr;
     const hr_infer_settings chosen = settings_of(settings);
     if (chosen.threads > 0) at::set_num_threads(chosen.threads);
@@ -210,24 +215,31 @@ void hr_infer_close(hr_infer* model) noexcept {
   delete model;
 }
 
-uint32_t hr_infer_input_count(const hr_infer* model) noexcept { return static_cast<uint32_t>(model->inputs.size()); }
+uint32_t hr_infer_input_count(const hr_infer* model) noexcept {
+  return model == nullptr ? 0 : static_cast<uint32_t>(model->inputs.size());
+}
 
 const hr_field* hr_infer_input(const hr_infer* model, uint32_t i) noexcept {
-  return i < model->inputs.size() ? &model->inputs[i] : nullptr;
+  return i < hr_infer_input_count(model) ? &model->inputs[i] : nullptr;
 }
 
 int32_t hr_infer_needs(const hr_infer* model, uint32_t i) noexcept {
-  return i < model->inputs.size() && model->inference.target() != i ? 1 : 0;
+  return i < hr_infer_input_count(model) && model->inference.target() != i ? 1 : 0;
 }
 
-uint32_t hr_infer_output_count(const hr_infer* model) noexcept { return static_cast<uint32_t>(model->outputs.size()); }
+uint32_t hr_infer_output_count(const hr_infer* model) noexcept {
+  return model == nullptr ? 0 : static_cast<uint32_t>(model->outputs.size());
+}
 
 const hr_infer_output* hr_infer_output_at(const hr_infer* model, uint32_t i) noexcept {
-  return i < model->outputs.size() ? &model->outputs[i] : nullptr;
+  return i < hr_infer_output_count(model) ? &model->outputs[i] : nullptr;
 }
 
 hr_status hr_infer_run(hr_infer* model, const DLTensor* inputs, const DLTensor** outputs, hr_error* error) noexcept {
   return guarded(error, [&] {
+    require_given(model, "the model");
+    require_given(inputs, "the array of inputs");
+    require_given(outputs, "the place for the outputs");
     model->run(inputs);
     *outputs = model->results.data();
   });

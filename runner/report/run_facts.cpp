@@ -214,25 +214,32 @@ std::string stamp_of(const fs::path& folder) {
   return stamp;
 }
 
-std::vector<fs::path> find_runs(const fs::path& root) {
-  // Runs of a sweep are six levels below: <name>/<time>-<id>/trials/<trial>/<name>/<time>-<id>.
-  constexpr int deepest = 8;
-  std::vector<fs::path> runs;
+namespace {
+
+// A folder that cannot be listed, or that goes meanwhile, hides none of those beside it.
+void add_runs_below(const fs::path& folder, int levels, std::vector<fs::path>& runs) {
   std::error_code error;
-  fs::recursive_directory_iterator entries(root, fs::directory_options::skip_permission_denied, error), end;
-  if (!error && is_run_folder(root)) return {root};
-  while (!error && entries != end) {
+  for (fs::directory_iterator entries(folder, error), end; !error && entries != end; entries.increment(error)) {
     std::error_code gone;
     // A link to a run would list that run twice.
-    if (!entries->is_directory(gone) || entries->is_symlink(gone)) {
-      entries.increment(error);
-      continue;
+    if (!entries->is_directory(gone) || entries->is_symlink(gone)) continue;
+    if (is_run_folder(entries->path())) {
+      runs.push_back(entries->path());
+    } else if (levels > 1) {
+      add_runs_below(entries->path(), levels - 1, runs);
     }
-    const bool is_run = is_run_folder(entries->path());
-    if (is_run) runs.push_back(entries->path());
-    if (is_run || entries.depth() >= deepest) entries.disable_recursion_pending();
-    entries.increment(error);
   }
+}
+
+}  // namespace
+
+std::vector<fs::path> find_runs(const fs::path& root) {
+  // Runs of a sweep are six levels below: <name>/<time>-<id>/trials/<trial>/<name>/<time>-<id>.
+  constexpr int levels = 9;
+  std::error_code error;
+  if (fs::is_directory(root, error) && is_run_folder(root)) return {root};
+  std::vector<fs::path> runs;
+  add_runs_below(root, levels, runs);
   std::sort(runs.begin(), runs.end());
   return runs;
 }

@@ -1,6 +1,7 @@
 #include "train/plugin_steps.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "headroom/sdk/finite.hpp"
@@ -29,6 +30,18 @@ std::optional<size_t> first_not_finite(const at::Tensor& tensor) {
              : sdk::first_not_finite(std::span<const double>(tensor.const_data_ptr<double>(), count));
 }
 
+// Whether a value is infinite, or so large that the next ones will be. NaN says nothing of where it came from.
+template <class T>
+bool has_outgrown(const at::Tensor& tensor) {
+  constexpr T most = static_cast<T>(1e15);
+  const T* data = tensor.const_data_ptr<T>();
+  return std::any_of(data, data + tensor.numel(), [](T value) { return std::abs(value) > most; });
+}
+
+bool has_outgrown(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat ? has_outgrown<float>(tensor) : has_outgrown<double>(tensor);
+}
+
 template <class T>
 bool is_whole(const at::Tensor& guard) {
   const T* data = guard.const_data_ptr<T>();
@@ -53,6 +66,7 @@ PluginSteps::Guarded PluginSteps::make(std::string name, uint64_t elements, cons
 
 void PluginSteps::add(const Parameter& parameter, double lr_scale, double weight_decay, int64_t frozen_until_step) {
   const at::Tensor& tensor = *parameter.tensor;
+  if (tensor.numel() == 0) return;  // nothing to update, and a plugin should not have to think of it
   if (!lies_whole(tensor)) {
     throw Error(Exit::bad_input, "train.optimizer.name",
                 "optimizer '" + plugin_.id() +
@@ -133,7 +147,11 @@ void PluginSteps::require_sound(const Slot& slot, int64_t step) const {
   for (const Guarded& buffer : slot.state) require_guard(buffer, slot.parameter);
   const std::optional<size_t> at = first_not_finite(*slot.parameter->tensor);
   if (!at) return;
-  throw Error(Exit::plugin, plugin_.id(),
+  // A run that grew out of the type's range has diverged, as with an optimizer of ours.
+  const bool diverged =
+      has_outgrown(*slot.parameter->tensor) ||
+      std::ranges::any_of(slot.state, [](const Guarded& buffer) { return has_outgrown(buffer.tensor); });
+  throw Error(diverged ? Exit::diverged : Exit::plugin, plugin_.id(),
               "optimizer step " + std::to_string(step + 1) + " left element " + std::to_string(*at) +
                   of_parameter(*slot.parameter) +
                   " not finite (NaN or infinity) although the gradients are finite: lower train.optimizer.lr, or it is "

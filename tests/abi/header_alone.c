@@ -4,6 +4,7 @@
 #include "headroom/convert.h"
 #include "headroom/infer.h"
 #include "headroom/inputs.h"
+#include "headroom/lists.h"
 #include "headroom/optimizer.h"
 #include "headroom/positions.h"
 #include "headroom/predict.h"

@@ -92,6 +92,11 @@ TEST_F(Infer, TheExampleSaysWhatAModelTakesAndGives) {
   fs::create_directory(folder_ / "empty");
   EXPECT_EQ(example("'" + run_folder().string() + "' 2 empty"), 1);
   EXPECT_NE(printed().find("[infer] no input was given"), std::string::npos) << printed();
+  // Files of four samples, of which two were asked for.
+  const fs::path samples = folder_ / "samples";
+  write_samples(samples);
+  EXPECT_EQ(example("'" + run_folder().string() + "' 2 samples"), 1);
+  EXPECT_NE(printed().find("emg.bin: it must hold "), std::string::npos) << printed();
 }
 
 }  // namespace

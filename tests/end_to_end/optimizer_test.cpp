@@ -122,6 +122,13 @@ TEST_F(OptimizerRun, AFaultInAStepNamesThePluginAndLeavesTheLastCheckpoint) {
   }
 }
 
+// As with an optimizer of ours: the learning rate is to blame, not the plugin.
+TEST_F(OptimizerRun, OneThatGrowsBeyondAllRangeHasDiverged) {
+  const Finished finished = run({"train.optimizer.name=faulty_optimizer", "train.optimizer.lr=1e41"});
+  EXPECT_EQ(finished.exit_code, 7) << finished.err;
+  EXPECT_NE(finished.err.find("lower train.optimizer.lr"), std::string::npos) << finished.err;
+}
+
 TEST_F(OptimizerRun, IsNotNeededToEvaluateWhatItTrained) {
   fs::copy_file(HEADROOM_BUILD_DIR "/examples/muon.so", folder_ / "mine.so");
   ASSERT_EQ(run({"train.optimizer.name=./mine.so", "train.epochs=1"}).exit_code, 0);

@@ -73,6 +73,7 @@ class Array {
   }
 
   const ArrayInfo& info() const { return info_; }
+  hr_array* native() const { return handle_; }
 
   // The index of a compound's member; HR_DATA_CORRUPT, naming what is there, when it has none of that name.
   uint32_t member(std::string_view name) const {

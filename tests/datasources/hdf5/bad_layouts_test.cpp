@@ -49,7 +49,7 @@ TEST_F(BadLayouts, Options) {
             "[hdf5] field 'x' sets pad or offset, but takes all rows; they belong to rows = \"window\" or \"row\"");
   EXPECT_EQ(says(field(", length = 2, pad_mask = \"m\"")),
             "[hdf5] field 'x' names a pad_mask, but pad = \"none\"; set pad = \"zeros\" or \"edge\", or "
-            "lengths");
+            "lengths, text_bytes or list_length");
   EXPECT_EQ(says(field(", length = 2, pad = \"edge\", pad_mask = \"x\"")),
             "[hdf5] two fields have the name 'x'; give each its own");
   EXPECT_EQ(says("crop = [2]\n" + field(", length = 2")),

@@ -27,9 +27,8 @@ class Labels : public OneHdf5File {
     write_strings(file, "kind", {"dog", "cat", "dog", "hen"});
     write_strings(file, "names", {"hen", "dog", "cat"});
     write_dataset(file, "number", H5T_STD_U8LE, {4}, std::vector<uint8_t>{0, 1, 2, 1});
-    const Handle list(H5Tvlen_create(H5T_STD_I32LE));
-    int32_t one = 1;
-    write_dataset(file, "lists", list.get(), {4}, std::vector<hvl_t>(4, {1, &one}));
+    const Handle opaque(H5Tcreate(H5T_OPAQUE, 2));
+    write_dataset(file, "opaque", opaque.get(), {4}, std::vector<uint16_t>(4));
   }
   static std::string with(const std::string& field) { return "sample = \"rows\"\nfields = [ { " + field + " } ]"; }
   std::string says(const std::string& field, Exit* code = nullptr) const { return refusal(with(field), code); }
@@ -74,7 +73,8 @@ TEST_F(Labels, LengthsThatDoNotSuitAreSentences) {
             "[hdf5] field 't' sets lengths, which tell how much of one row counts; it needs rows = \"row\" along axis "
             "0, and no permute");
   EXPECT_EQ(refusal("matlab = true\n" + with(R"(name = "t", dataset = "tokens", lengths = "lengths")")),
-            "[hdf5] field 't' sets lengths or text_bytes, which are not for matlab = true, where axes are reversed");
+            "[hdf5] field 't' sets lengths, text_bytes or list_length, which are not for matlab = true, where axes are "
+            "reversed");
   const auto source = open_file(with(R"(name = "t", dataset = "tokens", lengths = "long")"));
   Exit code{};
   EXPECT_EQ(sentence_of([&] { read_sample(*source, 1); }, &code),
@@ -113,9 +113,10 @@ TEST_F(Labels, StringsNeedAnOrderThatIsTold) {
   EXPECT_EQ(says(R"(name = "p", dataset = "points", classes = ["cat", "dog"])"),
             "[hdf5] '/points' of DIR/a.h5 (field 'p') has classes, but a sample holds float32; classes name the values "
             "of integers");
-  EXPECT_EQ(says(R"(name = "l", dataset = "lists")"),
-            "[hdf5] '/lists' of DIR/a.h5 (field 'l') holds neither numbers nor strings; write lists of variable length "
-            "end to end and name their ends as episode_ends, or pad them and give lengths");
+  EXPECT_EQ(
+      says(R"(name = "o", dataset = "opaque")"),
+      "[hdf5] '/opaque' of DIR/a.h5 (field 'o') holds neither numbers nor strings, nor lists of numbers; no other "
+      "values are read");
 }
 
 TEST_F(Labels, TextsAreTheirBytes) {

@@ -62,6 +62,14 @@ class SpikeFolders : public TemporaryFolder {
   }
 };
 
+// "0000010.png" comes before "000002.png" in byte order.
+TEST_F(SpikeFolders, FramesAreInTheOrderOfTheirNumbers) {
+  write(spk("train", "GOPR0372_07_00"), 12);
+  const auto source = open_spikes(folder_, kOptions);
+  ASSERT_EQ(source->length(0), 11u);
+  for (const uint64_t first : {0u, 1u, 8u, 9u, 10u}) expect_clip(read_clip(*source, first), first);
+}
+
 TEST_F(SpikeFolders, BothPublicLayouts) {
   write(spk("train", "GOPR0372_07_00"), 3);
   write(spk("train", "GOPR0374_11_00"), 2, 88);

@@ -113,6 +113,27 @@ TEST_F(InferLibrary, ErrorsAreASentenceAndAStatus) {
   expect_predictions(model, 1);
 }
 
+TEST_F(InferLibrary, NullIsTheCallersError) {
+  error_.struct_size = sizeof error_;
+  EXPECT_EQ(hr_infer_open(file_.c_str(), &settings_, nullptr, &error_), HR_INVALID_ARGUMENT);
+  EXPECT_STREQ(error_.message, "[infer] the place for the model is NULL");
+  hr_infer* model = nullptr;
+  ASSERT_EQ(hr_infer_open(file_.c_str(), &settings_, &model, &error_), HR_OK) << error_.message;
+  const std::vector<DLTensor> inputs(hr_infer_input_count(model));
+  const DLTensor* outputs = nullptr;
+  EXPECT_EQ(hr_infer_run(nullptr, inputs.data(), &outputs, &error_), HR_INVALID_ARGUMENT);
+  EXPECT_EQ(hr_infer_run(model, nullptr, &outputs, &error_), HR_INVALID_ARGUMENT);
+  EXPECT_STREQ(error_.message, "[infer] the array of inputs is NULL");
+  EXPECT_EQ(hr_infer_run(model, inputs.data(), nullptr, &error_), HR_INVALID_ARGUMENT);
+  EXPECT_EQ(hr_infer_run(model, nullptr, nullptr, nullptr), HR_INVALID_ARGUMENT);
+  hr_infer_close(model);
+  EXPECT_EQ(hr_infer_input_count(nullptr), 0u);
+  EXPECT_EQ(hr_infer_output_count(nullptr), 0u);
+  EXPECT_EQ(hr_infer_input(nullptr, 0), nullptr);
+  EXPECT_EQ(hr_infer_output_at(nullptr, 0), nullptr);
+  EXPECT_EQ(hr_infer_needs(nullptr, 0), 0);
+}
+
 std::string sentence_of_inference(const std::function<void()>& action) {
   try {
     action();

@@ -24,7 +24,7 @@ class Faulty {
     return {opt_string("fault")
                 .def(default_fault)
                 .help("what goes wrong: none, refuses, name, twice, empty, endless, scratch, throws, exits, memory, "
-                      "nan, overrun, scratch_overrun, remembers, trusts"),
+                      "nan, grows, overrun, scratch_overrun, remembers, trusts"),
             opt_i64("at").def(0).min(0).help("updates of a parameter before that")};
   }
 
@@ -57,6 +57,10 @@ class Faulty {
     if (fault_ == "exits") std::exit(0);
     if (fault_ == "memory") throw std::bad_alloc();
     if (fault_ == "nan" && u.values().size() > 1) u.values()[1] = std::numeric_limits<float>::quiet_NaN();
+    if (fault_ == "grows") {
+      for (float& value : u.values())
+        value = value * std::numeric_limits<float>::max() * std::numeric_limits<float>::max();
+    }
     if (fault_ == "overrun") u.state(0).data()[u.state(0).size()] = 1.0f;
     if (fault_ == "scratch_overrun") u.scratch().data()[u.scratch().size()] = 1.0f;
   }

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "error.hpp"
 #include "report/comparison.hpp"
@@ -139,6 +141,25 @@ TEST_F(RunList, StandsDamagedFolders) {
   ASSERT_EQ(listed.runs.size(), 1u);
   EXPECT_EQ(listed.runs[0].word("name"), "a");
   EXPECT_EQ(list().read_anew, 0u);
+}
+
+// Here because this process has two descriptors left: a folder below another below runs/ cannot be listed.
+TEST_F(RunList, AFolderThatCannotBeListedHidesNoOther) {
+  fs::create_directories(runs_() / "a" / "deep" / "deeper");
+  const fs::path run = write_run(runs_(), {.name = "z"});
+  std::vector<int> held;
+  while (held.size() < 64) held.push_back(::dup(STDIN_FILENO));
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{static_cast<rlim_t>(held.back()) + 1, before.rlim_max};
+  ::close(held[62]);
+  ::close(held[63]);
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  const std::vector<fs::path> found = find_runs(runs_());
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  held.resize(62);
+  for (const int one : held) ::close(one);
+  EXPECT_THAT(found, ElementsAre(run));
 }
 
 TEST_F(RunList, SaysWhichRunsAreRunning) {

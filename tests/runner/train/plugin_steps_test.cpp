@@ -100,8 +100,23 @@ TEST_F(PluginOptimizer, NamesThePluginAndTheParameterOfAFault) {
     EXPECT_THAT(problem_of_a_step(*make()), HasSubstr(sentence)) << fault;
     for (at::Tensor& tensor : twins_.ours) tensor.detach().zero_();
   }
+  // What grows without bound has diverged, as with an optimizer of ours.
+  choose("grows");
+  EXPECT_THAT(problem_of_a_step(*make()), HasSubstr("7: [faulty_optimizer] optimizer step 1 left element "));
+  for (at::Tensor& tensor : twins_.ours) tensor.detach().zero_();
   choose("nan", /*at=*/5);
   EXPECT_EQ(problem_of_a_step(*make()), "");
+}
+
+// As Linear(0, n) has: there is nothing to keep of it, which a plugin need not think of.
+TEST_F(PluginOptimizer, NeverSeesAParameterWithoutElements) {
+  choose("none");
+  twins_.ours[1] = torch::zeros({0, 3}).requires_grad_(true);
+  const auto optimizer = make();
+  twins_.give_gradients();
+  optimizer->step(0.1, 0);
+  EXPECT_TRUE(twins_.ours[2].allclose(twins_.theirs[2] - 0.1 * twins_.ours[2].grad()));
+  for (const NamedTensor& named : optimizer->state()) EXPECT_EQ(named.name.find("p1"), named.name.npos) << named.name;
 }
 
 TEST_F(PluginOptimizer, TakesWhatLiesInOneAlignedPieceOnly) {
