@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-void require_agreement(Group& group, const std::vector<Fact>& facts) {
+void require_agreement(RankGroup& group, const std::vector<Fact>& facts) {
   nlohmann::json own = nlohmann::json::array();
   for (const Fact& fact : facts) own.push_back(fact.value);
   std::vector<nlohmann::json> all;

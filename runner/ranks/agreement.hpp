@@ -15,6 +15,6 @@ struct Fact {
 
 // Error(bad_input), the same sentence on all ranks, where a fact is another one elsewhere than on rank 0. It names the
 // fact, and the first rank and host that differ.
-void require_agreement(Group& group, const std::vector<Fact>& facts);
+void require_agreement(RankGroup& group, const std::vector<Fact>& facts);
 
 }  // namespace headroom

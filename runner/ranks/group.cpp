@@ -4,14 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <limits.h>
 #include <thread>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include "error.hpp"
 
@@ -23,11 +21,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds time_to_meet(300), time_to_answer(1800), time_to_say(2);
-
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "an unnamed host";
-}
 
 c10::intrusive_ptr<c10d::Store> open_store(const Ranks& ranks) {
   c10::intrusive_ptr<c10d::Store> store;
@@ -61,12 +54,12 @@ std::string alive_key(int rank) { return "alive/" + std::to_string(rank); }
 
 }  // namespace
 
-struct Group::Backend {
+struct RankGroup::Backend {
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::Backend> gloo;
 };
 
-Group::Group(const Ranks& ranks) : ranks_(ranks) {
+RankGroup::RankGroup(const Ranks& ranks) : ranks_(ranks) {
   try {
     auto store = open_store(ranks);
     auto gloo = open_backend(ranks, store);
@@ -82,10 +75,10 @@ Group::Group(const Ranks& ranks) : ranks_(ranks) {
   hosts_ = gather(host_name());
 }
 
-Group::~Group() = default;
+RankGroup::~RankGroup() = default;
 
 // Whoever misses one says so in the store and looks who else is there to say so. Rank 0 may have taken the store along.
-std::string Group::lost() const {
+std::string RankGroup::lost() const {
   std::vector<int> silent;
   try {
     backend_->store->set(alive_key(ranks_.rank), std::vector<uint8_t>{1});
@@ -112,7 +105,7 @@ std::string Group::lost() const {
 }
 
 template <class Call>
-void Group::run(Call&& call) {
+void RankGroup::run(Call&& call) {
   std::string problem;
   try {
     call(*backend_->gloo);
@@ -129,16 +122,16 @@ void Group::run(Call&& call) {
                   ": resume the run from its last checkpoint, on as many processes as you like");
 }
 
-void Group::add_up(at::Tensor tensor) {
+void RankGroup::add_up(at::Tensor tensor) {
   std::vector<at::Tensor> tensors = {std::move(tensor)};
   run([&](c10d::Backend& gloo) { gloo.allreduce(tensors)->wait(); });
 }
 
-void Group::add_up(std::span<double> numbers) {
+void RankGroup::add_up(std::span<double> numbers) {
   add_up(torch::from_blob(numbers.data(), {static_cast<int64_t>(numbers.size())}, at::kDouble));
 }
 
-std::vector<std::string> Group::gather(std::string_view bytes) {
+std::vector<std::string> RankGroup::gather(std::string_view bytes) {
   const auto count = static_cast<size_t>(ranks_.count), rank = static_cast<size_t>(ranks_.rank);
   std::vector<int64_t> sizes(count, 0);
   sizes[rank] = static_cast<int64_t>(bytes.size());
@@ -160,18 +153,18 @@ std::vector<std::string> Group::gather(std::string_view bytes) {
   return all;
 }
 
-std::string Group::from_first(std::string_view bytes) { return gather(is_first() ? bytes : "").front(); }
+std::string RankGroup::from_first(std::string_view bytes) { return gather(is_first() ? bytes : "").front(); }
 
-bool Group::on_all(bool holds) {
+bool RankGroup::on_all(bool holds) {
   double not_held = holds ? 0 : 1;
   add_up({&not_held, 1});
   return not_held == 0;
 }
 
-void Group::wait_for_all() { (void)on_all(true); }
+void RankGroup::wait_for_all() { (void)on_all(true); }
 
-std::shared_ptr<Group> join_group(const Ranks& ranks) {
-  return ranks.alone() ? nullptr : std::make_shared<Group>(ranks);
+std::shared_ptr<RankGroup> join_group(const Ranks& ranks) {
+  return ranks.alone() ? nullptr : std::make_shared<RankGroup>(ranks);
 }
 
 }  // namespace headroom

@@ -14,13 +14,13 @@ namespace headroom {
 
 // Every function is called by all ranks, in the same order. Where one of them has ended, or does not answer in time,
 // Error(resumable) names it and its host, on all others. [compute]
-class Group {
+class RankGroup {
  public:
   // Meets the others. REQUIRES !ranks.alone(). Error(bad_input) where they do not come within five minutes.
-  explicit Group(const Ranks& ranks);
-  ~Group();
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
+  explicit RankGroup(const Ranks& ranks);
+  ~RankGroup();
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
 
   const Ranks& ranks() const { return ranks_; }
   bool is_first() const { return ranks_.is_first(); }
@@ -60,6 +60,6 @@ class Group {
 };
 
 // NULL where the process is alone: then nothing of c10d is made.
-std::shared_ptr<Group> join_group(const Ranks& ranks);
+std::shared_ptr<RankGroup> join_group(const Ranks& ranks);
 
 }  // namespace headroom

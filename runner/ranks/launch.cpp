@@ -83,14 +83,14 @@ class Launch {
 
   pid_t start(const std::filesystem::path& program, std::vector<std::string> words, int rank, int count) {
     words.insert(words.begin(), program.string());
-    ChildOptions options{.environment = {rank_variable + ("=" + std::to_string(rank)),
-                                         ranks_variable + ("=" + std::to_string(count)),
-                                         std::string(ranks_store_variable) + "=" + (folder_.path() / "store").string(),
-                                         // So that it ends with us.
-                                         sweep_variable + std::to_string(getpid())},
-                         .signal_mask = &signals_.mask_before(),
-                         // In a group of its own: it can be ended with its trainer.
-                         .apart = true};
+    ChildOptions options{
+        .environment = {rank_variable + ("=" + std::to_string(rank)), ranks_variable + ("=" + std::to_string(count)),
+                        std::string(ranks_store_variable) + "=" + (folder_.path() / "store").string(),
+                        // So that it ends with us.
+                        sweep_variable + std::to_string(getpid())},
+        .signal_mask = &signals_.mask_before(),
+        // In a group of its own: it can be ended with its trainer.
+        .apart = true};
     try {
       if (rank == 0) return start_child(std::move(words), options);
       const File nowhere("/dev/null", O_RDWR), said(words_of(rank), O_WRONLY | O_CREAT | O_APPEND);

@@ -3,8 +3,9 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <limits.h>
 #include <optional>
-#include <string_view>
+#include <unistd.h>
 
 #include "error.hpp"
 
@@ -83,6 +84,11 @@ void find_address(Ranks& ranks, const Environment& environment) {
 }  // namespace
 
 std::string Ranks::name() const { return "rank " + std::to_string(rank) + " of " + std::to_string(count); }
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "an unnamed host";
+}
 
 std::string first_host(const std::string& list) {
   const size_t bracket = list.find('['), comma = list.find(',');

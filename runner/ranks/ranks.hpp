@@ -37,6 +37,8 @@ struct Ranks {
 using Variable = std::function<const char*(const char* name)>;
 Ranks ranks_from_environment(const Variable& variable = {});
 
+std::string host_name();  // of this machine
+
 // The first host of "node[03-05,9],other", as Slurm writes lists.
 std::string first_host(const std::string& list);
 

@@ -98,6 +98,7 @@ Json micro_batch_of(const Setup& setup) {
 
 Json surroundings(const Setup& setup) {
   return {{"threads", setup.data.threads},
+          {"ranks", setup.data.ranks().count},
           {"processor", processor_text()},
           {"micro_batch", micro_batch_of(setup)},
           {"libtorch", TORCH_VERSION},
