@@ -122,17 +122,21 @@ class Launch {
 
   int conclude() const {
     const int first = *processes_.front().exit_code;
-    int code = first;
+    int failed = 0;
+    bool killed = false;
     for (size_t rank = processes_.size(); rank-- > 0;) {
       const int ended = *processes_[rank].exit_code;
       if (!is_a_failure(ended)) continue;
-      code = ended;
+      // Perhaps by us, because it went on without the one that failed.
+      if (was_killed(ended)) {
+        killed = true;
+      } else {
+        failed = ended;
+      }
       // Otherwise rank 0 has said the same.
       if (rank > 0 && ended != first) show(static_cast<int>(rank));
     }
-    const bool killed =
-        std::ranges::any_of(processes_, [](const RankProcess& process) { return was_killed(*process.exit_code); });
-    return killed ? static_cast<int>(Exit::resumable) : code;
+    return failed != 0 ? failed : killed ? static_cast<int>(Exit::resumable) : first;
   }
 
   void show(int rank) const {

@@ -77,7 +77,10 @@ Postmortem examine(const Ended& ended) {
   // A box of another process is of an earlier life: this one ended before it made its own.
   if (box && box->pid == ended.pid) add_black_box(json, *box, now_ms());
   const Json summary = summary_since(run, now_ms() - static_cast<int64_t>(ended.seconds * 1e3));
-  if (json["ended"]["kind"] == "failed" && summary.contains("error")) json["ended"]["error"] = summary["error"];
+  // One that stops by itself may have missed another process of its run.
+  const std::string kind = json["ended"]["kind"];
+  if ((kind == "failed" || (kind == "stopped" && !ended.last_forwarded)) && summary.contains("error"))
+    json["ended"]["error"] = summary["error"];
   return {json};
 }
 

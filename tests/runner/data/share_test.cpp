@@ -27,7 +27,8 @@ TEST(Share, PartsFollowEachOtherAndDifferByOneSampleAtMost) {
 
 // Also where they are fewer than the parts, and in the epoch's last, shorter batch.
 TEST(Share, LoadersOfAllPartsDeliverTheWholesSamplesInItsOrder) {
-  const auto source = fake_source();
+  FakeData data;
+  const auto source = open_fake(data);
   for (const int64_t batch : {2, 7, 16}) {
     for (const uint64_t parts : {2u, 3u, 5u}) {
       Loader whole(source, train(*source), {}, options(0, batch));
