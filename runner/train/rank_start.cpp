@@ -35,10 +35,10 @@ std::string weights_digest(Model& model) {
   return digest.hex();
 }
 
-[[noreturn]] void refuse(const Ranks& ranks, const std::string& why) {
+[[noreturn]] void refuse(const Ranks& ranks, const std::string& why, const std::string& other_way = "") {
   throw Error(Exit::bad_input, "ranks",
               "the run was started as " + std::to_string(ranks.count) + " processes by " + ranks.launcher + ", and " +
-                  why + ": run it as one process");
+                  why + ": " + other_way + "run it as one process");
 }
 
 }  // namespace
@@ -64,9 +64,9 @@ void require_divisible(const Setup& setup) {
   if (capabilities & HR_COUPLES_SAMPLES) refuse(ranks, model + "couples the samples of a batch");
   if (capabilities & HR_RNG_GENERATOR) refuse(ranks, model + "draws from the sequential generator");
   if (setup.data.experiment.metrics.mode == "full")
-    refuse(ranks, "metrics.mode = \"full\" keeps outputs in one process: use \"online\", or");
+    refuse(ranks, "metrics.mode = \"full\" keeps outputs in one process", "use \"online\", or ");
   if (setup.device.is_cuda())
-    refuse(ranks, "several processes compute on the CPU alone so far: set experiment.device = \"cpu\", or");
+    refuse(ranks, "several processes compute on the CPU alone", "set experiment.device = \"cpu\", or ");
 }
 
 void require_same_weights(const Setup& setup) {
