@@ -171,6 +171,14 @@ bool EmgSource::augments() const {
   return (selection_.jitter && selection_.shape.stride > 1) || selection_.channel_rotation > 0;
 }
 
+// All fields show the same records.
+std::optional<sdk::Position> EmgSource::position(uint32_t, uint32_t split, uint64_t index) const {
+  const Window window = selection_.splits.at(split).windows.at(index);
+  const WindowShape& shape = selection_.shape;
+  return sdk::Position{static_cast<int64_t>(window.start) - static_cast<int64_t>(shape.left), shape.samples(),
+                       selection_.recordings[window.recording].records};
+}
+
 // Of the EMG, where neither context beyond a recording's ends nor rolled channels come in between.
 std::vector<sdk::Origin> EmgSource::origins(uint32_t field) const {
   std::vector<sdk::Origin> origins;

@@ -32,6 +32,7 @@ class EmgSource {
   std::vector<sdk::Group> groups(uint32_t split) const;  // the recordings, or their parts, that have windows
   std::vector<std::filesystem::path> files() const;
   bool augments() const;
+  std::optional<sdk::Position> position(uint32_t field, uint32_t split, uint64_t index) const;
   std::vector<sdk::Origin> origins(uint32_t field) const;
 
   Reader make_reader() const { return Reader(host_, selection_); }

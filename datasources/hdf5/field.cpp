@@ -69,6 +69,18 @@ void assign_strides(const Settings& settings, FieldLayout& field, std::span<cons
   if (field.settings.rows != Rows::all) field.outer = field.bytes() / (field.inner_bytes * field.settings.length);
 }
 
+void require_classes_suit(const FieldLayout& field, const std::string& place) {
+  if (field.is_label() && !sdk::same_type(field.dtype, sdk::i64))
+    sdk::invalid(place + " holds strings, which arrive as int64; take out dtype = \"" + field.settings.dtype + "\"");
+  if (field.is_text() && !sdk::same_type(field.dtype, sdk::u8))
+    sdk::invalid(place + " holds strings, whose bytes arrive as uint8; take out dtype = \"" + field.settings.dtype +
+                 "\"");
+  if (!field.finding.classes.empty() && field.dtype.code != kDLInt && field.dtype.code != kDLUInt) {
+    sdk::invalid(place + " has classes, but a sample holds " + dtype_name(field.dtype) +
+                 "; classes name the values of integers");
+  }
+}
+
 }  // namespace
 
 uint64_t FieldLayout::bytes() const {
@@ -114,6 +126,9 @@ FieldLayout layout_of(const Settings& settings, const FieldSettings& field, cons
   for (const uint64_t extent : finding.member_shape) layout.element_bytes *= extent;
   assign_strides(settings, layout, order);
 
+  require_classes_suit(layout, place_of(sequence, field));
+  if (layout.has_lengths() && layout.crop[1] >= 0)
+    sdk::invalid(place_of(sequence, field) + " is cropped along the axis that its lengths count; take one of them out");
   const std::string what =
       place_of(sequence, field) + ": a sample has " + std::to_string(layout.shape.size()) + " axes, ";
   if (layout.shape.size() > HR_MAX_DIMS - 1) sdk::invalid(what + "more than the 7 that are allowed");
@@ -138,8 +153,9 @@ sdk::Field described(const Settings& settings, const FieldLayout& field) {
 }
 
 sdk::Field described_mask(const FieldLayout& field) {
-  return {
-      .name = field.settings.pad_mask, .dtype = sdk::boolean, .shape = {static_cast<int64_t>(field.settings.length)}};
+  const int64_t length =
+      field.has_lengths() || field.is_text() ? field.shape.front() : static_cast<int64_t>(field.settings.length);
+  return {.name = field.settings.pad_mask, .dtype = sdk::boolean, .shape = {length}};
 }
 
 void require_same(const FieldLayout& field, const Sequence& first, const Sequence& other, const Finding& found) {
@@ -158,6 +174,10 @@ void require_same(const FieldLayout& field, const Sequence& first, const Sequenc
            "member shape " + sdk::shape_text(found.member_shape));
   if (!sdk::same_type(field.dtype, delivered_dtype(field.settings, found.stored)))
     differ(dtype_name(field.finding.stored), dtype_name(found.stored));
+  if (field.is_label() != found.is_label)
+    differ(field.is_label() ? "strings" : "numbers", found.is_label ? "strings" : "numbers");
+  if (field.finding.classes != found.classes)
+    differ("the classes " + sdk::listing(field.finding.classes), "the classes " + sdk::listing(found.classes));
 }
 
 }  // namespace hdf5_source

@@ -25,9 +25,14 @@ struct FieldLayout {
   uint64_t outer = 1, inner_bytes = 0;
   std::size_t dataset = 0;             // number of its dataset among all that are read
   std::optional<uint32_t> mask_field;  // number of its pad_mask among the source's fields
+  std::size_t lengths = 0;             // number of its lengths among the datasets, where the settings name them
 
   uint64_t bytes() const;  // of a sample
   bool is_attribute() const { return !settings.attribute.empty(); }
+  bool is_label() const { return finding.is_label; }
+  bool is_text() const { return finding.is_text; }
+  bool has_lengths() const { return !settings.lengths.empty(); }
+  bool is_read() const { return !is_attribute() && !is_label() && !is_text(); }  // sample by sample
 };
 
 // What a sample holds of values stored as `stored`.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "integers.hpp"
 #include "scatter.hpp"
 
 namespace hdf5_source {
@@ -46,14 +47,14 @@ Reader::Place Reader::place_of(const sdk::ReadRequest& request, uint64_t i) cons
   const Settings& settings = contents_->settings;
   const Sample sample = contents_->splits[request.split()].samples.at(request.index(i));
   uint64_t start = sample.start;
-  if (request.augment() && settings.one_per_group) {
+  if (request.augment() && settings.sampling == Sampling::one_per_group) {
     start =
         sample.allowed.first + sdk::below(request.key(i), "row"_site, sample.allowed.last - sample.allowed.first + 1);
   } else if (request.augment() && settings.jitter) {
     const uint64_t bound = std::min(settings.stride, sample.allowed.last - start + 1);
     start += sdk::below(request.key(i), "jitter"_site, bound);
   }
-  return {i, sample.sequence, start};
+  return {i, sample.sequence, sample.rows, start};
 }
 
 // Neighbours are read one after the other, whatever the order of the batch: they share chunks.
@@ -71,25 +72,33 @@ void Reader::read(const sdk::ReadRequest& request) {
         put_attribute(request.bytes(f, place.i).data(), field.dtype,
                       contents_->sequences[place.sequence].attributes[f]);
       }
-      if (field.mask_field) put_mask(request, place, field);
+      if (field.is_label() && request.wanted(f)) put_labels(request.bytes(f, place.i).data(), place, f);
+      if (field.is_text() && request.wanted(f)) {
+        const std::span<std::byte> slot = request.bytes(f, place.i);
+        const std::string& text = text_of(place, f);
+        std::memcpy(slot.data(), text.data(), text.size());
+        std::memset(slot.data() + text.size(), 0, slot.size() - text.size());
+      }
+      if (field.mask_field) put_mask(request, place, f);
     }
   }
 }
 
-Reader::Slice Reader::slice_of(const FieldLayout& field, uint64_t start, uint64_t rows) {
-  const auto most = static_cast<int64_t>(rows);
-  const int64_t begin = static_cast<int64_t>(start) + field.settings.offset;
+Reader::Slice Reader::slice_of(const FieldLayout& field, const Place& place) {
+  const auto least = static_cast<int64_t>(place.rows.begin), most = static_cast<int64_t>(place.rows.end);
+  const int64_t begin = static_cast<int64_t>(place.start) + field.settings.offset;
   const int64_t end = begin + static_cast<int64_t>(field.settings.length);
-  const int64_t from = std::clamp<int64_t>(begin, 0, most), to = std::clamp<int64_t>(end, 0, most);
+  const int64_t from = std::clamp(begin, least, most), to = std::clamp(end, least, most);
   if (from < to) return {static_cast<uint64_t>(from), static_cast<uint64_t>(to), static_cast<uint64_t>(from - begin)};
-  if (field.settings.pad != Pad::edge || rows == 0) return {};
-  return begin < 0 ? Slice{0, 1, 0} : Slice{rows - 1, rows, 0};
+  if (field.settings.pad != Pad::edge || least == most) return {};
+  return begin < least ? Slice{place.rows.begin, place.rows.begin + 1, 0}
+                       : Slice{place.rows.end - 1, place.rows.end, 0};
 }
 
 Reader::Box Reader::box_of(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const {
   Box box;
   box.axes = field.finding.shape.size();
-  if (field.rows_along) box.slice = slice_of(field, place.start, contents_->sequences[place.sequence].rows);
+  if (field.rows_along) box.slice = slice_of(field, place);
   for (std::size_t axis = 0; axis < box.axes; ++axis) {
     box.count[axis] = field.finding.shape[axis];
     if (field.rows_along == axis) {
@@ -107,7 +116,7 @@ Reader::Box Reader::box_of(const sdk::ReadRequest& request, const Place& place, 
 
 void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, const std::vector<uint32_t>& fields) {
   const FieldLayout& first = contents_->fields[fields.front()];
-  const Box box = box_of(request, place, first);
+  Box box = box_of(request, place, first);
   const bool whole = !first.rows_along || box.slice.end - box.slice.begin == first.settings.length;
   staged_.resize(contents_->fields.size());
   std::vector<Target> targets;
@@ -127,6 +136,7 @@ void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, co
     targets.push_back(target);
   }
   if (arrays == nullptr) return;
+  if (first.has_lengths()) box.count[1] = counted(*arrays, place, first);
   const bool finite = box.elements() == 0 || read_box((*arrays)[first.dataset], box, targets);
   for (const Target& target : targets) {
     const FieldLayout& field = *target.field;
@@ -134,6 +144,10 @@ void Reader::read_fields(const sdk::ReadRequest& request, const Place& place, co
       const uint64_t step = field.rows_along ? field.stride_bytes[*field.rows_along] : 0;
       scatter(target.to, {box.count.data(), box.axes}, field.stride_bytes, field.element_bytes,
               target.slot + box.slice.position * step);
+    }
+    if (first.has_lengths()) {
+      const uint64_t present = box.count[1] * (field.bytes() / field.finding.shape[1]);
+      std::memset(target.slot + present, 0, field.bytes() - present);
     }
     if (!whole) put_padding(target.slot, field, box.slice);
     if (!finite) require_finite(target, place);
@@ -168,13 +182,56 @@ void Reader::put_padding(std::byte* slot, const FieldLayout& field, const Slice&
   }
 }
 
-void Reader::put_mask(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const {
-  const auto rows = static_cast<int64_t>(contents_->sequences[place.sequence].rows);
+void Reader::put_mask(const sdk::ReadRequest& request, const Place& place, uint32_t f) {
+  const FieldLayout& field = contents_->fields[f];
+  if (!request.wanted(*field.mask_field)) return;
+  const std::span<bool> mask = request.slot<bool>(*field.mask_field, place.i);
+  if (field.has_lengths() || field.is_text()) {
+    const uint64_t present =
+        field.is_text() ? text_of(place, f).size()
+                        : counted(open_.get(place.sequence, [&] { return opened(place.sequence); }), place, field);
+    for (uint64_t i = 0; i < mask.size(); ++i) mask[i] = i >= present;
+    return;
+  }
+  const auto least = static_cast<int64_t>(place.rows.begin), most = static_cast<int64_t>(place.rows.end);
   int64_t row = static_cast<int64_t>(place.start) + field.settings.offset;
-  for (bool& padding : request.slot<bool>(*field.mask_field, place.i)) {
-    padding = row < 0 || row >= rows;
+  for (bool& padding : mask) {
+    padding = row < least || row >= most;
     ++row;
   }
+}
+
+// How many values of the field's row count; none of a row that is padding.
+uint64_t Reader::counted(const Arrays& arrays, const Place& place, const FieldLayout& field) const {
+  const Slice slice = slice_of(field, place);
+  if (slice.begin == slice.end) return 0;
+  const int64_t present = read_integers(arrays[field.lengths], slice.begin, 1).front();
+  const uint64_t most = field.finding.shape[1];
+  if (present >= 0 && static_cast<uint64_t>(present) <= most) return static_cast<uint64_t>(present);
+  const Sequence& sequence = contents_->sequences[place.sequence];
+  throw sdk::Error(HR_DATA_CORRUPT, hdf5_source::place_of(sequence, field.settings) + " has " + std::to_string(most) +
+                                        " values a row, but '" + sequence.object(field.settings.lengths) + "' has " +
+                                        std::to_string(present) + " for row " + std::to_string(slice.begin) +
+                                        "; mend the file");
+}
+
+// "" of a row that is padding.
+const std::string& Reader::text_of(const Place& place, uint32_t f) const {
+  static const std::string none;
+  const Slice slice = slice_of(contents_->fields[f], place);
+  return slice.begin == slice.end ? none : contents_->sequences[place.sequence].texts[f][slice.begin];
+}
+
+void Reader::put_labels(std::byte* slot, const Place& place, uint32_t f) const {
+  const FieldLayout& field = contents_->fields[f];
+  const std::vector<int32_t>& labels = contents_->sequences[place.sequence].labels[f];
+  const Slice slice = field.rows_along ? slice_of(field, place) : Slice{0, labels.size(), 0};
+  std::byte* to = slot + slice.position * sizeof(int64_t);
+  for (uint64_t row = slice.begin; row < slice.end; ++row, to += sizeof(int64_t)) {
+    const int64_t label = labels[row];
+    std::memcpy(to, &label, sizeof label);
+  }
+  if (field.rows_along) put_padding(slot, field, slice);
 }
 
 void Reader::require_finite(const Target& target, const Place& place) const {
@@ -196,7 +253,7 @@ Reader::Arrays Reader::opened(uint32_t number) const {
   for (const std::string& dataset : contents_->datasets)
     arrays.emplace_back(host_, sequence.file, sequence.object(dataset));
   for (const FieldLayout& field : contents_->fields) {
-    if (field.is_attribute()) continue;
+    if (!field.is_read()) continue;
     auto shape = arrays[field.dataset].info().shape;
     auto expected = field.finding.shape;
     const bool enough =

@@ -42,6 +42,7 @@ class Reader {
   struct Place {                           // where one sample comes from
     uint64_t i = 0;
     uint32_t sequence = 0;
+    RowRange rows;  // that it stays in
     uint64_t start = 0;
   };
   // Rows [begin, end) of the sequence that a field reads, and the row of its window they go to.
@@ -71,10 +72,13 @@ class Reader {
   bool read_box(const sdk::Array& array, const Box& box, std::span<const Target> targets) const;
   void read_fields(const sdk::ReadRequest& request, const Place& place, const std::vector<uint32_t>& fields);
   void put_padding(std::byte* slot, const FieldLayout& field, const Slice& slice) const;
-  void put_mask(const sdk::ReadRequest& request, const Place& place, const FieldLayout& field) const;
+  void put_mask(const sdk::ReadRequest& request, const Place& place, uint32_t f);
+  void put_labels(std::byte* slot, const Place& place, uint32_t f) const;
+  const std::string& text_of(const Place& place, uint32_t f) const;
+  uint64_t counted(const Arrays& arrays, const Place& place, const FieldLayout& field) const;
   void require_finite(const Target& target, const Place& place) const;
 
-  static Slice slice_of(const FieldLayout& field, uint64_t start, uint64_t rows);
+  static Slice slice_of(const FieldLayout& field, const Place& place);
 
   sdk::Host host_;
   const Contents* contents_;

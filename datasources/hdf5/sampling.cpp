@@ -18,9 +18,10 @@ std::optional<Starts> Reach::starts(uint64_t row_count) const {
   return Starts{before_, row_count - after_};
 }
 
-uint64_t SampleTable::add(uint32_t sequence, const Starts& starts) {
-  const uint64_t count = one_per_group_ ? 1 : (starts.last - starts.first) / stride_ + 1;
-  rows_.push_back({length_, sequence, starts});
+uint64_t SampleTable::add(const Stretch& stretch, const Starts& starts) {
+  const uint64_t count = sampling_ == Sampling::one_per_group ? 1 : (starts.last - starts.first) / stride_ + 1;
+  const uint64_t begin = stretch.rows.begin;
+  rows_.push_back({length_, stretch.sequence, stretch.rows, {begin + starts.first, begin + starts.last}});
   length_ += count;
   return count;
 }
@@ -28,9 +29,10 @@ uint64_t SampleTable::add(uint32_t sequence, const Starts& starts) {
 Sample SampleTable::at(uint64_t index) const {
   const auto after = std::ranges::upper_bound(rows_, index, {}, &Row::first);
   const Row& row = *(after - 1);
-  const uint64_t start = one_per_group_ ? row.starts.first + (row.starts.last - row.starts.first) / 2
-                                        : row.starts.first + (index - row.first) * stride_;
-  return {row.sequence, start, row.starts};
+  const uint64_t start = sampling_ == Sampling::one_per_group
+                             ? row.starts.first + (row.starts.last - row.starts.first) / 2
+                             : row.starts.first + (index - row.first) * stride_;
+  return {row.sequence, row.rows, start, row.starts};
 }
 
 }  // namespace hdf5_source

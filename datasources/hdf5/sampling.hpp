@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "settings.hpp"
+#include "stretches.hpp"
 
 namespace hdf5_source {
 
-// First rows a sample of a sequence may have.
+// First rows a sample of a stretch may have.
 struct Starts {
   uint64_t first = 0, last = 0;
 };
@@ -19,7 +20,7 @@ class Reach {
  public:
   explicit Reach(const std::vector<FieldSettings>& fields);
   std::optional<Starts> starts(uint64_t rows) const;  // none where no sample fits
-  uint64_t rows() const { return before_ + after_; }  // that a sequence must have
+  uint64_t rows() const { return before_ + after_; }  // that a stretch must have
 
  private:
   uint64_t before_ = 0, after_ = 1;
@@ -27,15 +28,16 @@ class Reach {
 
 struct Sample {
   uint32_t sequence = 0;
-  uint64_t start = 0;  // its first row
-  Starts allowed;      // of its sequence
+  RowRange rows;       // that it stays in
+  uint64_t start = 0;  // its first row, of the sequence
+  Starts allowed;      // the same
 };
 
-// The samples of one split, numbered through its sequences in order.
+// The samples of one split, numbered through its stretches in order.
 class SampleTable {
  public:
-  SampleTable(bool one_per_group, uint64_t stride) : one_per_group_(one_per_group), stride_(stride) {}
-  uint64_t add(uint32_t sequence, const Starts& starts);  // how many it has
+  SampleTable(Sampling sampling, uint64_t stride) : sampling_(sampling), stride_(stride) {}
+  uint64_t add(const Stretch& stretch, const Starts& starts);  // rows of the stretch; how many samples it has
   uint64_t length() const { return length_; }
   Sample at(uint64_t index) const;  // O(log sequences); without a draw: the middle of a group, a window's own start
 
@@ -43,9 +45,10 @@ class SampleTable {
   struct Row {
     uint64_t first = 0;
     uint32_t sequence = 0;
+    RowRange rows;
     Starts starts;
   };
-  bool one_per_group_;
+  Sampling sampling_;
   uint64_t stride_;
   uint64_t length_ = 0;
   std::vector<Row> rows_;

@@ -6,14 +6,12 @@
 
 #include "field.hpp"
 #include "headroom/sdk/shape_text.hpp"
+#include "integers.hpp"
+#include "labels.hpp"
 
 namespace hdf5_source {
 
 namespace {
-
-[[noreturn]] void bad(const Sequence& sequence, const FieldSettings& field, const std::string& sentence) {
-  throw sdk::Error(HR_DATA_CORRUPT, place_of(sequence, field) + " " + sentence);
-}
 
 // A missing dataset is the data's, not an option's; the host says what is there instead.
 template <class Ask>
@@ -41,18 +39,19 @@ Finding find_attribute(const sdk::Host& host, const Settings& settings, const Se
                        const FieldSettings& field) {
   const auto value =
       asked(field, [&] { return host.attribute(sequence.file, sequence.object(field.dataset), field.attribute); });
-  if (!value) bad(sequence, field, "has no attribute '" + field.attribute + "'");
+  if (!value) refuse(sequence, field, "has no attribute '" + field.attribute + "'");
   if (value->type == HR_STRING)
-    bad(sequence, field, "has a string as attribute '" + field.attribute + "'; a number is needed");
+    refuse(sequence, field, "has a string as attribute '" + field.attribute + "'; a number is needed");
   const DLDataType stored = value->type == HR_I64 ? sdk::i64 : sdk::f64;
   const DLDataType dtype = delivered_dtype(field, stored);
   const std::string found = "has " + (std::ostringstream() << value->f64).str() + " as attribute '" + field.attribute;
   if (!holds(dtype, *value))
-    bad(sequence, field, found + "', which " + dtype_name(dtype) + " does not hold; ask for another dtype");
+    refuse(sequence, field, found + "', which " + dtype_name(dtype) + " does not hold; ask for another dtype");
   const bool finite =
       sdk::same_type(dtype, sdk::f32) ? std::isfinite(static_cast<float>(value->f64)) : std::isfinite(value->f64);
   if (settings.check_finite && !finite) {
-    bad(sequence, field,
+    refuse(
+        sequence, field,
         found + "', which is NaN or infinite in " + dtype_name(dtype) + "; mend the data, or set check_finite = false");
   }
   return {{}, {}, stored, *value};
@@ -64,12 +63,46 @@ uint32_t member_of(const sdk::Array& array, const Sequence& sequence, const Fiel
   for (const sdk::ArrayMember& member : members) names.push_back(member.name);
   if (field.member.empty()) {
     if (members.empty()) return HR_WHOLE;
-    bad(sequence, field, "holds records with the members " + sdk::listing(names) + "; name one as member");
+    refuse(sequence, field, "holds records with the members " + sdk::listing(names) + "; name one as member");
   }
   if (members.empty())
-    bad(sequence, field, "is a plain array without members; take out member = \"" + field.member + "\"");
+    refuse(sequence, field, "is a plain array without members; take out member = \"" + field.member + "\"");
   if (const auto i = array.find_member(field.member)) return *i;
-  bad(sequence, field, "has no member '" + field.member + "'; its records hold " + sdk::listing(names));
+  refuse(sequence, field, "has no member '" + field.member + "'; its records hold " + sdk::listing(names));
+}
+
+// One length for each row, of rows that have an axis.
+void require_lengths(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,
+                     const std::vector<uint64_t>& shape) {
+  const std::string object = sequence.object(field.lengths);
+  const sdk::Array array = open_integers(host, sequence.file, object, "field '" + field.name + "': lengths");
+  const uint64_t count = array.info().shape[0];
+  if (shape.size() < 2)
+    refuse(sequence, field, "has shape " + sdk::shape_text(shape) + "; lengths tell how much of a row's values counts");
+  if (count == shape[0]) return;
+  refuse(sequence, field,
+         "has " + std::to_string(shape[0]) + " rows, but its lengths '" + object + "' are " + std::to_string(count) +
+             "; give one for each row");
+}
+
+// Classes, and the values of a dataset of strings: these are kept.
+void take_strings(const sdk::Host& host, const Sequence& sequence, const FieldSettings& field,
+                  const sdk::ArrayInfo& info, bool is_plain, Finding& finding) {
+  finding.classes = field.classes;
+  if (!field.classes_dataset.empty()) {
+    finding.classes = asked(field, [&] { return host.strings(sequence.file, sequence.object(field.classes_dataset)); });
+  }
+  require_classes(field, finding.classes);
+  if (field.text_bytes > 0) {
+    finding.texts = read_texts(host, sequence, field, info);
+    finding.is_text = true;
+    finding.stored = sdk::u8;
+    finding.shape.push_back(field.text_bytes);
+  } else if (finding.stored.bits == 0 && is_plain) {
+    finding.labels = read_labels(host, sequence, field, info, finding.classes);
+    finding.is_label = true;
+    finding.stored = sdk::i64;
+  }
 }
 
 Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequence& sequence,
@@ -83,11 +116,12 @@ Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequ
     finding.member_shape = info.members[member].shape;
     finding.stored = info.members[member].dtype;
   }
-  if (finding.stored.bits == 0) bad(sequence, field, "does not hold numbers; integers, floats and bool can be read");
+  take_strings(host, sequence, field, info, member == HR_WHOLE, finding);
+  if (finding.stored.bits == 0) refuse(sequence, field, "does not hold numbers; integers, floats and bool can be read");
   if (field.rows != Rows::all && static_cast<std::size_t>(field.axis) >= info.shape.size()) {
-    bad(sequence, field,
-        "has shape " + sdk::shape_text(info.shape) + " and no axis " + std::to_string(field.axis) +
-            " to count rows along");
+    refuse(sequence, field,
+           "has shape " + sdk::shape_text(info.shape) + " and no axis " + std::to_string(field.axis) +
+               " to count rows along");
   }
   // An empty box: the host says whether it converts. A dataset without axes has one element, which is read.
   std::byte nothing[8] = {};
@@ -101,14 +135,17 @@ Finding find_dataset(const sdk::Host& host, const Settings& settings, const Sequ
   }
   const std::vector<uint64_t> none(info.shape.size(), 0);
   const hr_array_target target{member, delivered_dtype(field, finding.stored), room, 0};
-  asked(field, [&] { return array.read_box(none, none, {&target, 1}), true; });
+  const bool is_stored = !finding.is_label && !finding.is_text;
+  if (is_stored) asked(field, [&] { return array.read_box(none, none, {&target, 1}), true; });
   // Rows may be missing: such a sequence is too short for a sample.
   std::vector<uint64_t> needed = info.shape;
   if (field.rows != Rows::all) needed[row_axis(settings, field, needed.size())] = 1;
   if (std::ranges::find(needed, 0u) != needed.end()) {
-    bad(sequence, field,
+    refuse(
+        sequence, field,
         "is empty: its shape is " + sdk::shape_text(info.shape) + "; take the field or the file out, or mend the file");
   }
+  if (!field.lengths.empty()) require_lengths(host, sequence, field, info.shape);
   return finding;
 }
 
@@ -148,12 +185,16 @@ std::vector<std::string> numbers_of(const sdk::Host& host, const Settings& setti
     if (matches && !entry.is_container)
       numbers.push_back(name.substr(before.size(), name.size() - before.size() - after.size()));
   }
-  if (numbers.empty()) bad(unnumbered, *field, "matches no dataset; leave the file out, or mend the pattern");
+  if (numbers.empty()) refuse(unnumbered, *field, "matches no dataset; leave the file out, or mend the pattern");
   return numbers;
 }
 
 std::string place_of(const Sequence& sequence, const FieldSettings& field) {
   return "'" + sequence.object(field.dataset) + "' of " + sequence.file.string() + " (field '" + field.name + "')";
+}
+
+void refuse(const Sequence& sequence, const FieldSettings& field, const std::string& sentence) {
+  throw sdk::Error(HR_DATA_CORRUPT, place_of(sequence, field) + " " + sentence);
 }
 
 std::size_t row_axis(const Settings& settings, const FieldSettings& field, std::size_t axes) {
@@ -167,13 +208,23 @@ std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Se
   const FieldSettings* longest = nullptr;
   uint64_t least = 0, most = 0;
   sequence.attributes.clear();
+  sequence.labels.clear();
+  sequence.texts.clear();
   for (const FieldSettings& field : settings.fields) {
     const bool is_attribute = !field.attribute.empty();
-    const Finding& finding = findings.emplace_back(is_attribute ? find_attribute(host, settings, sequence, field)
-                                                                : find_dataset(host, settings, sequence, field));
+    Finding& finding = findings.emplace_back(is_attribute ? find_attribute(host, settings, sequence, field)
+                                                          : find_dataset(host, settings, sequence, field));
     if (is_attribute) {
       sequence.attributes.resize(settings.fields.size());
       sequence.attributes[findings.size() - 1] = finding.attribute;
+    }
+    if (finding.is_label) {
+      sequence.labels.resize(settings.fields.size());
+      sequence.labels[findings.size() - 1] = std::move(finding.labels);
+    }
+    if (finding.is_text) {
+      sequence.texts.resize(settings.fields.size());
+      sequence.texts[findings.size() - 1] = std::move(finding.texts);
     }
     if (field.rows == Rows::all) continue;
     const uint64_t rows = finding.shape[row_axis(settings, field, finding.shape.size())];

@@ -15,15 +15,21 @@ struct Finding {
   std::vector<uint64_t> shape;         // of the dataset; {} for an attribute
   std::vector<uint64_t> member_shape;  // of an array member
   DLDataType stored{};
-  sdk::Attribute attribute;  // where the field is one
+  sdk::Attribute attribute;               // where the field is one
+  std::vector<std::string> classes = {};  // what its values mean
+  std::vector<int32_t> labels = {};       // strings as numbers among `classes`, one a row
+  std::vector<std::string> texts = {};    // strings as they are, one a row
+  bool is_label = false, is_text = false;
 };
 
 struct Sequence {
   std::filesystem::path file;
-  std::string group;                       // "/" or "/data/demo_0"
-  std::string number;                      // what a * in a field's dataset stands for; "" where none has one
-  uint64_t rows = 0;                       // of the shortest of its datasets; 1 where no field counts rows
-  std::vector<sdk::Attribute> attributes;  // by field; empty where no field is one
+  std::string group;                                 // "/" or "/data/demo_0"
+  std::string number;                                // what a * in a field's dataset stands for; "" where none has one
+  uint64_t rows = 0;                                 // of the shortest of its datasets; 1 where no field counts rows
+  std::vector<sdk::Attribute> attributes;            // by field; empty where no field is one
+  std::vector<std::vector<int32_t>> labels = {};     // of strings, by field; empty where no field has any
+  std::vector<std::vector<std::string>> texts = {};  // the same
 
   std::string uneven = {};  // says which of its datasets have more rows than that; "" where none has
 
@@ -47,5 +53,8 @@ std::vector<Finding> examine(const sdk::Host& host, const Settings& settings, Se
 
 // "'/action' of /data/a.hdf5 (field 'action')"
 std::string place_of(const Sequence& sequence, const FieldSettings& field);
+
+// Throws HR_DATA_CORRUPT: that place, then `sentence`.
+[[noreturn]] void refuse(const Sequence& sequence, const FieldSettings& field, const std::string& sentence);
 
 }  // namespace hdf5_source

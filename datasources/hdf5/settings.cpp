@@ -27,9 +27,9 @@ sdk::OptionList field_options() {
                     "uint64", "int64"})
           .help("what a sample holds; auto: as stored, but float64 and float16 arrive as float32"),
       opt_string("rows")
-          .def("window")
           .choices({"window", "row", "all"})
-          .help("window: rows from the sample's first on; row: that one row; all: the whole dataset, for each sample"),
+          .help("window: rows from the sample's first on; row: that one row; all: the whole dataset, for each sample; "
+                "default: window, or row where sample = \"rows\""),
       opt_i64("length").min(1).max(kMost).help("rows of the window, where it is not window_size"),
       opt_i64("offset").def(0).min(-kMost).max(kMost).help("rows from the sample's first row to the field's"),
       opt_string("pad")
@@ -37,6 +37,8 @@ sdk::OptionList field_options() {
           .choices({"none", "zeros", "edge"})
           .help("beyond the ends of a sequence: zeros, or its first and last row again; none: no such samples"),
       opt_string("pad_mask").help("a further field of this name: bool for each row of the window, true for padding"),
+      opt_string("lengths").help(
+          "a dataset of integers, one a row: how many values along the sample's first axis count; the others are 0"),
       opt_i64("axis").def(0).min(0).max(7).help("of the dataset, along which rows are counted"),
       opt_i64s("permute").min(0).help("axes of the dataset in the order a sample has them, as torch.permute"),
       opt_strings("axes").help("names of a sample's axes, as [\"time\", \"channel\"]"),
@@ -52,6 +54,12 @@ sdk::OptionList field_options() {
       opt_string("channel_names_attribute")
           .help("an attribute that lists the names: of the dataset, else of the nearest group above it"),
       opt_string("channel_units_attribute").help("the same for the units; a single one is that of all"),
+      opt_strings("classes").help("what the values 0, 1, ... mean; strings become these values"),
+      opt_string("classes_dataset").help("the same, as a dataset of strings in the files"),
+      opt_i64("text_bytes")
+          .min(1)
+          .max(kMost)
+          .help("strings arrive as so many bytes each: their UTF-8 text, cut or followed by zeros"),
   };
 }
 
@@ -69,6 +77,39 @@ void read_channels(const sdk::Options& options, const std::string& what, FieldSe
     sdk::invalid(what + "names channels, but has channel_axis = -1; name the axis that they lie along");
 }
 
+void read_classes(const sdk::Options& options, const std::string& what, FieldSettings& field) {
+  if (options.has("classes")) field.classes = options.list_string("classes");
+  field.classes_dataset = text_or_empty(options, "classes_dataset");
+  if (!field.classes.empty() && !field.classes_dataset.empty())
+    sdk::invalid(what + "sets classes and classes_dataset; set one of them");
+  if (!field.attribute.empty() && (!field.classes.empty() || !field.classes_dataset.empty()))
+    sdk::invalid(what + "names classes and an attribute; classes belong to a dataset");
+  if (!options.has("text_bytes")) return;
+  field.text_bytes = static_cast<uint64_t>(options.i64("text_bytes"));
+  if (!field.classes.empty() || !field.classes_dataset.empty() || !field.attribute.empty() || field.rows != Rows::row) {
+    sdk::invalid(
+        what + "sets text_bytes, which is for a dataset of strings with rows = \"row\", without classes or attribute");
+  }
+}
+
+void read_lengths(const sdk::Options& options, const std::string& what, FieldSettings& field) {
+  field.lengths = text_or_empty(options, "lengths");
+  if (field.lengths.empty()) return;
+  if (field.rows != Rows::row || field.axis != 0 || !field.permute.empty()) {
+    sdk::invalid(what +
+                 "sets lengths, which tell how much of one row counts; it needs rows = \"row\" along axis 0, and no "
+                 "permute");
+  }
+}
+
+// A row that is a sample by itself has no neighbours to take.
+void require_single_row(const FieldSettings& field, const std::string& what) {
+  if (field.rows == Rows::all || (field.rows == Rows::row && field.offset == 0)) return;
+  sdk::invalid(what +
+               "takes rows beside the sample's own, but sample = \"rows\" has rows that belong to no sequence; set "
+               "sample = \"windows\", or take out rows, length and offset");
+}
+
 // The * of a dataset's name; groups have a setting of their own.
 void require_star_at_end(const std::string& what, const std::string& dataset) {
   const std::size_t star = dataset.find('*');
@@ -79,7 +120,7 @@ void require_star_at_end(const std::string& what, const std::string& dataset) {
     sdk::invalid(what + "has more than one * in its dataset '" + dataset + "'; one numbers the sequences");
 }
 
-FieldSettings read_field(const sdk::Options& options, const std::optional<uint64_t>& window_size) {
+FieldSettings read_field(const sdk::Options& options, const std::optional<uint64_t>& window_size, Sampling sampling) {
   FieldSettings field;
   field.name = options.string("name");
   const std::string what = "field '" + field.name + "' ";
@@ -87,7 +128,8 @@ FieldSettings read_field(const sdk::Options& options, const std::optional<uint64
   field.member = text_or_empty(options, "member");
   field.attribute = text_or_empty(options, "attribute");
   field.dtype = options.string("dtype");
-  const std::string rows = options.string("rows"), pad = options.string("pad");
+  const std::string usual = sampling == Sampling::rows ? "row" : "window";
+  const std::string rows = options.has("rows") ? options.string("rows") : usual, pad = options.string("pad");
   field.rows = rows == "window" ? Rows::window : rows == "row" ? Rows::row : Rows::all;
   field.pad = pad == "zeros" ? Pad::zeros : pad == "edge" ? Pad::edge : Pad::none;
   field.offset = options.i64("offset");
@@ -116,9 +158,18 @@ FieldSettings read_field(const sdk::Options& options, const std::optional<uint64
   if (field.rows == Rows::row) field.length = 1;
   if (field.rows == Rows::all && (field.pad != Pad::none || field.offset != 0))
     sdk::invalid(what + "sets pad or offset, but takes all rows; they belong to rows = \"window\" or \"row\"");
-  if (!field.pad_mask.empty() && field.pad == Pad::none)
-    sdk::invalid(what + "names a pad_mask, but pad = \"none\"; set pad = \"zeros\" or \"edge\"");
+  read_classes(options, what, field);
+  read_lengths(options, what, field);
+  if (sampling == Sampling::rows) require_single_row(field, what);
+  if (!field.pad_mask.empty() && field.pad == Pad::none && field.lengths.empty() && field.text_bytes == 0)
+    sdk::invalid(what + "names a pad_mask, but pad = \"none\"; set pad = \"zeros\" or \"edge\", or lengths");
   return field;
+}
+
+RowRange read_range(const std::vector<int64_t>& rows, const std::string& what) {
+  if (rows.size() != 2 || rows[0] >= rows[1])
+    sdk::invalid(what + "needs rows = [from, end], the first row and the one after the last");
+  return {static_cast<uint64_t>(rows[0]), static_cast<uint64_t>(rows[1])};
 }
 
 SplitSettings read_split(const sdk::Options& options) {
@@ -126,8 +177,13 @@ SplitSettings read_split(const sdk::Options& options) {
   split.name = options.string("name");
   if (options.has("files")) split.files = options.list_string("files");
   split.mask = text_or_empty(options, "mask");
-  if (split.files.empty() == split.mask.empty())
-    sdk::invalid("split '" + split.name + "' needs either files (patterns) or mask (a dataset of group names)");
+  if (options.has("rows")) split.rows = read_range(options.list_i64("rows"), "split '" + split.name + "' ");
+  const int ways = (split.files.empty() ? 0 : 1) + (split.mask.empty() ? 0 : 1) + (split.rows ? 1 : 0);
+  if (ways != 1) {
+    sdk::invalid("split '" + split.name +
+                 "' needs one of files (patterns), mask (a dataset of group names, or of a 0 or 1 for each row) and "
+                 "rows = [from, end]");
+  }
   return split;
 }
 
@@ -168,10 +224,15 @@ sdk::OptionList option_list() {
           .help("patterns below a folder `path`: * and ? within a name, ** for any folders"),
       opt_string("groups").def("/").help(
           "HDF5 groups, each a sequence of its own: \"/data/*\"; /: the whole file is one"),
+      opt_string("episode_ends")
+          .help(
+              "a dataset of integers, as \"meta/episode_ends\": sequences lie end to end, and each ends before such a "
+              "row"),
       opt_string("sample")
           .def("windows")
-          .choices({"windows", "one_per_group"})
-          .help("windows: at every stride of each sequence; one_per_group: one of each, in training at a random row"),
+          .choices({"windows", "one_per_group", "rows"})
+          .help("windows: at every stride of each sequence; one_per_group: one of each, in training at a random row; "
+                "rows: each row, and no two belong together"),
       opt_i64("window_size").min(1).max(kMost).help("rows of fields with rows = \"window\""),
       opt_i64("stride").def(1).min(1).max(kMost).help("rows from one sample's first row to the next"),
       opt_bool("jitter").def(true).help("in training, a window starts up to stride - 1 rows later"),
@@ -183,7 +244,10 @@ sdk::OptionList option_list() {
       opt_tables("fields", field_options()).required().help("one table a field"),
       opt_tables("splits", {opt_string("name").required().choices({"train", "val", "test"}).help("the split"),
                             opt_strings("files").help("patterns below `path`"),
-                            opt_string("mask").help("a dataset that names the groups, as robomimic's /mask/train")})
+                            opt_string("mask").help("a dataset that names the groups, as robomimic's /mask/train, or "
+                                                    "holds a 0 or 1 for each row (for each episode of episode_ends)"),
+                            opt_i64s("rows").min(0).help("[from, end]: rows of the one sequence that there is, without "
+                                                         "the row `end`")})
           .help("splits that the layout defines; without them the host divides the sequences"),
   };
 }
@@ -193,7 +257,13 @@ Settings read_settings(const sdk::Options& options) {
   settings.path = options.path("path");
   settings.files = options.list_string("files");
   settings.groups = options.string("groups");
-  settings.one_per_group = options.string("sample") == "one_per_group";
+  settings.episode_ends = text_or_empty(options, "episode_ends");
+  const std::string sample = options.string("sample");
+  settings.sampling = sample == "rows"            ? Sampling::rows
+                      : sample == "one_per_group" ? Sampling::one_per_group
+                                                  : Sampling::windows;
+  if (settings.sampling == Sampling::rows && !settings.episode_ends.empty())
+    sdk::invalid("episode_ends ties rows together, and sample = \"rows\" parts them; take one of them out");
   settings.stride = static_cast<uint64_t>(options.i64("stride"));
   settings.jitter = options.boolean("jitter");
   settings.matlab = options.boolean("matlab");
@@ -202,7 +272,15 @@ Settings read_settings(const sdk::Options& options) {
   read_crop(options, settings);
   std::optional<uint64_t> window_size;
   if (options.has("window_size")) window_size = static_cast<uint64_t>(options.i64("window_size"));
-  for (const sdk::Options& field : options.tables("fields")) settings.fields.push_back(read_field(field, window_size));
+  for (const sdk::Options& field : options.tables("fields")) {
+    settings.fields.push_back(read_field(field, window_size, settings.sampling));
+  }
+  for (const FieldSettings& field : settings.fields) {
+    if (settings.matlab && (!field.lengths.empty() || field.text_bytes > 0)) {
+      sdk::invalid("field '" + field.name +
+                   "' sets lengths or text_bytes, which are not for matlab = true, where axes are reversed");
+    }
+  }
   if (settings.fields.empty()) sdk::invalid("fields is empty; name at least one, with its dataset");
   if (options.has("splits")) {
     for (const sdk::Options& split : options.tables("splits")) settings.splits.push_back(read_split(split));

@@ -34,6 +34,11 @@ Source::Source(const sdk::Host& host, const sdk::Options& options) : host_(host)
   share_reads();
   require_one_crop();
   add_splits();
+  account_strings();
+}
+
+Source::~Source() {
+  if (string_bytes_ > 0) host_.account("strings", -string_bytes_);
 }
 
 void Source::find_sequences() {
@@ -65,11 +70,27 @@ void Source::add_sequence(const std::filesystem::path& file, const std::string& 
   sequence.number = number;
   const std::vector<Finding> findings = examine(host_, contents_.settings, sequence);
   if (contents_.fields.empty()) take_layout(sequence, findings);
+  const Sequence& first = contents_.sequences.empty() ? sequence : contents_.sequences.front();
   for (std::size_t f = 0; f < findings.size(); ++f) {
-    require_same(contents_.fields[f], contents_.sequences.empty() ? sequence : contents_.sequences.front(), sequence,
-                 findings[f]);
+    require_same(contents_.fields[f], first, sequence, findings[f]);
+    if (&first != &sequence)
+      require_same_channels(host_, first, sequence, contents_.fields[f].settings, contents_.outputs[f].channels);
   }
   contents_.sequences.push_back(std::move(sequence));
+}
+
+void Source::account_strings() {
+  std::size_t bytes = 0;
+  for (const Sequence& sequence : contents_.sequences) {
+    for (const auto& labels : sequence.labels) bytes += labels.capacity() * sizeof(int32_t);
+    for (const auto& texts : sequence.texts) {
+      bytes += texts.capacity() * sizeof(std::string);
+      for (const std::string& text : texts) bytes += text.capacity();
+    }
+  }
+  if (bytes == 0) return;
+  host_.account("strings", static_cast<int64_t>(bytes));
+  string_bytes_ = static_cast<int64_t>(bytes);
 }
 
 void Source::take_layout(const Sequence& sequence, const std::vector<Finding>& findings) {
@@ -87,20 +108,26 @@ void Source::take_layout(const Sequence& sequence, const std::vector<Finding>& f
   }
 }
 
+std::size_t Source::dataset_number(const std::string& dataset) {
+  const auto name = std::ranges::find(contents_.datasets, dataset);
+  const auto number = static_cast<std::size_t>(name - contents_.datasets.begin());
+  if (name == contents_.datasets.end()) contents_.datasets.push_back(dataset);
+  return number;
+}
+
 // Members of one dataset with the same rows come out of one read.
 void Source::share_reads() {
   for (uint32_t f = 0; f < contents_.fields.size(); ++f) {
     FieldLayout& field = contents_.fields[f];
-    if (field.is_attribute()) continue;
+    if (!field.is_read()) continue;
     const FieldSettings& own = field.settings;
-    const auto name = std::ranges::find(contents_.datasets, own.dataset);
-    field.dataset = static_cast<std::size_t>(name - contents_.datasets.begin());
-    if (name == contents_.datasets.end()) contents_.datasets.push_back(own.dataset);
+    field.dataset = dataset_number(own.dataset);
+    if (field.has_lengths()) field.lengths = dataset_number(own.lengths);
     const auto same = std::ranges::find_if(contents_.reads, [&](const auto& read) {
       const FieldLayout& other = contents_.fields[read.front()];
       return other.dataset == field.dataset && other.rows_along == field.rows_along && other.crop == field.crop &&
              other.settings.offset == own.offset && other.settings.length == own.length &&
-             other.settings.pad == own.pad;
+             other.settings.pad == own.pad && other.settings.lengths == own.lengths;
     });
     if (same == contents_.reads.end()) {
       contents_.reads.push_back({f});
@@ -136,31 +163,33 @@ void Source::require_one_crop() {
 void Source::add_splits() {
   const Settings& settings = contents_.settings;
   const Reach reach(settings.fields);
+  const std::vector<Stretch> stretches = stretches_of(host_, settings, contents_.sequences);
   uint64_t longest = 0, too_short = 0;
   std::string shortest;
-  for (const SplitMembers& members : divide(host_, settings, contents_.sequences)) {
-    Contents::Split split{members.name, SampleTable(settings.one_per_group, settings.stride), {}};
-    for (const uint32_t s : members.sequences) {
-      const Sequence& sequence = contents_.sequences[s];
-      longest = std::max(longest, sequence.rows);
-      const auto starts = reach.starts(sequence.rows);
+  for (const SplitMembers& members : divide(host_, settings, contents_.sequences, stretches)) {
+    Contents::Split split{members.name, SampleTable(settings.sampling, settings.stride), {}};
+    for (const Stretch& stretch : members.stretches) {
+      const auto name = [&] { return name_of(stretch, contents_.sequences[stretch.sequence], settings.path); };
+      longest = std::max(longest, stretch.length());
+      const auto starts = reach.starts(stretch.length());
       if (!starts) {
-        if (too_short++ == 0) shortest = sequence.name(settings.path) + " with " + std::to_string(sequence.rows);
+        if (too_short++ == 0) shortest = name() + " with " + std::to_string(stretch.length());
         continue;
       }
-      const uint64_t first = split.samples.length();
-      split.groups.push_back({sequence.name(settings.path), first, split.samples.add(s, *starts)});
+      const uint64_t first = split.samples.length(), count = split.samples.add(stretch, *starts);
+      // No group at all: each row is its own.
+      if (settings.sampling != Sampling::rows) split.groups.push_back({name(), first, count});
     }
     contents_.splits.push_back(std::move(split));
   }
   const std::string needed = std::to_string(reach.rows()) + " rows that a sample needs";
   if (std::ranges::all_of(contents_.splits, [](const auto& split) { return split.samples.length() == 0; })) {
-    sdk::invalid("none of the " + std::to_string(contents_.sequences.size()) + " sequences of " +
-                 settings.path.string() + " has the " + needed + "; the longest has " + std::to_string(longest));
+    sdk::invalid("none of the " + std::to_string(stretches.size()) + " sequences of " + settings.path.string() +
+                 " has the " + needed + "; the longest has " + std::to_string(longest));
   }
   if (too_short > 0) {
-    host_.warn(std::to_string(too_short) + " of " + std::to_string(contents_.sequences.size()) +
-               " sequences have not the " + needed + ", first " + shortest + ": left out");
+    host_.warn(std::to_string(too_short) + " of " + std::to_string(stretches.size()) + " sequences have not the " +
+               needed + ", first " + shortest + ": left out");
   }
 }
 
@@ -172,6 +201,18 @@ std::vector<std::string> Source::splits() const {
 
 uint64_t Source::length(uint32_t split) const {
   return split < contents_.splits.size() ? contents_.splits[split].samples.length() : 0;
+}
+
+std::optional<sdk::Position> Source::position(uint32_t field, uint32_t split, uint64_t index) const {
+  // A row that is a sample by itself belongs to no recording; masks are made up, not read.
+  if (contents_.settings.sampling == Sampling::rows || field >= contents_.fields.size()) return std::nullopt;
+  const FieldLayout& layout = contents_.fields[field];
+  // Where its rows do not come first, they lie across the sample.
+  if (layout.settings.rows == Rows::all || layout.outer != 1) return std::nullopt;
+  const Sample sample = contents_.splits.at(split).samples.at(index);
+  return sdk::Position{
+      static_cast<int64_t>(sample.start) - static_cast<int64_t>(sample.rows.begin) + layout.settings.offset,
+      layout.settings.length, sample.rows.end - sample.rows.begin};
 }
 
 }  // namespace hdf5_source

@@ -8,8 +8,8 @@
 //     std::vector<Field> fields() const;
 //     std::vector<std::string> splits() const;            // left out: one split "all", and the host divides its groups
 //     uint64_t length(uint32_t split) const;              // without the argument: of the one split
-//     std::vector<Group> groups(uint32_t split) const;    // tile [0, length); left out: each sample is its own group;
-//                                                         // without the argument: of the one split
+//     std::vector<Group> groups(uint32_t split) const;    // tile [0, length); {} or left out: each sample is its own
+//                                                         // group; without the argument: of the one split
 //     std::vector<std::filesystem::path> files() const;   // the files that samples depend on; left out: none
 //     double cost(uint32_t split, uint64_t index) const;  // memory of a sample, relative to others; left out: all 1
 //     void read(const ReadRequest& request) const;        // fills the slots; many threads call it at once
@@ -21,6 +21,9 @@
 //                                                         // hr_datasource.origin says what this promises
 //     std::vector<std::string> class_names(uint32_t field) const;   // what the values 0, 1, ... of an integer field
 //                                                         // mean; {}: it has no classes; left out: no field has
+//     std::optional<Position> position(uint32_t field, uint32_t split, uint64_t index) const;   // [any] which rows of
+//                                                         // its recording the sample shows; left out: nobody knows.
+//                                                         // hr_positions says what this promises
 //     uint64_t trim(int level);                           // left out: nothing to give back
 //     static OptionList synth_options();                  // keys of [data.synth]; with synthesise()
 //     static void synthesise(const Host& host, const Options& options, const std::filesystem::path& folder);
@@ -38,12 +41,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "headroom/classes.h"
+#include "headroom/positions.h"
 #include "headroom/sdk/array_writer.hpp"
 #include "headroom/sdk/arrays.hpp"
 #include "headroom/sdk/blocks.hpp"
@@ -66,6 +71,12 @@ struct Group {
 struct Origin {
   std::filesystem::path file;
   std::string dataset, member;  // member "": the plain elements
+};
+
+// The rows of a recording that a field of a sample shows, see hr_position.
+struct Position {
+  int64_t first = 0;
+  uint64_t rows = 1, length = 0;
 };
 
 // One read of count() samples. Borrowed for the call.
@@ -188,6 +199,8 @@ struct SourceBox {
   static const SourceBox* from(const hr_source* source) { return reinterpret_cast<const SourceBox*>(source); }
   static SourceBox* from(hr_source* source) { return reinterpret_cast<SourceBox*>(source); }
 
+  bool has_groups(uint32_t split) const { return split < groups.size() && !groups[split].empty(); }
+
   uint64_t length(uint32_t split) const {
     if constexpr (requires { source.length(split); }) {
       return source.length(split);
@@ -247,13 +260,13 @@ struct SourceTable {
   static uint64_t group_count(const hr_source* source, uint32_t split) noexcept {
     const Box& box = *Box::from(source);
     if (split >= box.splits.size()) return 0;
-    return box.groups.empty() ? box.length(split) : box.groups[split].size();
+    return box.has_groups(split) ? box.groups[split].size() : box.length(split);
   }
   static hr_status group(const hr_source* source, uint32_t split, uint64_t i, hr_group* out, hr_error* error) noexcept {
     return guard(error, [&] {
       const Box& box = *Box::from(source);
       if (i >= group_count(source, split)) throw Error(HR_NOT_FOUND, "no such group");
-      if (box.groups.empty()) {
+      if (!box.has_groups(split)) {
         store(out, {sizeof(hr_group), 0, "", i, 1});
       } else {
         const Group& group = box.groups[split][i];
@@ -302,6 +315,14 @@ struct SourceTable {
     if (field >= all.size() || value >= all[field].size()) return fail(error, HR_NOT_FOUND, "no such class");
     *out = all[field][value].c_str();
     return HR_OK;
+  }
+  static hr_status position(const hr_source* source, uint32_t field, uint32_t split, uint64_t index, hr_position* out,
+                            hr_error* error) noexcept {
+    return guard(error, [&] {
+      const std::optional<Position> found = Box::from(source)->source.position(field, split, index);
+      if (!found) throw Error(HR_NOT_FOUND, "this field shows no rows of a recording");
+      store(out, {sizeof(hr_position), 0, found->first, found->rows, found->length});
+    });
   }
   static uint64_t trim(hr_source* source, int32_t level) noexcept {
     if constexpr (requires(T & object) { object.trim(level); }) {
@@ -355,6 +376,12 @@ struct SourceTable {
     if constexpr (requires(T & object) { object.class_names(0u); }) {
       if (id == HR_CLASS_NAMES) {
         static const hr_class_names table{sizeof(hr_class_names), 0, class_name};
+        return &table;
+      }
+    }
+    if constexpr (requires(const T& object) { object.position(0u, 0u, uint64_t{0}); }) {
+      if (id == HR_POSITIONS) {
+        static const hr_positions table{sizeof(hr_positions), 0, position};
         return &table;
       }
     }

@@ -56,22 +56,21 @@ class InferenceModel {
   const hr_infer_output& output(uint32_t i) const { return *require(hr_infer_output_at(handle_, i), "output"); }
 
   // The values of an input of the next runs: `samples` samples of the field's shape, row-major. Borrowed until the last
-  // of those runs.
+  // of those runs. After an error the input is what it was.
   template <class T>
   void set(std::string_view name, std::span<const T> values, int64_t samples) {
     const uint32_t i = input_called(name);
     const hr_field& field = input(i);
-    Given& given = given_[i];
-    given.shape.assign(1, samples);
-    given.shape.insert(given.shape.end(), field.shape, field.shape + field.ndim);
+    std::vector<int64_t> shape = {samples};
+    shape.insert(shape.end(), field.shape, field.shape + field.ndim);
     int64_t elements = 1;
-    for (const int64_t extent : given.shape) elements *= extent;
+    for (const int64_t extent : shape) elements *= extent;
     if (!is_type<T>(field.dtype) || samples < 1 || static_cast<std::size_t>(elements) != values.size()) {
       throw InferenceError(HR_INVALID_ARGUMENT, "input '" + std::string(name) + "' needs " + std::to_string(elements) +
                                                     " values of its own type; " + std::to_string(values.size()) +
                                                     " were given");
     }
-    given.data = values.data();
+    given_[i] = {std::move(shape), values.data()};
   }
   void leave_out(std::string_view name) { given_[input_called(name)].data = nullptr; }
 
@@ -90,10 +89,11 @@ class InferenceModel {
     call([&](hr_error* error) { return hr_infer_run(handle_, inputs.data(), &results_, error); });
   }
 
-  // Of the last run, row-major; data NULL: not given.
+  // Of the last run, row-major; data NULL: not given. An error where there was none, or it failed.
   const DLTensor& result(uint32_t i) const {
     (void)output(i);
-    return require(results_, "run before")[i];
+    if (results_ == nullptr) throw InferenceError(HR_INVALID_ARGUMENT, "there is no result: call run() before");
+    return results_[i];
   }
   template <class T>
   std::span<const T> output(std::string_view name) const {

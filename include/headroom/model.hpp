@@ -25,9 +25,9 @@
 // afterwards. Parameters are the module's named_parameters(), then its named_buffers(), under their own names; one that
 // is registered under several names (tied weights) goes by the first. Parameters and buffers are updated in place,
 // never replaced. Before a step the module is put into train() or eval() as the call says, submodules too; those that
-// the constructor left in eval() stay there. step() does not call backward(). One thread calls all members, one call at
-// a time. Any of them may throw sdk::Error; a c10::OutOfMemoryError reaches the host as one, which frees memory and
-// calls again. TORCH_LIBRARY is forbidden in plugins.
+// the constructor left in eval() stay there. step() calls neither backward() nor train() nor eval(). One thread calls
+// all members, one call at a time. Any of them may throw sdk::Error; a c10::OutOfMemoryError reaches the host as one,
+// which frees memory and calls again. TORCH_LIBRARY is forbidden in plugins.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -181,22 +181,35 @@ struct ModelBox {
   // Dropout and batch norm of torch::nn do as the call says. train() visits every submodule, so only a change asks it.
   void set_training(bool on) {
     if (training_ == on) return;
-    if constexpr (std::derived_from<T, torch::nn::Module>) {
-      set_training(static_cast<torch::nn::Module&>(*model), on);
-    } else if constexpr (requires { static_cast<torch::nn::Module&>(model->module()); }) {
-      set_training(model->module(), on);
-    }
+    if (torch::nn::Module* module = root()) set_training(*module, on);
     training_ = on;
+  }
+  // After a step: the next one relies on it.
+  void require_training(bool on) {
+    const torch::nn::Module* module = root();
+    if (module == nullptr || module->is_training() == on) return;
+    throw Error(HR_INTERNAL, std::string("step() leaves the module in ") + (on ? "eval()" : "train()") +
+                                 ": leave both out, the SDK calls train() or eval() before each step as the call says; "
+                                 "a part that is to stay in eval() is put there by the constructor");
   }
 
  private:
-  void set_training(torch::nn::Module& root, bool on) {
+  torch::nn::Module* root() {
+    if constexpr (std::derived_from<T, torch::nn::Module>) {
+      return model.get();
+    } else if constexpr (requires { static_cast<torch::nn::Module&>(model->module()); }) {
+      return &model->module();
+    } else {
+      return nullptr;
+    }
+  }
+  void set_training(torch::nn::Module& whole, bool on) {
     if (!training_) {
-      for (const auto& module : root.modules(/*include_self=*/false)) {
+      for (const auto& module : whole.modules(/*include_self=*/false)) {
         if (!module->is_training()) stay_in_eval_.push_back(module);
       }
     }
-    root.train(on);
+    whole.train(on);
     for (const auto& module : stay_in_eval_) module->eval();
   }
 
@@ -268,9 +281,12 @@ struct ModelTable {
       box.set_training(call->mode == HR_TRAIN);
       StepOutput result = box.model->step(Call(call, outputs != nullptr, metrics != nullptr, recompute_kinds_of<T>()),
                                           Batch(box.fields, batch));
+      box.require_training(call->mode == HR_TRAIN);
       if (!result.loss_sum.defined()) throw Error(HR_INTERNAL, "step() returned no loss_sum");
       tensor(loss_sum) = result.loss_sum;
       tensor(weight) = result.weight.like(result.loss_sum, at::kDouble).detach();
+      // Where outputs() is misspelt nobody asks for any.
+      if (box.outputs.empty()) require_count("outputs", result.outputs.size(), 0);
       if (outputs != nullptr) give_outputs(box, result, outputs);
       if (metrics != nullptr) tensor(metrics) = metric_table(box, result);
     });

@@ -16,17 +16,15 @@ at::Tensor embedding(torch::nn::Module& owner, const std::string& name, int64_t 
   return owner.register_module(name, std::make_shared<Names>())->add("weight", at::randn({rows, width}));
 }
 
-// [0, 255] -> ImageNet's mean 0 and standard deviation 1, per colour.
-at::Tensor normalised(const at::Tensor& images, at::ScalarType dtype) {
-  const auto options = images.options().dtype(dtype);
-  const at::Tensor mean = at::tensor({0.485, 0.456, 0.406}, options).view({3, 1, 1});
-  const at::Tensor std = at::tensor({0.229, 0.224, 0.225}, options).view({3, 1, 1});
-  return images.to(dtype).div_(255.0).sub_(mean).div_(std);
+// Of ImageNet, per colour.
+at::Tensor colours(double red, double green, double blue) {
+  return at::tensor({red, green, blue}, at::kDouble).view({3, 1, 1});
 }
 
 }  // namespace
 
-Policy::Policy(const Architecture& architecture) : architecture_(architecture) {
+Policy::Policy(const Architecture& architecture)
+    : architecture_(architecture), mean_(colours(0.485, 0.456, 0.406)), std_(colours(0.229, 0.224, 0.225)) {
   const Architecture& a = architecture_;
   const LayerShape shape{a.hidden_dim, a.nheads, a.dim_feedforward, a.pre_norm, Init::xavier};
   const auto dense = [&](const char* name, int64_t in, int64_t out) {
@@ -104,10 +102,16 @@ std::pair<at::Tensor, at::Tensor> Policy::latent(const Dropout& dropout, const a
   return {halves[0], halves[1]};
 }
 
+// [0, 255] -> ImageNet's mean 0 and standard deviation 1.
+at::Tensor Policy::normalised(const at::Tensor& images) const {
+  const auto options = images.options().dtype(input_proj_weight_.scalar_type());
+  return images.to(options).div_(255.0).sub_(mean_.to(options)).div_(std_.to(options));
+}
+
 // [batch, rows * cameras * columns, hidden_dim]
 at::Tensor Policy::image_tokens(const at::Tensor& images) {
   const int64_t batch = images.size(0);
-  const at::Tensor features = backbone_->forward(normalised(images.flatten(0, 1), input_proj_weight_.scalar_type()));
+  const at::Tensor features = backbone_->forward(normalised(images.flatten(0, 1)));
   const at::Tensor by_place =
       features.view({batch, architecture_.cameras, features.size(1), features.size(2), features.size(3)})
           .permute({0, 3, 1, 4, 2})

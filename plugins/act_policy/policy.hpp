@@ -36,9 +36,11 @@ class Policy : public torch::nn::Module {
 
  private:
   std::pair<at::Tensor, at::Tensor> latent(const Dropout& dropout, const at::Tensor& qpos, const Demonstration& shown);
+  at::Tensor normalised(const at::Tensor& images) const;
   at::Tensor image_tokens(const at::Tensor& images);
 
   Architecture architecture_;
+  at::Tensor mean_, std_;            // of colours; made once, because a trace does not see how at::tensor() fills one
   at::Tensor pos_table_, position_;  // position_ [image tokens, hidden_dim]
   std::shared_ptr<Transformer> transformer_;
   std::shared_ptr<Encoder> encoder_;

@@ -1,5 +1,3 @@
-#include "arrays/array_plans.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <ctime>
@@ -7,6 +5,7 @@
 #include <map>
 
 #include "arrays/hdf5_child.hpp"
+#include "arrays/hdf5_plan.hpp"
 #include "mutex.hpp"
 
 namespace headroom {

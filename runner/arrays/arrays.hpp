@@ -8,7 +8,7 @@
 //    libhdf5 has one lock for the whole process.
 // 4. Chunks with filters are decoded (filters.hpp). All datasets of a run keep decoded chunks under one limit
 //    (chunk_cache.hpp).
-// 5. Elements are converted while they are copied to where they are wanted (record_sink.hpp, convert.hpp).
+// 5. Elements are converted while they are copied to where they are wanted (record_sink.cpp, convert.hpp).
 // A dataset that no plan can describe is read with H5Dread, one thread at a time (hdf5_array.hpp).
 //
 // What other folders use:

@@ -1,5 +1,3 @@
-#include "arrays/chunk_list.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -7,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arrays/hdf5_plan.hpp"
 #include "arrays/open_files.hpp"
 #include "memory/descriptor.hpp"
 

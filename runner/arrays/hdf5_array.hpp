@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 
-#include "arrays/array_plans.hpp"
 #include "arrays/array_session.hpp"
 #include "arrays/direct_read.hpp"
 #include "arrays/hdf5_file.hpp"
+#include "arrays/hdf5_plan.hpp"
 
 namespace headroom {
 

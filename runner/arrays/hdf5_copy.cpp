@@ -1,11 +1,10 @@
-#include "arrays/hdf5_copy.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <map>
 
 #include "arrays/hdf5_plan.hpp"
+#include "arrays/hdf5_rewrite.hpp"
 #include "arrays/hdf5_writer.hpp"
 #include "arrays/other_files.hpp"
 

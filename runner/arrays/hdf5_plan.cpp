@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <optional>
 
-#include "arrays/chunk_list.hpp"
 #include "arrays/hdf5_object.hpp"
 #include "arrays/open_files.hpp"
 

@@ -1,5 +1,3 @@
-#include "arrays/hdf5_questions.hpp"
-
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "arrays/hdf5_child.hpp"
 #include "arrays/hdf5_object.hpp"
 #include "arrays/hdf5_writer.hpp"
 

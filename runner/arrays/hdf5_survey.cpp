@@ -1,8 +1,7 @@
-#include "arrays/hdf5_survey.hpp"
-
 #include <algorithm>
 
 #include "arrays/hdf5_plan.hpp"
+#include "arrays/inspect.hpp"
 #include "headroom/sdk/shape_text.hpp"
 
 namespace headroom {

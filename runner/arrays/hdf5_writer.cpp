@@ -55,6 +55,14 @@ Handle bool_type() {
   return type;
 }
 
+// Of variable length.
+Handle string_type() {
+  Handle type(H5Tcopy(H5T_C_S1));
+  H5Tset_size(type.get(), H5T_VARIABLE);
+  H5Tset_cset(type.get(), H5T_CSET_UTF8);
+  return type;
+}
+
 // Little-endian in files whatever the machine is, and in memory too: convert.cpp asserts such a host.
 hid_t standard_type(DLDataType dtype) {
   switch (dtype.lanes == 1 ? dtype.code << 8 | dtype.bits : 0) {
@@ -244,13 +252,26 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
       break;
     case HR_STRING:
       if (strnlen(string, sizeof value.string) == sizeof value.string) refuse("is a string without an end");
-      type = Handle(H5Tcopy(H5T_C_S1)), data = &string;
-      H5Tset_size(type.get(), H5T_VARIABLE);
-      H5Tset_cset(type.get(), H5T_CSET_UTF8);
+      type = string_type(), data = &string;
       break;
     default:
       refuse("is neither an integer, a float nor a string");
   }
+  set_attribute(place, name, type, space, data);
+}
+
+void Hdf5Writer::strings(const std::string& object, const std::string& name, const std::vector<std::string>& values) {
+  const Hdf5Lock lock;
+  const std::string place = absolute_name(object);
+  find_object(file_.get(), place, path_.string());
+  std::vector<const char*> pointers;
+  for (const std::string& value : values) pointers.push_back(value.c_str());
+  const hsize_t count = pointers.size();
+  set_attribute(place, name, string_type(), Handle(H5Screate_simple(1, &count, nullptr)), pointers.data());
+}
+
+void Hdf5Writer::set_attribute(const std::string& place, const std::string& name, const Handle& type,
+                               const Handle& space, const void* data) {
   // H5Acreate_by_name() fails where the name is taken.
   if (H5Aexists_by_name(file_.get(), place.c_str(), name.c_str(), H5P_DEFAULT) > 0) {
     H5Adelete_by_name(file_.get(), place.c_str(), name.c_str(), H5P_DEFAULT);

@@ -39,6 +39,8 @@ class Hdf5Writer {
   void append(uint32_t id, const void* data, uint64_t rows);
   // Sets an attribute of an existing object; replaces one of that name.
   void attribute(const std::string& object, const std::string& name, const hr_attribute& value);
+  // The same with a list of strings, as h5py writes one.
+  void strings(const std::string& object, const std::string& name, const std::vector<std::string>& values);
   // Checks that all declared rows were written, and puts the file in place. Nothing may be called after it.
   void commit();
 
@@ -50,6 +52,9 @@ class Hdf5Writer {
     uint64_t rows_done = 0;
     bool grows = false;
   };
+  // `place`: absolute_name().
+  void set_attribute(const std::string& place, const std::string& name, const Handle& type, const Handle& space,
+                     const void* data);
   void create(Dataset& dataset, const hr_array_spec& spec, hid_t file_type);
 
   std::filesystem::path path_, partial_;

@@ -44,12 +44,16 @@ using ListenToPauses = ForThisThread<PauseListener>;
 // compute again, so hold no lock that a computing thread takes.
 class Pause {
  public:
-  explicit Pause(PauseFor what);
-  ~Pause();
+  explicit Pause(PauseFor what) : listener_(ListenToPauses::current()), what_(what) {
+    if (listener_ != nullptr) listener_->begin_pause(what_);
+  }
+  ~Pause() {
+    if (listener_ != nullptr) listener_->end_pause(what_);
+  }
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
 
-  static bool is_listened_to();  // whether this thread has a listener
+  static bool is_listened_to() { return ListenToPauses::current() != nullptr; }  // whether this thread has a listener
 
  private:
   PauseListener* listener_;
@@ -70,8 +74,11 @@ class WorkSharer {
 using ShareWork = ForThisThread<WorkSharer>;
 
 // As WorkSharer::run() of this thread's sharer; without one, the parts run here in order. A part must not call it.
-void in_parts(size_t parts, const Part& part);
+inline void in_parts(size_t parts, const Part& part) {
+  if (WorkSharer* const sharer = ShareWork::current()) return sharer->run(parts, part);
+  for (size_t i = 0; i < parts; ++i) part(i);
+}
 
-bool work_is_shared();  // whether this thread has a sharer
+inline bool work_is_shared() { return ShareWork::current() != nullptr; }  // whether this thread has a sharer
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-#include "arrays/record_sink.hpp"
+#include "arrays/direct_read.hpp"
 
 namespace headroom {
 

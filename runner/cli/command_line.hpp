@@ -103,7 +103,6 @@ void add_schema(CLI::App& app, CommandLine& line);
 // The JSON Schema of experiment files, with the options of every plugin found.
 std::string schema_text(const std::vector<std::filesystem::path>& plugin_dirs);
 void add_data(CLI::App& app, CommandLine& line);
-void add_data_inspect(CLI::App& data, CommandLine& line);
 void add_data_convert(CLI::App& data, CommandLine& line);
 void add_checkpoint(CLI::App& app);
 void add_limits(CLI::App& app);

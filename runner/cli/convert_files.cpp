@@ -4,6 +4,7 @@
 #include <array>
 #include <fcntl.h>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <sys/stat.h>
 
@@ -164,6 +165,48 @@ void look_for_done(std::vector<ConvertItem>& items, const ConvertRecord& record)
       refuse(item.to.string() + " is there already, and not from this conversion; remove it, or choose another --out");
     }
   }
+}
+
+fs::path partial_of(const ConvertItem& item) {
+  return item.to.parent_path() / ("." + item.to.filename().string() + ".converting");
+}
+
+// A writer's own temporary name (Hdf5Writer) begins with that of the item's partial file.
+void remove_leftovers(const std::vector<ConvertItem>& items) {
+  constexpr std::string_view mark = ".partial-";
+  std::map<fs::path, std::set<std::string>> begun;  // by folder
+  for (const ConvertItem& item : items) {
+    if (!item.done) begun[item.to.parent_path()].insert("." + partial_of(item).filename().string());
+  }
+  for (const auto& [folder, names] : begun) {
+    std::error_code failed;
+    fs::directory_iterator entry(folder.empty() ? fs::path(".") : folder, failed);
+    for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+      const std::string name = entry->path().filename().string();
+      std::error_code ignored;
+      if (names.contains(name.substr(0, name.rfind(mark)))) fs::remove(entry->path(), ignored);
+    }
+  }
+}
+
+std::vector<ConvertItem> files_to_import(const fs::path& from, const fs::path& to, ImportFormat format,
+                                         const ConvertRecord& record) {
+  require_apart(from, to);
+  std::vector<ConvertItem> items;
+  std::error_code failed;
+  if (fs::is_directory(from, failed)) {
+    for (const fs::path& file : regular_files(from)) {
+      if (format_of(file) != format) continue;
+      items.push_back({file, (to / file.lexically_relative(from)).replace_extension(".hdf5")});
+    }
+    if (items.empty()) refuse("no file of the format " + format_name(format) + " lies below " + from.string());
+  } else {
+    if (!fs::is_regular_file(from, failed)) refuse(from.string() + " is neither a file nor a folder");
+    if (!is_hdf5_name(to)) refuse("--out " + to.string() + " will be an HDF5 file; let its name end in .hdf5");
+    items.push_back({from, to});
+  }
+  look_for_done(items, record);
+  return items;
 }
 
 std::vector<ConvertItem> files_to_convert(const fs::path& from, const fs::path& to, const ConvertRecord& record) {

@@ -10,6 +10,7 @@
 #include "arrays/other_files.hpp"
 #include "config/experiment.hpp"
 #include "config/options.hpp"
+#include "imports/import_file.hpp"
 #include "plugins/library.hpp"
 
 namespace headroom {
@@ -45,8 +46,19 @@ class ConvertRecord {
 // Throws Error(bad_input) where `from` is not there, or `to` is it or lies inside.
 void require_apart(const std::filesystem::path& from, const std::filesystem::path& to);
 
+// Where an item is written before it has its name.
+std::filesystem::path partial_of(const ConvertItem& item);
+
 // Sees which are done. Throws Error(bad_input) where something would be overwritten, also one item by another.
 void look_for_done(std::vector<ConvertItem>& items, const ConvertRecord& record);
+
+// Removes what a conversion of these items that was killed has left of files beside theirs. [control]
+void remove_leftovers(const std::vector<ConvertItem>& items);
+
+// The files of `from` that are of this format, or itself, each to become an HDF5 file; both of the above. Throws
+// Error(bad_input) where there are none.
+std::vector<ConvertItem> files_to_import(const std::filesystem::path& from, const std::filesystem::path& to,
+                                         ImportFormat format, const ConvertRecord& record);
 
 // Both, for the files of `from`, or itself.
 std::vector<ConvertItem> files_to_convert(const std::filesystem::path& from, const std::filesystem::path& to,

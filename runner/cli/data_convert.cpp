@@ -9,6 +9,7 @@
 #include "cli/convert_files.hpp"
 #include "data/services.hpp"
 #include "error.hpp"
+#include "imports/import_file.hpp"
 #include "memory/readable.hpp"
 #include "record/progress.hpp"
 
@@ -39,7 +40,7 @@ class Conversion {
 
   void convert(const ConvertItem& item, size_t number) {
     step_ = 0;
-    const fs::path partial = item.to.parent_path() / ("." + item.to.filename().string() + ".converting");
+    const fs::path partial = partial_of(item);
     progress_.begin(item.from.filename().string() + " (" + std::to_string(number) + "/" + std::to_string(count_) + ")",
                     "convert", steps, 0);
     const double began = steady_seconds();
@@ -59,9 +60,12 @@ class Conversion {
 
  private:
   void advance(uint64_t done, uint64_t all, double began) {
-    const auto step = static_cast<int64_t>(static_cast<double>(done) / static_cast<double>(all) * steps);
+    // 0: not known, as of a video. A terminal sees the speed.
+    if (all == 0 && !terminal_.control) return;
+    const auto step =
+        all > 0 ? static_cast<int64_t>(static_cast<double>(done) / static_cast<double>(all) * steps) : step_;
     const double seconds = std::max(1e-3, steady_seconds() - began);
-    if (step == step_ || (!terminal_.control && seconds < quiet_seconds)) return;
+    if (all > 0 && (step == step_ || (!terminal_.control && seconds < quiet_seconds))) return;
     step_ = step;
     progress_.update(step, {{"MiB/s", static_cast<double>(done) / (1 << 20) / seconds}});
   }
@@ -85,6 +89,7 @@ void convert_all(const std::vector<ConvertItem>& items, WriteItem write, Convert
                  CommandLine& line) {
   Conversion conversion(std::move(write), record, items.size());
   size_t done = 0, before = 0, bad = 0;
+  remove_leftovers(items);
   const auto look_past = [&](const Error& problem) {
     if (problem.exit_code() != Exit::data || items.size() == 1) throw problem;
     std::fprintf(stderr, "%s\n", problem.what());
@@ -115,7 +120,8 @@ void convert_all(const std::vector<ConvertItem>& items, WriteItem write, Convert
 constexpr int64_t chunk_cache_bytes = 64 << 20;  // of the files that are read
 
 struct ConvertWords {
-  std::string path, out, source;  // source "": HDF5 files in another layout
+  std::string path, out, source, from;  // source and from "": HDF5 files in another layout
+  std::vector<std::string> columns;
   ExperimentWords set;
   std::vector<uint64_t> chunk;
   int deflate = -1;
@@ -190,6 +196,57 @@ void convert_pieces(const ConvertWords& words, ConvertRecord& record, const Piec
   convert_all(items, write, record, words.out, line);
 }
 
+// What is asked for where files of another format become HDF5: --from says so, or the names of both do. nullopt: they
+// are HDF5 files.
+std::optional<ImportOptions> import_options(const ConvertWords& words) {
+  std::error_code failed;
+  std::optional<ImportFormat> format;
+  if (!words.from.empty()) {
+    format = format_named(words.from);
+  } else if (words.source.empty() && fs::is_regular_file(words.path, failed) && is_hdf5_name(words.out)) {
+    format = format_of(words.path);
+  }
+  if (!format) {
+    if (!words.columns.empty())
+      throw Error(Exit::bad_input, "cli", "--columns chooses columns of --from csv and --from parquet");
+    return std::nullopt;
+  }
+  if (!words.source.empty())
+    throw Error(Exit::bad_input, "cli", "--from and --source are two ways to convert; choose one");
+  if (words.contiguous || words.shuffle || !words.chunk.empty())
+    throw Error(Exit::bad_input, "cli",
+                "--from takes --deflate alone; convert the HDF5 files again for --chunk, --shuffle or --contiguous");
+  const bool is_table = *format == ImportFormat::csv || *format == ImportFormat::parquet;
+  if (!words.columns.empty() && !is_table)
+    throw Error(Exit::bad_input, "cli", "--columns chooses columns of --from csv and --from parquet");
+  ImportOptions options{*format, {}, std::max(0, words.deflate), words.verify};
+  for (const std::string& word : words.columns) options.columns.push_back(column_group(word));
+  return options;
+}
+
+std::string text_of(const ConvertWords& words, const ImportOptions& options) {
+  std::string text = "from " + format_name(options.format);
+  for (const std::string& columns : words.columns) text += " columns " + columns;
+  return text + (options.deflate > 0 ? " deflate " + std::to_string(options.deflate) : "");
+}
+
+Written write_imported(const ConvertItem& item, const fs::path& partial, const ImportOptions& options,
+                       const RewriteProgress& progress) {
+  const Imported imported = import_file(item.from, partial, options, progress);
+  std::string left_out;
+  for (const std::string& name : imported.left_out) left_out += (left_out.empty() ? ", left out: " : ", ") + name;
+  return {size_of(item.from) + " -> " + size_of(partial) + ", " + counted(imported.datasets, "dataset") +
+          printable(left_out, 400)};
+}
+
+void import_all(const ConvertWords& words, ConvertRecord& record, const ImportOptions& options, CommandLine& line) {
+  const auto items = files_to_import(words.path, words.out, options.format, record);
+  const auto write = [&](const ConvertItem& item, const fs::path& partial, const RewriteProgress& progress) {
+    return write_imported(item, partial, options, progress);
+  };
+  convert_all(items, write, record, words.out, line);
+}
+
 PieceConversion piece_conversion(const ConvertWords& words, const CommandLine& line) {
   if (words.contiguous || words.shuffle || !words.chunk.empty() || words.deflate >= 0) {
     throw Error(Exit::bad_input, "cli",
@@ -209,6 +266,11 @@ void convert(const ConvertWords& words, CommandLine& line) {
   const fs::path folder = fs::is_directory(words.path, failed) ? to
                           : to.has_parent_path()               ? to.parent_path()
                                                                : fs::path(".");
+  const std::optional<ImportOptions> importing = import_options(words);
+  if (importing && words.set.set.empty()) {
+    ConvertRecord record(folder, text_of(words, *importing));
+    return import_all(words, record, *importing, line);
+  }
   if (words.source.empty()) {
     if (!words.set.set.empty())
       throw Error(Exit::bad_input, "cli", "--set sets keys of a datasource's conversion; name it with --source");
@@ -224,17 +286,27 @@ void convert(const ConvertWords& words, CommandLine& line) {
 }  // namespace
 
 void add_data_convert(CLI::App& data, CommandLine& line) {
-  auto* command = data.add_subcommand("convert", "Write data again in the form that reads fastest");
+  auto* command = data.add_subcommand("convert", "Write data again in the form that reads fastest, or as HDF5");
   command->footer(
       "Example: headroom data convert data/emg --out data/emg_fast\n"
+      "         headroom data convert tables --out data/tables --from csv --columns 'emg=emg_*' --columns angle=elbow\n"
       "Without options, uncompressed datasets of HDF5 files become contiguous and compressed ones stay as they are;\n"
-      "with --source, a datasource plugin writes the form that it reads best.");
+      "with --source, a datasource plugin writes the form that it reads best; with --from, files of another format\n"
+      "become HDF5 files, as the datasource hdf5 reads them. parquet takes python3 with pyarrow, video takes ffmpeg.");
   auto words = std::make_shared<ConvertWords>();
-  command->add_option("path", words->path, "An HDF5 file, or a folder of them; with --source what its path may be")
+  command
+      ->add_option("path", words->path,
+                   "An HDF5 file, or a folder of them; with --source what its path may be; with --from other files")
       ->required();
   command->add_option("--out", words->out, "The file or folder to write; what is there is never overwritten")
       ->required();
   command->add_option("--source", words->source, "The datasource plugin that converts, by its id");
+  command->add_option("--from", words->from,
+                      "The format of the files: csv, numpy (.npz, .npy), parquet or video; not needed for one file");
+  command
+      ->add_option("--columns", words->columns,
+                   "Of csv and parquet: DATASET=COLUMN,... with * and ?; repeats. Without it all numbers are written")
+      ->allow_extra_args(false);
   command
       ->add_option("--set", words->set.set, "With --source: a key of its conversion, e.g. --set num_bins=32; repeats")
       ->allow_extra_args(false);

@@ -31,6 +31,21 @@ void require_id(const std::string& name) {
               "'" + name + "' cannot be a plugin's id: use a lower-case letter, then lower-case letters, digits or _");
 }
 
+// The id is the name of a crate.
+void require_crate_name(const std::string& name) {
+  static const std::set<std::string> words = {
+      "abstract", "as",      "async", "await",   "become", "box",   "break", "const", "continue", "crate", "do",
+      "dyn",      "else",    "enum",  "extern",  "false",  "final", "fn",    "for",   "gen",      "if",    "impl",
+      "in",       "let",     "loop",  "macro",   "match",  "mod",   "move",  "mut",   "override", "priv",  "pub",
+      "ref",      "return",  "self",  "static",  "struct", "super", "trait", "true",  "try",      "type",  "typeof",
+      "unsafe",   "unsized", "use",   "virtual", "where",  "while", "yield"};
+  if (words.contains(name))
+    throw Error(Exit::bad_input, "new",
+                "'" + name + "' is a keyword of Rust, which no crate is called: give another name");
+  if (name == "headroom")
+    throw Error(Exit::bad_input, "new", "'headroom' is the crate that plugins use: give another name");
+}
+
 // "wrist_angles" -> "WristAngles"; what follows it keeps it apart from names of the SDK
 std::string class_name(const std::string& id) {
   std::string name;
@@ -106,8 +121,7 @@ struct NewPlugin {
 void write_plugin(const NewPlugin& plugin) {
   const bool in_rust = plugin.language == "rust";
   require_id(plugin.name);
-  if (in_rust && plugin.name == "headroom")
-    throw Error(Exit::bad_input, "new", "'headroom' is the crate that plugins use: give another name");
+  if (in_rust) require_crate_name(plugin.name);
   const fs::path folder = (fs::path(plugin.in) / plugin.name).lexically_normal();
   std::error_code error;
   if (fs::exists(folder, error))

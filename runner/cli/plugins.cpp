@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "cli/check_watch.hpp"
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
 #include "plugins/conformance.hpp"
@@ -135,6 +136,7 @@ void add_plugin_check(CLI::App& plugins, CommandLine& line, ModelCheck check_mod
     }
     // Without LibTorch it is a datasource.
     if (!check_model) refuse_options_without_model(*with, library.filename().string());
+    const CheckWatch watch(stall_report());
     int failed = print_checks(check_plugin(library));
     // A plugin that breaks the contract does not get to compute.
     if (failed == 0 && check_model) failed = print_checks(check_model(library, *with, folders));

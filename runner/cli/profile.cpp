@@ -3,7 +3,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
-#include "memory/scratch_folder.hpp"
+#include "memory/file_memory.hpp"
 
 namespace headroom {
 

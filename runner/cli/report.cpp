@@ -2,7 +2,6 @@
 
 #include "cli/command_line.hpp"
 #include "report/run_report.hpp"
-#include "report/sweep_reading.hpp"
 #include "report/sweep_report.hpp"
 
 namespace headroom {

@@ -10,7 +10,6 @@
 namespace headroom {
 
 void add_runs_list(CLI::App& runs);
-void add_runs_compare(CLI::App& runs);
 
 // The folder of `word`: a run's folder, or the end of one below `root`, "ab12cd" or
 // "quick_demo/20261121-063011-ab12cd". Error(bad_input) when it is none, or several.

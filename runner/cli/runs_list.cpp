@@ -4,7 +4,7 @@
 #include "error.hpp"
 #include "record/numbers.hpp"
 #include "record/run_folder.hpp"
-#include "report/run_filter.hpp"
+#include "report/run_facts.hpp"
 #include "report/run_index.hpp"
 #include "report/text_table.hpp"
 

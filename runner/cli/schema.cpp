@@ -10,7 +10,7 @@
 namespace headroom {
 
 std::string schema_text(const std::vector<std::filesystem::path>& plugin_dirs) {
-  std::map<std::string, OptionTable> models, sources;
+  std::map<std::string, OptionTable> models, sources, optimizers;
   for (const auto& path : list_plugins(plugin_dirs)) {
     nlohmann::json plugin;
     try {
@@ -24,8 +24,10 @@ std::string schema_text(const std::vector<std::filesystem::path>& plugin_dirs) {
       models[id] = option_table_from_json(interfaces.at(HR_MODEL_TORCH).at("options"));
     if (interfaces.contains(HR_DATASOURCE))
       sources[id] = option_table_from_json(interfaces.at(HR_DATASOURCE).at("options"));
+    if (interfaces.contains(HR_OPTIMIZER))
+      optimizers[id] = option_table_from_json(interfaces.at(HR_OPTIMIZER).at("options"));
   }
-  return experiment_schema(models, sources).dump(2);
+  return experiment_schema(models, sources, optimizers).dump(2);
 }
 
 void add_schema(CLI::App& app, CommandLine& line) {

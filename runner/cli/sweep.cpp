@@ -5,6 +5,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/trainer_program.hpp"
+#include "config/literals.hpp"
 #include "memory/cores.hpp"
 #include "record/run_folder.hpp"
 #include "sweep/sweep.hpp"
@@ -53,8 +54,11 @@ std::string resolved(const Experiment& experiment, const std::vector<fs::path>& 
   const CheckedPlugins plugins = check_plugins(experiment, plugin_dirs);
   std::optional<toml::table> synth;
   if (plugins.synth) synth = options_to_toml(plugins.synth->first, plugins.synth->second);
+  DecidedValues decided;
+  if (plugins.optimizer)
+    decided["train.optimizer_options"] = literal(options_to_toml(plugins.optimizer->first, plugins.optimizer->second));
   return experiment_to_toml(experiment, options_to_toml(plugins.model_table, plugins.model_options),
-                            options_to_toml(plugins.data_table, plugins.data_options), synth);
+                            options_to_toml(plugins.data_table, plugins.data_options), synth, decided);
 }
 
 RunFolder begin_sweep(const SweepWords& words, const CommandLine& line) {

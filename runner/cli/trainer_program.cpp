@@ -13,6 +13,7 @@
 #include "config/user_cache.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
+#include "plugins/optimizer_plugin.hpp"
 #include "ranks/ranks.hpp"
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
@@ -57,26 +58,6 @@ OptionTable table_of(const nlohmann::json& description, const std::string& inter
   return option_table_from_json(found->at("options"));
 }
 
-// HEADROOM_STALL_SECONDS: after how long without progress that is said; 60 unless set, 0: never.
-StallReport stall_report() {
-  StallReport report;
-  if (const char* set = std::getenv("HEADROOM_STALL_SECONDS")) {
-    const std::string text = set;
-    if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos)
-      throw Error(Exit::bad_input, "HEADROOM_STALL_SECONDS",
-                  "'" + text + "' is no number of seconds from 0 to 999999; 0 is never");
-    report.after = std::chrono::seconds(std::stoi(text));
-  }
-  if (report.after.count() == 0) return report;
-  report.tell = [](const std::string& clause) {
-    // On a terminal the trainer's progress line is in its place. No component in brackets: it is no error, and a sweep
-    // takes such a line for why a trial failed.
-    std::fprintf(stderr, "%s%s; it goes on waiting, Ctrl-C ends it\n", isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "",
-                 clause.c_str());
-  };
-  return report;
-}
-
 }  // namespace
 
 fs::path trainer_program() {
@@ -114,6 +95,26 @@ std::string ask_trainer(const std::vector<std::string>& words, int& exit_code) {
   return answer;
 }
 
+// HEADROOM_STALL_SECONDS: after how long without progress that is said; 60 unless set, 0: never.
+StallReport stall_report() {
+  StallReport report;
+  if (const char* set = std::getenv("HEADROOM_STALL_SECONDS")) {
+    const std::string text = set;
+    if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos)
+      throw Error(Exit::bad_input, "HEADROOM_STALL_SECONDS",
+                  "'" + text + "' is no number of seconds from 0 to 999999; 0 is never");
+    report.after = std::chrono::seconds(std::stoi(text));
+  }
+  if (report.after.count() == 0) return report;
+  report.tell = [](const std::string& clause) {
+    // On a terminal the trainer's progress line is in its place. No component in brackets: it is no error, and a sweep
+    // takes such a line for why a trial failed.
+    std::fprintf(stderr, "%s%s; it goes on waiting, Ctrl-C ends it\n", isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "",
+                 clause.c_str());
+  };
+  return report;
+}
+
 bool needs_trainer(const fs::path& library) {
   const auto note = read_note(library);
   return !note || (note->flags & HR_PLUGIN_TORCH) != 0;
@@ -143,14 +144,26 @@ CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<fs:
     OptionValues values = check_options(table, &*experiment.data_synth, "data.synth", source_owner);
     checked.synth.emplace(std::move(table), std::move(values));
   }
+  const std::string optimizer_options = "train.optimizer_options",
+                    optimizer_owner = "optimizer '" + experiment.train.optimizer.name + "'";
+  if (const auto optimizer = find_optimizer(experiment.train.optimizer, plugin_dirs)) {
+    OptionTable table =
+        table_of(plugin_description(*optimizer), HR_OPTIMIZER, "train.optimizer.name", experiment.train.optimizer.name);
+    OptionValues values = check_options(table, &experiment.train.optimizer_options, optimizer_options, optimizer_owner);
+    checked.optimizer.emplace(std::move(table), std::move(values));
+  }
   // Their keys among the plugins' options are checked here: config/ does not know the tables of plugins.
   if (experiment.rescue) {
     check_rung_options(checked.model_table, *experiment.rescue, "model.options", model_owner);
     check_rung_options(checked.data_table, *experiment.rescue, "data.options", source_owner);
+    if (checked.optimizer)
+      check_rung_options(checked.optimizer->first, *experiment.rescue, optimizer_options, optimizer_owner);
   }
   if (experiment.sweep) {
     check_swept_options(checked.model_table, *experiment.sweep, "model.options", model_owner);
     check_swept_options(checked.data_table, *experiment.sweep, "data.options", source_owner);
+    if (checked.optimizer)
+      check_swept_options(checked.optimizer->first, *experiment.sweep, optimizer_options, optimizer_owner);
   }
   return checked;
 }

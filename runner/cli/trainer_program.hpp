@@ -29,6 +29,9 @@ int run_trainer(const std::vector<std::string>& words, Ended& ended);
 // What the trainer answers on stdout.
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code);
 
+// How a plugin's call that does not return is told on stderr, by HEADROOM_STALL_SECONDS. Error(bad_input).
+StallReport stall_report();
+
 // Whether the trainer has to open the library: it needs LibTorch, or has no note that says whether it does.
 bool needs_trainer(const std::filesystem::path& library);
 
@@ -41,7 +44,8 @@ struct CheckedPlugins {
   std::filesystem::path model, source;
   OptionTable model_table, data_table;
   OptionValues model_options, data_options;
-  std::optional<std::pair<OptionTable, OptionValues>> synth;  // where there is a [data.synth]
+  std::optional<std::pair<OptionTable, OptionValues>> synth;      // where there is a [data.synth]
+  std::optional<std::pair<OptionTable, OptionValues>> optimizer;  // of one that a plugin offers
 };
 CheckedPlugins check_plugins(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs);
 

@@ -5,7 +5,6 @@
 #include "memory/readable.hpp"
 #include "report/decimated.hpp"
 #include "report/plot_frame.hpp"
-#include "report/svg_file.hpp"
 
 namespace headroom {
 

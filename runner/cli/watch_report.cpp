@@ -5,7 +5,7 @@
 
 #include "memory/readable.hpp"
 #include "memory/supervisor.hpp"
-#include "record/postmortem_facts.hpp"
+#include "record/postmortem.hpp"
 
 namespace headroom {
 

@@ -71,6 +71,14 @@ void complete_optimizer(OptimizerSection& optimizer, const std::vector<std::stri
   if (optimizer.name == "lamb" && is_left_open("train.optimizer.eps")) optimizer.eps = 1e-6;
 }
 
+// For sentences of what is known with the plugin alone.
+void place_optimizer(TrainSection& train, toml::table& document) {
+  const toml::node* name = find(document, "train.optimizer.name");
+  if (name == nullptr) return;
+  train.optimizer.place = place(name->source());
+  if (!find(document, "train.optimizer_options")) train.optimizer_options = empty_table_at(name->source());
+}
+
 // So that what is missing in [model.options] can be said of the place of [model].
 void place_absent_options(Experiment& experiment, toml::table& document) {
   // [model] and [data] are there: each has a required key.
@@ -110,6 +118,7 @@ Experiment load_with_rungs(const fs::path& file, const ReadDocument& read, Optio
   open_sections(experiment, document);
   const std::vector<std::string> set = read_fields(experiment, document);
   complete_optimizer(experiment.train.optimizer, set);
+  place_optimizer(experiment.train, document);
   place_absent_options(experiment, document);
   check_rules(experiment, document);
   // Last, because what is idle depends on the values of other keys.
@@ -149,6 +158,11 @@ Experiment load(const fs::path& file, const ReadDocument& read) {
 }
 
 }  // namespace
+
+bool OptimizerSection::is_plugin() const {
+  const std::vector<std::string>& own = find_key("train.optimizer.name")->choices;
+  return std::ranges::find(own, name) == own.end();
+}
 
 Experiment load_experiment(const fs::path& file, const std::vector<Override>& overrides) {
   return load(file, [&] { return read_document(file, overrides); });

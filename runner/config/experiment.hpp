@@ -22,6 +22,7 @@ struct ExperimentSection {
   uint64_t seed = 0;
   std::string device = "auto";  // auto | cpu | cuda | cuda:N
   int threads = 0;              // 0: auto
+  std::string matmul = "auto";  // auto | ieee | fast
   std::string metric = "val/loss";
   std::string better = "auto";  // auto (as the model declares; loss: lower) | lower | higher
 };
@@ -58,7 +59,7 @@ struct DataSection {
 };
 
 struct OptimizerSection {
-  std::string name = "adamw";  // adam | adamw | sgd | rmsprop | lion | lamb
+  std::string name = "adamw";  // adam | adamw | sgd | rmsprop | lion | lamb, or the id or absolute path of a plugin
   double lr = 1e-3;
   double weight_decay = 0.0;
   double beta1 = 0.9, beta2 = 0.999;  // betas = [beta1, beta2]; beta2 of "lion", where they are not written: 0.99
@@ -66,6 +67,9 @@ struct OptimizerSection {
   double alpha = 0.99;                // of "rmsprop"
   double momentum = 0.0;
   bool nesterov = false;
+  std::string place = {};  // where the name is written, for sentences; "": nowhere
+
+  bool is_plugin() const;  // the name is none of ours
 };
 
 // One of [[train.groups]]: parameters that are trained otherwise than the rest.
@@ -114,6 +118,7 @@ struct TrainSection {
   std::string on_nonfinite = "stop";  // stop | skip
   double ema_decay = 0.0;             // train.ema = { decay = 0.999 }; 0: off
   OptimizerSection optimizer;
+  toml::table optimizer_options;       // of an optimizer that a plugin offers
   std::vector<ParameterGroup> groups;  // the first that matches a parameter is its own
   ScheduleSection schedule;
   std::optional<EarlyStopSection> early_stop;

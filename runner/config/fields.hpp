@@ -16,6 +16,7 @@ void each_field(E& e, Visit&& visit) {
   visit("experiment.seed", e.experiment.seed);
   visit("experiment.device", e.experiment.device);
   visit("experiment.threads", e.experiment.threads);
+  visit("experiment.matmul", e.experiment.matmul);
   visit("experiment.metric", e.experiment.metric);
   visit("experiment.better", e.experiment.better);
 
@@ -71,6 +72,7 @@ void each_field(E& e, Visit&& visit) {
   visit("train.optimizer.alpha", train.optimizer.alpha);
   visit("train.optimizer.momentum", train.optimizer.momentum);
   visit("train.optimizer.nesterov", train.optimizer.nesterov);
+  visit("train.optimizer_options", train.optimizer_options);
   visit("train.groups", train.groups);
   visit("train.schedule.name", train.schedule.name);
   visit("train.schedule.warmup_epochs", train.schedule.warmup_epochs);

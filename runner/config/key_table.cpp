@@ -31,9 +31,12 @@ bool is_sgd(const Experiment& e) { return e.train.optimizer.name == "sgd"; }
 bool is_unlike_sgd(const Experiment& e) { return !is_sgd(e); }
 bool is_rmsprop(const Experiment& e) { return e.train.optimizer.name == "rmsprop"; }
 bool is_unlike_rmsprop(const Experiment& e) { return !is_rmsprop(e); }
-bool has_no_betas(const Experiment& e) { return is_sgd(e) || is_rmsprop(e); }
+bool is_own_optimizer(const Experiment& e) { return !e.train.optimizer.is_plugin(); }
+bool has_no_betas(const Experiment& e) { return is_sgd(e) || is_rmsprop(e) || !is_own_optimizer(e); }
 bool has_no_momentum(const Experiment& e) { return !is_sgd(e) && !is_rmsprop(e); }
-bool divides_by_no_root(const Experiment& e) { return is_sgd(e) || e.train.optimizer.name == "lion"; }
+bool divides_by_no_root(const Experiment& e) {
+  return is_sgd(e) || e.train.optimizer.name == "lion" || !is_own_optimizer(e);
+}
 bool has_schedule(const Experiment& e, std::string_view name) { return e.train.schedule.name == name; }
 bool is_unlike_step(const Experiment& e) { return !has_schedule(e, "step"); }
 bool is_unlike_one_cycle(const Experiment& e) { return !has_schedule(e, "one_cycle"); }
@@ -66,6 +69,13 @@ std::vector<Key> make_keys() {
        cost,
        "threads of one tensor operation; auto: the physical cores allowed",
        {1, 4096}},
+      // Only a run knows whether it changes more than rounding: it adds an entry then.
+      {"experiment.matmul",
+       choice,
+       cost,
+       "products of float32 matrices; auto: what is fastest and rounds as float32 does; fast: may be less exact",
+       {},
+       {"auto", "ieee", "fast"}},
       // In the entry of train.early_stop, which it drives; without that section the entry is left out.
       {"experiment.metric", metric, length("early_stop", 2).unprobed(),
        "drives best, early stopping, the plateau schedule and sweeps"},
@@ -211,7 +221,7 @@ std::vector<Key> make_keys() {
        {"stop", "skip"}},
       {"train.ema.decay", number, mathematics("ema_decay"), "of the moving average of the weights; 0: none", below_one},
       {"train.optimizer.name",
-       choice,
+       KeyType::optimizer,
        mathematics("optimizer", 0),
        "the optimizer",
        {},
@@ -226,14 +236,14 @@ std::vector<Key> make_keys() {
        "decay of the two moments (adam, adamw, lion, lamb); lion, unless written: [0.9, 0.99]",
        below_one,
        {},
-       {has_no_betas, "sgd and rmsprop do not use it"}},
+       {has_no_betas, "only adam, adamw, lion and lamb use it"}},
       {"train.optimizer.eps",
        number,
        mathematics("optimizer", 5).unprobed(),
        "added to the root of the second moment (adam, adamw, rmsprop, lamb); lamb, unless written: 1e-6",
        above_zero,
        {},
-       {divides_by_no_root, "sgd and lion do not use it"}},
+       {divides_by_no_root, "only adam, adamw, rmsprop and lamb use it"}},
       {"train.optimizer.alpha",
        number,
        later_mathematics("optimizer_alpha").unprobed(),
@@ -256,6 +266,13 @@ std::vector<Key> make_keys() {
        {},
        {},
        {is_unlike_sgd, "only sgd uses it"}},
+      {"train.optimizer_options",
+       options,
+       mathematics("optimizer_options"),
+       "the own options of an optimizer that a plugin offers (`headroom plugins show NAME`)",
+       {},
+       {},
+       {is_own_optimizer, "only an optimizer of a plugin has options of its own"}},
       // Probed: what is frozen has no gradient and no state.
       {"train.groups", groups, later_mathematics("groups"),
        "parameters by their names, of the first group that matches: match, lr_scale, weight_decay, freeze"},

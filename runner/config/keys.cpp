@@ -107,6 +107,8 @@ std::string allowed(const Key& key) {
       return range_text("a number", range);
     case choice:
       return any_of(key.choices, true);
+    case optimizer:
+      return any_of(key.choices, true) + ", or the id or the path of a plugin";
     case run_name:
       return "a name of at most 100 characters without \"/\" that does not begin with \".\" or \"-\"";
     case plugin:

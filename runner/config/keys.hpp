@@ -21,6 +21,7 @@ enum class KeyType {
   integer,
   number,
   choice,        // one of `choices`
+  optimizer,     // one of `choices`, or the id or the path of a plugin
   run_name,      // names a folder
   plugin,        // id of a plugin, or its path
   metric,        // "val/loss"

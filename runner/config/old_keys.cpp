@@ -161,6 +161,7 @@ constexpr std::array old_keys{
     OldKey{"cuda", "experiment.device", wanted_device},
     OldKey{"num_threads", "experiment.threads", ""},
     OldKey{"omp_num_threads", "experiment.threads", ""},
+    OldKey{"float32_matmul_precision", "experiment.matmul", "\"auto\", \"ieee\" or \"fast\""},
     OldKey{"strategy", "", one_process},
     OldKey{"num_nodes", "", one_process},
     OldKey{"world_size", "", one_process},

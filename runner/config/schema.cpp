@@ -63,6 +63,8 @@ json value_schema(const Key& key) {
       return with_range({{"type", "number"}}, key.range, false);
     case KeyType::choice:
       return {{"enum", key.choices}};
+    case KeyType::optimizer:
+      return any({{{"enum", key.choices}}, text_matching("^([a-z][a-z0-9_]*|.*/.*|.*[.]so)$")});
     case KeyType::run_name:
       return {{"type", "string"}, {"pattern", "^[^./-][^/]*$"}, {"maxLength", 100}};
     case KeyType::metric:
@@ -224,6 +226,17 @@ json conditional(const char* name_key, const std::map<std::string, OptionTable>&
   return list;
 }
 
+// The same of [train], where a table says the name.
+json conditional_optimizers(const std::map<std::string, OptionTable>& tables) {
+  json list = json::array();
+  for (const auto& [id, table] : tables) {
+    const json named = {{"properties", {{"name", {{"const", id}}}}}, {"required", {"name"}}};
+    list.push_back({{"if", {{"properties", {{"optimizer", named}}}, {"required", {"optimizer"}}}},
+                    {"then", {{"properties", {{"optimizer_options", options_schema(table, false)}}}}}});
+  }
+  return list;
+}
+
 json defaults() {
   json values = json::object();
   const Experiment defaults;
@@ -239,7 +252,8 @@ json defaults() {
 }  // namespace
 
 json experiment_schema(const std::map<std::string, OptionTable>& models,
-                       const std::map<std::string, OptionTable>& sources) {
+                       const std::map<std::string, OptionTable>& sources,
+                       const std::map<std::string, OptionTable>& optimizers) {
   json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                {"title", "Headroom experiment"},
                {"type", "object"},
@@ -259,6 +273,7 @@ json experiment_schema(const std::map<std::string, OptionTable>& models,
   }
   if (!models.empty()) root["properties"]["model"]["allOf"] = conditional("plugin", models);
   if (!sources.empty()) root["properties"]["data"]["allOf"] = conditional("source", sources);
+  if (!optimizers.empty()) root["properties"]["train"]["allOf"] = conditional_optimizers(optimizers);
   // A file that extends another may leave to that one what is required.
   root["anyOf"] = {{{"required", {"extends"}}}, {{"required", {"experiment", "model", "data"}}}};
   return root;

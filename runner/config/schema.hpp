@@ -9,8 +9,10 @@
 
 namespace headroom {
 
-// Option tables by the id a file gives as model.plugin or data.source. For other plugins the options stay unchecked.
+// Option tables by the id a file gives as model.plugin, data.source or train.optimizer.name. For other plugins the
+// options stay unchecked.
 nlohmann::json experiment_schema(const std::map<std::string, OptionTable>& models,
-                                 const std::map<std::string, OptionTable>& sources);
+                                 const std::map<std::string, OptionTable>& sources,
+                                 const std::map<std::string, OptionTable>& optimizers = {});
 
 }  // namespace headroom

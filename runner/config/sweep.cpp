@@ -21,7 +21,8 @@ constexpr std::array settings =
     std::to_array<std::string_view>({"constraint", "method", "trials", "seed", "strategy", "min_epochs", "reduction"});
 
 bool is_plugin_option(std::string_view path) {
-  return path.starts_with("model.options.") || path.starts_with("data.options.");
+  return path.starts_with("model.options.") || path.starts_with("data.options.") ||
+         path.starts_with("train.optimizer_options.");
 }
 
 // Where a table is a range, and not the keys below.

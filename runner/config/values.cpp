@@ -57,10 +57,24 @@ bool read_limit(std::string& text) {
   return limit.has_value();
 }
 
+bool is_file(const std::string& plugin) { return plugin.find('/') != std::string::npos || plugin.ends_with(".so"); }
+
 // An id stays as it is; what looks like a path becomes absolute.
 std::string resolved_plugin(const std::string& text, const toml::node& node) {
-  const bool file = text.find('/') != std::string::npos || text.ends_with(".so");
-  return file ? resolved_path(node).string() : text;
+  return is_file(text) ? resolved_path(node).string() : text;
+}
+
+bool is_plugin_id(const std::string& text) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !text.empty() && is_letter(text.front()) &&
+         std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+// One of ours, or what may be a plugin: whether there is one is known where plugins are looked for. Other programs'
+// words for ours are none.
+bool is_optimizer(const Key& key, const std::string& text) {
+  if (std::ranges::find(key.choices, text) != key.choices.end()) return true;
+  return is_text(text) && (is_file(text) || is_plugin_id(text)) && find_old_word(key.path, text).empty();
 }
 
 // Of the choices the one that `word` stands for.
@@ -163,6 +177,10 @@ bool read_value(const Key& key, toml::node& node, std::string& out) {
       return out == "epoch" || out == "pressure";
     case KeyType::limit:
       return read_limit(out);
+    case KeyType::optimizer:
+      if (!is_optimizer(key, out)) return false;
+      out = resolved_plugin(out, node);
+      return true;
     case KeyType::plugin:
       if (!is_text(out)) return false;
       out = resolved_plugin(out, node);

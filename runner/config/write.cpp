@@ -87,7 +87,11 @@ std::string experiment_to_toml(const Experiment& experiment, const toml::table& 
     using Field = std::remove_cvref_t<decltype(field)>;
     if constexpr (std::is_same_v<Field, toml::table>) {
       // The checked ones, with the plugin's defaults.
-      section_of(key).add_table(key, key.path == "model.options" ? model_options : data_options);
+      if (key.path == "model.options" || key.path == "data.options") {
+        section_of(key).add_table(key, key.path == "model.options" ? model_options : data_options);
+      } else if (!field.empty()) {
+        section_of(key).add_table(key, field);
+      }
     } else if constexpr (std::is_same_v<Field, std::optional<toml::table>>) {
       const Field& table = key.path == "data.synth" ? data_synth : field;
       if (table) section_of(key).add_table(key, *table);

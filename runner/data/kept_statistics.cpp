@@ -1,5 +1,3 @@
-#include "data/kept_statistics.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -16,6 +14,7 @@
 #include "arrays/open_files.hpp"
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
+#include "data/normalizer.hpp"
 #include "headroom/sdk/error.hpp"
 #include "memory/readable.hpp"
 

@@ -21,8 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t most_warnings = 10;  // about skipped samples; further ones are only counted
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 int64_t batch_bytes(const BatchPlan& plan) {
   std::vector<int64_t> field_bytes;
   for (const Field& field : plan.source->fields()) field_bytes.push_back(field.bytes());
@@ -340,7 +338,7 @@ std::optional<Batch> Loader::next() {
   const std::shared_ptr<Job> job = state.plan.options.num_workers == 0 ? state.read_here() : state.take_from_threads();
   {
     const MutexLock lock(state.mutex);
-    state.times.stall += seconds_since(began);
+    state.times.stall += std::chrono::duration<double>(Clock::now() - began).count();
     state.queue.count_delivered();
   }
   state.count_skipped(*job);

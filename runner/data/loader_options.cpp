@@ -1,6 +1,6 @@
-#include "data/loader_options.hpp"
-
 #include <algorithm>
+
+#include "data/loader.hpp"
 
 namespace headroom {
 

@@ -8,7 +8,6 @@
 #include "arrays/hdf5_object.hpp"
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
-#include "data/normalized_copy.hpp"
 #include "data/slots.hpp"
 #include "headroom/sdk/error.hpp"
 #include "memory/file_memory.hpp"

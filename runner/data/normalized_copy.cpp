@@ -1,5 +1,3 @@
-#include "data/normalized_copy.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -11,6 +9,7 @@
 #include "arrays/hdf5_writer.hpp"
 #include "arrays/open_files.hpp"
 #include "config/digest.hpp"
+#include "data/normalized_copies.hpp"
 #include "data/standardise.hpp"
 
 namespace headroom {

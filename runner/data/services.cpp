@@ -12,7 +12,7 @@
 #include "arrays/arrays.hpp"
 #include "arrays/open_files.hpp"
 #include "data/cache_session.hpp"
-#include "data/normalized_copy.hpp"
+#include "data/normalized_copies.hpp"
 #include "plugins/host.hpp"
 #include "plugins/service_arguments.hpp"
 

@@ -2,8 +2,8 @@
 //
 // What other folders use:
 // - the start of a program: register_data_services(). A run: make_session().
-// - divide() makes the splits (split.hpp); find_statistics() and Normalizer standardise (kept_statistics.hpp,
-//   normalizer.hpp); choose_order() decides data.shuffle (order_choice.hpp).
+// - divide() makes the splits (split.hpp); find_statistics() and Normalizer standardise (normalizer.hpp);
+//   choose_order() decides data.shuffle (order.hpp).
 // - Loader delivers batches (loader.hpp), in an Order (order.hpp), in memory of slots (slots.hpp).
 // - synthesise_missing() (synth.hpp), use_normalized_copies() (normalized_copies.hpp), and what is said of all this
 //   (data_report.hpp).

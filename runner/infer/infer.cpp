@@ -146,7 +146,7 @@ struct hr_infer {
 
   void run(const DLTensor* given) {
     std::vector<at::Tensor> tensors;
-    for (size_t i = 0; i < inputs.size(); ++i) tensors.push_back(tensor_of(given[i]));
+    for (size_t i = 0; i < inputs.size(); ++i) tensors.push_back(tensor_of(given[i], inputs[i].name));
     held = inference.run(tensors);
     for (size_t i = 0; i < held.size(); ++i) {
       results[i] = {};
@@ -161,15 +161,27 @@ struct hr_infer {
   }
 
   // The caller's memory for the time of a run.
-  static at::Tensor tensor_of(const DLTensor& given) {
+  static at::Tensor tensor_of(const DLTensor& given, const char* name) {
     if (given.data == nullptr) return {};
     if (given.device.device_type != kDLCPU || given.ndim < 1 || given.ndim > HR_MAX_DIMS + 1 || given.shape == nullptr)
       throw Error(Exit::bad_input, "infer", "an input must be an array in host memory whose first axis is the samples");
+    try {
+      return array_of(given);
+    } catch (const c10::Error& problem) {
+      throw Error(
+          Exit::bad_input, "infer",
+          "input '" + std::string(name) + "' is no array that can be read: " + problem.what_without_backtrace());
+    }
+  }
+  static at::Tensor array_of(const DLTensor& given) {
     const at::IntArrayRef shape(given.shape, static_cast<size_t>(given.ndim));
     const auto type = at::TensorOptions(at::toScalarType(given.dtype));
+    for (const int64_t extent : shape) TORCH_CHECK_VALUE(extent >= 0, "an extent is negative");
     void* first = static_cast<std::byte*>(given.data) + given.byte_offset;
     if (given.strides == nullptr) return at::from_blob(first, shape, type);
-    return at::from_blob(first, shape, at::IntArrayRef(given.strides, shape.size()), type);
+    const at::IntArrayRef strides(given.strides, shape.size());
+    for (const int64_t stride : strides) TORCH_CHECK_VALUE(stride >= 0, "a stride is negative");
+    return at::from_blob(first, shape, strides, type);
   }
 
   Inference inference;

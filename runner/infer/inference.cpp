@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <toml++/toml.h>
 
-#include "data/measured.hpp"
+#include "data/field_statistics.hpp"
 #include "headroom/random.h"
 #include "headroom/sdk/shape_text.hpp"
 #include "infer/stored_tensor.hpp"
@@ -147,6 +147,10 @@ int64_t Inference::require_suitable(std::span<const at::Tensor> inputs) const {
     if (!same_shape || at::getDLDataType(tensor).code != field.dtype.code ||
         at::getDLDataType(tensor).bits != field.dtype.bits)
       throw wrong(dtype_name(field.dtype) + " [samples, then " + sdk::shape_text(field.shape) + "]");
+    // Standardising would spread one channel over all of them, and the model would not see it.
+    const int64_t channels = scales_[i] && target_ != i ? scales_[i]->mean.numel() : 1;
+    if (channels > 1 && tensor.size(field.channel_axis + 1) != channels)
+      throw wrong("of " + std::to_string(channels) + " channels along axis " + std::to_string(field.channel_axis + 1));
     if (samples == 0) samples = tensor.size(0);
     if (tensor.size(0) != samples || samples < 1)
       throw wrong("of as many samples as the other inputs, and at least one");
@@ -181,19 +185,37 @@ at::Tensor Inference::as_measured(const at::Tensor& prediction) const {
   return prediction.to(at::kDouble).mul(predicted_scale_->std).add(predicted_scale_->mean).to(prediction.scalar_type());
 }
 
+std::vector<at::Tensor> Inference::ask(std::span<const uint64_t> keys, std::span<const at::Tensor> fields) {
+  try {
+    return target_ ? model_->predict(step_, keys, fields)
+                   : model_->step(HR_EVAL, step_, keys, fields, /*want_outputs=*/true).outputs;
+  } catch (const Error& problem) {
+    // A model need not look at all of them: whether one is missing shows here.
+    const bool for_memory = problem.exit_code() == Exit::does_not_fit || problem.exit_code() == Exit::resumable;
+    for (size_t i = 0; i < fields.size() && !for_memory; ++i) {
+      if (fields[i].defined() || target_ == i) continue;
+      throw Error(Exit::bad_input, "infer",
+                  "input '" + inputs_[i].name + "' was not given, and the model fails: " + problem.what());
+    }
+    throw;
+  }
+}
+
 std::vector<at::Tensor> Inference::run(std::span<const at::Tensor> inputs) {
   const at::NoGradGuard no_grad;
   const int64_t samples = require_suitable(inputs);
   const std::vector<at::Tensor> fields = standardised(inputs);
   std::vector<uint64_t> keys;
   for (uint64_t i = 0; i < static_cast<uint64_t>(samples); ++i) keys.push_back(hr_sample_key(seed_, 0, 0, i));
-  std::vector<at::Tensor> outputs = target_ ? model_->predict(step_, keys, fields)
-                                            : model_->step(HR_EVAL, step_, keys, fields, /*want_outputs=*/true).outputs;
+  std::vector<at::Tensor> outputs = ask(keys, fields);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined()) continue;
     outputs[i] = outputs[i].to(at::kCPU);
     if (predicted_ == i && predicted_scale_) outputs[i] = as_measured(outputs[i]);
     outputs[i] = outputs[i].contiguous();
+    // A model may give an input as it came; the caller's memory is borrowed for this call alone.
+    const auto shares = [&](const at::Tensor& input) { return input.defined() && outputs[i].is_alias_of(input); };
+    if (std::ranges::any_of(inputs, shares)) outputs[i] = outputs[i].clone();
   }
   return outputs;
 }

@@ -1,5 +1,7 @@
-// A trained model asked without a trainer and without the run's data: measured values in, predictions out in the units
-// that were measured. Standardising and its reverse are operations of LibTorch here, so that a trace has them.
+// infer/: a trained model asked without a trainer and without the run's data. Start here: measured values in,
+// predictions out in the units that were measured. torchscript.hpp writes it as a program, stored_tensor.hpp makes
+// tensors of what is stored; infer.cpp is the C ABI of libheadroom_infer. Standardising and its reverse are operations
+// of LibTorch here, so that a trace has them.
 #pragma once
 
 #include <memory>
@@ -41,7 +43,8 @@ class Inference {
   const std::vector<Output>& outputs() const { return outputs_; }
 
   // A tensor an input on the CPU, [samples, shape...]; undefined: not given. A tensor an output on the CPU, undefined
-  // where it is not given. Without gradients. Error(bad_input) where the inputs do not suit.
+  // where it is not given; none shares memory with an input. Without gradients. Error(bad_input) where the inputs do
+  // not suit.
   std::vector<at::Tensor> run(std::span<const at::Tensor> inputs);
 
  private:
@@ -54,6 +57,7 @@ class Inference {
   void load(const TrainedModel& trained);
   int64_t require_suitable(std::span<const at::Tensor> inputs) const;
   std::vector<at::Tensor> standardised(std::span<const at::Tensor> inputs) const;
+  std::vector<at::Tensor> ask(std::span<const uint64_t> keys, std::span<const at::Tensor> fields);
   at::Tensor as_measured(const at::Tensor& prediction) const;
   void describe_outputs();
 

@@ -145,7 +145,8 @@ double difference(jit::Module& program, Inference& inference, const Signature& s
       if (given.size() != expected.size()) return INFINITY;
       for (size_t i = 0; i < given.size(); ++i) {
         const double found = difference(given[i], expected[i]);
-        if (!(found <= largest)) largest = found;
+        if (std::isnan(found)) return found;
+        largest = std::max(largest, found);
       }
     }
   } catch (const std::exception&) {  // the burnt-in number of samples, or an operation that cannot be loaded

@@ -12,7 +12,7 @@
 //   reservations what the runs of one machine promise each other; start_queue waits for room there (memory.wait)
 //
 // "U" everywhere is what a process itself holds: RssAnon + RssShmem, without the pages of files that the kernel drops
-// when it needs them. Other folders include what they need; arena, allocation_table and cgroup_search are internal.
+// when it needs them. Other folders include what they need; arena and allocation_table are internal.
 // Only tensor_allocator includes LibTorch (c10).
 //
 // Thread rules: [any] any thread, [control] one thread at a time, [compute] the thread that trains.

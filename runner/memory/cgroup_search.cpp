@@ -1,9 +1,8 @@
-#include "memory/cgroup_search.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <vector>
 
+#include "memory/cgroups.hpp"
 #include "memory/proc_file.hpp"
 #include "mutex.hpp"
 

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "memory/cgroup_search.hpp"
 #include "memory/proc_file.hpp"
 
 namespace headroom {

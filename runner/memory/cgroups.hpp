@@ -32,4 +32,18 @@ std::vector<MemoryCgroup> read_memory_cgroups(const std::vector<std::filesystem:
 // Both, for this process. `unknown` receives a name for each hierarchy in which its own folder cannot be found. [any]
 std::vector<MemoryCgroup> memory_cgroups(const std::string& root = "/", std::vector<std::string>* unknown = nullptr);
 
+// Where /proc/PID/cgroup does not give the path, a cgroup's folder is found by the process in it: in a private cgroup
+// namespace that path begins at the namespace's root, while an inherited mount shows the hierarchy from farther up. For
+// cgroups.cpp alone.
+struct CgroupSought {
+  std::filesystem::path mount_point;
+  int depth = 0;              // folders below the mount point
+  std::filesystem::path end;  // the last parts of its path, as far as they are known; relative
+  int64_t pid = 0;
+};
+
+// The folder whose cgroup.procs lists the process; nullopt: there is none, or too many folders to look into. A folder
+// is kept for later calls as long as it lists the process, and that there was none for half a minute. [any]
+std::optional<std::filesystem::path> find_cgroup(const CgroupSought& sought);
+
 }  // namespace headroom

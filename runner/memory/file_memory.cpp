@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <linux/magic.h>
+#include <stdlib.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -54,6 +55,19 @@ fs::path temporary_folder_on_disk() {
     if (!folder.empty() && !lies_in_memory(folder) && access(folder.c_str(), W_OK | X_OK) == 0) return folder;
   }
   return usual;
+}
+
+ScratchFolder::ScratchFolder(const std::string& owner) {
+  const fs::path place = temporary_folder_on_disk();
+  std::string pattern = (place / ("headroom-" + owner + "-XXXXXX")).string();
+  if (mkdtemp(pattern.data()) == nullptr)
+    throw Error(Exit::cannot_write, owner, "cannot make a folder in " + place.string());
+  path_ = pattern;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
 }
 
 }  // namespace headroom

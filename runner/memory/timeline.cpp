@@ -1,7 +1,7 @@
-#include "memory/timeline.hpp"
-
 #include <algorithm>
 #include <numeric>
+
+#include "memory/watch.hpp"
 
 namespace headroom {
 

@@ -7,6 +7,7 @@
 #include "memory/reservations.hpp"
 #include "memory/start_queue.hpp"
 #include "train/recompute.hpp"
+#include "train/run_data.hpp"
 #include "train/signals.hpp"
 
 namespace headroom {

@@ -1,16 +1,16 @@
 // plan/: how much memory an experiment will take, before it takes it. Start here.
 //
-// A probe (probe.hpp) is what a short run of the experiment measured, at a few micro-batches. find_probe.hpp has it
-// from the user's cache, or from a child process, which runs probe_run.hpp. A Fit (fit.hpp) computes the peak of any
+// A probe (probe.hpp) is what a short run of the experiment measured, at a few micro-batches. find_probe() has it from
+// the user's cache, or from a child process, which calls run_probe(). A Fit (fit.hpp) computes the peak of any
 // setting from its points; a Plan (plan.hpp) compares settings with the limit. Here the parts come together. Of plan/,
-// the other folders use this header and probe_run.hpp.
+// the other folders use this header and run_probe().
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "plan/find_probe.hpp"
 #include "plan/plan.hpp"
+#include "plan/probe.hpp"
 #include "train/train.hpp"
 
 namespace headroom {

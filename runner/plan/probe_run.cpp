@@ -1,5 +1,3 @@
-#include "plan/probe_run.hpp"
-
 #include <algorithm>
 #include <chrono>
 
@@ -13,6 +11,7 @@
 #include "memory/readable.hpp"
 #include "memory/reservations.hpp"
 #include "memory/supervised.hpp"
+#include "plan/probe.hpp"
 #include "train/evaluate.hpp"
 #include "train/state.hpp"
 #include "train/train_step.hpp"

@@ -10,6 +10,7 @@
 #include "plugins/call.hpp"
 #include "plugins/elf_file.hpp"
 #include "plugins/library.hpp"
+#include "plugins/optimizer_checks.hpp"
 #include "plugins/option_checks.hpp"
 #include "plugins/read_checks.hpp"
 
@@ -45,10 +46,12 @@ class PluginChecks {
     check_options_of(HR_DATASOURCE, "data.options", [&] { return library_->datasource(); });
     check_options_of(HR_SYNTH, "data.synth", [&] { return library_->synth(); });
     check_options_of(HR_CONVERT, "data convert --set", [&] { return library_->convert(); });
+    check_options_of(HR_OPTIMIZER, "train.optimizer_options", [&] { return library_->optimizer(); });
     check("model: refuses with a sentence, and without anywhere to put it", [&] { try_model(); });
     check("datasource: refuses with a sentence, and without anywhere to put it", [&] { try_source(); });
     check("datasource: describes itself consistently", [&] { require_source(); });
     check_reads(list_, [&]() -> const Source& { return open_source(); });
+    check_optimizer(list_, library_);
     return list_.take();
   }
 
@@ -131,7 +134,7 @@ class PluginChecks {
       refuse("get_interface returns a table for an id it cannot know: it must return NULL");
     }
     for (const char* id : {HR_MODEL_TORCH, HR_DATASOURCE, HR_SYNTH, HR_CONVERT, HR_STATE, HR_GC, HR_PREDICT, HR_INPUTS,
-                           HR_CLASSES, HR_CLASS_NAMES}) {
+                           HR_CLASSES, HR_CLASS_NAMES, HR_POSITIONS, HR_OPTIMIZER}) {
       if (call(plugin.id, "get_interface", plugin.get_interface, id) !=
           call(plugin.id, "get_interface", plugin.get_interface, id)) {
         refuse(std::string("get_interface returns another table for ") + id + " each time: tables live for ever");
@@ -144,8 +147,9 @@ class PluginChecks {
     library_->inputs();
     library_->classes();
     library_->class_names();
-    if (library_->model_torch() == nullptr && library_->datasource() == nullptr)
-      refuse("it is neither a model nor a datasource");
+    library_->positions();
+    if (library_->model_torch() == nullptr && library_->datasource() == nullptr && library_->optimizer() == nullptr)
+      refuse("it is neither a model nor a datasource nor an optimizer");
   }
 
   template <class Find>

@@ -36,11 +36,13 @@ nlohmann::json describe_plugin(const Library& library) {
   if (const auto* source = library.datasource()) interfaces[HR_DATASOURCE] = {{"options", options(source->options)}};
   if (const auto* synth = library.synth()) interfaces[HR_SYNTH] = {{"options", options(synth->options)}};
   if (const auto* convert = library.convert()) interfaces[HR_CONVERT] = {{"options", options(convert->options)}};
+  if (const auto* rule = library.optimizer()) interfaces[HR_OPTIMIZER] = {{"options", options(rule->options)}};
   if (library.state() != nullptr) interfaces[HR_STATE] = nlohmann::json::object();
   if (library.predict() != nullptr) interfaces[HR_PREDICT] = nlohmann::json::object();
   if (library.inputs() != nullptr) interfaces[HR_INPUTS] = nlohmann::json::object();
   if (library.classes() != nullptr) interfaces[HR_CLASSES] = nlohmann::json::object();
   if (library.class_names() != nullptr) interfaces[HR_CLASS_NAMES] = nlohmann::json::object();
+  if (library.positions() != nullptr) interfaces[HR_POSITIONS] = nlohmann::json::object();
   if (library.gc() != nullptr) interfaces[HR_GC] = nlohmann::json::object();
 
   nlohmann::json torch_tag = nullptr;

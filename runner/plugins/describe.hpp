@@ -12,7 +12,7 @@ namespace headroom {
 //  "interfaces": {"headroom.model.torch/1": {"options": [...], "capabilities": ["fp64", ...],
 //                                            "recompute_kinds": ["attention", ...]},
 //                 "headroom.datasource/1": {"options": [...]}, "headroom.synth/1": {"options": [...]},
-//                 "headroom.convert/1": {"options": [...]},
+//                 "headroom.convert/1": {"options": [...]}, "headroom.optimizer/1": {"options": [...]},
 //                 "headroom.state/1": {}, "headroom.gc/1": {}}}    only those it has; options as option_table_to_json()
 nlohmann::json describe_plugin(const Library& library);
 

@@ -40,7 +40,13 @@ const hr_plugin* open(const std::filesystem::path& path, const std::optional<Not
   dlerror();  // clears what an earlier failure left
   // Local: two plugins may contain the same symbols. Now: an undefined symbol is an error here, not in the middle of a
   // run.
-  library.load(path, problem, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  try {
+    library.load(path, problem, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  } catch (...) {  // out of what it initialises before anybody calls it
+    throw Error(Exit::plugin, "plugin",
+                path.string() + " cannot be loaded: it threw an exception meanwhile (" + text_of_exception() +
+                    "): look for global objects and for registrations such as TORCH_LIBRARY");
+  }
   if (problem) {
     const char* reason = dlerror();
     std::string sentence = path.string() + " cannot be loaded: " + (reason != nullptr ? reason : problem.message());
@@ -202,6 +208,20 @@ const hr_classes* Library::classes() const {
 const hr_class_names* Library::class_names() const {
   const auto* table = interface_table<hr_class_names>(*plugin_, HR_CLASS_NAMES);
   if (table != nullptr) require_slots(*plugin_, HR_CLASS_NAMES, {SLOT(name)});
+  return table;
+}
+
+const hr_positions* Library::positions() const {
+  const auto* table = interface_table<hr_positions>(*plugin_, HR_POSITIONS);
+  if (table != nullptr) require_slots(*plugin_, HR_POSITIONS, {SLOT(position)});
+  return table;
+}
+
+const hr_optimizer* Library::optimizer() const {
+  const auto* table = interface_table<hr_optimizer>(*plugin_, HR_OPTIMIZER);
+  if (table == nullptr) return nullptr;
+  require_slots(*plugin_, HR_OPTIMIZER, {SLOT(create), SLOT(destroy), SLOT(needs), SLOT(step)});
+  to_option_table(table->options, plugin_->id);
   return table;
 }
 

@@ -4,6 +4,7 @@
 //   source.hpp       Source, Reader: a datasource          recording.hpp   Recording: one recording to predict on
 //   made_up.hpp      the fields that a model says it takes, and samples of them that are made up
 //   torch_model.hpp  Model: a LibTorch model; with model_contract.hpp, what it must keep to, all that needs LibTorch
+//   optimizer_plugin.hpp  OptimizerPlugin: an optimizer that is none of ours
 //   host.hpp         the services that plugins may ask for; folders above register theirs
 //   session.hpp      Session: what belongs to one run behind those services
 //   call.hpp         call(), check(): how any function of a plugin is called
@@ -24,6 +25,8 @@
 #include "headroom/classes.h"
 #include "headroom/convert.h"
 #include "headroom/inputs.h"
+#include "headroom/optimizer.h"
+#include "headroom/positions.h"
 #include "headroom/predict.h"
 #include "plugins/note.hpp"
 
@@ -57,6 +60,8 @@ class Library {
   const hr_inputs* inputs() const;
   const hr_classes* classes() const;
   const hr_class_names* class_names() const;
+  const hr_positions* positions() const;
+  const hr_optimizer* optimizer() const;
 
   // The names that memory.recompute may have for a model, most bytes saved per second first; empty: none.
   // Error(plugin) if they are empty, reserved, repeated or more than 64.

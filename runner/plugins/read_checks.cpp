@@ -1,8 +1,10 @@
 #include "plugins/read_checks.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <span>
 #include <utility>
@@ -20,6 +22,7 @@ constexpr uint64_t most_samples = 4;
 constexpr int64_t most_bytes = int64_t{64} << 20;  // of one request, where two samples are no more
 constexpr std::size_t guard_bytes = 64;            // keeps the slot between two guards aligned like a loader's
 constexpr char guard = 0x5A;
+constexpr std::chrono::milliseconds time_on_threads{100};  // of each split: long for memory, and a read each for disks
 
 [[noreturn]] void refuse_read(const std::string& sentence) { throw Error(Exit::plugin, "plugin", sentence); }
 
@@ -98,7 +101,8 @@ std::vector<Bytes> read(const Source& source, const TrialRead& wanted) {
   return fields;
 }
 
-// Samples of one split, spread over it, in descending order: a reader that assumes ascending indices shows it.
+// Samples of one split, spread from its first to its last, in descending order: a reader that assumes ascending indices
+// shows it.
 struct TrialSamples {
   uint32_t split;
   std::vector<uint64_t> index, key;
@@ -111,7 +115,8 @@ TrialSamples samples_of(const Source& source, uint32_t split) {
   const uint64_t length = source.length(split), count = std::min(fitting, length);
   TrialSamples samples{split, {}, {}};
   for (uint64_t i = 0; i < count; ++i) {
-    samples.index.push_back((count - 1 - i) * (length / count));
+    // The last one is asked for by its number: the distance is rounded down.
+    samples.index.push_back(i == 0 ? length - 1 : (count - 1 - i) * ((length - 1) / (count - 1)));
     // Any keys will do, as long as a sample has the same one alone and among others.
     samples.key.push_back(1000 + samples.index.back());
   }
@@ -159,6 +164,60 @@ void require_pure_reads(const Source& source, const TrialSamples& samples, bool 
   }
 }
 
+void require_plain_reads(const Source& source, const TrialSamples& samples) {
+  for (const uint64_t sample : samples.index) {
+    const std::vector<uint64_t> index{sample}, key{1000 + sample}, other{77 + sample};
+    const auto first = read(source, {.split = samples.split, .index = index, .key = key});
+    const auto second = read(source, {.split = samples.split, .index = index, .key = other});
+    for (std::size_t f = 0; f < first.size(); ++f) {
+      if (first[f] == second[f]) continue;
+      refuse_read(of_field(source, f, samples.split, sample) +
+                  " changes with its key where it is not to be augmented, so no evaluation could be compared with "
+                  "another: a read draws only if request.augment() (HR_READ_AUGMENT) says so");
+    }
+  }
+}
+
+// Reads one sample after the other, as the loader's threads do, until `ends`. "", or what differed.
+std::string read_beside_others(const Source& source, const TrialSamples& samples,
+                               std::span<const std::vector<Bytes>> alone, std::size_t first,
+                               std::chrono::steady_clock::time_point ends) {
+  std::size_t i = first;
+  do {
+    const auto found = read(source, {.split = samples.split,
+                                     .index = std::span(samples.index).subspan(i, 1),
+                                     .key = std::span(samples.key).subspan(i, 1)});
+    for (std::size_t f = 0; f < found.size(); ++f) {
+      if (found[f] != alone[i][f]) return of_field(source, f, samples.split, samples.index[i]);
+    }
+    i = (i + 1) % samples.index.size();
+  } while (std::chrono::steady_clock::now() < ends);
+  return "";
+}
+
+void require_reads_on_threads(const Source& source, const TrialSamples& samples) {
+  std::vector<std::vector<Bytes>> alone;
+  for (std::size_t i = 0; i < samples.index.size(); ++i) {
+    alone.push_back(read(source, {.split = samples.split,
+                                  .index = std::span(samples.index).subspan(i, 1),
+                                  .key = std::span(samples.key).subspan(i, 1)}));
+  }
+  const auto ends = std::chrono::steady_clock::now() + time_on_threads;
+  std::vector<std::future<std::string>> threads;
+  // Each begins with another sample: of the same ones, what two threads write over each other would be equal.
+  for (std::size_t i = 0; i < samples.index.size(); ++i)
+    threads.push_back(
+        std::async(std::launch::async, [&, i] { return read_beside_others(source, samples, alone, i, ends); }));
+  for (auto& thread : threads) thread.wait();
+  for (auto& thread : threads) {
+    const std::string changed = thread.get();
+    if (changed.empty()) continue;
+    refuse_read(changed +
+                " changes while other threads read: an open source is shared by all of them and never written to; what "
+                "a read needs for itself are variables of its own, or members of a reader (make_reader())");
+  }
+}
+
 void require_reads_without_keys(const Source& source, const TrialSamples& samples) {
   for (const uint64_t sample : samples.index) {
     const std::vector<uint64_t> index{sample}, key{1000 + sample}, other{77 + sample};
@@ -191,6 +250,20 @@ void require_pure_reads(const Source& source) {
   if (!has_two) throw DoesNotApply{"no split has two samples"};
 }
 
+void require_plain_reads(const Source& source) {
+  for (const TrialSamples& samples : samples_of(source)) require_plain_reads(source, samples);
+}
+
+void require_reads_on_threads(const Source& source) {
+  bool has_two = false;
+  for (const TrialSamples& samples : samples_of(source)) {
+    if (samples.index.size() < 2) continue;
+    has_two = true;
+    require_reads_on_threads(source, samples);
+  }
+  if (!has_two) throw DoesNotApply{"no split has two samples"};
+}
+
 void require_reads_of_single_fields(const Source& source) {
   const auto is_normalized = [](const Field& field) { return field.normalize; };
   if (std::ranges::none_of(source.fields(), is_normalized) || std::ranges::all_of(source.fields(), is_normalized))
@@ -218,6 +291,8 @@ void check_reads(CheckList& list, const std::function<const Source&()>& source) 
   const std::pair<const char*, Require> checks[] = {
       {"datasource: fills its slots and nothing beside them", require_filled_slots},
       {"datasource: a sample is the same alone and among others", require_pure_reads},
+      {"datasource: draws nothing where it is not to augment", require_plain_reads},
+      {"datasource: a sample is the same while other threads read", require_reads_on_threads},
       {"datasource: a field is the same whether others are wanted", require_reads_of_single_fields},
       {"datasource: keys change nothing where it says so", require_reads_without_keys}};
   for (const auto& [name, require] : checks) {

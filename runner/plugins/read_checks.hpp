@@ -15,6 +15,12 @@ void require_filled_slots(const Source& source);
 // A sample is the same whatever is read with it. [control]
 void require_pure_reads(const Source& source);
 
+// Where it is not to augment, a sample is the same for every key. [control]
+void require_plain_reads(const Source& source);
+
+// A sample is the same while other threads read. A read that is not safe shows this with some luck only. [control]
+void require_reads_on_threads(const Source& source);
+
 // Fields to standardise are the same where the others are not wanted. [control]
 void require_reads_of_single_fields(const Source& source);
 

@@ -115,12 +115,13 @@ std::shared_ptr<const Source> Source::open(const Library& library, const OptionV
     throw Error(Exit::bad_input, library.id(), "this plugin is not a datasource: it offers no " HR_DATASOURCE);
   // The plugin borrows the values until open() returns.
   const NativeOptions native(to_option_table(api->options), options);
-  return open(*api, library.id(), native.values(), library.gc(), std::move(session), library.class_names());
+  return open(*api, library.id(), native.values(), library.gc(), std::move(session), library.class_names(),
+              library.positions());
 }
 
 std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string id, const hr_value* options,
                                            const hr_gc* gc, std::shared_ptr<Session> session,
-                                           const hr_class_names* class_names) {
+                                           const hr_class_names* class_names, const hr_positions* positions) {
   // Its destructor closes what the plugin opens, also when a check below throws.
   std::shared_ptr<Source> source(new Source);
   source->session_ = std::move(session);
@@ -128,6 +129,7 @@ std::shared_ptr<const Source> Source::open(const hr_datasource& api, std::string
   source->api_ = &api;
   source->gc_ = gc;
   source->class_names_ = class_names;
+  source->positions_ = positions;
   hr_error error = no_error();
   check(call(source->id_, "open", api.open, source->session_->host_for(source->id_), options, &source->handle_, &error),
         error, source->id_, "opening the data source");
@@ -211,6 +213,24 @@ std::vector<std::string> Source::class_names(uint32_t field) const {
       throw Error(Exit::plugin, id_, "field '" + fields_.at(field).name + "' has more than 4096 classes");
     result.emplace_back(name);
   }
+}
+
+std::optional<RecordedRows> Source::recorded_rows(uint32_t field, uint32_t split, uint64_t index) const {
+  if (positions_ == nullptr) return std::nullopt;
+  hr_error error = no_error();
+  hr_position position{};
+  position.struct_size = sizeof position;
+  const hr_status status = call(id_, "position", positions_->position, handle_, field, split, index, &position, &error);
+  if (status == HR_NOT_FOUND) return std::nullopt;
+  const Field& of = fields_.at(field);
+  const std::string what = "sample " + std::to_string(index) + " of field '" + of.name + "'";
+  check(status, error, id_, "telling where " + what + " lies");
+  if (position.rows == 0 || static_cast<uint64_t>(of.elements()) % position.rows != 0) {
+    throw Error(Exit::plugin, id_,
+                what + " shows " + std::to_string(position.rows) + " rows, which its " + std::to_string(of.elements()) +
+                    " elements cannot be divided into");
+  }
+  return RecordedRows{position.first, position.rows, position.length};
 }
 
 Reader Source::reader() const {

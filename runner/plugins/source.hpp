@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "config/options.hpp"
 #include "error.hpp"
 #include "headroom/classes.h"
+#include "headroom/positions.h"
 #include "headroom/sdk/fields.hpp"
 #include "mutex.hpp"
 #include "plugins/library.hpp"
@@ -48,6 +50,12 @@ struct Origin {
   std::string path, dataset, member;  // member "": the plain elements
 };
 
+// The rows of a recording that a field of one sample shows; those below 0 and from `length` on are padding.
+struct RecordedRows {
+  int64_t first = 0;
+  uint64_t rows = 1, length = 0;
+};
+
 class Reader;
 
 // One sample cannot be read, others can (HR_DATA_CORRUPT). With data.on_bad_sample = "skip" the run goes on without it.
@@ -66,7 +74,8 @@ class Source : public std::enable_shared_from_this<Source> {
   static std::shared_ptr<const Source> open(const hr_datasource& api, std::string id, const hr_value* options,
                                             const hr_gc* gc = nullptr,
                                             std::shared_ptr<Session> session = Session::of_process(),
-                                            const hr_class_names* class_names = nullptr);
+                                            const hr_class_names* class_names = nullptr,
+                                            const hr_positions* positions = nullptr);
   ~Source();
 
   const std::string& id() const { return id_; }
@@ -82,6 +91,8 @@ class Source : public std::enable_shared_from_this<Source> {
   std::vector<Origin> origins(uint32_t field) const;  // empty: unknown. Error(plugin)
   // What the values 0, 1, ... of a field mean; empty: it has no classes, or they have no names. Error(plugin)
   std::vector<std::string> class_names(uint32_t field) const;
+  // [any] Of its group's recording; nullopt: the source does not say, or the field shows no rows. Error(plugin)
+  std::optional<RecordedRows> recorded_rows(uint32_t field, uint32_t split, uint64_t index) const;
   Reader reader() const;  // [any] Error with the plugin's sentence
   // [control] Waits for running reads, then calls headroom.gc's trim_source with HR_TRIM_CACHES or HR_TRIM_ALL. Returns
   // the bytes that the plugin says it released; 0 without the interface.
@@ -96,6 +107,7 @@ class Source : public std::enable_shared_from_this<Source> {
   const hr_datasource* api_ = nullptr;
   const hr_gc* gc_ = nullptr;
   const hr_class_names* class_names_ = nullptr;
+  const hr_positions* positions_ = nullptr;
   hr_source* handle_ = nullptr;
   bool augments_ = true;
   mutable SharedMutex reads_;  // shared by reads, exclusive for trim()

@@ -1,7 +1,7 @@
 // profile/: where a step's time and memory go. Start here: what a profile found. Torch-free.
 //
-// profile_run.hpp runs the first steps of an experiment. StepProfile (step_profile.hpp) watches them: phases of the
-// loop, and through OperatorTimes and PluginCallTimes what they consist of. A Trace keeps each span for a file.
+// profile_run() (step_profile.hpp) runs the first steps of an experiment. StepProfile watches them: phases of the loop,
+// and through OperatorTimes and PluginCallTimes what they consist of. A Trace keeps each span for a file.
 #pragma once
 
 #include <array>

@@ -1,9 +1,11 @@
-// Measures steps of a training loop.
+// `headroom profile`: the first steps of an experiment, measured. Needs LibTorch.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 
 #include "profile/profile.hpp"
+#include "train/train.hpp"
 
 namespace headroom {
 
@@ -43,5 +45,18 @@ class StepProfile final : public StepWatch {
   Spent step_began_, phase_began_;  // readings since the process began
   int64_t checkpoint_began_ns_ = 0;
 };
+
+inline constexpr int64_t profile_warm_up_steps = 5;
+
+struct ProfileRequest {
+  TrainRequest run;  // a new one; whoever starts it removes `run.out` when it is over
+  int64_t steps = 20;
+  std::filesystem::path trace;  // file; empty: none
+};
+
+// Runs the experiment as train() would, over its data again where it has fewer steps, evaluates nothing and fills in
+// `profile`. Not Exit::ok: stopped before so many steps by a signal, or because others took the memory; then `profile`
+// stays empty. Errors as train(). [control]
+Exit profile_run(ProfileRequest request, Profile& profile);
 
 }  // namespace headroom

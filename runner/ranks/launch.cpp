@@ -13,7 +13,7 @@
 
 #include "error.hpp"
 #include "memory/child_process.hpp"
-#include "memory/scratch_folder.hpp"
+#include "memory/file_memory.hpp"
 #include "memory/supervised.hpp"
 #include "ranks/ranks.hpp"
 

@@ -83,7 +83,7 @@ void write_files(const fs::path& folder, const CheckpointView& checkpoint) {
   json["format"] = checkpoint_format;
   json["step"] = checkpoint.step;
   OutputFile file(folder / "checkpoint.json");
-  file.write(json.dump(2) + "\n");
+  file.write(json_text(json, 2) + "\n");
   file.finish();
   // The names inside as well, before the folder gets its own: what is called step-... is complete after a power cut.
   sync_folder(folder);

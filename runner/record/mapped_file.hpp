@@ -22,4 +22,8 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+// Gives the whole pages of a part of a mapping back: they stay in the page cache, and are read again where they are
+// asked for. For files that are larger than this process should be.
+void drop_pages(std::span<const std::byte> bytes);
+
 }  // namespace headroom

@@ -7,7 +7,6 @@
 #include "memory/proc_file.hpp"
 #include "memory/readable.hpp"
 #include "ranks/ranks.hpp"
-#include "record/postmortem_facts.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {
@@ -100,7 +99,7 @@ int conclude(const Ended& ended) {
   const Postmortem postmortem = examine(ended);
   // Other ends have said why on stderr themselves.
   if (ended.end.by_signal()) {
-    // A sweep finds these lines in a trial's log by their prefix (sweep/trial_end.cpp).
+    // A sweep finds these lines in a trial's log by their prefix (sweep/trial_process.cpp).
     for (const std::string& line : postmortem.lines()) std::fprintf(stderr, "[postmortem] %s\n", line.c_str());
   }
   if (ended.run_folder.empty() || !has_most_to_say(ended)) return code;

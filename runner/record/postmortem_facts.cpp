@@ -1,13 +1,12 @@
-#include "record/postmortem_facts.hpp"
-
 #include <algorithm>
 #include <chrono>
 
 #include "memory/growth.hpp"
 #include "memory/readable.hpp"
 #include "record/checkpoint.hpp"
+#include "record/numbers.hpp"
+#include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
-#include "record/timestamps.hpp"
 
 namespace headroom {
 

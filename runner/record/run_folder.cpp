@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "record/numbers.hpp"
 #include "record/output_file.hpp"
-#include "record/timestamps.hpp"
 
 namespace headroom {
 

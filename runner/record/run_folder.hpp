@@ -1,5 +1,11 @@
-// record/: what a run leaves behind. RunFolder owns the folder and its lock; Events, Checkpoints, Progress and the
-// tables write into it. Nothing here knows LibTorch: tensors are byte spans.
+// record/: what a run leaves behind. Start here: RunFolder owns the folder and its lock. Nothing here knows LibTorch:
+// tensors are byte spans.
+//   run_log.hpp      what a run says while it goes         checkpoint.hpp     what it goes on from
+//   postmortem.hpp   why it ended                          trained_model.hpp  what others take of it
+//   safetensors.hpp  tensors in a file                     torch_state.hpp    those that torch.save wrote
+//   output_file.hpp  writing that is whole, or an error    mapped_file.hpp    reading
+//   progress.hpp     a bar on a terminal, lines in a pipe  numbers.hpp        numbers and times as text
+// The rest (tensorboard, event_command, torch_pickle, torch_zip) is of these; png.hpp is for pictures.
 #pragma once
 
 #include <cstdint>

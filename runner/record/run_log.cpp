@@ -6,7 +6,6 @@
 #include "record/output_file.hpp"
 #include "record/progress.hpp"
 #include "record/tensorboard.hpp"
-#include "record/timestamps.hpp"
 
 namespace headroom {
 namespace {

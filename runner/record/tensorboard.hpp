@@ -1,8 +1,10 @@
 // A TensorBoard event file: TFRecord frames around hand-encoded tensorflow.Event messages. Only scalars.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,5 +30,9 @@ class TensorBoardFile {
 
 // The frame of one record: length, its checksum, the bytes, their checksum.
 std::string tfrecord(const std::string& bytes);
+
+// The checksum of TFRecord files.
+uint32_t crc32c(std::string_view bytes);         // Castagnoli: "123456789" -> 0xe3069283
+uint32_t masked_crc32c(std::string_view bytes);  // rotated and shifted, as TFRecord stores it
 
 }  // namespace headroom

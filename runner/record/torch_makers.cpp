@@ -1,8 +1,7 @@
-#include "record/torch_makers.hpp"
-
 #include <optional>
 
 #include "memory/readable.hpp"
+#include "record/torch_pickle.hpp"
 
 namespace headroom {
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "record/torch_makers.hpp"
-
 namespace headroom {
 
 namespace {

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "error.hpp"
-#include "record/torch_makers.hpp"
 #include "record/torch_pickle.hpp"
 #include "record/torch_zip.hpp"
 

@@ -81,12 +81,12 @@ void take_wide(Bytes extra, Place& place) {
 Bytes data_of(Bytes file, const Place& place) {
   if (number<uint32_t>(file, place.local) != local_mark) cut_off();
   const uint64_t name = number<uint16_t>(file, place.local + 26), extra = number<uint16_t>(file, place.local + 28);
-  return part(file, place.local + 30 + name + extra, place.bytes);
+  return part(file, place.local + 30 + name + extra, place.stored);
 }
 
 }  // namespace
 
-std::map<std::string, ZipEntry> read_zip(Bytes file) {
+std::map<std::string, ZipEntry> read_zip(Bytes file, bool may_be_deflated) {
   const Directory directory = find_directory(file);
   std::map<std::string, ZipEntry> entries;
   uint64_t at = directory.offset;
@@ -102,11 +102,15 @@ std::map<std::string, ZipEntry> read_zip(Bytes file) {
     const std::string called(reinterpret_cast<const char*>(text.data()), text.size());
     take_wide(part(file, at + entry_bytes + name, extra), place);
     const std::string shown = "its entry '" + printable(called, 100) + "'";
-    // Bit 0 of the flags: encrypted. Method 0: stored.
-    if ((flags & 1u) != 0 || method != 0 || place.stored != place.bytes)
-      throw BadTorchFile(shown + " is compressed or encrypted; torch.save stores entries as they are");
-    if (!entries.emplace(called, ZipEntry{data_of(file, place), number<uint32_t>(file, at + 16)}).second)
-      throw BadTorchFile(shown + " is there twice");
+    // Bit 0 of the flags: encrypted. Method 0: stored; 8: deflated.
+    const bool deflated = may_be_deflated && method == 8;
+    if ((flags & 1u) != 0 || !(deflated || (method == 0 && place.stored == place.bytes))) {
+      throw BadTorchFile(shown + (may_be_deflated
+                                      ? " is encrypted, or compressed by another method than deflate"
+                                      : " is compressed or encrypted; torch.save stores entries as they are"));
+    }
+    const ZipEntry entry{data_of(file, place), number<uint32_t>(file, at + 16), deflated, place.bytes};
+    if (!entries.emplace(called, entry).second) throw BadTorchFile(shown + " is there twice");
     at += entry_bytes + name + extra + comment;
   }
   return entries;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "record/example_file.hpp"
 #include "record/run_folder.hpp"
 #include "report/curves.hpp"
 #include "report/page.hpp"
@@ -46,7 +45,7 @@ Decimated<Extremes> points_of(const Json& channel, const char* key, double strid
   Decimated<Extremes> points;
   double x = 0;
   for (const Json& value : list_in(channel, key)) {
-    // Null does not count (example_file.hpp), but keeps its place on the axis.
+    // Null does not count (examples.hpp), but keeps its place on the axis.
     if (value.is_number()) points.add(x, Extremes::of(x, value.get<double>()));
     x += stride;
   }

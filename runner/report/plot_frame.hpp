@@ -1,5 +1,5 @@
 // The frame every chart stands in. In a page: an SVG that stretches to the width there is, and around it, in HTML so
-// that it never shrinks with the picture, axes, legend and numbers. In a file (svg_file.hpp): SVG alone. Deterministic:
+// that it never shrinks with the picture, axes, legend and numbers. In a file (svg_file()): SVG alone. Deterministic:
 // the same series make the same bytes.
 #pragma once
 
@@ -88,5 +88,23 @@ std::string sortable_table(const std::vector<std::string>& heading, const std::v
 
 // What can be opened: <details>. `html` is HTML, `summary` plain text.
 std::string folded(const std::string& summary, const std::string& html, bool open = false);
+
+// Plots as an SVG file that needs nothing else, for light and dark pages: what `headroom watch --svg` writes. The same
+// PlotFrame stands in a page's HTML with PlotFrame::html().
+
+// The size of a plot in a file, in the units that shapes are drawn in: tenths of a pixel.
+inline constexpr PlotSize tall_plot{6200, 3000}, low_plot{6200, 480};
+
+// A line of words: `classes` are "title", "soft", "bad"; plain text, which is not wrapped.
+struct SvgLine {
+  std::string classes, text;
+};
+
+// "<text>" at (x, y) in pixels; `words` are plain text. `anchor`: "start", "middle" or "end".
+std::string svg_text(double x, double y, const std::string& classes, const std::string& words,
+                     const char* anchor = "start");
+
+// `head` above the plots, one below the other on one time axis, the legend of the first beside them.
+std::string svg_file(const std::vector<SvgLine>& head, const std::vector<PlotFrame>& plots);
 
 }  // namespace headroom

@@ -1,8 +1,10 @@
-// What a model did on one recording, as measured: its errors, a table of them, a page.
+// What a model did on one recording, of numbers or of pictures: its errors, a table of them, a page.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,37 @@ struct PredictedRecording {
   // Of errors: the heading, a row a channel, and one for all.
   std::vector<std::vector<std::string>> error_rows() const;
   std::string table() const;  // of them, for terminals
+  nlohmann::json json() const;
+  std::string page() const;  // HTML
+};
+
+// What a model made of one recording of pictures: how near it came to the target, and a few of them to look at.
+
+struct PictureStep {
+  // Of the prediction against the target, as 8-bit pictures; infinite where they are equal, none without a target.
+  std::optional<double> psnr_db;
+  std::optional<double> before_psnr_db;  // of what there was before
+};
+
+// Data URIs; "" where there is none.
+struct ShownPicture {
+  uint64_t step = 0;
+  std::string before, predicted, target;
+};
+
+struct PredictedPictures {
+  PredictionOrigin origin;
+  uint64_t horizon = 0;  // steps predicted at once
+  std::string before;    // the field there was before; "" where there is none
+  std::vector<PictureStep> steps;
+  std::vector<ShownPicture> shown;
+
+  // Means of decibels over the steps whose pictures differ from the target: one that is equal would make the mean
+  // infinite. Infinite where all are equal.
+  std::optional<double> psnr_db() const;
+  std::optional<double> before_psnr_db() const;
+
+  std::string text() const;  // for terminals
   nlohmann::json json() const;
   std::string page() const;  // HTML
 };

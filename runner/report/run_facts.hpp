@@ -1,4 +1,5 @@
-// The facts of a run that lists and comparisons need: small, flat, and the same as JSON.
+// The facts of a run that lists and comparisons need: small, flat, and the same as JSON. And which runs of a list,
+// by them.
 #pragma once
 
 #include <filesystem>
@@ -46,5 +47,20 @@ std::string stamp_of(const std::filesystem::path& folder);
 
 // Every run below `root`, also those of sweeps, in the order of their paths.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& root);
+
+// Which runs of a list: 'val/loss < 0.1', 'peak_bytes <= 2 GiB', 'train.batch_size == 8', 'state != failed'.
+class RunFilter {
+ public:
+  // Error(bad_input) for what is no comparison.
+  explicit RunFilter(const std::string& text);
+  bool holds(const RunFacts& run) const;  // a run without that key: only for !=
+
+ private:
+  std::string key_, operator_, text_;
+  std::optional<double> number_;
+};
+
+// By a key: numbers as numbers, words as words, those without it last.
+void sort_runs(std::vector<RunFacts>& runs, const std::string& key, bool descending);
 
 }  // namespace headroom

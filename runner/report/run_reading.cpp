@@ -5,9 +5,9 @@
 
 #include "memory/black_box.hpp"
 #include "memory/growth.hpp"
+#include "record/numbers.hpp"
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
-#include "record/timestamps.hpp"
 
 namespace headroom {
 

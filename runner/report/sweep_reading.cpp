@@ -1,11 +1,10 @@
-#include "report/sweep_reading.hpp"
-
 #include <algorithm>
 #include <charconv>
 
 #include "error.hpp"
 #include "memory/readable.hpp"
 #include "record/run_folder.hpp"
+#include "report/sweep_report.hpp"
 
 namespace headroom {
 

@@ -9,8 +9,6 @@
 #include "report/page.hpp"
 #include "report/plot_frame.hpp"
 #include "report/run_report.hpp"
-#include "report/sweep_reading.hpp"
-#include "report/trade_off.hpp"
 
 namespace headroom {
 

@@ -1,5 +1,3 @@
-#include "report/trade_off.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -7,6 +5,7 @@
 #include <numeric>
 
 #include "report/plot_frame.hpp"
+#include "report/sweep_report.hpp"
 
 namespace headroom {
 

@@ -1,6 +1,11 @@
 // sweep/: many runs of one experiment, as child processes. Start here: run_sweep() is the supervisor. It starts trials
 // as child processes while what they are planned to need is free, sees them end and decides what becomes of them. It
-// keeps nothing that is not on the disk: after any kill run_sweep() goes on.
+// keeps nothing that is not on the disk: after any kill run_sweep() goes on. Torch-free. Commands need no more than
+// this and list_trials():
+//   trials.hpp         which trials there are              sweep_folder.hpp   a sweep on the disk
+//   admission.hpp      what a trial needs, whether it fits trial_process.hpp  one child, from its start to its end
+//   trial_starts.hpp   which trials start, and when        halving.hpp        who goes on, by metrics alone
+//   results.hpp        what came out                       sweep_view.hpp     what a terminal shows
 #pragma once
 
 #include <filesystem>

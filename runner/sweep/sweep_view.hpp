@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "record/terminal.hpp"
+#include "record/progress.hpp"
 
 namespace headroom {
 

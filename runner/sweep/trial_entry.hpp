@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include "sweep/admission.hpp"
-#include "sweep/needs.hpp"
 #include "sweep/results.hpp"
 #include "sweep/sweep_view.hpp"
 

@@ -45,6 +45,7 @@ class BaseValues {
     // Options of plugins are no fields of Experiment.
     add_options("model.options.", base.model_options, wanted);
     add_options("data.options.", base.data_options, wanted);
+    add_options("train.optimizer_options.", base.train.optimizer_options, wanted);
     for (const auto& [path, at] : sweep.constraint->keys()) {
       const bool swept = std::ranges::find(sweep.keys, path, &SweptKey::path) != sweep.keys.end();
       if (!swept && !values_.contains(path))

@@ -1,7 +1,4 @@
-// sweep/: many runs of one experiment as child processes, scheduled by memory. trials: which there are. sweep_folder:
-// what of a sweep is on the disk, and the state of a trial that follows from it. needs, admission: what a trial needs,
-// and whether it may start. trial_process, trial_cgroup, trial_end: one child. sweep: the supervisor, which starts and
-// ends them. results: what came out. Torch-free.
+// The trials of a [sweep].
 #pragma once
 
 #include <string>

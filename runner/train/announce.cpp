@@ -86,6 +86,7 @@ void announce(const Setup& setup, RunLog& log) {
   if (const std::string line = workers_line(data, auto_threads()); !line.empty()) log.say(line);
   if (const std::string line = slow_precision(setup.data.experiment.train.precision, setup.device); !line.empty())
     log.say(line);
+  if (!setup.matmul.line.empty()) log.say(setup.matmul.line);
   CacheSetting cache = setup.data.cache_setting();
   // Of this moment: what others hold leaves less for the cache.
   cache.room_bytes = room_bytes();

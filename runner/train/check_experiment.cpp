@@ -1,10 +1,9 @@
-#include "train/check_experiment.hpp"
-
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "record/run_folder.hpp"
 #include "train/class_balance.hpp"
+#include "train/commands.hpp"
 #include "train/init.hpp"
 #include "train/parameter_groups.hpp"
 #include "train/setup.hpp"

@@ -21,6 +21,10 @@ bool is_length(const std::string& name) {
   return key != nullptr && key->effect.changes == Changes::length;
 }
 
+const std::map<std::string, std::string> option_tables = {{"model_options", "model.options"},
+                                                          {"data_options", "data.options"},
+                                                          {"optimizer_options", "train.optimizer_options"}};
+
 std::string text_of(const Json& value) { return value.is_null() ? "not set" : value.dump(); }
 
 class Comparison {
@@ -36,8 +40,8 @@ class Comparison {
     }
     for (const std::string& name : names) {
       const Json was = then.value(name, Json()), is = now.value(name, Json());
-      if (name == "model_options" || name == "data_options") {
-        compare_options(name == "model_options" ? "model.options" : "data.options", was, is);
+      if (const auto table = option_tables.find(name); table != option_tables.end()) {
+        compare_options(table->second, was, is);
       } else {
         compare_entry(name, was, is);
       }
@@ -73,11 +77,11 @@ class Comparison {
     }
   }
 
-  // Options are written as TOML.
+  // Options are written as TOML; there are none of an optimizer that is one of ours.
   void compare_options(const std::string& prefix, const Json& was, const Json& is) {
     Settings before, after;
-    list(toml::parse(was.get<std::string>()), prefix, before);
-    list(toml::parse(is.get<std::string>()), prefix, after);
+    if (!was.is_null()) list(toml::parse(was.get<std::string>()), prefix, before);
+    if (!is.is_null()) list(toml::parse(is.get<std::string>()), prefix, after);
     Settings all = before;
     all.insert(after.begin(), after.end());
     for (const auto& [key, value] : all) {
@@ -97,15 +101,17 @@ Json micro_batch_of(const Setup& setup) {
 }  // namespace
 
 Json surroundings(const Setup& setup) {
+  Json plugins = {{setup.data.model_library.id(), setup.data.model_library.build()},
+                  {setup.data.source_library.id(), setup.data.source_library.build()}};
+  if (setup.data.optimizer) plugins[setup.data.optimizer->id()] = setup.data.optimizer->library().build();
   return {{"threads", setup.data.threads},
           {"ranks", setup.data.ranks().count},
           {"processor", processor_text()},
+          {"matmul", setup.matmul.name()},
           {"micro_batch", micro_batch_of(setup)},
           {"libtorch", TORCH_VERSION},
           {"content_id", setup.data.content_id},
-          {"plugins",
-           {{setup.data.model_library.id(), setup.data.model_library.build()},
-            {setup.data.source_library.id(), setup.data.source_library.build()}}},
+          {"plugins", plugins},
           {"device", setup.device.str()},
           {"precision", setup.data.experiment.train.precision},
           {"identity", setup.identity()},
@@ -115,7 +121,8 @@ Json surroundings(const Setup& setup) {
 Differences differences_from(const LoadedCheckpoint& checkpoint, const Setup& setup) {
   Differences found;
   try {
-    const Json& then = checkpoint.json.at("surroundings");
+    Json then = checkpoint.json.at("surroundings");
+    if (!then.contains("matmul")) then["matmul"] = "ieee";  // an earlier build's
     const Json now = surroundings(setup);
     // A checkpoint of an earlier build has the hash alone.
     const bool by_key = then.contains("mathematics");

@@ -4,8 +4,8 @@
 #include <functional>
 #include <optional>
 
-#include "train/examples.hpp"
-#include "train/metrics.hpp"
+#include "metrics/examples.hpp"
+#include "metrics/metrics.hpp"
 #include "train/retry.hpp"
 #include "train/setup.hpp"
 

@@ -2,10 +2,9 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/DLConvertor.h>
-#include <algorithm>
 #include <cstdio>
 
-#include "data/measured.hpp"
+#include "data/field_statistics.hpp"
 #include "data/slots.hpp"
 #include "headroom/random.h"
 #include "infer/torchscript.hpp"
@@ -55,24 +54,28 @@ ScriptTrial drawn_trial(const RunData& data, std::span<const FieldStatistics> st
   return trial;
 }
 
-// The first ones of a split that the model was not trained on, where there is one.
+// The first ones that can be read of a split that the model was not trained on, where there is one.
 ScriptTrial real_trial(const RunData& data, int64_t samples) {
   const Split& split = data.splits.val.length() > 0 ? data.splits.val : data.splits.train;
-  const auto count = std::min(static_cast<uint64_t>(samples), split.length());
-  std::vector<uint64_t> index, keys;
-  for (uint64_t i = 0; i < count; ++i) {
-    index.push_back(split.source_index(i));
-    keys.push_back(hr_sample_key(data.experiment.experiment.seed, split.source_split(), 0, index.back()));
-  }
   const std::vector<Field>& fields = data.source->fields();
-  Slot slot(fields, static_cast<int64_t>(count));
-  const auto arrays = slot.tensors(0, static_cast<int64_t>(count));
+  Slot slot(fields, samples);
   Reader reader = data.source->reader();
-  reader.read(split.source_split(), index, keys, /*augment=*/false, arrays);
+  int64_t count = 0;
+  for (uint64_t i = 0; i < split.length() && count < samples; ++i) {
+    const uint64_t index = split.source_index(i),
+                   key = hr_sample_key(data.experiment.experiment.seed, split.source_split(), 0, index);
+    try {
+      reader.read(split.source_split(), {&index, 1}, {&key, 1}, /*augment=*/false, slot.tensors(count, 1));
+      ++count;
+    } catch (const BadSample&) {
+      if (i + 1 == split.length() && count == 0) throw;
+    }
+  }
+  const auto arrays = slot.tensors(0, count);
   ScriptTrial trial{"samples of the run's data", {}};
   for (size_t i = 0; i < fields.size(); ++i) {
     std::vector<int64_t> shape = fields[i].shape;
-    shape.insert(shape.begin(), static_cast<int64_t>(count));
+    shape.insert(shape.begin(), count);
     const at::Tensor values = at::from_blob(arrays[i].data, shape, at::toScalarType(fields[i].dtype));
     // What the source has standardised is taken back.
     trial.inputs.push_back(values.is_floating_point() ? measured_from(values, fields[i], {}) : values.clone());
@@ -106,7 +109,7 @@ Exit export_script(const ExportRequest& request) {
   install_stop_signals();
   const RunMemory memory(experiment, /*needed_bytes=*/0);
   if (memory.cancelled()) return stop_requested();
-  const RunData data = prepare_data(experiment, request.plugin_dirs);
+  const RunData data = prepare_data(experiment, request.plugin_dirs, /*trains=*/false);
   Inference inference(trained, data.model_library, at::kCPU);
   const std::vector<FieldStatistics> statistics = statistics_from_json(trained.normalizer);
   const ScriptTrial real = real_trial(data, several);

@@ -14,7 +14,7 @@ int64_t version_of(const Parameter& parameter) { return parameter.tensor->grad()
 }  // namespace
 
 GradientCheck::GradientCheck(std::string model_id, std::span<Parameter* const> trainable)
-    : model_id_(std::move(model_id)) {
+    : model_id_(std::move(model_id)), unregistered_(trainable) {
   for (const Parameter* parameter : trainable) entries_.push_back({.parameter = parameter});
 }
 
@@ -35,6 +35,7 @@ void GradientCheck::after_step(const StepResult& result) {
     }
   }
   had_graph_ = had_graph_ || result.loss_sum.requires_grad();
+  if (windows_ < patience) unregistered_.look(result.loss_sum);
 }
 
 void GradientCheck::after_backward() {
@@ -44,20 +45,35 @@ void GradientCheck::after_backward() {
 }
 
 void GradientCheck::end_window() {
-  constexpr int patience = 3;
-  const auto is_trained = [](const Entry& entry) { return entry.parameter->tensor->requires_grad(); };
-  const auto had = [](const Entry& entry) { return entry.had_gradient; };
+  if (windows_ == patience) return;
+  require_registered();
   // Windows in which all is frozen prove nothing and do not count.
-  if (windows_ == patience || !std::ranges::any_of(entries_, is_trained)) return;
-  if (++windows_ < patience || std::ranges::any_of(entries_, had)) return;
+  if (std::ranges::none_of(entries_, [](const Entry& entry) { return entry.parameter->tensor->requires_grad(); }))
+    return;
+  if (++windows_ < patience) return;
+  if (const std::string why = why_untrained(); !why.empty()) throw Error(Exit::plugin, model_id_, why);
+}
+
+std::string GradientCheck::why_untrained() const {
+  const auto asked = [](const Entry& entry) { return entry.asked; };
+  const auto had = [](const Entry& entry) { return entry.had_gradient; };
+  if (std::ranges::none_of(entries_, asked) || std::ranges::any_of(entries_, had)) return "";
   if (!had_graph_) {
-    throw Error(Exit::plugin, model_id_,
-                "the model's step returns a loss_sum without a graph, so nothing would be trained: look for detach(), "
-                "item(), a tensor made of numbers, NoGradGuard or InferenceMode on its way");
+    return "the model's step returns a loss_sum without a graph, so nothing would be trained: look for detach(), "
+           "item(), a tensor made of numbers, NoGradGuard or InferenceMode on its way";
   }
+  return "the loss depends on none of the model's parameters, so nothing would be trained: a step has to use the "
+         "tensors that were registered, not copies or new ones in their place";
+}
+
+void GradientCheck::require_registered() const {
+  const std::string shape = unregistered_.shape_of_survivor();
+  if (shape.empty()) return;
   throw Error(Exit::plugin, model_id_,
-              "the loss depends on none of the model's parameters, so nothing would be trained: a step has to use the "
-              "tensors that were registered, not copies or new ones in their place");
+              "the loss depends on a tensor of shape " + shape +
+                  " that is no parameter of the model, so it would never be trained: register it in the constructor "
+                  "(register_module, register_parameter) and do not replace it later; what is to stay as it is takes "
+                  "requires_grad_(false)");
 }
 
 std::vector<std::string> GradientCheck::without_gradient() const {

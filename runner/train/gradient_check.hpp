@@ -1,5 +1,5 @@
 // Whether the graph of a model's loss leads to its parameters. A loss that was detached, a step that calls backward()
-// itself and a parameter that was replaced would all train silently wrong.
+// itself and tensors that were not registered would all train silently wrong.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "plugins/torch_model.hpp"
+#include "train/unregistered.hpp"
 
 namespace headroom {
 
 // Around each training pass: before_step(), the model's step, after_step(), backward, after_backward(). It looks at
-// LibTorch's version counters and at no value, so it costs nothing to speak of. [compute]
+// LibTorch's version counters and at no value, and walks the graph in the first windows only, so it costs nothing to
+// speak of. `trainable` and what it points to outlive it. [compute]
 class GradientCheck {
  public:
-  // `trainable` have gradients, which stay where they are. All outlive it.
+  // `trainable` have gradients, which stay where they are.
   GradientCheck(std::string model_id, std::span<Parameter* const> trainable);
 
   void before_step();
@@ -23,9 +25,12 @@ class GradientCheck {
   void after_step(const StepResult& result);
   void after_backward();
 
-  // At the end of a window in which elements counted. Error(plugin) where none of the first three such windows gave a
+  // At the end of a window in which elements counted, when nothing holds its losses any more. Error(plugin) where its
+  // loss depended on a tensor that should have been a parameter, and where none of the first three such windows gave a
   // gradient to any parameter that was to be trained: one alone may hold nothing that the loss looks at.
   void end_window();
+  // Why no parameter that was to be trained ever had a gradient; "": one had, or none was to be trained.
+  std::string why_untrained() const;
   // The names of those that were to be trained and never had a gradient.
   std::vector<std::string> without_gradient() const;
 
@@ -36,8 +41,12 @@ class GradientCheck {
     bool asked = false;   // it was to be trained in some pass
     bool had_gradient = false;
   };
+  void require_registered() const;
+
+  static constexpr int patience = 3;
   std::string model_id_;
   std::vector<Entry> entries_;
+  UnregisteredTensors unregistered_;
   bool had_graph_ = false;  // the loss of some step
   int windows_ = 0;         // that ended so far, up to three
 };

@@ -15,7 +15,6 @@
 #include "train/run_memory.hpp"
 #include "train/schedule.hpp"
 #include "train/state.hpp"
-#include "train/step_meter.hpp"
 #include "train/step_watch.hpp"
 #include "train/train.hpp"
 #include "train/train_step.hpp"

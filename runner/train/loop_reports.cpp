@@ -156,7 +156,7 @@ void TrainingLoop::report_without_gradient() {
   log_.say(
       "no gradient has reached " + list + " by step " + std::to_string(position_.step) +
       ": the loss has not depended on them so far. A model says so of parameters that are meant to stay as they are "
-      "(frozen or inert); others were perhaps replaced after they were registered");
+      "(frozen or inert); whether a step uses the others is worth a look");
 }
 
 std::string TrainingLoop::memory_summary() const {

@@ -1,15 +1,19 @@
 // A batch in pieces that fit: read, divided and passed through a model as memory allows. Training, evaluation and
-// prediction all walk a batch by in_micro_batches() and read one by read_batch().
+// prediction all walk a batch by in_micro_batches(), read one by read_batch(), and repeat a pass that ran out of memory
+// from a ForwardSnapshot.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <algorithm>
 #include <c10/core/Event.h>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "data/loader.hpp"
+#include "plugins/torch_model.hpp"
 #include "train/retry.hpp"
 #include "train/step_watch.hpp"
 
@@ -64,43 +68,48 @@ std::optional<Batch> read_batch(Retry& retry, Read&& read, SeekBack&& seek_back)
   return batch;
 }
 
-// The loader's batches of one window, from its first sample to its end.
-// [compute] `loader` outlives it, and nobody else reads from it meanwhile.
-class WindowBatches {
+// The sequential generators a model on `device` may draw from: the CPU's, and the device's own where it has one.
+std::vector<at::Generator> generators_for(at::Device device);
+
+// What a forward pass changes besides its results: buffers, the generators it draws from, the plugin's state. A copy of
+// them is taken before a pass, so that a pass that runs out of memory can be repeated exactly. [compute]
+class ForwardSnapshot {
  public:
-  // Samples [first, end) of `epoch`, counted in the epoch's order; the loader stands at `first`.
-  WindowBatches(Loader& loader, uint64_t epoch, uint64_t first, uint64_t end)
-      : loader_(loader), epoch_(epoch), first_(first), end_(end), at_(first) {}
+  // Allocates the copies.
+  ForwardSnapshot(Model& model, at::Device device);
 
-  // nullopt at the window's end. What runs out of memory is read again.
-  std::optional<Batch> next(Retry& retry) {
-    if (at_ >= end_) return std::nullopt;
-    const PhaseScope waiting(StepPhase::wait);
-    auto batch = read_batch(
-        retry, [&] { return loader_.next(); }, [&] { seek(at_); });
-    advance();
-    return batch;
-  }
+  // Where it throws, nothing is taken.
+  void take();
+  void discard() { taken_ = false; }
+  // As they were at the last take(). Does nothing where nothing is taken.
+  void restore();
 
-  // The same, but where memory runs out that is thrown.
-  std::optional<Batch> next() {
-    if (at_ >= end_) return std::nullopt;
-    auto batch = loader_.next();
-    advance();
-    return batch;
-  }
-
-  // To the window's first sample, and behind its last.
-  void rewind() { seek(at_ = first_); }
-  void skip() { seek(at_ = end_); }
+  // Whether a pass of this model can change any of them; otherwise the other functions do nothing.
+  bool is_needed() const { return !buffers_.empty() || !generators_.empty() || model_.has_state(); }
 
  private:
-  void advance() { at_ = std::min(end_, at_ + static_cast<uint64_t>(loader_.batch_size())); }
-  void seek(uint64_t sample) { loader_.seek(epoch_, sample, /*continuous=*/true); }
-
-  Loader& loader_;
-  const uint64_t epoch_, first_, end_;
-  uint64_t at_;
+  Model& model_;
+  std::vector<at::Tensor> buffers_, copied_buffers_;
+  std::vector<at::Generator> generators_;  // none where the model does not draw from them
+  std::vector<at::Tensor> copied_generators_;
+  std::string copied_state_;
+  bool taken_ = false;
 };
+
+// attempt_within_memory() of a pass. false: memory ran out, the snapshot is restored, and `retry` has made it
+// possible to go on.
+template <class Attempt>
+bool attempt_with_snapshot(ForwardSnapshot& snapshot, Retry& retry, const char* doing, int64_t micro_batch,
+                           Attempt&& attempt) {
+  Shortage shortage;
+  const bool fits = attempt_within_memory(shortage, doing, micro_batch, [&] {
+    snapshot.take();
+    attempt();
+  });
+  if (fits) return true;
+  snapshot.restore();
+  retry.after(shortage);
+  return false;
+}
 
 }  // namespace headroom

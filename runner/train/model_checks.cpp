@@ -1,5 +1,3 @@
-#include "train/model_checks.hpp"
-
 #include <ATen/CPUGeneratorImpl.h>
 #include <algorithm>
 #include <cmath>
@@ -11,9 +9,11 @@
 
 #include "config/document.hpp"
 #include "memory/ledger.hpp"
+#include "metrics/output_pairs.hpp"
 #include "plugins/option_checks.hpp"
 #include "plugins/read_checks.hpp"
 #include "record/numbers.hpp"
+#include "train/commands.hpp"
 #include "train/model_trial.hpp"
 #include "train/predict_pass.hpp"
 #include "train/run_data.hpp"
@@ -25,6 +25,12 @@ namespace {
 // Parts of the largest value: in float64; in float32, where sums in another order round otherwise; and of a loss in
 // bfloat16 or float16.
 constexpr double exact_tolerance = 1e-9, rounded_tolerance = 1e-3, narrow_tolerance = 0.25;
+// Allocators and libraries take less than this in a step that needs nothing new.
+#ifdef __SANITIZE_ADDRESS__  // which keeps what was freed for a while
+constexpr int64_t least_leak_bytes = int64_t{64} << 20;
+#else
+constexpr int64_t least_leak_bytes = 256 << 10;
+#endif
 
 double largest(const at::Tensor& tensor) {
   return tensor.numel() == 0 ? 0.0 : tensor.to(at::kDouble).abs().max().item<double>();
@@ -65,12 +71,14 @@ class ModelChecks {
     // The others compare with what this one gives, or step as it does.
     check("a step gives loss, weight, outputs and metrics", [&] { step_first(); });
     if (!whole_) return list_.take();
+    check("one seed gives the same first weights", [&] { require_seeded(); });
     check("a gradient reaches every parameter", [&] { require_gradients(); });
     check("the same step twice gives the same", [&] { require_repeatable(); });
     check("it draws from sample keys alone, or says so", [&] { require_keyed_draws(); });
     check("whole or in pieces, the gradient is the same", [&] { require_divisible(); });
     check("evaluation draws nothing and leaves nothing behind", [&] { require_pure_evaluation(); });
     check("evaluated whole or in pieces, loss and metrics are the same", [&] { require_sums(); });
+    check("predictions have the shapes of their targets", [&] { require_pairs(); });
     check("evaluated alone or among others, a sample is the same", [&] { require_samples_apart(); });
     if (plain_->model().predictor() != nullptr) check("predicts from inputs alone", [&] { require_prediction(); });
     for (const std::string& kind : plain_->model().recompute_kinds())
@@ -114,6 +122,19 @@ class ModelChecks {
     whole_ = plain_->train(plain_->samples());
   }
 
+  // exact_ has not been stepped yet, and a model that changes its weights in a step is told by other checks.
+  void require_seeded() {
+    const auto again = make_("fp32");
+    const std::vector<Parameter>&first = sharpest().model().parameters(), &second = again->model().parameters();
+    for (size_t i = 0; i < first.size(); ++i) {
+      if (first[i].kind != HR_PARAMETER || same(*first[i].tensor, *second[i].tensor)) continue;
+      refuse(
+          "two models of one seed begin with different values of '" + first[i].name +
+          "', so no run could be repeated: draw them from LibTorch's generator, which is seeded for the constructor, "
+          "or from its seed; not from clocks, std::random_device or the address of something");
+    }
+  }
+
   // A model may have parts that these few samples do not ask for.
   void require_gradients() const {
     if (whole_->weight == 0 && whole_->loss_sum == 0) throw DoesNotApply{"no element of the samples counts"};
@@ -122,11 +143,16 @@ class ModelChecks {
           "loss_sum is " + short_number(whole_->loss_sum) +
           " and the weight 0, so nothing would be trained: it is the number of elements that loss_sum is summed over");
     }
+    if (!std::isfinite(whole_->loss_sum)) {
+      refuse(std::string("the loss of these samples is ") + (std::isnan(whole_->loss_sum) ? "NaN" : "infinite") +
+             ", which is not a number to train by: look for logarithms, roots and divisions of what may be 0 or less" +
+             (is_made_up_ ? "; inputs() tells by min and max which values a field has" : ""));
+    }
+    if (!whole_->why_untrained.empty()) refuse(whole_->why_untrained);
     const auto& names = whole_->without_gradient;
     if (names.empty()) return;
     const std::string which =
         names.front() + (names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "");
-    if (names.size() == whole_->gradients.size()) refuse("the loss depends on none of the parameters: " + which);
     throw DoesNotApply{"with these samples the loss does not depend on " + which +
                        ": is it used, and is it the tensor that was registered? What is never trained is declared "
                        "frozen (frozen_until_step) or inert in attributes()"};
@@ -143,7 +169,7 @@ class ModelChecks {
     require_same(
         *whole_, plain_->train(plain_->samples()), plain_->device().is_cpu() ? 0.0 : rounded_tolerance,
         "a step is a function of weights, batch, keys, buffers and saved state alone; look for counters, clocks "
-        "and generators of its own");
+        "and generators of its own, and for weights that it changes");
   }
 
   void require_keyed_draws() {
@@ -164,9 +190,21 @@ class ModelChecks {
     ModelTrial& trial = sharpest();
     if (trial.samples() < 2) throw DoesNotApply{"there is one sample only"};
     require_same(
-        trial.train(trial.samples()), trial.train(1), exact_ ? exact_tolerance : rounded_tolerance,
+        trial.train(trial.samples()), one_by_one(trial), exact_ ? exact_tolerance : rounded_tolerance,
         "loss_sum is a sum over elements and weight their number, never a mean; a model whose samples influence "
         "each other (BatchNorm) declares HR_COUPLES_SAMPLES");
+  }
+
+  Trained one_by_one(ModelTrial& trial) const {
+    try {
+      return trial.train(1);
+    } catch (const Error& problem) {
+      if (problem.exit_code() != Exit::plugin) throw;
+      refuse(
+          std::string("a sample alone cannot be stepped: ") + problem.what() +
+          "; a step takes any number of samples and any dtype of train.precision that the model declares, and a model "
+          "whose samples influence each other (BatchNorm) declares HR_COUPLES_SAMPLES");
+    }
   }
 
   bool same(const at::Tensor& a, const at::Tensor& b) const {
@@ -214,6 +252,15 @@ class ModelChecks {
       refuse(name + " of the samples together is " + numbers(whole) + ", and one by one they add up to " +
              numbers(pieces) + ": it is a sum and its weight, the number of what was measured, never a mean, nor NaN");
     }
+  }
+
+  // As a run measures them.
+  void require_pairs() {
+    const Model& model = plain_->model();
+    const auto pairs = pair_outputs(model.id(), model.outputs(), model.metrics());
+    if (pairs.empty()) throw DoesNotApply{"it declares no prediction with a target"};
+    const StepResult result = plain_->evaluate(0, plain_->samples());
+    for (const OutputPair& pair : pairs) tensors_of(pair, result.outputs);
   }
 
   void require_samples_apart() {
@@ -306,22 +353,28 @@ class ModelChecks {
 
   // What is kept the first times may be a cache.
   void require_no_leak() {
-    const auto held = [] {
-      const LedgerReading ledger = read_ledger();
-      return std::accumulate(ledger.live_bytes.begin(), ledger.live_bytes.end(), int64_t{0});
-    };
-    std::vector<int64_t> after;
-    // The first four fill caches; the last four tell.
+    std::vector<int64_t> tensors, others;
     for (int i = 0; i < 8; ++i) {
       plain_->train(plain_->samples());
-      after.push_back(held());
+      const LedgerReading ledger = read_ledger();
+      tensors.push_back(std::accumulate(ledger.live_bytes.begin(), ledger.live_bytes.end(), int64_t{0}));
+      others.push_back(ledger.other_bytes);
     }
-    const int64_t growth = (after[7] - after[3]) / 4;
-    // Strictly: under this order two equal values are out of order.
-    const bool grows_always = std::is_sorted(after.begin() + 3, after.end(), std::less_equal<>());
-    if (growth > 0 && !grows_always) return;
-    if (growth > 0)
+    if (const int64_t growth = growth_of_each_step(tensors, 1); growth > 0)
       refuse("each step keeps " + std::to_string(growth) + " bytes more: look for tensors that are stored in members");
+    if (const int64_t growth = growth_of_each_step(others, least_leak_bytes); growth > 0) {
+      refuse("each step keeps " + std::to_string(growth) +
+             " bytes more that are in no tensor: look for containers that grow, and for what is not given back to a "
+             "library");
+    }
+  }
+
+  // Of the last four of eight steps, 0 where one of them added less than `least`: the first four fill caches.
+  static int64_t growth_of_each_step(const std::vector<int64_t>& after, int64_t least) {
+    for (size_t i = 4; i < after.size(); ++i) {
+      if (after[i] - after[i - 1] < least) return 0;
+    }
+    return (after[7] - after[3]) / 4;
   }
 
   MakeTrial make_;

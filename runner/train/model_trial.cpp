@@ -73,7 +73,10 @@ Trained ModelTrial::train(int64_t micro_batch) {
     throw Error(Exit::plugin, model_->id(),
                 "there is no memory for a step of " + std::to_string(samples()) + " samples");
   }
-  Trained trained{.weight = window.divide(), .gradients = {}, .without_gradient = window.check().without_gradient()};
+  Trained trained{.weight = window.divide(),
+                  .gradients = {},
+                  .without_gradient = window.check().without_gradient(),
+                  .why_untrained = window.check().why_untrained()};
   trained.loss_sum = window.sums().loss_sum();
   trained.loss = window.sums().loss();
   for (const at::Tensor& gradient : window.gradients()) trained.gradients.push_back(gradient.clone());

@@ -10,7 +10,7 @@
 #include "data/loader.hpp"
 #include "plugins/library.hpp"
 #include "plugins/torch_model.hpp"
-#include "train/forward_snapshot.hpp"
+#include "train/micro_batches.hpp"
 #include "train/shortage.hpp"
 
 namespace headroom {
@@ -21,6 +21,7 @@ struct Trained {
   double loss = 0.0;  // sum / weight; NaN when nothing counted
   std::vector<at::Tensor> gradients;
   std::vector<std::string> without_gradient;
+  std::string why_untrained;  // GradientCheck's
 };
 
 // [control]

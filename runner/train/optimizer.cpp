@@ -6,6 +6,7 @@
 #include "memory/ledger.hpp"
 #include "record/checkpoint.hpp"
 #include "train/pieces.hpp"
+#include "train/plugin_steps.hpp"
 
 namespace headroom {
 
@@ -31,7 +32,8 @@ bool needs_scratch(const std::string& name) { return name == "rmsprop" || name =
 
 }  // namespace
 
-Optimizer::Optimizer(const OptimizerSection& section, double ema_decay, std::vector<Parameter>& parameters)
+Optimizer::Optimizer(const OptimizerSection& section, double ema_decay, std::vector<Parameter>& parameters,
+                     const OptimizerPlugin* plugin)
     : section_(section), ema_decay_(ema_decay) {
   const OwnerScope scope(Owner::optimizer);
   at::NoGradGuard no_grad;
@@ -63,8 +65,23 @@ Optimizer::Optimizer(const OptimizerSection& section, double ema_decay, std::vec
       average_.push_back(parameter.tensor->detach().clone());
     }
   }
+  if (plugin != nullptr) {
+    make_plugin_steps(*plugin);
+    return;
+  }
   for (Group& group : groups_) make_state(group);
   if (needs_scratch(section_.name)) make_scratch();
+}
+
+Optimizer::~Optimizer() = default;
+
+void Optimizer::make_plugin_steps(const OptimizerPlugin& plugin) {
+  plugin_steps_ = std::make_unique<PluginSteps>(plugin);
+  for (const Group& group : groups_) {
+    for (const Parameter* parameter : group.parameters)
+      plugin_steps_->add(*parameter, group.lr_scale, group.weight_decay, group.frozen_until_step);
+  }
+  plugin_steps_->make_scratch();
 }
 
 void Optimizer::make_state(Group& group) {
@@ -92,8 +109,9 @@ void Optimizer::make_scratch() {
 
 void Optimizer::step(double lr, int64_t step) {
   at::NoGradGuard no_grad;
+  if (plugin_steps_) plugin_steps_->step(lr, step);
   for (Group& group : groups_) {
-    if (group.frozen_until_step > step) continue;
+    if (plugin_steps_ || group.frozen_until_step > step) continue;
     std::vector<at::Tensor> gradients;
     gradients.reserve(group.tensors.size());
     for (const Parameter* parameter : group.parameters) gradients.push_back(parameter->tensor->grad());
@@ -104,6 +122,7 @@ void Optimizer::step(double lr, int64_t step) {
 
 std::vector<NamedTensor> Optimizer::state() const {
   std::vector<NamedTensor> state;
+  if (plugin_steps_) state = plugin_steps_->state();
   for (const Group& group : groups_) {
     for (size_t i = 0; i < group.parameters.size(); ++i) {
       const std::string& name = group.parameters[i]->name;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "train/norms.hpp"
 #include "train/optimizer.hpp"
 #include "train/pieces.hpp"
 

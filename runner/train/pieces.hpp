@@ -1,9 +1,13 @@
-// Work on each element of large tensors, piece by piece, so that what it takes beside them stays small. [compute]
+// Work on large tensors that takes next to no memory beside them: on each element, piece by piece; norms of
+// gradients and weights, and clipping by them. [compute]
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <torch/torch.h>
 #include <tuple>
+#include <vector>
 
 namespace headroom {
 
@@ -40,5 +44,17 @@ void in_pieces(const at::Tensor& scratch, const Work& work, const Tensors&... te
     work(scratch.narrow(0, 0, count), piece_at(tensors, begin, count)...);
   }
 }
+
+// The L2 norm of each, in float64. Takes at most 64 KiB at a time.
+std::vector<double> norm_of_each(const std::vector<at::Tensor>& tensors);
+
+// Bounds of gradients; 0: none.
+struct Clipping {
+  double value = 0.0;  // of each element, both ways; before the norm
+  double norm = 0.0;   // global L2 norm, in float64; where it is larger all are scaled
+};
+
+// Returns the norm before anything was clipped. Where it is not finite some gradient is not, and all stay as they are.
+double clip_gradients(std::span<const at::Tensor> gradients, const Clipping& clipping);
 
 }  // namespace headroom

@@ -1,16 +1,16 @@
-#include "train/predict.hpp"
-
 #include <algorithm>
 #include <cstdio>
 #include <spdlog/spdlog.h>
 
 #include "headroom/sdk/shape_text.hpp"
 #include "record/run_folder.hpp"
+#include "train/commands.hpp"
 #include "train/predict_pass.hpp"
 #include "train/predict_recording.hpp"
 #include "train/run_memory.hpp"
 #include "train/signals.hpp"
 #include "train/state.hpp"
+#include "train/stitch.hpp"
 #include "train/tensor_file.hpp"
 
 namespace headroom {
@@ -58,14 +58,58 @@ Exit write_pictures(const PredictRequest& request, const Setup& setup, std::uniq
   return Exit::ok;
 }
 
-// Where nobody can say what a step of the recording is: the outputs of all samples, a row a sample.
-Exit write_samples(const PredictRequest& request, const Setup& setup, PredictInput& input,
+// Among a model's outputs.
+struct PairPlaces {
+  size_t prediction = 0, target = 0;
+  std::optional<size_t> mask;
+};
+
+// The first of each role; nullopt: the model has no such pair, or it is of classes.
+std::optional<PairPlaces> pair_of_numbers(const Model& model) {
+  const std::vector<OutputInfo>& outputs = model.outputs();
+  const auto place = [&](hr_role role) -> std::optional<size_t> {
+    const auto found = std::ranges::find(outputs, role, &OutputInfo::role);
+    if (found == outputs.end()) return std::nullopt;
+    return static_cast<size_t>(found - outputs.begin());
+  };
+  const auto prediction = place(HR_PREDICTION), target = place(HR_TARGET);
+  if (!prediction || !target || outputs[*prediction].classes) return std::nullopt;
+  return PairPlaces{*prediction, *target, place(HR_MASK)};
+}
+
+// Why there are no lines; "": there can be some.
+std::string obstacle_to_lines(const Setup& setup, const std::optional<PairPlaces>& pair, const TargetRows& target) {
+  if (!pair) return setup.model->id() + " has no prediction of numbers with a target";
+  const std::string of_target =
+      "the target '" + setup.model->outputs()[pair->target].name + "' of " + setup.model->id();
+  if (!target.places_known())
+    return setup.data.source->id() + " does not say which rows of a recording its samples show (" HR_POSITIONS ")";
+  return target.found() ? "" : of_target + " is not rows of a field as " + setup.data.source->id() + " gives them";
+}
+
+// One line a recording, beside the rows of all samples that `samples` holds. nullopt: stopped by a signal.
+std::optional<PredictedLines> write_lines(const PredictRequest& request, const Setup& setup, const PredictInput& input,
+                                          const Normalizer& normalizer, const PredictionOrigin& origin,
+                                          const PairPlaces& pair, const FieldRows& target, const fs::path& samples) {
+  const SafetensorsFile file(samples);
+  const auto find = [&](size_t output) { return file.find(setup.model->outputs()[output].name); };
+  const StitchedOutputs outputs{find(pair.prediction), find(pair.target), pair.mask ? find(*pair.mask) : nullptr};
+  auto lines = stitch(setup, input, normalizer, target, outputs, origin, request.out / "recordings.safetensors");
+  if (lines) write_file_atomically(request.out / "prediction.html", lines->page());
+  return lines;
+}
+
+// Where nobody can say what a step of the recording is: the outputs of all samples, a row a sample; and where the
+// source says which rows of a recording a sample shows, what they predict put together.
+Exit write_samples(const PredictRequest& request, const Setup& setup, PredictInput& input, const Normalizer& normalizer,
                    const PredictionOrigin& origin) {
   const fs::path path = request.out / "predictions.safetensors";
   std::vector<std::string> names;
   for (const OutputInfo& output : setup.model->outputs()) names.push_back(output.name);
   // On the disk as they come: a recording may have more outputs than memory holds.
   RowsFile rows(path, std::move(names));
+  const std::optional<PairPlaces> pair = pair_of_numbers(*setup.model);
+  TargetRows target(setup.data.source->fields(), input);
   const bool done =
       run_pass(setup, input,
                {.ask =
@@ -74,7 +118,11 @@ Exit write_samples(const PredictRequest& request, const Setup& setup, PredictInp
                           ->step(HR_EVAL, origin.trained_steps, tensors.keys, tensors.fields, /*want_outputs=*/true)
                           .outputs;
                     },
-                .take = [&](const Batch&, int64_t, int64_t, const Outputs& outputs) { rows.append(outputs); }});
+                .take =
+                    [&](const Batch& batch, int64_t first, int64_t, const Outputs& outputs) {
+                      rows.append(outputs);
+                      if (pair) target.compare(batch, first, outputs[pair->prediction], outputs[pair->target]);
+                    }});
   if (!done) return stop_requested();
   nlohmann::json json = origin.json();
   json["samples"] = input.samples();
@@ -84,7 +132,15 @@ Exit write_samples(const PredictRequest& request, const Setup& setup, PredictInp
     json["outputs"].push_back({{"name", tensor.name}, {"shape", tensor.shape}, {"unit", unit}});
     text += "  " + tensor.name + " " + sdk::shape_text(tensor.shape) + (unit.empty() ? "" : " " + unit) + "\n";
   }
-  print_result(request, json, text, path);
+  if (const std::string obstacle = obstacle_to_lines(setup, pair, target); !obstacle.empty()) {
+    spdlog::info("[predict] the samples are not put together: {}", obstacle);
+    print_result(request, json, text, path);
+    return Exit::ok;
+  }
+  const auto lines = write_lines(request, setup, input, normalizer, origin, *pair, *target.found(), path);
+  if (!lines) return stop_requested();
+  json.update(lines->json());
+  print_result(request, json, text + lines->table(), request.out / "prediction.html");
   return Exit::ok;
 }
 
@@ -132,7 +188,7 @@ Exit predict_run(const PredictRequest& asked) {
   install_stop_signals();
   const RunMemory memory(experiment, /*needed_bytes=*/0);
   if (memory.cancelled()) return stop_requested();
-  const RunData data = prepare_data(experiment, request.plugin_dirs);
+  const RunData data = prepare_data(experiment, request.plugin_dirs, /*trains=*/false);
   const Setup setup(data);
   const LoadedCheckpoint checkpoint = load_checkpoint(chosen);
   restore_model(checkpoint, *setup.model, /*use_average=*/true);
@@ -150,9 +206,9 @@ Exit predict_run(const PredictRequest& asked) {
   if (by_step) return write_steps(request, setup, *input, normalizer, origin);
   spdlog::info("[predict] {} and {} do not both offer " HR_PREDICT
                ": the outputs of every sample are written as they "
-               "are, not put together",
+               "are",
                setup.model->id(), setup.data.source->id());
-  return write_samples(request, setup, *input, origin);
+  return write_samples(request, setup, *input, normalizer, origin);
 }
 
 }  // namespace headroom

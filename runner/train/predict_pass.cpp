@@ -6,7 +6,6 @@
 
 #include "data/slots.hpp"
 #include "headroom/random.h"
-#include "train/forward_snapshot.hpp"
 #include "train/signals.hpp"
 
 namespace headroom {
@@ -61,7 +60,8 @@ class RecordedSteps : public PredictInput {
 // A loader for each split of the source that has samples.
 class SplitSamples : public PredictInput {
  public:
-  SplitSamples(const Setup& setup, std::shared_ptr<const Source> source, const Normalizer& normalizer) {
+  SplitSamples(const Setup& setup, std::shared_ptr<const Source> source, const Normalizer& normalizer)
+      : source_(source) {
     LoaderOptions options = setup.loader_options(/*training=*/false);
     options.keep_samples.reset();      // each is read once
     options.skip_bad_samples = false;  // a row is a sample
@@ -69,7 +69,7 @@ class SplitSamples : public PredictInput {
     for (uint32_t split = 0; split < source->splits().size(); ++split) {
       if (source->length(split) == 0) continue;
       const Split whole(source->splits()[split], split, source->groups(split));
-      parts_.push_back({samples_, std::make_unique<Loader>(source, whole, normalizer, options)});
+      parts_.push_back({samples_, real_, split, std::make_unique<Loader>(source, whole, normalizer, options)});
       // Every split begins a batch of its own.
       samples_ += (whole.length() + batch_size_ - 1) / batch_size_ * batch_size_;
       real_ += whole.length();
@@ -92,11 +92,25 @@ class SplitSamples : public PredictInput {
     return batch;
   }
 
+  std::optional<SamplePosition> position(size_t field, uint64_t sample) const override {
+    const Part& part = *(std::ranges::upper_bound(parts_, sample, {}, &Part::first_sample) - 1);
+    // Of a whole split, in its order.
+    const uint64_t index = sample - part.first_sample;
+    const auto rows = source_->recorded_rows(static_cast<uint32_t>(field), part.split, index);
+    if (!rows) return std::nullopt;
+    const std::vector<Group>& groups = source_->groups(part.split);
+    const auto group = std::ranges::upper_bound(groups, index, {}, &Group::first) - 1;
+    return SamplePosition{part.split, static_cast<uint64_t>(group - groups.begin()), group->name, *rows};
+  }
+
  private:
   struct Part {
-    uint64_t first;
+    uint64_t first;         // as read() counts, whole batches
+    uint64_t first_sample;  // as position() counts
+    uint32_t split;
     std::unique_ptr<Loader> loader;
   };
+  std::shared_ptr<const Source> source_;
   std::vector<Part> parts_;
   uint64_t batch_size_ = 1, samples_ = 0, real_ = 0;
   std::optional<uint64_t> next_;  // what the loader would give without seek()

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "data/loader.hpp"
@@ -15,6 +16,14 @@
 
 namespace headroom {
 
+// Where a field of a sample lies in the recording that its group is of.
+struct SamplePosition {
+  uint32_t split = 0;
+  uint64_t group = 0;  // of the split
+  std::string name;    // of the group
+  RecordedRows rows;
+};
+
 // As a run's model sees them in evaluation: nothing drawn, standardised with the run's statistics. [control]
 class PredictInput {
  public:
@@ -23,6 +32,8 @@ class PredictInput {
   // The batch that begins at sample `first`, a multiple of the batch size; nullopt behind the last. Valid until the
   // next one. Where memory ran out, it may be asked for again.
   virtual std::optional<Batch> read(uint64_t first) = 0;
+  // nullopt: nobody says where samples lie, or the field shows no rows. REQUIRES sample < samples().
+  virtual std::optional<SamplePosition> position(size_t, uint64_t) const { return std::nullopt; }
 };
 
 // Sample i begins at step starts[i] of the recording.

@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <map>
 
-#include "data/measured.hpp"
+#include "data/field_statistics.hpp"
 #include "data/standardise.hpp"
+#include "metrics/picture.hpp"
 #include "record/png.hpp"
 #include "record/progress.hpp"
 #include "record/run_folder.hpp"
 #include "train/chunks.hpp"
-#include "train/picture.hpp"
 #include "train/predict_pass.hpp"
 
 namespace headroom {

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "plugins/recording.hpp"
-#include "report/predicted_pictures.hpp"
 #include "report/prediction.hpp"
 #include "train/predict_pass.hpp"
 #include "train/setup.hpp"

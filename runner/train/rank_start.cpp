@@ -5,7 +5,7 @@
 
 #include "config/digest.hpp"
 #include "ranks/agreement.hpp"
-#include "record/postmortem_facts.hpp"
+#include "record/postmortem.hpp"
 
 namespace headroom {
 
@@ -46,7 +46,7 @@ std::string weights_digest(Model& model) {
 RunData prepare_data_of_ranks(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs,
                               std::shared_ptr<RankGroup> group) {
   if (group == nullptr) return prepare_data(experiment, plugin_dirs);
-  RunData data = group->first_goes_first([&] { return prepare_data(experiment, plugin_dirs, group); });
+  RunData data = group->first_goes_first([&] { return prepare_data(experiment, plugin_dirs, /*trains=*/true, group); });
   require_agreement(*group, {{"Headroom's version", HEADROOM_VERSION},
                              {"LibTorch's version", TORCH_VERSION},
                              {"the experiment", experiment_digest(data)},

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/metrics.hpp"
+#include "metrics/metrics.hpp"
 
 namespace headroom {
 

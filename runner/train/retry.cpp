@@ -9,10 +9,36 @@ namespace headroom {
 
 namespace {
 
-constexpr int64_t most_patience = 4096;
+constexpr int64_t longest_patience = 4096;
 constexpr int last_rung_of_speed = 300;  // memory/relief.hpp: caches, batches read ahead, free memory
 
 }  // namespace
+
+bool MicroBatch::halve() {
+  if (!adapts_ || size_ == 1) return false;
+  size_ = (size_ + 1) / 2;
+  good_windows_ = 0;
+  patience_ = std::min(2 * patience_, most_patience);
+  return true;
+}
+
+bool MicroBatch::succeeded(int64_t peak_bytes, int64_t growing_bytes, int64_t limit_bytes) {
+  if (!adapts_ || held_back_ || size_ == most_ || ++good_windows_ < patience_) return false;
+  const bool fits = limit_bytes <= 0 || peak_bytes + growing_bytes <= limit_bytes - limit_bytes / 10;
+  if (!fits) return false;
+  size_ = std::min(2 * size_, most_);
+  good_windows_ = 0;
+  return true;
+}
+
+void MicroBatch::shrink_and_hold() {
+  halve();
+  held_back_ = true;
+}
+
+void MicroBatch::restore(int64_t size) {
+  if (adapts_) size_ = std::clamp<int64_t>(size, 1, most_);
+}
 
 // Tightens every rung of the pressure ladder that costs speed alone. true: that gave memory back. Rungs that are tight
 // already do not count: what has been cached again since then is no new gain.
@@ -36,7 +62,7 @@ bool Retry::trade_speed_for_memory() {
 
 void Retry::restore_speed_when_due() {
   if (slower_.empty() || ++good_windows_ < patience_) return;
-  patience_ = std::min(2 * patience_, most_patience);
+  patience_ = std::min(2 * patience_, longest_patience);
   restore_speed();
 }
 

@@ -6,6 +6,7 @@
 
 #include "arrays/array_session.hpp"
 #include "arrays/open_files.hpp"
+#include "config/literals.hpp"
 #include "config/rescue.hpp"
 #include "data/cache_session.hpp"
 #include "data/normalized_copies.hpp"
@@ -68,6 +69,16 @@ Library load_source(const Experiment& experiment, const std::vector<std::filesys
   throw Error(Exit::bad_input, "data.source", "'" + experiment.data.source + "' is not a datasource plugin");
 }
 
+std::shared_ptr<const OptimizerPlugin> load_optimizer(const TrainSection& train,
+                                                      const std::vector<std::filesystem::path>& plugin_dirs,
+                                                      Session& session) {
+  const auto path = find_optimizer(train.optimizer, plugin_dirs);
+  if (!path) return nullptr;
+  auto optimizer = std::make_shared<const OptimizerPlugin>(Library::load(*path), train, session);
+  optimizer->require_precision(train.precision);
+  return optimizer;
+}
+
 void require_a_window(const RunData& data) {
   if (data.samples_per_epoch() > 0) return;
   throw Error(Exit::bad_input, "train.drop_last",
@@ -122,6 +133,8 @@ std::string RunData::resolved_toml() const {
     decided["data.grouped.runs"] = decided["data.grouped.run_length"] = "";
   // Left at 0 it is chosen by how the data is stored, which a copy may change.
   if (order.shuffle == Shuffle::grouped) decided["data.grouped.run_length"] = std::to_string(order.grouping.run_length);
+  if (optimizer)
+    decided["train.optimizer_options"] = literal(options_to_toml(optimizer->table(), optimizer->options()));
   return experiment_to_toml(experiment, options_to_toml(model_table, model_options),
                             options_to_toml(data_table, data_options), data_synth, decided);
 }
@@ -199,7 +212,7 @@ int64_t RunData::expected_cache_bytes() const {
 }
 
 RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs,
-                     std::shared_ptr<RankGroup> group) {
+                     bool trains, std::shared_ptr<RankGroup> group) {
   const int here = group != nullptr ? group->ranks().local_count : 1;
   const int threads =
       experiment.experiment.threads > 0 ? experiment.experiment.threads : std::max(1, auto_threads() / here);
@@ -222,11 +235,17 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
   // What the experiment file gets wrong is told before data is written or opened.
   check_recompute(experiment.memory.recompute, model_library);
 
+  std::shared_ptr<Session> session = make_session(experiment.data);
+  auto optimizer = trains ? load_optimizer(experiment.train, plugin_dirs, *session) : nullptr;
+  if (experiment.rescue && optimizer) {
+    check_rung_options(optimizer->table(), *experiment.rescue, "train.optimizer_options",
+                       "optimizer '" + optimizer->id() + "'");
+  }
+
   std::optional<SynthOptions> synth = check_synth(source_library, experiment);
   if (const auto written = synthesise_missing(source_library, synth, data_table, data_options)) {
     spdlog::info("[data] wrote synthetic data to {}", written->string());
   }
-  std::shared_ptr<Session> session = make_session(experiment.data);
   const LayoutCensus census(session->arrays);  // of what the source opens
   auto source = Source::open(source_library, data_options, session);
   const StoredLayout stored = census.total();
@@ -246,6 +265,7 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
                .data_options = std::move(data_options),
                .synth = std::move(synth),
                .session = std::move(session),
+               .optimizer = std::move(optimizer),
                .source = std::move(source),
                .content_id = std::move(id),
                .splits = std::move(splits),

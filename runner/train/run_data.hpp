@@ -9,13 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "arrays/array_session.hpp"
 #include "config/experiment.hpp"
 #include "data/data_report.hpp"
-#include "data/kept_statistics.hpp"
 #include "data/loader.hpp"
-#include "data/order_choice.hpp"
+#include "data/normalizer.hpp"
+#include "data/order.hpp"
 #include "data/synth.hpp"
 #include "plugins/library.hpp"
+#include "plugins/optimizer_plugin.hpp"
 #include "ranks/ranks.hpp"
 
 namespace headroom {
@@ -28,12 +30,13 @@ struct RunData {
   at::Device device;  // to compute on
   int threads;        // to compute with
   Library model_library, source_library;
-  OptionTable model_table, data_table;       // what the plugins offer
-  OptionValues model_options, data_options;  // in the order of the tables, defaults filled in
-  std::optional<SynthOptions> synth;         // [data.synth]
-  std::shared_ptr<Session> session;          // before what is made with it
-  std::shared_ptr<const Source> source;      // as data.options say; what loaders read may be a copy, see LoaderInput
-  std::string content_id;                    // hash of what the source's files hold, wherever they lie
+  OptionTable model_table, data_table;               // what the plugins offer
+  OptionValues model_options, data_options;          // in the order of the tables, defaults filled in
+  std::optional<SynthOptions> synth;                 // [data.synth]
+  std::shared_ptr<Session> session;                  // before what is made with it
+  std::shared_ptr<const OptimizerPlugin> optimizer;  // nullptr: it is one of ours
+  std::shared_ptr<const Source> source;  // as data.options say; what loaders read may be a copy, see LoaderInput
+  std::string content_id;                // hash of what the source's files hold, wherever they lie
   Splits splits;
   StoredLayout stored;                         // how the files that the source opened are stored
   OrderChoice order;                           // of training
@@ -57,10 +60,10 @@ struct RunData {
 };
 
 // Writes [data.synth] data first where `path` does not exist. `experiment` must outlive the result. Sets LibTorch's
-// threads. Error(bad_input), Error(plugin) or Error(data). [control]
-// `group`: the processes that share the run.
+// threads. `trains` false: no step is taken, and the optimizer's plugin may be missing. Error(bad_input), Error(plugin)
+// or Error(data). `group`: the processes that share the run. [control]
 RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs,
-                     std::shared_ptr<RankGroup> group = nullptr);
+                     bool trains = true, std::shared_ptr<RankGroup> group = nullptr);
 
 // What the loaders of a run read.
 struct LoaderInput {

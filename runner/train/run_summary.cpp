@@ -92,6 +92,7 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
       {"device", setup.device.str()},
       {"threads", setup.data.threads},
       {"processor", processor_text()},
+      {"matmul", setup.matmul.name()},
       {"precision", setup.data.experiment.train.precision},
       {"headroom", HEADROOM_VERSION},
       {"libtorch", TORCH_VERSION}};

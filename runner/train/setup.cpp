@@ -5,7 +5,8 @@
 #include "config/digest.hpp"
 #include "config/identity.hpp"
 #include "config/rules.hpp"
-#include "data/measured.hpp"
+#include "config/user_cache.hpp"
+#include "data/field_statistics.hpp"
 #include "memory/process_memory.hpp"
 #include "mutex.hpp"
 #include "plugins/describe.hpp"
@@ -57,6 +58,18 @@ nlohmann::json judged_by_plateau(const Experiment& experiment) {
   return judged;
 }
 
+// Measured only where that can decide: large weights, in float32.
+MatmulChoice matmul_of(const RunData& data, Model& model) {
+  const std::string& wanted = data.experiment.experiment.matmul;
+  if (data.device.is_cuda()) return choose_matmul(wanted, true, {});
+  std::vector<int64_t> matrices;
+  for (const Parameter& parameter : model.parameters())
+    if (parameter.tensor->dim() == 2) matrices.push_back(parameter.tensor->numel());
+  const bool asks = wanted == "fast" || (wanted == "auto" && are_large(matrices));
+  if (!asks || data.experiment.train.precision != "fp32") return {};
+  return choose_matmul(wanted, false, kept_matmul_probe(user_cache("matmul")));
+}
+
 std::vector<OutputPair> make_pairs(const Model& model, const Source& source) {
   std::vector<OutputPair> pairs = pair_outputs(model.id(), model.outputs(), model.metrics());
   name_classes(pairs, model.id(), source);
@@ -72,7 +85,9 @@ Setup::Setup(const RunData& known, std::string started_from)
       init_id(std::move(started_from)),
       model(make_model(known)),
       output_pairs(make_pairs(*model, *known.source)),
+      matmul(matmul_of(known, *model)),
       built_bytes(held_bytes()) {
+  apply_matmul(matmul);
   (void)lower_wins(known.experiment.experiment.metric);  // says so where nobody measures it
 }
 
@@ -108,12 +123,18 @@ nlohmann::json Setup::mathematics() const {
       {"init", init_id},
       {"content", data.content_id},
       {"data_options", options_without_paths(data.data_table, data.data_options)},
+      {"optimizer_options",
+       data.optimizer ? Json(options_without_paths(data.optimizer->table(), data.optimizer->options())) : Json()},
       {"shuffle", data.order.name},
       {"grouped", grouped ? Json::array({data.order.grouping.runs, data.order.grouping.run_length}) : Json()},
       {"plateau", judged_by_plateau(data.experiment)},
+      {"matmul", matmul.changes_mathematics ? Json(matmul.name()) : Json()},
       {"batch_size", coupled ? Json(data.experiment.train.batch_size) : Json()},
   };
-  return identity_entries(data.experiment, made);
+  Json entries = identity_entries(data.experiment, made);
+  // By its id, wherever its library lies.
+  if (data.optimizer) entries.at("optimizer").at(0) = data.optimizer->id();
+  return entries;
 }
 
 std::string Setup::identity() const { return Digest().add(mathematics().dump()).hex(); }
@@ -141,8 +162,8 @@ std::vector<MetricInfo> Setup::metrics() const {
 }
 
 OutputMetrics Setup::output_metrics() const {
-  return OutputMetrics(
-      output_pairs, data.experiment.metrics.mode == "full" ? OutputMetrics::Keep::outputs : OutputMetrics::Keep::sums);
+  const bool full = data.experiment.metrics.mode == "full";
+  return OutputMetrics(output_pairs, full ? OutputMetrics::Keep::outputs : OutputMetrics::Keep::sums, device);
 }
 
 MetricSample Setup::metric_sample(const Loader& loader, bool training, int64_t epoch) const {

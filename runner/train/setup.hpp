@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "metrics/metrics.hpp"
 #include "plugins/torch_model.hpp"
-#include "train/metrics.hpp"
-#include "train/micro_batch.hpp"
-#include "train/output_metrics.hpp"
+#include "train/matmul.hpp"
+#include "train/retry.hpp"
 #include "train/run_data.hpp"
 #include "train/shortage.hpp"
 
@@ -18,7 +18,7 @@ namespace headroom {
 struct Setup {
   // Builds the model and places it: the first thing of a run that needs memory to speak of. Its weights are those that
   // the plugin draws from the seed. `init_id`: what the run starts from instead, see start_id(). `data` must outlive
-  // it. Error(does_not_fit), Error(plugin), Error(bad_input). [control]
+  // it. Sets how LibTorch multiplies matrices. Error(does_not_fit), Error(plugin), Error(bad_input). [control]
   explicit Setup(const RunData& data, std::string init_id = "");
   explicit Setup(RunData&& temporary, std::string init_id = "") = delete;
 
@@ -28,7 +28,8 @@ struct Setup {
   const std::string init_id;   // "": the weights are drawn from the seed
   const std::unique_ptr<Model> model;
   const std::vector<OutputPair> output_pairs;  // what the host measures beside the model's own metrics
-  const int64_t built_bytes;                   // what the process held once all this was there
+  const MatmulChoice matmul;
+  const int64_t built_bytes;  // what the process held once all this was there
 
   LoaderOptions loader_options(bool training) const { return data.loader_options(training, built_bytes); }
   MicroBatch micro_batch() const;           // samples of one forward pass, and whether they may change

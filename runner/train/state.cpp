@@ -9,7 +9,7 @@
 #include "plugins/field_json.hpp"
 #include "record/checkpoint.hpp"
 #include "train/differences.hpp"
-#include "train/forward_snapshot.hpp"
+#include "train/micro_batches.hpp"
 
 namespace headroom {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "data/normalizer.hpp"
+#include "metrics/metrics.hpp"
 #include "record/checkpoint.hpp"
-#include "train/metrics.hpp"
 #include "train/optimizer.hpp"
 #include "train/precision.hpp"
 #include "train/setup.hpp"

@@ -3,8 +3,8 @@
 // train() is a run from its first line to its last. What it knows before there is a model is RunData (run_data.hpp);
 // with the model it is a Setup (setup.hpp); neither changes once made. The algorithm is TrainingLoop::run in loop.cpp,
 // and each step of it a file of its own: train_step and window (gradients), optimizer, schedule, evaluate, state
-// (checkpoints). Beside a run: evaluate_run.hpp, predict.hpp, parity.hpp, check_experiment.hpp and model_checks.hpp,
-// a command each. Needs LibTorch, though this header does not.
+// (checkpoints). Beside a run: commands.hpp, parity.hpp and export_script.hpp. Needs LibTorch, though this header does
+// not.
 #pragma once
 
 #include <filesystem>

@@ -15,7 +15,7 @@ TrainStep::TrainStep(const Setup& setup, StepHooks hooks)
       loss_scale_(scales_loss(setup.data.experiment.train.precision)),
       window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
       optimizer_(setup.data.experiment.train.optimizer, setup.data.experiment.train.ema_decay,
-                 setup.model->parameters()),
+                 setup.model->parameters(), setup.data.optimizer.get()),
       epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
       interval_sums_(setup.model->metrics().size(), setup.device) {
   if (setup.data.group != nullptr) ranks_.emplace(setup, window_);

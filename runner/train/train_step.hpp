@@ -6,9 +6,8 @@
 #include <functional>
 
 #include "memory/black_box.hpp"
-#include "train/micro_batches.hpp"
-#include "train/norms.hpp"
 #include "train/optimizer.hpp"
+#include "train/pieces.hpp"
 #include "train/precision.hpp"
 #include "train/rank_window.hpp"
 #include "train/recompute.hpp"

@@ -3,16 +3,58 @@
 // same gradient.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "data/loader.hpp"
+#include "metrics/metrics.hpp"
 #include "plugins/torch_model.hpp"
-#include "train/forward_snapshot.hpp"
 #include "train/gradient_check.hpp"
-#include "train/metrics.hpp"
 #include "train/micro_batches.hpp"
 
 namespace headroom {
+
+// The loader's batches of one window, from its first sample to its end.
+// [compute] `loader` outlives it, and nobody else reads from it meanwhile.
+class WindowBatches {
+ public:
+  // Samples [first, end) of `epoch`, counted in the epoch's order; the loader stands at `first`.
+  WindowBatches(Loader& loader, uint64_t epoch, uint64_t first, uint64_t end)
+      : loader_(loader), epoch_(epoch), first_(first), end_(end), at_(first) {}
+
+  // nullopt at the window's end. What runs out of memory is read again.
+  std::optional<Batch> next(Retry& retry) {
+    if (at_ >= end_) return std::nullopt;
+    const PhaseScope waiting(StepPhase::wait);
+    auto batch = read_batch(
+        retry, [&] { return loader_.next(); }, [&] { seek(at_); });
+    advance();
+    return batch;
+  }
+
+  // The same, but where memory runs out that is thrown.
+  std::optional<Batch> next() {
+    if (at_ >= end_) return std::nullopt;
+    auto batch = loader_.next();
+    advance();
+    return batch;
+  }
+
+  // To the window's first sample, and behind its last.
+  void rewind() { seek(at_ = first_); }
+  void skip() { seek(at_ = end_); }
+
+ private:
+  void advance() { at_ = std::min(end_, at_ + static_cast<uint64_t>(loader_.batch_size())); }
+  void seek(uint64_t sample) { loader_.seek(epoch_, sample, /*continuous=*/true); }
+
+  Loader& loader_;
+  const uint64_t epoch_, first_, end_;
+  uint64_t at_;
+};
 
 class Window {
  public:

@@ -4,6 +4,8 @@
 #include "headroom/convert.h"
 #include "headroom/infer.h"
 #include "headroom/inputs.h"
+#include "headroom/optimizer.h"
+#include "headroom/positions.h"
 #include "headroom/predict.h"
 #include "headroom/random.h"
 

@@ -146,6 +146,8 @@ TEST_F(Hostile, ThrowingEntries) {
             "[throwing] the plugin threw an exception out of open() (no such thing as a file" + rest);
   EXPECT_EQ(sentence_of(Exit::plugin, [&] { library.state(); }),
             "[throwing] the plugin threw an exception out of get_interface() (not a std::exception" + rest);
+  EXPECT_NE(refusal("throwing_load").find("cannot be loaded: it threw an exception meanwhile (too early)"),
+            std::string::npos);
   EXPECT_EQ(refusal("throwing_init"), "[throwing] the plugin threw an exception out of init() (not today" + rest);
 }
 

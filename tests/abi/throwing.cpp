@@ -15,6 +15,9 @@ hr_status open_throws(const hr_host*, const hr_value*, hr_source**, hr_error*) {
   throw std::runtime_error("no such thing as a file");
 }
 void nothing(hr_source*) {}
+#ifdef LOAD_THROWS
+[[maybe_unused]] const int registered = []() -> int { throw std::runtime_error("too early"); }();
+#endif
 void throws_int() { throw 42; }
 
 const hr_datasource datasource = [] {

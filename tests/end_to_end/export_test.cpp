@@ -72,6 +72,36 @@ TEST_F(Export, WhatItCannotWriteIsSaidInASentence) {
   EXPECT_FALSE(fs::exists(folder_ / "x"));
 }
 
+// As the run passed over them.
+TEST_F(Export, AProgramIsTriedOnSamplesThatCanBeRead) {
+  write_text(folder_ / "here.toml", R"(
+[experiment]
+name = "trial"
+device = "cpu"
+threads = 1
+[model]
+plugin = "predicting_model"
+[data]
+source = "trial_source"
+num_workers = 0
+normalize = "off"
+on_bad_sample = "skip"
+split = { train = 0.5, val = 0.5, test = 0.0 }
+[data.options]
+samples = 32
+broken_at = [0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30]
+[train]
+epochs = 1
+batch_size = 4
+)");
+  const Finished ran =
+      headroom({"run", "here.toml", "--no-plan", "--out", "runs", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const Finished finished = exported({"--format", "torchscript", "--out", "program.pt"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_TRUE(fs::exists(folder_ / "program.pt"));
+}
+
 // ACT: cameras as bytes, joints that the source standardises, a backbone that the model freezes.
 TEST_F(Export, AProgramOfAPolicy) {
   write_text(folder_ / "here.toml", R"(

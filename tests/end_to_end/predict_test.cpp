@@ -1,6 +1,8 @@
 // `headroom predict`: step by step on a made episode, sample by sample where nobody offers headroom.predict/1.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <set>
 
 #include "../runner/record/tensor_values.hpp"
 #include "small_network.hpp"
@@ -175,6 +177,115 @@ TEST_F(Predict, EverySampleOfARecordingWhereNobodyKnowsSteps) {
   }
 }
 
+// The same recordings as any HDF5 files, and what a model predicts in standard deviations.
+constexpr const char* kHdf5Data = R"(
+[data]
+source = "hdf5"
+num_workers = 0
+split = { train = 0.75, val = 0.25, test = 0.0 }
+[data.options]
+path = "made"
+window_size = 200
+stride = 50
+sample_rate_hz = 2000.0
+fields = [
+  { name = "emg", dataset = "emg2pose/timeseries", member = "emg", normalize = true },
+  { name = "joint_angles", dataset = "emg2pose/timeseries", member = "joint_angles", unit = "rad", normalize = true },
+]
+[train]
+max_steps = 2
+batch_size = 4
+)";
+
+// What predict wrote of one recording.
+struct Lines {
+  explicit Lines(const fs::path& folder)
+      : samples(folder / "predictions.safetensors"),
+        lines(folder / "recordings.safetensors"),
+        predicted(values<double>(lines, "prediction")),
+        held(values<double>(lines, "hold_last")),
+        recorded(values<double>(lines, "recorded")),
+        rows(values<int64_t>(lines, "row")) {}
+  SafetensorsFile samples, lines;
+  std::vector<double> predicted, held, recorded;
+  std::vector<int64_t> rows;
+};
+
+TEST_F(Predict, WindowsOfARecordingArePutTogether) {
+  std::string data = kEmgData;
+  data.replace(data.find("stride = 100"), 12, "stride = 50\nskip_ik_failures = false");
+  train(std::string(small_network) + data);
+  fs::path recording;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "made"))
+    if (entry.path().extension() == ".hdf5") recording = entry.path();
+  const Finished finished = predict(recording.string(), {"--json", "--out", "emg"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const json told = json::parse(finished.out);
+  EXPECT_EQ(told.at("field"), "joint_angles");
+  EXPECT_EQ(fs::path(told.at("out").get<std::string>()).filename(), "prediction.html");
+  const Lines found(folder_ / "emg");
+
+  // The same from the rows of all samples, one row of the recording after the other.
+  const std::vector<int64_t> shape = found.samples.find("prediction")->shape;
+  ASSERT_EQ(shape.size(), 3u);
+  const int64_t samples = shape[0], ahead = shape[1], joints = shape[2], context = 200 - ahead;
+  ASSERT_GT(context, 0) << "the network looks back, so that the target is a part of its field";
+  const auto answers = values<float>(found.samples, "prediction"), targets = values<float>(found.samples, "target");
+  const auto masks = values<uint8_t>(found.samples, "mask");
+  const int64_t last = 50 * (samples - 1) + 199;
+  ASSERT_EQ(found.rows.size(), static_cast<size_t>(last - context + 1));
+  ASSERT_EQ(found.lines.find("prediction")->shape, (std::vector<int64_t>{last - context + 1, joints}));
+  for (const int64_t joint : {int64_t{0}, joints - 1}) {
+    std::map<int64_t, double> target, sum, held, windows;
+    std::set<int64_t> valid;
+    for (int64_t sample = 0; sample < samples; ++sample) {
+      for (int64_t i = 0; i < ahead; ++i) {
+        const int64_t row = 50 * sample + context + i;
+        target[row] = targets[static_cast<size_t>((sample * ahead + i) * joints + joint)];
+        sum[row] += answers[static_cast<size_t>((sample * ahead + i) * joints + joint)];
+        ++windows[row];
+        if (masks[static_cast<size_t>(sample * ahead + i)] != 0) valid.insert(row);
+      }
+    }
+    for (int64_t sample = 0; sample < samples; ++sample) {
+      const int64_t first = 50 * sample + context;
+      const auto after = valid.lower_bound(first);
+      const double last_known = after == valid.begin() ? target[first] : target[*std::prev(after)];
+      for (int64_t i = 0; i < ahead; ++i) held[first + i] += last_known;
+    }
+    double error = 0.0, held_error = 0.0;
+    for (size_t i = 0; i < found.rows.size(); ++i) {
+      const auto at = i * static_cast<size_t>(joints) + static_cast<size_t>(joint);
+      const int64_t row = found.rows[i];
+      ASSERT_EQ(row, context + static_cast<int64_t>(i));
+      ASSERT_EQ(found.recorded[at], target[row]) << row;
+      ASSERT_NEAR(found.predicted[at], sum[row] / windows[row], 1e-9) << row;
+      ASSERT_NEAR(found.held[at], held[row] / windows[row], 1e-9) << row;
+      if (!valid.contains(row)) continue;
+      error += std::abs(found.predicted[at] - target[row]);
+      held_error += std::abs(found.held[at] - target[row]);
+    }
+    const json& errors = told.at("mean_absolute_error")[static_cast<size_t>(joint)];
+    EXPECT_NEAR(errors.at("prediction").get<double>(), error / static_cast<double>(valid.size()), 1e-9);
+    EXPECT_NEAR(errors.at("hold_last").get<double>(), held_error / static_cast<double>(valid.size()), 1e-9);
+    EXPECT_EQ(errors.at("unit"), "rad");
+  }
+  EXPECT_NE(read_text(folder_ / "emg/prediction.html").find("hold last"), std::string::npos);
+
+  // A target in standard deviations comes back in radians, by another source.
+  write_text(folder_ / "hdf5.toml", std::string(small_network) + kHdf5Data);
+  const Finished trained = headroom({"run", "hdf5.toml", "--no-plan", "--out", "other"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const Finished again =
+      headroom({"predict", run_folder("other").string(), "--input", recording.string(), "--out", "hdf5"});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.out.find("hold last"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("rad\n"), std::string::npos) << again.out;
+  const Lines other(folder_ / "hdf5");
+  ASSERT_EQ(other.rows, found.rows);
+  for (size_t i = 0; i < found.recorded.size(); ++i) ASSERT_NEAR(other.recorded[i], found.recorded[i], 1e-5) << i;
+}
+
 // Found only when it is read: by then there is a folder for what would be predicted.
 TEST_F(Predict, WhereNothingWasPredictedNoFolderIsLeft) {
   train(std::string(small_network) + kEmgData);
@@ -202,6 +313,9 @@ TEST_F(Predict, RowsFollowTheInputAndTheOrder) {
   for (const std::string input : {"one", "two"}) {
     const Finished finished = predict(input, {"--plugin-dir", HEADROOM_TEST_PLUGIN_DIR, "--out", "out" + input});
     ASSERT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_NE(finished.err.find("does not say which rows of a recording its samples show"), std::string::npos)
+        << finished.err;
+    EXPECT_FALSE(fs::exists(folder_ / ("out" + input) / "recordings.safetensors"));
     const SafetensorsFile file(folder_ / ("out" + input) / "predictions.safetensors");
     for (const char* name : {"prediction", "target", "mask"}) {
       const TensorBytes* tensor = file.find(name);

@@ -62,6 +62,35 @@ optimizer = { name = "sgd", lr = 1e-4 }
     EXPECT_THAT(told(sleep_ms, seconds), Not(HasSubstr("it waits for a batch"))) << sleep_ms;
 }
 
+TEST_F(Stall, ACheckThatDoesNotReturnIsToldWhileItRuns) {
+  const auto told = [&](const std::string& seconds) {
+    const Finished finished =
+        headroom_program({"plugins", "check", "trial_source", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR},
+                         here({"HEADROOM_TEST_READ=sleep", "HEADROOM_STALL_SECONDS=" + seconds}));
+    EXPECT_EQ(finished.exit_code, 0) << finished.out << finished.err;
+    return finished.err;
+  };
+  EXPECT_THAT(told("1"), HasSubstr("the check stands still for 1 s: 'trial_source read' has not returned; it goes on "
+                                   "waiting, Ctrl-C ends it"));
+  EXPECT_THAT(told("60"), Not(HasSubstr("the check stands still")));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which report crashes themselves
+TEST_F(Stall, ACrashInACheckIsTheMistakeOfThePluginThatItNames) {
+  const auto check = [&](std::vector<std::string> words, const std::string& fault) {
+    words.insert(words.begin(), {"plugins", "check"});
+    words.insert(words.end(), {"--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
+    return headroom_program(words, here({fault}));
+  };
+  const Finished source = check({"trial_source"}, "HEADROOM_TEST_READ=crash");
+  EXPECT_EQ(source.exit_code, 3);
+  EXPECT_THAT(source.err, HasSubstr("FAIL  [plugin] trial_source read: the plugin crashed there (SIGSEGV)"));
+  const Finished model = check({"trial_model"}, "HEADROOM_TEST_FAULT=crash:0:0");
+  EXPECT_EQ(model.exit_code, 3);
+  EXPECT_THAT(model.err, HasSubstr("FAIL  [plugin] trial_model step: the plugin crashed there (SIGSEGV)"));
+}
+#endif
+
 TEST_F(Stall, ATimeThatIsNoneIsRefused) {
   for (const char* text : {"1min", "", "-1"}) {
     const Finished finished = headroom_program(run_words(), here({std::string("HEADROOM_STALL_SECONDS=") + text}));

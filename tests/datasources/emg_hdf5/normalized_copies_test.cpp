@@ -8,7 +8,6 @@
 
 #include "../../runner/record/temporary_folder.hpp"
 #include "arrays/array_session.hpp"
-#include "data/normalized_copy.hpp"
 #include "data/normalizer.hpp"
 #include "emg_source.hpp"
 

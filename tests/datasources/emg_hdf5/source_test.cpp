@@ -81,6 +81,27 @@ TEST_F(EmgSourceTest, ReadsChunkedAndCompressedAlike) {
   }
 }
 
+TEST_F(EmgSourceTest, SaysWhichRecordsAWindowShows) {
+  write_recording(folder_ / "a.hdf5", {.records = 50});
+  write_recording(folder_ / "b.hdf5", {.records = 40});
+  const auto source =
+      open_emg(folder_, "window_size = 10\nstride = 5\nskip_ik_failures = false\nparts = 2\npadding = [7, 2]");
+  ASSERT_EQ(source->groups(0).size(), 4u);
+  for (const Group& group : source->groups(0)) {
+    for (uint64_t i = group.first; i < group.first + group.count; ++i) {
+      const EmgSample sample = read_sample(*source, i);
+      for (const uint32_t field : {0u, 1u, 2u}) {
+        const auto shown = source->recorded_rows(field, 0, i);
+        ASSERT_TRUE(shown);
+        EXPECT_EQ(shown->rows, 19u);
+        EXPECT_EQ(shown->length, group.name.front() == 'a' ? 50u : 40u);
+        // The window itself is whole, whatever of its context lies outside of the recording.
+        EXPECT_EQ(sample.emg[3 * 7], static_cast<float>(100 * (shown->first + 7))) << group.name;
+      }
+    }
+  }
+}
+
 TEST_F(EmgSourceTest, PadsBeyondBothEndsWithZeros) {
   write_recording(folder_ / "a.hdf5", {.records = 12});
   const auto source = open_emg(folder_, "window_size = 10\nstride = 2\nskip_ik_failures = false\npadding = [3, 4]");

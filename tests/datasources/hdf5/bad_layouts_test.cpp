@@ -48,7 +48,8 @@ TEST_F(BadLayouts, Options) {
   EXPECT_EQ(says(field(", rows = \"all\", pad = \"zeros\"")),
             "[hdf5] field 'x' sets pad or offset, but takes all rows; they belong to rows = \"window\" or \"row\"");
   EXPECT_EQ(says(field(", length = 2, pad_mask = \"m\"")),
-            "[hdf5] field 'x' names a pad_mask, but pad = \"none\"; set pad = \"zeros\" or \"edge\"");
+            "[hdf5] field 'x' names a pad_mask, but pad = \"none\"; set pad = \"zeros\" or \"edge\", or "
+            "lengths");
   EXPECT_EQ(says(field(", length = 2, pad = \"edge\", pad_mask = \"x\"")),
             "[hdf5] two fields have the name 'x'; give each its own");
   EXPECT_EQ(says("crop = [2]\n" + field(", length = 2")),

@@ -172,6 +172,23 @@ TEST_F(Recordings, ChannelsThatDoNotSuitAreRefused) {
   EXPECT_THAT(said("channel_units = [\"rad\"], channel_axis = -1"), HasSubstr("name the axis that they lie along"));
 }
 
+// Tables are converted column by column, and two may have theirs in another order.
+TEST_F(Recordings, ChannelsOfAllSequencesAreTheSame) {
+  const std::string field =
+      R"(name = "x", dataset = "/hand/angles", channel_names_attribute = "joints", channel_units_attribute = "units")";
+  const std::string settings = "window_size = 2\nfields = [{ " + field + " }]";
+  write_named(folder_ / "a.hdf5", {"thumb", "index", "wrist"}, "rad");
+  write_named(folder_ / "b.hdf5", {"thumb", "index", "wrist"}, "rad");
+  EXPECT_EQ(open_hdf5(folder_, settings)->length(0), 10u);
+  write_named(folder_ / "c.hdf5", {"index", "thumb", "wrist"}, "rad");
+  EXPECT_THAT(sentence(folder_, settings),
+              HasSubstr("'/hand/angles' of DIR/c.hdf5 (field 'x') has 'index' as channel 0 in its attribute 'joints', "
+                        "where DIR/a.hdf5 has 'thumb'; all sequences need the same channels in the same order"));
+  write_named(folder_ / "c.hdf5", {"thumb", "index", "wrist"}, "deg");
+  EXPECT_THAT(sentence(folder_, settings),
+              HasSubstr("has 'deg' as channel 0 in its attribute 'units', where DIR/a.hdf5 has 'rad'"));
+}
+
 // `headroom predict --input FILE` opens one recording with the run's options.
 TEST_F(Recordings, OneFileIsWholeWhereSplitsNameFiles) {
   write_numbered(folder_ / "a.hdf5");

@@ -41,17 +41,18 @@ TEST(Reach, ASampleBeginsAtARowThatIsThere) {
 }
 
 TEST(Samples, AreNumberedThroughTheSequences) {
-  SampleTable windows(false, 4), groups(true, 4);
-  EXPECT_EQ(windows.add(7, {2, 11}), 3u);
-  EXPECT_EQ(windows.add(9, {0, 0}), 1u);
+  SampleTable windows(Sampling::windows, 4), groups(Sampling::one_per_group, 4);
+  EXPECT_EQ(windows.add({7, {100, 120}, {}}, {2, 11}), 3u);
+  EXPECT_EQ(windows.add({9, {0, 1}, {}}, {0, 0}), 1u);
   EXPECT_EQ(windows.length(), 4u);
   for (uint64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(windows.at(i).sequence, 7u);
-    EXPECT_EQ(windows.at(i).start, 2 + 4 * i);
+    EXPECT_EQ(windows.at(i).start, 102 + 4 * i);
+    EXPECT_EQ(windows.at(i).rows.end, 120u);
   }
   EXPECT_EQ(windows.at(3).sequence, 9u);
-  groups.add(7, {2, 11});
-  groups.add(9, {0, 0});
+  groups.add({7, {0, 20}, {}}, {2, 11});
+  groups.add({9, {0, 1}, {}}, {0, 0});
   EXPECT_EQ(groups.length(), 2u);
   EXPECT_EQ(groups.at(0).start, 6u);
   EXPECT_EQ(groups.at(1).sequence, 9u);

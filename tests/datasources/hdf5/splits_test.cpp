@@ -119,11 +119,14 @@ TEST_F(Splits, ThatCannotBeFollowedAreSentences) {
   const std::string none = R"(splits = [ { name = "train", files = ["b*"] } ])";
   EXPECT_EQ(sentence(folder_, kDemos + none), "[hdf5] split 'train' takes none of the 4 sequences of DIR");
   const std::string numbers = R"(splits = [ { name = "train", mask = "/data/demo_0/actions" } ])";
-  EXPECT_EQ(sentence(folder_, kDemos + numbers),
-            "[hdf5] '/data/demo_0/actions' of 'DIR/a.hdf5' holds float64 values; strings are needed");
+  EXPECT_EQ(
+      sentence(folder_, kDemos + numbers),
+      "[hdf5] split 'train': mask: '/data/demo_0/actions' of DIR/a.hdf5 has shape [5, 7]; one axis of integers is "
+      "needed");
   const std::string empty = R"(splits = [ { name = "train" } ])";
   EXPECT_EQ(sentence(folder_, kDemos + empty),
-            "[hdf5] split 'train' needs either files (patterns) or mask (a dataset of group names)");
+            "[hdf5] split 'train' needs one of files (patterns), mask (a dataset of group names, or of a 0 or 1 for "
+            "each row) and rows = [from, end]");
 }
 
 }  // namespace

@@ -30,6 +30,13 @@ struct EmgRecording {
   }
 };
 
+// Small and quick: context 12, 125 Hz as the public recordings with five joints.
+inline const std::string tiny_encoder = R"(
+tds_stages = [{in_conv_kernel_width = 5, in_conv_stride = 2, num_blocks = 1, channels = 4, feature_width = 2, kernel_width = 5}]
+)";
+inline const std::string tiny = tiny_encoder + "decoder_hidden_size = 6\ndecoder_num_layers = 2\n";
+inline const EmgRecording tiny_recording{60, 8, 5, 125.0};
+
 // `options` is the text below [model.options].
 inline std::unique_ptr<Model> make_model(const std::string& options, const EmgRecording& recording = {},
                                          uint64_t seed = 1) {

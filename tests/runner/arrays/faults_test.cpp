@@ -2,8 +2,8 @@
 
 #include <fcntl.h>
 
-#include "arrays/array_plans.hpp"
 #include "arrays/hdf5_child.hpp"
+#include "arrays/hdf5_plan.hpp"
 #include "h5_files.hpp"
 
 namespace headroom {

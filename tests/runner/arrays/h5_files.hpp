@@ -13,6 +13,16 @@
 
 namespace headroom {
 
+// A name for one file in a folder of the test's own.
+class WithFile : public TemporaryFolder {
+ protected:
+  void SetUp() override {
+    TemporaryFolder::SetUp();
+    path_ = (folder_ / "a.h5").string();
+  }
+  std::string path_;
+};
+
 inline Handle create_file(const std::string& path) {
   return Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
 }

@@ -7,7 +7,7 @@
 #include "cli/watch_report.hpp"
 #include "memory/proc_file.hpp"
 #include "memory/stand_in/stand_in.hpp"
-#include "record/postmortem_facts.hpp"
+#include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {

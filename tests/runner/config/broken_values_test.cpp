@@ -1,8 +1,10 @@
 // Values of the wrong type, out of range or at odds with each other: the exact sentence for each.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 
+#include "config/rules.hpp"
 #include "files.hpp"
 
 namespace headroom {
@@ -47,12 +49,14 @@ const BrokenFile cases[] = {
      "below 1"},
     {"OneBeta", required_keys + "[train]\noptimizer = { betas = [0.9] }\n",
      "[config] FILE:5:23: train.optimizer.betas is the list [0.9]; it must be a list of two numbers from 0 to below 1"},
-    {"OptimizerMisspelt", required_keys + "[train]\noptimizer = { name = \"adamv\" }\n",
-     R"([config] FILE:5:22: train.optimizer.name is the string "adamv"; it must be "adam", "adamw", "sgd", "rmsprop", "lion" or "lamb": did you mean "adamw"?)"},
+    {"OptimizerMisspelt", required_keys + "[train]\noptimizer = { name = \"AdamV\" }\n",
+     R"([config] FILE:5:22: train.optimizer.name is the string "AdamV"; it must be "adam", "adamw", "sgd", "rmsprop", "lion" or "lamb", or the id or the path of a plugin: did you mean "adamw"?)"},
     {"OptimizerAsLibTorchSpellsIt", required_keys + "[train]\noptimizer = { name = \"RMSprop\" }\n",
-     R"([config] FILE:5:22: train.optimizer.name is the string "RMSprop"; it must be "adam", "adamw", "sgd", "rmsprop", "lion" or "lamb": did you mean "rmsprop"?)"},
+     R"([config] FILE:5:22: train.optimizer.name is the string "RMSprop"; it must be "adam", "adamw", "sgd", "rmsprop", "lion" or "lamb", or the id or the path of a plugin: did you mean "rmsprop"?)"},
     {"OptimizerOfAnotherProgram", required_keys + "[train]\noptimizer = { name = \"FusedLAMB\" }\n",
-     R"([config] FILE:5:22: train.optimizer.name is the string "FusedLAMB"; it must be "adam", "adamw", "sgd", "rmsprop", "lion" or "lamb": did you mean "lamb"?)"},
+     R"([config] FILE:5:22: train.optimizer.name is the string "FusedLAMB"; it must be "adam", "adamw", "sgd", "rmsprop", "lion" or "lamb", or the id or the path of a plugin: did you mean "lamb"?)"},
+    {"OptimizerWithAnOldName", required_keys + "[train]\noptimizer = { name = \"adamw_torch\" }\n",
+     R"([config] FILE:5:22: train.optimizer.name is the string "adamw_torch"; it must be "adam", "adamw", "sgd", "rmsprop", "lion" or "lamb", or the id or the path of a plugin: did you mean "adamw"?)"},
     {"OptimizerIsString", required_keys + "[train]\noptimizer = \"adamw\"\n",
      R"([config] FILE:5:13: train.optimizer is the string "adamw"; it must be a table with name, lr, weight_decay, betas, eps, alpha, momentum or nesterov)"},
     {"ScheduleUnknown", required_keys + "[train]\nschedule = { name = \"polynomial\" }\n",
@@ -166,8 +170,8 @@ const BrokenFile cases[] = {
      R"([config] FILE:5:26: sweep."train.batch_size"[1] is the string "16"; it must be an integer of at least 1: write 16 without quotes)"},
     {"SweptZero", required_keys + "[sweep]\ntrain.batch_size = [0]\n",
      R"([config] FILE:5:21: sweep."train.batch_size"[0] is the integer 0; it must be an integer of at least 1)"},
-    {"SweptWord", required_keys + "[sweep]\n\"train.optimizer.name\" = [\"sgd\", \"adamv\"]\n",
-     R"([config] FILE:5:34: sweep."train.optimizer.name"[1] is the string "adamv"; it must be "adam", "adamw", "sgd", "rmsprop", "lion" or "lamb": did you mean "adamw"?)"},
+    {"SweptWord", required_keys + "[sweep]\n\"train.optimizer.name\" = [\"sgd\", \"AdamV\"]\n",
+     R"([config] FILE:5:34: sweep."train.optimizer.name"[1] is the string "AdamV"; it must be "adam", "adamw", "sgd", "rmsprop", "lion" or "lamb", or the id or the path of a plugin: did you mean "adamw"?)"},
     {"SweptListOfNumbers", required_keys + "[sweep]\n\"train.optimizer.betas\" = [0.9, 0.99]\n",
      R"([config] FILE:5:28: sweep."train.optimizer.betas"[0] is the number 0.9; it must be a list of two numbers from 0 to below 1)"},
     {"SweptPatience", required_keys + "[sweep]\n\"train.early_stop.patience\" = [5, 0]\n",
@@ -175,7 +179,7 @@ const BrokenFile cases[] = {
     {"SweptSectionIsNoTable", required_keys + "[sweep]\n\"train.ema\" = [0.9]\n",
      R"([config] FILE:5:16: sweep."train.ema"[0] is the number 0.9; it must be a table with decay)"},
     {"SweptSectionUnknownKey", required_keys + "[sweep]\n\"train.optimizer\" = [{ lr = 0.1 }, { nme = \"sgd\" }]\n",
-     R"([config] FILE:5:38: unknown key train.optimizer.nme; did you mean train.optimizer.name ("adam", "adamw", "sgd", "rmsprop", "lion" or "lamb")?)"},
+     R"([config] FILE:5:38: unknown key train.optimizer.nme; did you mean train.optimizer.name ("adam", "adamw", "sgd", "rmsprop", "lion" or "lamb", or the id or the path of a plugin)?)"},
     {"SweptSectionValue", required_keys + "[sweep]\n\"train.optimizer\" = [{ lr = 0.1 }, { lr = 0 }]\n",
      R"([config] FILE:5:43: sweep."train.optimizer"[1].lr is the integer 0; it must be a number above 0)"},
     {"SweptOptionsAreNoTable", required_keys + "[sweep]\n\"model.options\" = [{ a = 1 }, 2]\n",
@@ -188,6 +192,22 @@ TEST_P(BrokenValues, IsRefusedWithThisSentence) { EXPECT_EQ(refusal_of(GetParam(
 
 INSTANTIATE_TEST_SUITE_P(Files, BrokenValues, testing::ValuesIn(cases),
                          [](const auto& test) { return test.param.name; });
+
+const std::vector<std::string> offered = {"couples_samples", "fp64", "bf16", "rng_keyed"};
+
+TEST(Precision, Float32AndWhatTheModelOffersWork) {
+  check_precision("fp32", {}, "m");
+  check_precision("bf16", offered, "m");
+  check_precision("fp64", offered, "m");
+}
+
+TEST(Precision, WhatItDoesNotOfferIsASentence) {
+  EXPECT_THAT([] { check_precision("fp16", offered, "m"); },
+              testing::ThrowsMessage<Error>(
+                  "[train.precision] model 'm' does not work in \"fp16\": use \"fp32\" or \"bf16\" or \"fp64\""));
+  EXPECT_THAT([] { check_precision("bf16", {}, "m"); },
+              testing::ThrowsMessage<Error>("[train.precision] model 'm' does not work in \"bf16\": use \"fp32\""));
+}
 
 }  // namespace
 

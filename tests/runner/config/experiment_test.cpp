@@ -19,6 +19,7 @@ name = "all keys"
 seed = 42
 device = "cuda:1"
 threads = 3
+matmul = "ieee"
 metric = "val/mae"
 better = "higher"
 
@@ -69,6 +70,7 @@ log_every = 7
 drop_last = true
 on_nonfinite = "skip"
 optimizer = { name = "adam", lr = 3e-4, weight_decay = 0.02, betas = [0.8, 0.99], eps = 1e-7, alpha = 0.95, momentum = 0.5, nesterov = true }
+optimizer_options = { rate = 2 }
 schedule = { name = "cosine", warmup_epochs = 2.5, min_lr = 1e-6, warmup_steps = 0, step_epochs = 3, gamma = 0.3, pct_start = 0.2, div_factor = 20, final_div_factor = 100, restart_epochs = 4, restart_factor = 2, points = [[0, 0.5], [5, 1.0]], plateau_factor = 0.5, plateau_patience = 3 }
 groups = [{ match = "backbone.*", freeze = true }, { match = "*.bias", lr_scale = 0.5, weight_decay = 0.0 }, { match = "*" }]
 early_stop = { patience = 5, min_delta = 0.001 }
@@ -138,6 +140,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.experiment.seed, 42u);
   EXPECT_EQ(e.experiment.device, "cuda:1");
   EXPECT_EQ(e.experiment.threads, 3);
+  EXPECT_EQ(e.experiment.matmul, "ieee");
   EXPECT_EQ(e.experiment.metric, "val/mae");
   EXPECT_EQ(e.experiment.better, "higher");
   EXPECT_EQ(e.model_plugin, "m");
@@ -184,6 +187,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.train.optimizer.alpha, 0.95);
   EXPECT_EQ(e.train.optimizer.momentum, 0.5);
   EXPECT_TRUE(e.train.optimizer.nesterov);
+  EXPECT_EQ(*e.train.optimizer_options["rate"].value<int64_t>(), 2);
   ASSERT_EQ(e.train.groups.size(), 3u);
   EXPECT_EQ(e.train.groups[0].match, "backbone.*");
   EXPECT_TRUE(e.train.groups[0].freeze);
@@ -275,6 +279,21 @@ TEST(Load, AnOptimizerWithDefaultsOfItsOwnHasThemUnlessTheyAreWritten) {
   EXPECT_EQ(optimizer("name = \"lamb\"").beta2, 0.999);
 }
 
+TEST(Load, AnOptimizerMayBeAPlugins) {
+  const TemporaryFolder folder;
+  const auto file = folder.write(
+      "x.toml", required_keys + "[train]\noptimizer = { name = \"lib/muon.so\", lr = 0.02, betas = [0.9, 0.99] }\n"
+                                "[train.optimizer_options]\nns_steps = 6\n");
+  const Experiment e = load_experiment(file);
+  EXPECT_TRUE(e.train.optimizer.is_plugin());
+  EXPECT_EQ(e.train.optimizer.name, (folder.path() / "lib/muon.so").string());
+  EXPECT_EQ(replaced(e.train.optimizer.place, folder.path().string() + "/", ""), "x.toml:5:22");
+  EXPECT_EQ(*e.train.optimizer_options["ns_steps"].value<int64_t>(), 6);
+  EXPECT_EQ(inert_keys_of(e), std::vector<std::string>{"train.optimizer.betas"});
+  EXPECT_EQ(loaded(required_keys + "train.optimizer.name = \"muon\"\n").train.optimizer.name, "muon");
+  EXPECT_FALSE(loaded(required_keys).train.optimizer.is_plugin());
+}
+
 TEST(Load, AGroupKnowsWhereItIsWritten) {
   const TemporaryFolder folder;
   const auto file = folder.write(
@@ -329,8 +348,8 @@ TEST(Inert, EveryRowNamesAKey) {
   e.init.from.clear();
   size_t found = 0;
   for (const Key& key : known_keys()) found += why_idle(e, key.path).empty() ? 0 : 1;
-  // All that is unfinished; alpha, momentum, nesterov; what the cosine schedule has no use for; map, ignore.
-  EXPECT_EQ(found, 2u + 3u + 10u + 2u);
+  // All that is unfinished; alpha, momentum, nesterov, optimizer_options; what the cosine schedule has no use for; map, ignore.
+  EXPECT_EQ(found, 2u + 4u + 10u + 2u);
 }
 
 TEST(Inert, ASchedulesOwnKeysAreNot) {

@@ -86,6 +86,7 @@ TEST(Identity, NamesTheKeysOfAnEntry) {
               ElementsAre("train.optimizer.name", "train.optimizer.lr", "train.optimizer.weight_decay",
                           "train.optimizer.betas[0]", "train.optimizer.betas[1]", "train.optimizer.eps",
                           "train.optimizer.momentum", "train.optimizer.nesterov"));
+  EXPECT_THAT(keys_of_entry("optimizer_options"), ElementsAre("train.optimizer_options"));
   EXPECT_THAT(keys_of_entry("window"), ElementsAre("train.batch_size x train.gradient_accumulation_steps"));
   EXPECT_THAT(keys_of_entry("init"), ElementsAre("[init]"));
   EXPECT_THAT(keys_of_entry("of_a_later_version"), ElementsAre("of_a_later_version"));

@@ -31,7 +31,7 @@ TEST(Keys, AreUniqueAndExplained) {
     EXPECT_TRUE(seen.insert(key.path).second) << key.path;
     EXPECT_FALSE(key.help.empty()) << key.path;
     EXPECT_FALSE(allowed(key).empty()) << key.path;
-    EXPECT_EQ(key.type == KeyType::choice, !key.choices.empty()) << key.path;
+    EXPECT_EQ(key.type == KeyType::choice || key.type == KeyType::optimizer, !key.choices.empty()) << key.path;
   }
 }
 
@@ -63,6 +63,8 @@ TEST(Keys, SayWhatTheyChangeForSectionsAndOptionsToo) {
   EXPECT_FALSE(is_subject("experiment"));
   EXPECT_TRUE(is_probed("model.options.width"));
   EXPECT_TRUE(is_probed("train.optimizer"));
+  EXPECT_TRUE(is_probed("train.optimizer_options.momentum"));
+  EXPECT_FALSE(is_cost("train.optimizer_options.momentum"));
   EXPECT_FALSE(is_probed("train.schedule"));
   EXPECT_FALSE(is_cost("trai") || is_subject("trai"));
   EXPECT_TRUE(is_probed("trai"));

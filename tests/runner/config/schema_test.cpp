@@ -157,6 +157,13 @@ TEST_F(Schema, GivesDefaultsAsTheyAreWritten) {
   EXPECT_EQ(schema_["properties"]["data"]["properties"]["chunk_cache_size"]["default"], "32 MiB");
 }
 
+TEST(SchemaOfOptimizers, HasTheOptionsOfTheNamedOne) {
+  const json schema = experiment_schema({}, {}, {{"muon", net_options()}});
+  const json& rule = schema["properties"]["train"]["allOf"][0];
+  EXPECT_EQ(rule["if"]["properties"]["optimizer"]["properties"]["name"]["const"], "muon");
+  EXPECT_TRUE(rule["then"]["properties"]["optimizer_options"]["properties"].contains("width"));
+}
+
 TEST_F(Schema, AcceptsWhatTheLoaderAccepts) {
   EXPECT_TRUE(accepts_with_required(""));
   EXPECT_TRUE(accepts("extends = \"x.toml\"\n"));
@@ -164,6 +171,8 @@ TEST_F(Schema, AcceptsWhatTheLoaderAccepts) {
       "train.groups = [{ match = \"a.*\", freeze = true }, { match = \"b\", lr_scale = 0.5, weight_decay = 0.0 }]\n"));
   EXPECT_TRUE(accepts_with_required("train.schedule = { name = \"table\", points = [[0, 0.1], [5, 1.0]] }\n"));
   EXPECT_TRUE(accepts_with_required("train.optimizer = { name = \"sgd\", lr = 1, betas = [0, 0.5] }\n"));
+  EXPECT_TRUE(accepts_with_required("train.optimizer.name = \"muon\"\ntrain.optimizer_options = { momentum = 0.9 }\n"));
+  EXPECT_TRUE(accepts_with_required("train.optimizer.name = \"build/muon.so\"\n"));
   EXPECT_TRUE(accepts_with_required(
       "data.cache_size = \"1.5 GiB\"\nmemory.limit = \"80%\"\nmemory.wait = \"10 min\"\nmemory.gc_every = 5\n"));
   EXPECT_TRUE(accepts_with_required("model.options = { width = 5, room = \"1 MiB\", stages = [{ width = 1 }] }\n"));
@@ -175,7 +184,7 @@ TEST_F(Schema, RefusesWhatTheLoaderRefuses) {
   for (const char* text : {"train.batch_sise = 8\n",
                            "train.epochs = \"8\"\n",
                            "train.batch_size = 0\n",
-                           "train.optimizer.name = \"adamv\"\n",
+                           "train.optimizer.name = \"AdamV\"\n",
                            "train.optimizer.betas = [0.9, 1.0]\n",
                            "train.optimizer.betas = [0.9]\n",
                            "train.optimizer.lr = 0\n",

@@ -1,7 +1,5 @@
 // Statistics are measured once for the same data, and never taken from a sidecar that is damaged or of other data.
 
-#include "data/kept_statistics.hpp"
-
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +7,7 @@
 
 #include "../record/temporary_folder.hpp"
 #include "arrays/array_session.hpp"
+#include "data/normalizer.hpp"
 #include "fake_source.hpp"
 
 namespace headroom {

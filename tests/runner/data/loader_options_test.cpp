@@ -1,6 +1,6 @@
-#include "data/loader_options.hpp"
-
 #include <gtest/gtest.h>
+
+#include "data/loader.hpp"
 
 namespace headroom {
 namespace {

@@ -8,7 +8,6 @@
 #include "../arrays/h5_files.hpp"
 #include "../plugins/process_host.hpp"
 #include "arrays/array_session.hpp"
-#include "data/normalized_copy.hpp"
 #include "data/services.hpp"
 #include "data/slots.hpp"
 #include "headroom/datasource.hpp"

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "../record/temporary_folder.hpp"
-#include "data/kept_statistics.hpp"
 #include "data/slots.hpp"
 #include "fake_source.hpp"
 

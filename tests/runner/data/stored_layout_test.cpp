@@ -7,7 +7,8 @@
 #include "arrays/array_session.hpp"
 #include "arrays/arrays.hpp"
 #include "arrays/chunk_cache.hpp"
-#include "data/order_choice.hpp"
+#include "config/experiment.hpp"
+#include "data/order.hpp"
 
 namespace headroom {
 namespace {

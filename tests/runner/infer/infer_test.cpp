@@ -1,6 +1,7 @@
 // libheadroom_infer as a program meets it: through infer.h and infer.hpp, without LibTorch.
 #include "headroom/infer.hpp"
 
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <thread>
@@ -110,6 +111,50 @@ TEST_F(InferLibrary, ErrorsAreASentenceAndAStatus) {
   const std::vector<double> wide(12);
   EXPECT_THROW(model.set("x", std::span<const double>(wide), 1), InferenceError);
   expect_predictions(model, 1);
+}
+
+std::string sentence_of_inference(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const InferenceError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_F(InferLibrary, AnInputThatIsRefusedStaysWhatItWas) {
+  InferenceModel model(file_, &settings_);
+  EXPECT_EQ(sentence_of_inference([&] { (void)model.result(0); }), "there is no result: call run() before");
+  const std::vector<float> x = values(12);
+  model.set("x", std::span<const float>(x), 1);
+  EXPECT_THROW(model.set("x", std::span<const float>(x), 1000), InferenceError);
+  model.run();
+  EXPECT_EQ(model.output<float>("prediction").size(), 8u) << "of one sample: 999 more were read behind it";
+}
+
+TEST_F(InferLibrary, AnArrayThatIsNoneIsTheCallersError) {
+  hr_infer* model = nullptr;
+  ASSERT_EQ(hr_infer_open(file_.c_str(), &settings_, &model, nullptr), HR_OK);
+  std::vector<float> x = values(12);
+  int64_t shape[] = {1, 4, 3}, negative[] = {1, -4, 3}, strides[] = {12, -3, 1};
+  DLTensor inputs[2] = {};
+  inputs[0].data = x.data();
+  inputs[0].device.device_type = kDLCPU;
+  inputs[0].ndim = 3;
+  inputs[0].shape = shape;
+  const DLTensor* outputs = nullptr;
+  for (const DLDataType dtype : {DLDataType{kDLFloat, 7, 1}, DLDataType{kDLFloat, 32, 4}, DLDataType{99, 32, 1}}) {
+    inputs[0].dtype = dtype;
+    EXPECT_EQ(hr_infer_run(model, inputs, &outputs, nullptr), HR_INVALID_ARGUMENT) << int{dtype.code};
+  }
+  inputs[0].dtype = {kDLFloat, 32, 1};
+  inputs[0].shape = negative;
+  EXPECT_EQ(hr_infer_run(model, inputs, &outputs, nullptr), HR_INVALID_ARGUMENT);
+  inputs[0].shape = shape;
+  inputs[0].strides = strides;
+  EXPECT_EQ(hr_infer_run(model, inputs, &outputs, &error_), HR_INVALID_ARGUMENT);
+  EXPECT_THAT(error_.message, HasSubstr("input 'x' is no array that can be read"));
+  hr_infer_close(model);
 }
 
 // An array of [samples][channels][steps], as its strides say.

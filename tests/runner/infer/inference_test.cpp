@@ -65,10 +65,33 @@ TEST(Inference, WhatDoesNotSuitIsSaidInASentence) {
                 inference.run(x_alone(at::zeros({4, 3})));
               }),
               HasSubstr("input 'x' is float32 [4, 3]"));
+  EXPECT_THAT(sentence_of([&] {
+                inference.run(x_alone(at::zeros({2, 4, 1})));
+              }),
+              HasSubstr("input 'x' is float32 [2, 4, 1]; it must be of 3 channels along axis 2"))
+      << "and not spread over all of them";
+  EXPECT_NO_THROW(inference.run(x_alone(at::zeros({2, 9, 3})))) << "a model that predicts takes other extents";
   EXPECT_THAT(sentence_of([&] { inference.run(x_alone(at::zeros({0, 4, 3}))); }), HasSubstr("at least one"));
   EXPECT_THAT(sentence_of([&] { inference.run(std::vector<at::Tensor>(2)); }), HasSubstr("no input was given"));
+  EXPECT_THAT(sentence_of([&] {
+                inference.run(std::vector{at::Tensor(), at::zeros({2, 4, 2})});
+              }),
+              HasSubstr("[infer] input 'x' was not given, and the model fails: [predicting_model]"));
   EXPECT_THAT(sentence_of([&] { inference.run(std::vector<at::Tensor>(1)); }), HasSubstr("the model has 2"));
   EXPECT_NO_THROW(inference.run(x_alone(at::zeros({1, 4, 3})))) << "usable after errors";
+}
+
+// The caller's memory is gone when it reads what the model gives.
+TEST(Inference, OutputsNeverShareMemoryWithInputs) {
+  TrainedModel trained = predicting("echoes");
+  trained.normalizer = nlohmann::json::array();
+  trained.fields[0]["normalize"] = false;
+  trained.fields[1]["channels"] = nlohmann::json::array();
+  Inference inference = inference_of(trained);
+  const at::Tensor x = at::arange(24, at::kFloat).view({2, 4, 3});
+  const auto outputs = inference.run(x_alone(x));
+  EXPECT_TRUE(outputs[0].equal(x));
+  EXPECT_FALSE(outputs[0].is_alias_of(x));
 }
 
 TEST(Inference, WeightsOfAnotherModelAreRefused) {

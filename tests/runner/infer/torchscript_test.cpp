@@ -66,6 +66,11 @@ TEST_F(TorchScript, ACountThatIsBurntInLetsOneSampleThroughAndRefusesMore) {
   EXPECT_ANY_THROW(program.forward({values(2)}));
 }
 
+TEST_F(TorchScript, AnOutputThatIsNoNumberIsRefusedWhateverTheNextOneIs) {
+  EXPECT_THAT(sentence_of([&] { write("gives_nan"); }), HasSubstr("its trace gives something else"));
+  EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
 TEST_F(TorchScript, ATraceThatDisagreesIsRefusedAndLeavesNoFile) {
   const std::string sentence = sentence_of([&] { write("decides_by_values"); });
   EXPECT_THAT(sentence, HasSubstr("model 'predicting_model' cannot be written as TorchScript: on made-up samples its "

@@ -1,8 +1,8 @@
-#include "memory/stall_watch.hpp"
-
 #include <functional>
 #include <gtest/gtest.h>
 #include <vector>
+
+#include "memory/supervisor.hpp"
 
 namespace headroom {
 namespace {

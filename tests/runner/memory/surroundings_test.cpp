@@ -1,8 +1,7 @@
-#include "memory/surroundings.hpp"
-
 #include <thread>
 
 #include "fake_root.hpp"
+#include "memory/monitor.hpp"
 
 namespace headroom {
 namespace {

@@ -1,8 +1,11 @@
 #include "plugins/conformance.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <thread>
 
 #include "error.hpp"
 #include "headroom/datasource.hpp"
@@ -28,7 +31,7 @@ std::vector<std::string> failures(const std::string& plugin) {
 
 TEST(Conformance, GoodPluginsPass) {
   EXPECT_THAT(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::fail), testing::IsEmpty());
-  EXPECT_EQ(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::ok).size(), 16u);
+  EXPECT_EQ(checks(HEADROOM_EXAMPLE_DIR "/toy_source.so", Outcome::ok).size(), 18u);
   EXPECT_THAT(failures("c_source_1_0"), testing::IsEmpty());
   EXPECT_THAT(failures("every_type"), testing::IsEmpty());
 }
@@ -100,6 +103,54 @@ struct FillsOneSplit {
 TEST(Conformance, LooksAtEverySplit) {
   EXPECT_THAT([] { require_filled_slots(*open_source<FillsOneSplit>()); },
               testing::ThrowsMessage<Error>(testing::HasSubstr("field 'x' of sample 3 of split 'val' is not written")));
+}
+
+struct StopsShort : FourSamples {
+  using FourSamples::FourSamples;
+  uint64_t length() const { return 1000; }
+  void read(const sdk::ReadRequest& request) const {
+    for (uint64_t i = 0; i < request.count(); ++i) {
+      if (request.index(i) == 999) throw sdk::Error(HR_INTERNAL, "beyond the end");
+      std::ranges::fill(request.slot<float>(0, i), 1.0f);
+    }
+  }
+};
+
+TEST(Conformance, ReadsTheLastSample) {
+  EXPECT_THAT([] { require_filled_slots(*open_source<StopsShort>()); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("beyond the end")));
+}
+
+struct DrawsAlways : FourSamples {
+  using FourSamples::FourSamples;
+  void read(const sdk::ReadRequest& request) const {
+    for (uint64_t i = 0; i < request.count(); ++i)
+      std::ranges::fill(request.slot<float>(0, i), static_cast<float>(request.key(i)));
+  }
+};
+
+TEST(Conformance, FindsDrawsWhereNothingIsToBeDrawn) {
+  require_pure_reads(*open_source<DrawsAlways>());
+  EXPECT_THAT([] { require_plain_reads(*open_source<DrawsAlways>()); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("where it is not to be augmented")));
+}
+
+struct SharesABuffer : FourSamples {
+  using FourSamples::FourSamples;
+  mutable std::atomic<uint64_t> index{0};
+  void read(const sdk::ReadRequest& request) const {
+    for (uint64_t i = 0; i < request.count(); ++i) {
+      index = request.index(i);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::ranges::fill(request.slot<float>(0, i), static_cast<float>(index));
+    }
+  }
+};
+
+TEST(Conformance, FindsABufferThatThreadsShare) {
+  require_pure_reads(*open_source<SharesABuffer>());
+  EXPECT_THAT([] { require_reads_on_threads(*open_source<SharesABuffer>()); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("changes while other threads read")));
 }
 
 struct MindsTheOthers {

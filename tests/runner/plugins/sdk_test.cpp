@@ -116,6 +116,43 @@ TEST(SourceOfTheSdk, GroupsWithoutAnArgumentAreThoseOfTheOneSplit) {
       testing::ThrowsMessage<Error>(testing::HasSubstr("groups() of a source with several splits takes the split")));
 }
 
+// Of a field of six elements.
+template <uint64_t rows>
+struct Positioned {
+  explicit Positioned(const sdk::Options&) {}
+  std::vector<sdk::Field> fields() const { return {{.name = "x", .shape = {6}}, {.name = "y", .shape = {6}}}; }
+  uint64_t length() const { return 5; }
+  std::optional<sdk::Position> position(uint32_t field, uint32_t, uint64_t index) const {
+    if (field == 1) return std::nullopt;
+    return sdk::Position{static_cast<int64_t>(index) - 1, rows, 9};
+  }
+  void read(const sdk::ReadRequest&) const {}
+};
+
+template <uint64_t rows>
+std::optional<RecordedRows> rows_of_sample(uint32_t field, uint64_t index) {
+  static const auto interface = sdk::datasource<Positioned<rows>>();
+  const auto source =
+      Source::open(*static_cast<const hr_datasource*>(interface.find(HR_DATASOURCE)), "positioned", nullptr, nullptr,
+                   Session::of_process(), nullptr, static_cast<const hr_positions*>(interface.find(HR_POSITIONS)));
+  return source->recorded_rows(field, 0, index);
+}
+
+TEST(SourceOfTheSdk, SaysWhichRowsASampleShows) {
+  const auto found = rows_of_sample<3>(0, 4);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->first, 3);
+  EXPECT_EQ(found->rows, 3u);
+  EXPECT_EQ(found->length, 9u);
+  EXPECT_EQ(rows_of_sample<3>(0, 0)->first, -1);
+  EXPECT_FALSE(rows_of_sample<3>(1, 4));
+  EXPECT_EQ(sdk::datasource<OneGrouping<1>>().find(HR_POSITIONS), nullptr);
+  EXPECT_FALSE(opened<OneGrouping<1>>()->recorded_rows(0, 0, 0));
+  EXPECT_THAT([] { rows_of_sample<4>(0, 4); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr(
+                  "sample 4 of field 'x' shows 4 rows, which its 6 elements cannot be divided into")));
+}
+
 // From the source's object over the C table to the host, and from there to a model.
 TEST(SourceOfTheSdk, ChannelsAreToldOn) {
   const auto source = Source::open(library(), values(""));

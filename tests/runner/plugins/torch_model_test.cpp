@@ -192,6 +192,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"no_output", kBreaks + "output 'prediction' was not assigned"},
         Broken{"nothing", "a step with x Float [2, 3] failed: step() returned no loss_sum"},
         Broken{"few_outputs", "a step with x Float [2, 3] failed: step() returned 1 outputs; the model declares 2"},
+        Broken{"no_outputs", "a step with x Float [2, 3] failed: step() returned 2 outputs; the model declares 0"},
         Broken{"few_metrics", "a step with x Float [2, 3] failed: step() returned 1 metrics; the model declares 2"},
         Broken{"c10", "a step with x Float [2, 3] failed: shape '[1, 2, 3, 4, 5]' is invalid for input of size 6"}),
     [](const auto& one) { return one.param.how; });

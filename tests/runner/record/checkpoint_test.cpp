@@ -66,6 +66,15 @@ TEST_F(CheckpointTest, ComesBackAsItWasSaved) {
   EXPECT_EQ(content_of(checkpoints() / "best"), 'q');
 }
 
+// Names of channels and classes come from data files, as MATLAB or a table in Latin-1 has them.
+TEST_F(CheckpointTest, TextThatIsNoUtf8IsSavedAllTheSame) {
+  Checkpoints target(checkpoints());
+  const std::vector<TensorBytes> none = {{"w", {kDLUInt, 8, 1}, {0}, {}}};
+  const fs::path path = target.save({7, none, none, {{"channels", {"elbow \xB0", "grip"}}}}, false);
+  const nlohmann::json json = load_checkpoint(path).json;
+  EXPECT_EQ(json.at("channels"), (nlohmann::json{"elbow \xEF\xBF\xBD", "grip"}));
+}
+
 TEST_F(CheckpointTest, NothingIsTouchedBeforeTheFirstSave) {
   fs::create_directories(checkpoints() / ".tmp-step-00000003-99");
   Checkpoints reader(checkpoints());

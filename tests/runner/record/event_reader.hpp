@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "record/crc32c.hpp"
+#include "record/tensorboard.hpp"
 
 namespace headroom {
 

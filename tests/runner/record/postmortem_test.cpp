@@ -6,7 +6,6 @@
 #include "../memory/stand_in/stand_in.hpp"
 #include "memory/black_box.hpp"
 #include "record/checkpoint.hpp"
-#include "record/postmortem_facts.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "error.hpp"
+#include "record/numbers.hpp"
 #include "record/output_file.hpp"
-#include "record/timestamps.hpp"
 #include "temporary_folder.hpp"
 
 namespace headroom {

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "event_reader.hpp"
-#include "record/crc32c.hpp"
-#include "record/timestamps.hpp"
+#include "record/numbers.hpp"
+#include "record/tensorboard.hpp"
 #include "temporary_folder.hpp"
 
 namespace headroom {

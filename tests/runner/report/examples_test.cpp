@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "record/example_file.hpp"
 #include "record/temporary_folder.hpp"
 
 namespace headroom {

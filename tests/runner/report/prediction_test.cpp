@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "report/predicted_pictures.hpp"
-
 namespace headroom {
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include "error.hpp"
 #include "report/comparison.hpp"
-#include "report/run_filter.hpp"
+#include "report/run_facts.hpp"
 #include "report/run_index.hpp"
 #include "report/wide_table.hpp"
 #include "written_run.hpp"

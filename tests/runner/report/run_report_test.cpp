@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "error.hpp"
-#include "record/postmortem_facts.hpp"
+#include "record/postmortem.hpp"
 #include "report/run_reading.hpp"
 #include "written_run.hpp"
 

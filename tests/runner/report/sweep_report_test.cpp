@@ -4,8 +4,6 @@
 
 #include "error.hpp"
 #include "record/temporary_folder.hpp"
-#include "report/sweep_reading.hpp"
-#include "report/trade_off.hpp"
 
 namespace headroom {
 namespace {

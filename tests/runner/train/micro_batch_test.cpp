@@ -1,6 +1,6 @@
-#include "train/micro_batch.hpp"
-
 #include <gtest/gtest.h>
+
+#include "train/retry.hpp"
 
 namespace headroom {
 namespace {

@@ -111,6 +111,11 @@ TEST_F(WholeRun, PutsBackTheGeneratorAndWhatEvaluationLeaves) {
       stride(41));
 }
 
+TEST_F(WholeRun, LeavesNoStepOfAnOptimizerPluginHalfDone) {
+  every_allocation({"train.optimizer.name=" HEADROOM_BUILD_DIR "/examples/muon.so", "model.options.dropout=0.2"},
+                   stride(151));
+}
+
 TEST_F(WholeRun, RepeatsAFixedMicroBatchToo) {
   every_allocation({"train.micro_batch=3", "model.options.dropout=0.2", "train.precision=fp64"}, stride(203));
 }

@@ -28,7 +28,7 @@ struct Trial {
         retry(retry_of(trial->micro_batch())),
         window(*trial->model, trial->device, trial->dtype, retry, trial->output_metrics()),
         optimizer(trial->data.experiment.train.optimizer, trial->data.experiment.train.ema_decay,
-                  trial->model->parameters()),
+                  trial->model->parameters(), trial->data.optimizer.get()),
         sums(trial->model->metrics().size(), trial->device, trial->output_metrics()),
         interval(trial->model->metrics().size(), trial->device) {}
 
@@ -155,6 +155,35 @@ TEST(State, CarriesWhatThePluginKeepsBesideItsTensors) {
   EXPECT_EQ(resumed.trial->model->save_state(), "3");
   resumed.train(2);
   expect_bit_equal(undisturbed, resumed);
+}
+
+TEST(State, HoldsWhatAnOptimizerPluginKeepsAndSaysWhatItWas) {
+  const std::vector<std::string> words = {"data.options.samples=80", "train.optimizer.name=faulty_optimizer",
+                                          "train.optimizer_options.at=3"};
+  Trial undisturbed(words);
+  undisturbed.train(3);
+  Checkpoints checkpoints(undisturbed.trial.folder() / "checkpoints");
+  const auto folder = save_state(checkpoints, undisturbed.state(), {}, false);
+  undisturbed.train(2);
+  Trial resumed(words);
+  const LoadedCheckpoint checkpoint = load_checkpoint(folder);
+  EXPECT_NE(checkpoint.state.find("optimizer/sum/hidden.weight"), nullptr);
+  restore_state(checkpoint, resumed.state());
+  resumed.train(2);
+  expect_bit_equal(undisturbed, resumed);
+
+  const auto differences = [&](std::vector<std::string> now) {
+    now.emplace_back("data.options.samples=80");
+    TrialSetup other(now);
+    return differences_from(checkpoint, *other).mathematics;
+  };
+  EXPECT_THAT(differences({"train.optimizer.name=faulty_optimizer", "train.optimizer_options.at=4"}),
+              ElementsAre("train.optimizer_options.at was 3, is 4"));
+  EXPECT_THAT(differences({"train.optimizer.name=sgd"}),
+              UnorderedElementsAre("train.optimizer.name was \"faulty_optimizer\", is \"sgd\"",
+                                   "train.optimizer_options.at was 3, is not set",
+                                   "train.optimizer_options.fault was \"none\", is not set"));
+  EXPECT_TRUE(surroundings(*resumed.trial).at("plugins").contains("faulty_optimizer"));
 }
 
 TEST(State, NamesWhatDiffersByKey) {

@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-using testing::ElementsAre, testing::IsEmpty, testing::StartsWith;
+using testing::ElementsAre, testing::HasSubstr, testing::IsEmpty, testing::StartsWith;
 
 // Windows of 32 samples in batches of 8, of a model that keeps a state and drops at random.
 const std::vector<std::string> windows_of_four = {"train.gradient_accumulation_steps=4", "model.options.dropout=0.2",
@@ -110,17 +110,30 @@ std::string mistake(const std::string& name) {
 
 TEST(TrainStep, AStepThatWouldTrainNothingIsAMistakeOfThePlugin) {
   EXPECT_THAT(mistake("detach"), StartsWith("[trial_model] the model's step returns a loss_sum without a graph"));
-  EXPECT_THAT(mistake("replace_all"), StartsWith("[trial_model] the loss depends on none of the model's parameters"));
+  EXPECT_THAT(mistake("new_leaf"), StartsWith("[trial_model] the loss depends on none of the model's parameters"));
   EXPECT_THAT(mistake("backward"), StartsWith("[trial_model] the model's step changes the gradient of 'hidden.weight': "
                                               "leave out backward()"));
   EXPECT_THAT(mistake("negative_weight"),
               StartsWith("[trial_model] the model's step breaks the contract: weight is -1.0"));
   EXPECT_THAT(mistake("autograd_off"),
               StartsWith("[trial_model] the model's step breaks the contract: it leaves autograd switched off"));
+  EXPECT_THAT(mistake("eval"), HasSubstr("step() leaves the module in eval(): leave both out"));
   EXPECT_THAT(mistake("breaks_backward"),
               StartsWith("[trial_model] backward through the model's step failed: a graph that cannot be walked"));
   EXPECT_THAT(mistake("shapes"), StartsWith("[trial_model] a step with x Float [8, 6, 3], y Float [8, 6], valid Byte "
                                             "[8, 6] failed: "));
+}
+
+TEST(TrainStep, ATensorThatShouldBeAParameterIsAMistakeOfThePlugin) {
+  EXPECT_THAT(mistake("replace_one"), StartsWith("[trial_model] the loss depends on a tensor of shape [1, 8] that is "
+                                                 "no parameter of the model"));
+  EXPECT_THAT(mistake("replace_all"), StartsWith("[trial_model] the loss depends on a tensor of shape "));
+  EXPECT_THAT(mistake("lazy"), StartsWith("[trial_model] the loss depends on a tensor of shape "));
+}
+
+TEST(TrainStep, ATensorThatAStepMakesForItselfIsNoParameter) {
+  Steps steps({}, {"model.options.mistake=new_leaf"});
+  EXPECT_GT(steps.window(0).weight, 0.0);
 }
 
 TEST(TrainStep, AWindowWithoutAGraphMayHoldNothingToLearnFrom) {
@@ -136,9 +149,9 @@ TEST(TrainStep, ALossOfNothingNeedsNoGraph) {
 }
 
 TEST(TrainStep, NamesParametersThatNoGradientReaches) {
-  Steps steps({}, {"model.options.mistake=replace_one"});
+  Steps steps({}, {"model.options.mistake=cut"});
   steps.window(0);
-  EXPECT_THAT(steps.step.without_gradient(), ElementsAre("head.weight"));
+  EXPECT_THAT(steps.step.without_gradient(), ElementsAre("hidden.weight", "hidden.bias"));
   Steps sound({}, {"model.options.freeze_until=9"});
   sound.window(0);
   EXPECT_THAT(sound.step.without_gradient(), IsEmpty()) << "frozen ones are not asked for any";

@@ -53,9 +53,14 @@ class TrialModel : public torch::nn::Module {
             opt_f64("loss_factor").def(1.0).help("times the loss; its gradients alone tell"),
             opt_string("mistake")
                 .def("none")
-                .choices({"none", "detach", "backward", "replace_one", "replace_all", "negative_weight", "no_weight",
-                          "autograd_off", "shapes", "breaks_backward", "exit", "couple", "keep", "refuse_fields",
-                          "mean_metric"})
+                .choices({"none",         "detach",          "cut",
+                          "backward",     "replace_one",     "replace_all",
+                          "lazy",         "new_leaf",        "clock",
+                          "eval",         "negative_weight", "no_weight",
+                          "autograd_off", "shapes",          "breaks_backward",
+                          "exit",         "couple",          "keep",
+                          "keep_memory",  "needs_two",       "no_rows",
+                          "not_a_number", "refuse_fields",   "mean_metric"})
                 .help("what a step does wrong"),
             opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
             opt_bool("evaluation_leaves_traces").def(false).help("it counts calls and drops units as training does"),
@@ -81,6 +86,7 @@ class TrialModel : public torch::nn::Module {
     const int64_t inputs = fields.at("x").shape.back(), hidden = options.i64("hidden");
     hidden_ = register_module("hidden", torch::nn::Linear(inputs, hidden));
     head_ = register_module("head", torch::nn::Linear(hidden, 1));
+    if (mistake_ == "clock") begin_as_time_tells();
     seen_ = register_buffer("seen", torch::zeros({1}, torch::kDouble));
     if (const char* pause = std::getenv("HEADROOM_TEST_PAUSE")) pause_ = pause;
     if (const char* fault = std::getenv("HEADROOM_TEST_FAULT")) read_fault(fault);
@@ -115,9 +121,11 @@ class TrialModel : public torch::nn::Module {
                      return drop(same, "hidden"_site, torch::tanh(torch::linear(inputs[0], params[0], params[1])));
                    },
                    {x}, {hidden_->weight, hidden_->bias});
-    at::Tensor prediction = head_->forward(hidden).squeeze(-1);
+    at::Tensor prediction = head_->forward(mistake_ == "cut" ? hidden.detach() : hidden).squeeze(-1);
+    if (mistake_ == "lazy") prediction = prediction + late_module().forward(hidden).squeeze(-1);
     if (mistake_ == "couple" && !call.training()) prediction = prediction - prediction.mean(0, /*keepdim=*/true);
     if (mistake_ == "keep") hoard_.push_back(torch::ones({1 << 10}));
+    if (mistake_ == "keep_memory") kept_.emplace_back(size_t{1} << 20, 'k');
     const at::Tensor valid = batch.at("valid").ne(0), error = torch::where(valid, prediction - batch.at("y"), 0.0);
     const at::Tensor count = valid.sum().to(torch::kDouble);
     at::Tensor loss = error.square().sum() * loss_factor_;
@@ -129,6 +137,7 @@ class TrialModel : public torch::nn::Module {
                       {prediction, batch.at("y"), valid},
                       {{absolute, count}, {error.square().sum(), count}, {-absolute, count}}};
     if (mistake_ == "mean_metric") result.metrics[0] = {absolute / count, 1.0};
+    if (mistake_ == "no_rows") result.outputs[0] = prediction.mean(0);
     if (mean_) result.loss_sum = loss / count, result.weight = 1.0;
     if (call.training()) err_after_forward(result);
     return result;
@@ -139,8 +148,21 @@ class TrialModel : public torch::nn::Module {
 
  private:
   static void replace(at::Tensor& parameter) { parameter = parameter.detach().clone().set_requires_grad(true); }
+  // A test has no use for a clock: the next model of this process is another all the same.
+  void begin_as_time_tells() {
+    static double time = 0.0;
+    const at::NoGradGuard no_grad;
+    head_->bias.fill_(time += 1.0);
+  }
+  torch::nn::LinearImpl& late_module() {
+    if (!late_) late_ = register_module("late", torch::nn::Linear(hidden_->weight.size(0), 1));
+    late_->to(hidden_->weight.scalar_type());
+    return *late_;
+  }
   void err_before_forward(const Batch& batch) {
     if (mistake_ == "exit") std::exit(0);
+    if (mistake_ == "needs_two") TORCH_CHECK(batch.at("x").size(0) > 1, "one value a channel is too few");
+    if (mistake_ == "eval") eval();
     if (mistake_ == "shapes") batch.at("x").matmul(at::ones({5, 5}));
     if (mistake_ == "replace_one") replace(head_->weight);
     if (mistake_ != "replace_all") return;
@@ -148,9 +170,11 @@ class TrialModel : public torch::nn::Module {
   }
   void err_after_forward(StepOutput& result) const {
     if (mistake_ == "detach") result.loss_sum = result.loss_sum.detach();
+    if (mistake_ == "new_leaf") result.loss_sum = result.loss_sum.detach() * torch::ones({}).requires_grad_();
     if (mistake_ == "backward") result.loss_sum.backward();
     if (mistake_ == "negative_weight") result.weight = -1.0;
     if (mistake_ == "no_weight") result.weight = 0.0;
+    if (mistake_ == "not_a_number") result.loss_sum = (result.loss_sum * 0.0 - 1.0).log();
     if (mistake_ == "autograd_off") torch::GradMode::set_enabled(false);
     if (mistake_ == "breaks_backward") result.loss_sum = FailsBackward::apply(result.loss_sum);
   }
@@ -198,12 +222,13 @@ class TrialModel : public torch::nn::Module {
   std::string mistake_;
   bool remember_, evaluation_leaves_traces_;
   int64_t freeze_until_;
-  torch::nn::Linear hidden_{nullptr}, head_{nullptr};
+  torch::nn::Linear hidden_{nullptr}, head_{nullptr}, late_{nullptr};
   at::Tensor seen_;
   uint64_t calls_ = 0;
   std::string pause_, fault_;
   long long fault_step_ = 0, fault_samples_ = 0;
   std::vector<at::Tensor> hoard_;
+  std::vector<std::string> kept_;
 };
 
 }  // namespace

@@ -1,9 +1,14 @@
 // A datasource for tests of the loop: short sequences y = f(x) with a ragged mask, made from the sample's index.
-// Options damage chosen samples; with `path` the numbers depend on a file there, which [data.synth] can write.
+// HEADROOM_TEST_READ = "crash" or "sleep" (for three seconds, once) is a mistake of its reads. Options damage chosen
+// samples; with `path` the numbers depend on a file there, which [data.synth] can write.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <new>
+#include <string_view>
+#include <thread>
 
 #include "headroom/datasource.hpp"
 
@@ -83,7 +88,16 @@ class TrialSource {
   }
 
  private:
+  // The sanitizers leave the crash to the kernel.
+  [[gnu::no_sanitize("address"), gnu::no_sanitize("undefined")]] void fail_when_asked() const {
+    const char* fault = std::getenv("HEADROOM_TEST_READ");
+    if (fault == nullptr) return;
+    volatile int* nowhere = nullptr;
+    if (std::string_view(fault) == "crash") *nowhere = 1;
+    if (!slept_.exchange(true)) std::this_thread::sleep_for(std::chrono::seconds(3));
+  }
   void read_one(const ReadRequest& request, uint64_t i) const {
+    fail_when_asked();
     const uint64_t index = request.index(i), key = hr_sample_key(seed_, 0, 0, index);
     if (listed(broken_at_, index)) throw Error(HR_DATA_CORRUPT, "sample " + std::to_string(index) + " is damaged");
     if (listed(once_at_, index) && read_before_.exchange(true)) throw std::bad_alloc();
@@ -110,6 +124,7 @@ class TrialSource {
   uint64_t samples_, group_size_, seed_ = 0;
   std::vector<int64_t> nan_at_, masked_, broken_at_, once_at_;
   mutable std::atomic<bool> read_before_ = false;  // any of once_at_
+  mutable std::atomic<bool> slept_ = false;
   bool forgets_;
   std::filesystem::path file_;
 };

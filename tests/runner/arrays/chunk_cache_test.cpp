@@ -1,0 +1,130 @@
+// The cache of decoded chunks: its limit, the ledger, and many threads that want the same chunks.
+#include "arrays/chunk_cache.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "arrays/array_session.hpp"
+#include "arrays/read_hooks.hpp"
+#include "lanes.hpp"
+#include "memory/ledger.hpp"
+#include "memory/relief.hpp"
+
+namespace headroom {
+namespace {
+
+class Chunked : public Lanes {
+ protected:
+  void write_chunks(hsize_t chunks, hsize_t extent, const std::vector<int>& filters = {H5Z_FILTER_DEFLATE}) {
+    values_ = ramp(chunks * extent);
+    const Hdf5Lock lock;
+    const Handle file = create();
+    write(create_dataset(file.get(), "x", H5T_STD_I32LE, {chunks * extent}, chunked({extent}, filters)),
+          H5T_NATIVE_INT32, values_.data());
+  }
+  void TearDown() override {
+    ArraySession::of_process()->set_chunk_cache_limit(32 << 20);
+    Lanes::TearDown();
+  }
+  std::vector<int32_t> values_;
+};
+
+TEST_F(Chunked, TheCacheStaysBelowItsLimitAndIsOnTheLedger) {
+  write_chunks(64, 1024);
+  ArraySession::of_process()->set_chunk_cache_limit(0);
+  const int64_t before = read_ledger().live(Owner::cache);
+  ArraySession::of_process()->set_chunk_cache_limit(20 * 4096);
+  OpenArray array(path_, "x");
+  std::vector<int32_t> read(values_.size());
+  for (int pass = 0; pass < 2; ++pass) {
+    ASSERT_EQ(array.read({0}, {values_.size()}, {{HR_WHOLE, i32, read.data(), 0}}), HR_OK);
+    EXPECT_TRUE(read == values_);
+  }
+  EXPECT_EQ(ArraySession::of_process()->chunks()->statistics().kept_bytes, 20u * 4096);
+  EXPECT_EQ(read_ledger().live(Owner::cache) - before, 20 * 4096);
+  const auto earlier = ArraySession::of_process()->chunks()->statistics();
+  ASSERT_EQ(array.read({63 * 1024}, {1024}, {{HR_WHOLE, i32, read.data(), 0}}), HR_OK);
+  EXPECT_EQ(ArraySession::of_process()->chunks()->statistics().hits, earlier.hits + 1);
+  EXPECT_GT(give_back_memory(1), 0);
+  EXPECT_LT(ArraySession::of_process()->chunks()->statistics().kept_bytes, 20u * 4096);
+  ArraySession::of_process()->set_chunk_cache_limit(0);
+  EXPECT_EQ(read_ledger().live(Owner::cache), before);
+}
+
+TEST_F(Chunked, AChunkLargerThanTheCacheIsReadAllTheSame) {
+  write_chunks(3, 1024);
+  ArraySession::of_process()->set_chunk_cache_limit(4095);
+  expect_library_bytes("x", Lane::chunk_table);
+  EXPECT_EQ(ArraySession::of_process()->chunks()->statistics().kept_bytes, 0u);
+}
+
+TEST_F(Chunked, ManyThreadsDecodeEachChunkOnce) {
+  write_chunks(40, 4096);
+  OpenArray array(path_, "x");
+  const uint64_t misses = ArraySession::of_process()->chunks()->statistics().misses;
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 6; ++t) {
+    threads.emplace_back([&, t] {
+      std::vector<int32_t> read(6000);
+      for (uint64_t k = 0; k < 60; ++k) {
+        const uint64_t start = (k * 7919 + t * 104729) % (values_.size() - read.size()), count = read.size();
+        const hr_array_target target{HR_WHOLE, i32, read.data(), 0};
+        ASSERT_EQ(arrays_service().read_box(array.get(), &start, &count, &target, 1, nullptr), HR_OK);
+        ASSERT_EQ(std::memcmp(read.data(), values_.data() + start, count * 4), 0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(ArraySession::of_process()->chunks()->statistics().misses - misses, 40u);
+}
+
+TEST(DecodedChunks, AreDecodedOnceForAllThatWaitAlsoWhenTheyAreNotKept) {
+  struct CountPauses : PauseListener {
+    void begin_pause(PauseFor) override { ++begun; }
+    void end_pause(PauseFor) override {}
+    std::atomic<int> begun = 0;
+  } pauses;
+  ChunkCache cache;
+  cache.set_limit(0);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      const ListenToPauses listen(pauses);
+      const auto chunk = cache.get({1, 0}, 1, [&](std::span<std::byte> bytes) {
+        while (pauses.begun < 3) std::this_thread::yield();  // until all others wait for it
+        bytes[0] = std::byte{7};
+      });
+      EXPECT_EQ(chunk->bytes()[0], std::byte{7});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cache.statistics().misses, 1u);
+  EXPECT_EQ(cache.statistics().hits, 3u);
+  EXPECT_EQ(cache.statistics().kept_bytes, 0u);
+}
+
+// The cache holds three of forty chunks, and all threads want all of them.
+TEST_F(Chunked, ManyThreadsInATightCache) {
+  write_chunks(40, 4096, {H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32});
+  ArraySession::of_process()->set_chunk_cache_limit(3 * 16384);
+  OpenArray array(path_, "x");
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::vector<int32_t> read(6000);
+      for (uint64_t k = 0; k < 60; ++k) {
+        const uint64_t start = (k * 7919 + t * 104729) % (values_.size() - read.size()), count = read.size();
+        const hr_array_target target{HR_WHOLE, i32, read.data(), 0};
+        ASSERT_EQ(arrays_service().read_box(array.get(), &start, &count, &target, 1, nullptr), HR_OK);
+        ASSERT_EQ(std::memcmp(read.data(), values_.data() + start, count * 4), 0);
+        if (k % 16 == 0) give_back_memory(16384);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(ArraySession::of_process()->chunks()->statistics().kept_bytes, 3u * 16384);
+}
+
+}  // namespace
+}  // namespace headroom
