@@ -39,6 +39,7 @@ struct RunWords {
   std::string resume, out = "runs";
   bool no_plan = false, changed = false;
   int64_t until_epoch = 0;  // 0: to the run's own end
+  int nproc = 1;            // processes
 };
 CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words);
 

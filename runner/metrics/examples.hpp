@@ -23,6 +23,9 @@ class Examples {
   bool wants(uint64_t first, uint64_t count) const;
   // Of a micro-batch that begins with sample `first`, with the model's fields and outputs.
   void take(uint64_t first, std::span<const at::Tensor> fields, std::span<const at::Tensor> outputs);
+  // What was taken since the last write, for another process of the run, which adds it to its own.
+  nlohmann::json taken() const;
+  void add_taken(const nlohmann::json& taken);
   // What was taken since the last write, as the evaluation after `step`. Error(cannot_write).
   void write(int64_t step, int64_t epoch);
 

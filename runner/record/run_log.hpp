@@ -22,6 +22,8 @@ class RunLog {
   // Goes on in the files that are there; on resume call truncate() before anything is logged. `log_every`: progress
   // lines in a pipe.
   explicit RunLog(const RunFolder& folder, int64_t log_every = 50);
+  RunLog();  // says and writes nothing: of a run's processes beside the first
+  RunLog(RunLog&&) noexcept;
   ~RunLog();
 
   // Every line of events.jsonl from here on also goes to a program of the user's (event_command.hpp).

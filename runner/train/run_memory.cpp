@@ -56,11 +56,19 @@ std::shared_ptr<ProcessMemory> claim(const MemoryRequest& request) {
   return made;
 }
 
+// "auto" is what is free when each of them looks.
+std::string part_of_limit(const std::string& limit, int sharers) {
+  if (sharers == 1 || limit == "auto" || limit == "off") return limit;
+  if (limit.ends_with('%')) return std::to_string(std::stod(limit) / sharers) + "%";
+  return std::to_string(std::stoll(limit) / sharers);
+}
+
 }  // namespace
 
-RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes, double waited_seconds)
+RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes, double waited_seconds,
+                     int sharers)
     : process_(claim({.name = experiment.experiment.name,
-                      .limit = experiment.memory.limit,
+                      .limit = part_of_limit(experiment.memory.limit, sharers),
                       .needed_bytes = needed_bytes,
                       .wanted_bytes = wanted_bytes,
                       .wait_seconds = std::max(experiment.memory.wait_seconds - waited_seconds, 0.0),
