@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <thread>
+#include <stdexcept>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -12,6 +12,7 @@
 #include <torch/torch.h>
 
 #include "error.hpp"
+#include "ranks/sockets.hpp"
 
 namespace headroom {
 
@@ -20,7 +21,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds time_to_meet(300), time_to_answer(1800), time_to_say(2);
+constexpr seconds time_to_meet(300), time_to_name(5);
+constexpr milliseconds time_to_fail(2000), one_look(100);
+// One may prepare data for hours while the others wait. Who has ended is the watch's to tell.
+constexpr std::chrono::hours time_to_answer(24 * 30);
 
 c10::intrusive_ptr<c10d::Store> open_store(const Ranks& ranks) {
   c10::intrusive_ptr<c10d::Store> store;
@@ -38,19 +42,53 @@ c10::intrusive_ptr<c10d::Store> open_store(const Ranks& ranks) {
   return c10::make_intrusive<c10d::PrefixStore>("headroom/" + ranks.attempt, store);
 }
 
-// By the interface that leads to rank 0: a machine's name may resolve to a loopback address that others cannot reach.
+std::shared_ptr<gloo::transport::Device> open_device(const Ranks& ranks) {
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"))
+    return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
+  if (ranks.local_count == ranks.count) return c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
+  const std::string address = address_towards(ranks.host, ranks.port);
+  if (address.starts_with("127."))
+    throw std::runtime_error(ranks.host +
+                             " is a loopback address here: set GLOO_SOCKET_IFNAME to the interface that "
+                             "leads to the other machines, or MASTER_ADDR to an address of it");
+  return c10d::ProcessGroupGloo::createDeviceForHostname(address);
+}
+
 c10::intrusive_ptr<c10d::Backend> open_backend(const Ranks& ranks, const c10::intrusive_ptr<c10d::Store>& store) {
   auto options = c10d::ProcessGroupGloo::Options::create(time_to_answer);
-  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
-  const bool one_machine = ranks.local_count == ranks.count;
-  options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
-                             : one_machine        ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                                                  : c10d::ProcessGroupGloo::createDefaultDevice());
+  options->devices.push_back(open_device(ranks));
   options->threads = 1;
   return c10::make_intrusive<c10d::ProcessGroupGloo>(store, ranks.rank, ranks.count, options);
 }
 
-std::string alive_key(int rank) { return "alive/" + std::to_string(rank); }
+// A collective that was given up may still write: it holds what it writes to.
+template <class Value>
+at::Tensor tensor_over(const std::shared_ptr<std::vector<Value>>& values, at::ScalarType type) {
+  return torch::from_blob(
+      values->data(), {std::ssize(*values)}, [values](void*) {}, type);
+}
+
+// The end of a collective, of which c10d's thread tells.
+class Completion {
+ public:
+  void complete() {
+    const MutexLock lock(mutex_);
+    completed_ = true;
+    changed_.notify_all();
+  }
+  bool wait_for(milliseconds time) {
+    const auto until = std::chrono::steady_clock::now() + time;
+    const MutexLock lock(mutex_);
+    while (!completed_ && changed_.wait_until(mutex_, until)) {
+    }
+    return completed_;
+  }
+
+ private:
+  Mutex mutex_;
+  Condition changed_;
+  bool completed_ GUARDED_BY(mutex_) = false;
+};
 
 }  // namespace
 
@@ -64,6 +102,9 @@ RankGroup::RankGroup(const Ranks& ranks) : ranks_(ranks) {
     auto store = open_store(ranks);
     auto gloo = open_backend(ranks, store);
     backend_ = std::make_unique<Backend>(std::move(store), std::move(gloo));
+    hosts_ = gather(host_name());
+    watch_ = std::make_unique<RankWatch>(
+        ranks, [this](const std::string& text) { return from_first(text); }, [this](int lost) { end_overdue(lost); });
   } catch (const std::exception& problem) {
     const std::string what = problem.what();
     throw Error(Exit::bad_input, "ranks",
@@ -72,84 +113,120 @@ RankGroup::RankGroup(const Ranks& ranks) : ranks_(ranks) {
                     ": see that all were started, and that this address can be reached (" +
                     what.substr(0, what.find('\n')) + ")");
   }
-  hosts_ = gather(host_name());
 }
 
 RankGroup::~RankGroup() = default;
 
-// Whoever misses one says so in the store and looks who else is there to say so. Rank 0 may have taken the store along.
-std::string RankGroup::lost() const {
-  std::vector<int> silent;
-  try {
-    backend_->store->set(alive_key(ranks_.rank), std::vector<uint8_t>{1});
-    const auto until = std::chrono::steady_clock::now() + time_to_say;
-    do {
-      silent.clear();
-      for (int rank = 0; rank < ranks_.count; ++rank) {
-        if (!backend_->store->check({alive_key(rank)})) silent.push_back(rank);
-      }
-      if (silent.empty()) break;
-      std::this_thread::sleep_for(milliseconds(50));
-    } while (std::chrono::steady_clock::now() < until);
-  } catch (const std::exception&) {
-    silent = {0};
-  }
-  std::string text;
-  for (const int rank : silent) {
-    Ranks other = ranks_;
-    other.rank = rank;
-    text += (text.empty() ? "" : ", ") + other.name();
-    if (static_cast<size_t>(rank) < hosts_.size()) text += " on host " + hosts_[static_cast<size_t>(rank)];
-  }
-  return text;
+void RankGroup::leave() { watch_->leave(); }
+
+bool RankGroup::stands_in() const { return ranks_.rank == 1 && watch_->lost() == 0; }
+
+std::string RankGroup::name_of(int rank) const {
+  Ranks other = ranks_;
+  other.rank = rank;
+  return other.name() + " on host " + host_of(rank);
 }
 
-template <class Call>
-void RankGroup::run(Call&& call) {
+namespace {
+
+const char* const how_to_go_on = ": resume the run from its last checkpoint, on as many processes as you like";
+
+// The end of a backend waits for its collectives, and these for who is lost. This process ends with its threads, before
+// anything is destroyed that they use.
+void leave_running(c10::intrusive_ptr<c10d::Backend> gloo) {
+  (void)gloo.release();
+  on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        std::_Exit(status);
+      },
+      nullptr);
+}
+
+}  // namespace
+
+// `under_way`: a collective that has not ended yet.
+void RankGroup::give_up(const std::string& problem, bool under_way) {
+  std::optional<int> lost;
+  if (watch_ != nullptr) {
+    lost = watch_->lost_within(time_to_name);
+    watch_->acknowledge();
+  }
+  if (under_way) {
+    leave_running(std::move(backend_->gloo));
+  } else {
+    // Closes the connections: who waits for this rank goes on.
+    backend_->gloo.reset();
+  }
+  throw Error(Exit::resumable, "ranks",
+              (lost ? name_of(*lost) + " has ended, or cannot be reached"
+                    : "the connection between the ranks broke (" + problem.substr(0, problem.find('\n')) + ")") +
+                  how_to_go_on);
+}
+
+void RankGroup::end_overdue(int lost) const {
+  std::fprintf(stderr, "[ranks] %s has ended, or cannot be reached, and %s ends in the middle of its window%s\n",
+               name_of(lost).c_str(), ranks_.name().c_str(), how_to_go_on);
+  std::_Exit(static_cast<int>(Exit::resumable));
+}
+
+template <class Start>
+void RankGroup::run(Start&& start) {
+  const auto is_lost = [this] { return watch_ != nullptr && watch_->lost(); };
+  if (backend_->gloo == nullptr || is_lost()) give_up("it was given up before", /*under_way=*/false);
+  const auto completion = std::make_shared<Completion>();
   std::string problem;
   try {
-    call(*backend_->gloo);
+    const c10::intrusive_ptr<c10d::Work> work = start(*backend_->gloo);
+    work->getFuture()->addCallback([completion](c10::ivalue::Future&) { completion->complete(); });
+    bool ended = false;
+    // The ends of the others' connections mostly end it, too.
+    for (auto left = time_to_fail; !ended && left > milliseconds(0); left -= is_lost() ? one_look : milliseconds(0))
+      ended = completion->wait_for(one_look);
+    if (!ended) give_up("", /*under_way=*/true);
+    work->wait();  // throws what it ended with
     return;
+  } catch (const Error&) {
+    throw;
   } catch (const c10::OutOfMemoryError&) {
     throw;
   } catch (const std::exception& caught) {
     problem = caught.what();
   }
-  const std::string gone = lost();
-  throw Error(Exit::resumable, "ranks",
-              (gone.empty() ? "the connection between the ranks broke (" + problem.substr(0, problem.find('\n')) + ")"
-                            : gone + " has ended, or cannot be reached") +
-                  ": resume the run from its last checkpoint, on as many processes as you like");
+  give_up(problem, /*under_way=*/false);
 }
 
 void RankGroup::add_up(at::Tensor tensor) {
   std::vector<at::Tensor> tensors = {std::move(tensor)};
-  run([&](c10d::Backend& gloo) { gloo.allreduce(tensors)->wait(); });
+  run([&](c10d::Backend& gloo) { return gloo.allreduce(tensors); });
 }
 
 void RankGroup::add_up(std::span<double> numbers) {
-  add_up(torch::from_blob(numbers.data(), {static_cast<int64_t>(numbers.size())}, at::kDouble));
+  const auto sums = std::make_shared<std::vector<double>>(numbers.begin(), numbers.end());
+  add_up(tensor_over(sums, at::kDouble));
+  std::ranges::copy(*sums, numbers.begin());
 }
 
 std::vector<std::string> RankGroup::gather(std::string_view bytes) {
   const auto count = static_cast<size_t>(ranks_.count), rank = static_cast<size_t>(ranks_.rank);
-  std::vector<int64_t> sizes(count, 0);
-  sizes[rank] = static_cast<int64_t>(bytes.size());
-  add_up(torch::from_blob(sizes.data(), {ranks_.count}, at::kLong));
-  const auto longest = static_cast<size_t>(*std::ranges::max_element(sizes));
+  const auto sizes = std::make_shared<std::vector<int64_t>>(count, 0);
+  (*sizes)[rank] = static_cast<int64_t>(bytes.size());
+  add_up(tensor_over(sizes, at::kLong));
+  const auto longest = static_cast<size_t>(*std::ranges::max_element(*sizes));
   std::vector<std::string> all(count);
   if (longest == 0) return all;
   // Of one length for all, as the collective wants it.
-  std::string own(bytes), others(longest * count, '\0');
-  own.resize(longest);
-  const auto view = [](char* data, size_t size) {
-    return torch::from_blob(data, {static_cast<int64_t>(size)}, at::kByte);
-  };
-  std::vector<at::Tensor> inputs = {view(own.data(), longest)};
+  std::vector<std::shared_ptr<std::vector<char>>> texts;
   std::vector<std::vector<at::Tensor>> outputs(1);
-  for (size_t i = 0; i < count; ++i) outputs[0].push_back(view(others.data() + i * longest, longest));
-  run([&](c10d::Backend& gloo) { gloo.allgather(outputs, inputs)->wait(); });
-  for (size_t i = 0; i < count; ++i) all[i] = others.substr(i * longest, static_cast<size_t>(sizes[i]));
+  for (size_t i = 0; i < count; ++i) {
+    texts.push_back(std::make_shared<std::vector<char>>(longest));
+    outputs[0].push_back(tensor_over(texts[i], at::kByte));
+  }
+  const auto own = std::make_shared<std::vector<char>>(bytes.begin(), bytes.end());
+  own->resize(longest);
+  std::vector<at::Tensor> inputs = {tensor_over(own, at::kByte)};
+  run([&](c10d::Backend& gloo) { return gloo.allgather(outputs, inputs); });
+  for (size_t i = 0; i < count; ++i) all[i].assign(texts[i]->data(), static_cast<size_t>((*sizes)[i]));
   return all;
 }
 

@@ -9,15 +9,18 @@
 #include <vector>
 
 #include "ranks/ranks.hpp"
+#include "ranks/watch.hpp"
 
 namespace headroom {
 
-// Every function is called by all ranks, in the same order. Where one of them has ended, or does not answer in time,
-// Error(resumable) names it and its host, on all others. [compute]
+// Every function is called by all ranks, in the same order. Where one of them has ended, or cannot be reached,
+// Error(resumable) names it and its host, on all others: within seconds, since a process that computes and does not ask
+// is ended by then, with the same exit code. [compute]
 class RankGroup {
  public:
   // Meets the others. REQUIRES !ranks.alone(). Error(bad_input) where they do not come within five minutes.
   explicit RankGroup(const Ranks& ranks);
+  // Without leave() before, the others take this process for lost.
   ~RankGroup();
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
@@ -38,6 +41,11 @@ class RankGroup {
   bool on_all(bool holds);
   // Returns once all have come here.
   void wait_for_all();
+  // The run is done, or all have found the same reason to end it: each may end in its own time.
+  void leave();
+
+  // In place of rank 0, which is lost: the first of the others.
+  bool stands_in() const;
 
   // Rank 0 is done with `body` before the others begin it: what it makes, they find.
   template <class Body>
@@ -50,13 +58,16 @@ class RankGroup {
 
  private:
   struct Backend;
-  template <class Call>
-  void run(Call&& call);
-  std::string lost() const;  // "rank 1 of 4 on host a": those that do not say that they are there
+  template <class Start>
+  void run(Start&& start);
+  std::string name_of(int rank) const;  // "rank 1 of 4 on host a"
+  [[noreturn]] void give_up(const std::string& problem, bool under_way);
+  void end_overdue(int lost) const;
 
   const Ranks ranks_;
   std::unique_ptr<Backend> backend_;
   std::vector<std::string> hosts_;
+  std::unique_ptr<RankWatch> watch_;  // once they have met
 };
 
 // NULL where the process is alone: then nothing of c10d is made.

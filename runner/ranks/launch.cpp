@@ -22,7 +22,7 @@ namespace headroom {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto grace = std::chrono::seconds(5);
+constexpr auto grace = std::chrono::seconds(10);
 
 class File {
  public:

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits.h>
 #include <optional>
+#include <string_view>
 #include <unistd.h>
 
 #include "error.hpp"
@@ -30,6 +31,24 @@ constexpr std::array launchers = {
     Launcher{"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
 };
 
+// -1: it is none.
+int whole_number(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number >= 0 ? number : -1;
+}
+
+// Slurm writes "4(x2),3" for two machines of four tasks and one of three: the largest of such numbers. Other text
+// stays.
+std::string_view most_tasks(std::string_view text) {
+  std::string_view most = text.substr(0, text.find_first_of("(,"));
+  for (size_t comma = text.find(','); comma != std::string_view::npos; comma = text.find(',', comma + 1)) {
+    const std::string_view rest = text.substr(comma + 1), next = rest.substr(0, rest.find_first_of("(,"));
+    if (whole_number(next) > whole_number(most)) most = next;
+  }
+  return most;
+}
+
 class Environment {
  public:
   explicit Environment(const Variable& variable) : variable_(variable) {}
@@ -43,11 +62,8 @@ class Environment {
   std::optional<int> number(const char* name, int least, int most) const {
     const std::string value = text(name);
     if (value.empty()) return std::nullopt;
-    int number = 0;
-    // Slurm writes "4(x2)" for two machines of four.
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    const bool whole = end == value.data() + value.size() || *end == '(' || *end == ',';
-    if (error == std::errc() && whole && number >= least && number <= most) return number;
+    const int number = whole_number(most_tasks(value));
+    if (number >= least && number <= most) return number;
     throw Error(Exit::bad_input, "ranks",
                 std::string("the environment variable ") + name + " is \"" + value + "\": a number from " +
                     std::to_string(least) + " to " + std::to_string(most) + " is expected of a launcher");

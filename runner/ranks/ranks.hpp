@@ -2,6 +2,7 @@
 //
 //   ranks      (this file) which of a run's processes this one is, as its launcher says in the environment
 //   launch     `headroom run --nproc N`: starts N processes on this machine and sees them to their end
+//   watch      whether all of them are still there, over sockets
 //   group      what they say to each other: sums, texts, agreement
 //   agreement  that all of them run the same thing
 //

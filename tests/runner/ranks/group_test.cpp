@@ -37,7 +37,9 @@ std::vector<int> in_ranks(int count, const std::function<int(RankGroup& group)>&
         ranks.count = ranks.local_count = count;
         ranks.store_file = folder + "/store";
         RankGroup group(ranks);
-        _exit(body(group));
+        const int ended_with = body(group);
+        group.leave();
+        _exit(ended_with);
       } catch (const Error& problem) {
         std::fprintf(stderr, "%d: %s\n", rank, problem.what());
         _exit(static_cast<int>(problem.exit_code()));
@@ -110,11 +112,13 @@ TEST(Group, WhatDiffersIsOneSentenceOnAllRanks) {
                      [](RankGroup& group) {
                        require_agreement(group, {{"the data", "same"}});
                        try {
-                         require_agreement(group, {{"the experiment", "same"},
-                                                   {"the data", group.ranks().rank == 2 ? "other" : "same"}});
+                         require_agreement(
+                             group, {{"the experiment", "same"},
+                                     {"the data", group.ranks().rank == 2 ? "a = 1\nb = 3\nc = 4" : "a = 1\nb = 2"}});
                        } catch (const Error& problem) {
                          const std::string expected = "[ranks] the data of rank 2 on host " + host_name() +
-                                                      " is other, and same on rank 0 on host " + host_name();
+                                                      " differs: it has b = 3, and rank 0 on host " + host_name() +
+                                                      " has b = 2: ";
                          return std::string(problem.what()).starts_with(expected) ? as_expected : 1;
                        }
                        return 2;

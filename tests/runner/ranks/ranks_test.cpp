@@ -61,6 +61,8 @@ TEST(Ranks, OfSrunMeetAtTheFirstHostAndAPortOfTheJob) {
   EXPECT_EQ(ranks.rank, 3);
   EXPECT_EQ(ranks.local_count, 4);
   EXPECT_EQ(ranks.host, "node07");
+  step["SLURM_STEP_TASKS_PER_NODE"] = "2,3(x2)";
+  EXPECT_EQ(ranks_of(step).local_count, 3);
   step["SLURM_STEP_ID"] = "1";
   EXPECT_NE(ranks_of(step).port, ranks.port);
 }
