@@ -83,12 +83,14 @@ Postmortem examine(const Ended& ended) {
   return {json};
 }
 
-// Of the ranks of a run, one tells why it ended: one that a signal ended, or else the first.
-bool has_most_to_say(const Ended& ended) {
+// Of the ranks of a run, one tells why it ended: one that a signal ended, or else the first, for which the second
+// stands in where it is lost.
+bool has_most_to_say(const Ended& ended, const Json& told) {
   const Ranks ranks = ranks_from_environment();
   if (ranks.alone() || ended.end.by_signal()) return true;
   std::error_code error;
-  return ranks.is_first() && !fs::exists(ended.run_folder / postmortem_file, error);
+  const bool stands_in = ranks.rank == 1 && told.contains("error");
+  return (ranks.is_first() || stands_in) && !fs::exists(ended.run_folder / postmortem_file, error);
 }
 
 }  // namespace
@@ -102,7 +104,7 @@ int conclude(const Ended& ended) {
     // A sweep finds these lines in a trial's log by their prefix (sweep/trial_process.cpp).
     for (const std::string& line : postmortem.lines()) std::fprintf(stderr, "[postmortem] %s\n", line.c_str());
   }
-  if (ended.run_folder.empty() || !has_most_to_say(ended)) return code;
+  if (ended.run_folder.empty() || !has_most_to_say(ended, postmortem.json["ended"])) return code;
   try {
     write_file_atomically(ended.run_folder / postmortem_file, json_text(postmortem.json, 2) + "\n");
   } catch (const Error& problem) {  // a full disk may be what ended the run: the lines have said it

@@ -1,5 +1,6 @@
 #include "train/rank_start.hpp"
 
+#include <ATen/Version.h>
 #include <fstream>
 #include <iterator>
 
@@ -10,16 +11,6 @@
 namespace headroom {
 
 namespace {
-
-// Files lie elsewhere on other machines; what they hold is told by itself.
-std::string experiment_digest(const RunData& data) {
-  const Experiment& experiment = data.experiment;
-  return Digest()
-      .add(experiment_to_toml(experiment, {}, {}, {}, {}))
-      .add(options_without_paths(data.model_table, data.model_options))
-      .add(options_without_paths(data.data_table, data.data_options))
-      .hex();
-}
 
 std::string file_digest(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -35,7 +26,9 @@ std::string weights_digest(Model& model) {
   return digest.hex();
 }
 
-[[noreturn]] void refuse(const Ranks& ranks, const std::string& why, const std::string& other_way = "") {
+[[noreturn]] void refuse(RankGroup& group, const std::string& why, const std::string& other_way = "") {
+  const Ranks& ranks = group.ranks();
+  group.leave();
   throw Error(Exit::bad_input, "ranks",
               "the run was started as " + std::to_string(ranks.count) + " processes by " + ranks.launcher + ", and " +
                   why + ": " + other_way + "run it as one process");
@@ -47,31 +40,59 @@ RunData prepare_data_of_ranks(const Experiment& experiment, const std::vector<st
                               std::shared_ptr<RankGroup> group) {
   if (group == nullptr) return prepare_data(experiment, plugin_dirs);
   RunData data = group->first_goes_first([&] { return prepare_data(experiment, plugin_dirs, /*trains=*/true, group); });
-  require_agreement(*group, {{"Headroom's version", HEADROOM_VERSION},
-                             {"LibTorch's version", TORCH_VERSION},
-                             {"the experiment", experiment_digest(data)},
-                             {"the model plugin", file_digest(data.model_library.path())},
-                             {"the datasource plugin", file_digest(data.source_library.path())},
-                             {"the data", data.content_id}});
+  require_agreement(*group,
+                    {{"Headroom's version", HEADROOM_VERSION},
+                     {"LibTorch's version", TORCH_VERSION},
+                     // Every rank takes the step by itself: sums of other vectors or threads round in another way.
+                     {"LibTorch's vector instructions (ATEN_CPU_CAPABILITY)", at::get_cpu_capability()},
+                     {"the number of threads (experiment.threads)", std::to_string(data.threads)},
+                     {"the experiment", experiment_to_toml(data.experiment, {}, {}, {})},
+                     // Files lie elsewhere on other machines; what they hold is told by itself.
+                     {"the options of the model", options_without_paths(data.model_table, data.model_options)},
+                     {"the options of the data", options_without_paths(data.data_table, data.data_options)},
+                     {"the model plugin", file_digest(data.model_library.path())},
+                     {"the datasource plugin", file_digest(data.source_library.path())},
+                     {"the optimizer plugin", data.optimizer ? file_digest(data.optimizer->library().path()) : "none"},
+                     {"the data", data.content_id}});
   return data;
 }
 
 void require_divisible(const Setup& setup) {
   if (setup.data.group == nullptr) return;
-  const Ranks ranks = setup.data.ranks();
+  RankGroup& group = *setup.data.group;
   const uint32_t capabilities = setup.model->capabilities();
   const std::string model = "model '" + setup.model->id() + "' ";
-  if (capabilities & HR_COUPLES_SAMPLES) refuse(ranks, model + "couples the samples of a batch");
-  if (capabilities & HR_RNG_GENERATOR) refuse(ranks, model + "draws from the sequential generator");
+  if (capabilities & HR_COUPLES_SAMPLES) refuse(group, model + "couples the samples of a batch");
+  if (capabilities & HR_RNG_GENERATOR) refuse(group, model + "draws from the sequential generator");
   if (setup.data.experiment.metrics.mode == "full")
-    refuse(ranks, "metrics.mode = \"full\" keeps outputs in one process", "use \"online\", or ");
+    refuse(group, "metrics.mode = \"full\" keeps outputs in one process", "use \"online\", or ");
   if (setup.device.is_cuda())
-    refuse(ranks, "several processes compute on the CPU alone", "set experiment.device = \"cpu\", or ");
+    refuse(group, "several processes compute on the CPU alone", "set experiment.device = \"cpu\", or ");
 }
 
 void require_same_weights(const Setup& setup) {
   if (setup.data.group == nullptr) return;
   require_agreement(*setup.data.group, {{"the model's first weights", weights_digest(*setup.model)}});
+}
+
+std::vector<std::string> rank_lines(const Setup& setup, bool resumed) {
+  if (setup.data.group == nullptr) return {};
+  const RankGroup& group = *setup.data.group;
+  const Ranks& ranks = group.ranks();
+  std::string line = "ranks: " + std::to_string(ranks.count) + " processes share each window, by " + ranks.launcher;
+  for (int rank = 0; rank < ranks.count; ++rank) {
+    if (rank == 0 || group.host_of(rank) != group.host_of(rank - 1))
+      line += (rank == 0 ? ": from rank " : ", from rank ") + std::to_string(rank) + " on host " + group.host_of(rank);
+  }
+  std::vector<std::string> lines = {line};
+  if (!resumed) lines.emplace_back("ranks: nothing is planned; each process finds the micro-batch that fits");
+  if (setup.data.experiment.rescue)
+    lines.emplace_back("[rescue]: a run of several processes takes no rung where it does not fit");
+  return lines;
+}
+
+bool speaks_for_all(const RunData& data) {
+  return data.group == nullptr || data.group->is_first() || data.group->stands_in();
 }
 
 RunFolder make_run_folder(const std::filesystem::path& out, const RunData& data) {

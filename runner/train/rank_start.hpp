@@ -20,6 +20,12 @@ void require_divisible(const Setup& setup);
 // Error(bad_input) where the ranks do not begin with the same weights. Does nothing where the run is alone.
 void require_same_weights(const Setup& setup);
 
+// For the log: who shares the run, and what it does not do for several. Empty where the run is alone.
+std::vector<std::string> rank_lines(const Setup& setup, bool resumed);
+
+// Whether this process tells how the run ended: the first, or whoever stands in for it.
+bool speaks_for_all(const RunData& data);
+
 // The new folder of a run, which rank 0 makes.
 RunFolder make_run_folder(const std::filesystem::path& out, const RunData& data);
 

@@ -14,7 +14,10 @@ class RankWindow {
   // Makes what adding up needs. REQUIRES that the setup has a group; both outlive it.
   RankWindow(const Setup& setup, Window& window);
 
+  // Before a window.
+  void begin();
   // Every rank's gradients become the sums of all. TakenOnAnotherRank where another could not do its share.
+  // Error(bad_input) where passes of the first window changed the model by themselves: each rank would go its own way.
   RankShares add_up(int64_t samples);
   // The window's sums become those of all ranks.
   void take_in(const RankShares& shares);
@@ -24,10 +27,15 @@ class RankWindow {
   bool on_all(bool holds);
 
  private:
+  void require_no_traces();
+
+  Model& model_;
   RankGroup& group_;
   Window& window_;
   GradientSum gradients_;
   StepSums scratch_;
+  std::vector<std::string> before_;  // what training passes may change, when the first window began
+  bool knows_traces_ = false;        // whether they do
 };
 
 }  // namespace headroom

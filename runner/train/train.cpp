@@ -108,7 +108,7 @@ Exit run_loop(TrainingLoop& loop, const Setup& setup, const RunFolder& folder, R
     memory.note(Phase::finished);
     return exit;
   } catch (const Error& problem) {
-    if (setup.data.ranks().is_first()) record_failure(setup, loop, folder, log, problem);
+    if (speaks_for_all(setup.data)) record_failure(setup, loop, folder, log, problem);
     memory.note(Phase::finished);
     throw;
   }
@@ -142,6 +142,7 @@ Exit train(const TrainRequest& request) {
   RunLog log = data.ranks().is_first() ? RunLog(folder, experiment.train.log_every) : RunLog();
   if (!experiment.record.events_to.empty()) log.send_events_to(experiment.record.events_to);
   announce(setup, log);
+  for (const std::string& line : rank_lines(setup, request.resume.has_value())) log.say(line);
   log.say(memory.line());
   if (planned) log.say(planned->line);
   watch_memory(memory, folder_of_rank(folder, data.ranks()), log);
@@ -164,6 +165,7 @@ Exit train(const TrainRequest& request) {
   require_same_weights(setup);
 
   const Exit exit = run_loop(*loop, setup, folder, log, memory);
+  if (request.group != nullptr) request.group->leave();
   if (request.watch == nullptr && data.ranks().is_first()) conclude(setup, *loop, folder, log, exit);
   return exit;
 }

@@ -33,6 +33,7 @@ TrainStep::Gradients TrainStep::accumulate(WindowBatches& batches, int64_t step)
   window_.thaw(step);
   const int64_t micro_batch = retry_.size();
   const std::vector<std::string> recomputed = recompute_.kinds();
+  if (ranks_) ranks_->begin();
   try {
     for (;;) {
       if (const auto gradients = try_to_accumulate(batches, step)) {
