@@ -26,6 +26,9 @@ std::filesystem::path sdk_folder();
 int run_trainer(const std::vector<std::string>& words);
 int run_trainer(const std::vector<std::string>& words, Ended& ended);
 
+// Error(bad_input) where a launcher started this process as one of several: `run` alone divides its work among them.
+void require_one_process(const std::string& command);
+
 // What the trainer answers on stdout.
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code);
 
