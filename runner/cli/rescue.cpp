@@ -7,6 +7,8 @@
 #include "cli/commands.hpp"
 #include "cli/trainer_program.hpp"
 #include "plugins/library.hpp"
+#include "ranks/launch.hpp"
+#include "ranks/ranks.hpp"
 #include "record/checkpoint.hpp"
 #include "record/run_folder.hpp"
 
@@ -85,6 +87,11 @@ std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const C
 }  // namespace
 
 int run_with_rescue(const RunWords& words, const CommandLine& line) {
+  const Ranks ranks = ranks_from_environment();
+  if (words.nproc > 1 && ranks.alone())
+    return launch_ranks(fs::read_symlink("/proc/self/exe"), line.arguments, words.nproc);
+  // The others could not follow.
+  if (!ranks.alone()) return run_trainer(line.arguments);
   Ended ended;
   int exit_code = run_trainer(line.arguments, ended);
   std::optional<RunWords> run = words;

@@ -115,7 +115,11 @@ void add_sweep(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(1, 4096));
   command->add_flag("--no-plan", words->no_plan, "Start trials without predicting their memory first");
   add_plugin_dirs(*command, line);
-  command->callback([words, &line] { line.exit_code = static_cast<int>(sweep(*words, line)); });
+  command->callback([words, &line] {
+    // Its trials would wait for each other.
+    require_one_process("sweep");
+    line.exit_code = static_cast<int>(sweep(*words, line));
+  });
 }
 
 }  // namespace headroom

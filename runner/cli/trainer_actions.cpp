@@ -11,6 +11,7 @@
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
 #include "profile/step_profile.hpp"
+#include "ranks/group.hpp"
 #include "record/run_folder.hpp"
 #include "train/commands.hpp"
 #include "train/export_script.hpp"
@@ -56,7 +57,9 @@ int run_action(const RunWords& words, const CommandLine& line) {
   request.out = words.out;
   request.plugin_dirs = line.plugin_dirs;
   request.until_epoch = words.until_epoch;
-  if (!words.no_plan && words.resume.empty()) {
+  request.group = join_group(ranks_from_environment());
+  // Each of several would measure for itself.
+  if (!words.no_plan && words.resume.empty() && request.group == nullptr) {
     request.plan = [&](const RunData& data) { return plan_start(data, probe_words(words.experiment, line)); };
   }
   return static_cast<int>(train(request));

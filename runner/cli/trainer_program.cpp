@@ -14,6 +14,7 @@
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
 #include "plugins/optimizer_plugin.hpp"
+#include "ranks/ranks.hpp"
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
 #include "report/run_report.hpp"
@@ -80,11 +81,21 @@ int run_trainer(const std::vector<std::string>& words) {
 }
 
 int run_trainer(const std::vector<std::string>& words, Ended& ended) {
+  if (words.front() != "run") require_one_process(words.front());
   ended = supervise(trainer_program(), words, stall_report());
   const int exit_code = conclude(ended);
   // Behind the post-mortem, which the report repeats.
-  if (!ended.run_folder.empty()) try_to_write_run_report(ended.run_folder);
+  if (!ended.run_folder.empty() && ranks_from_environment().is_first()) try_to_write_run_report(ended.run_folder);
   return exit_code;
+}
+
+void require_one_process(const std::string& command) {
+  const Ranks ranks = ranks_from_environment();
+  if (ranks.alone()) return;
+  throw Error(Exit::bad_input, "ranks",
+              ranks.launcher + " started headroom " + command + " as " + std::to_string(ranks.count) +
+                  " processes, and each would do all of it: start it once; only headroom run is divided among "
+                  "processes (docs/processes.md)");
 }
 
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code) {

@@ -26,6 +26,9 @@ std::filesystem::path sdk_folder();
 int run_trainer(const std::vector<std::string>& words);
 int run_trainer(const std::vector<std::string>& words, Ended& ended);
 
+// Error(bad_input) where a launcher started this process as one of several: only `run` divides its work among them.
+void require_one_process(const std::string& command);
+
 // Runs the trainer with `words` and returns what it prints on stdout.
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code);
 

@@ -29,6 +29,9 @@ CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
       ->needs(resume);
   command->add_option("--out", words.out, "Parent folder of the run's folder")->capture_default_str();
   command->add_flag("--no-plan", words.no_plan, "Start without predicting memory first (see headroom plan)");
+  command->add_option("--nproc", words.nproc, "Processes of this machine that share each window (docs/processes.md)")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   command
       ->add_option("--until-epoch", words.until_epoch,
                    "Save and stop (exit 75) at the end of this epoch; train.epochs and the schedule stay as they are")

@@ -14,6 +14,7 @@ struct RunWords {
   ExperimentWords experiment;
   std::string resume, out = "runs";
   bool no_plan = false, changed = false;
+  int nproc = 1;            // processes
   int64_t until_epoch = 0;  // 0: to the run's own end
 };
 CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words);

@@ -25,13 +25,14 @@ Error at_place(const Error& problem, const std::string& place) {
 Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot,
                         std::vector<SkippedSample>& skipped) {
   const LoaderOptions& options = plan_.options;
-  const uint64_t count = std::min(static_cast<uint64_t>(options.batch_size), plan_.samples_per_epoch - first);
+  const uint64_t whole = std::min(static_cast<uint64_t>(options.batch_size), plan_.samples_per_epoch - first);
+  const uint64_t begin = first + options.share.begin(whole), count = first + options.share.end(whole) - begin;
   const Order order(options.shuffle, plan_.split.length(), options.seed, epoch, options.grouping);
   Batch batch;
   batch.epoch = epoch;
-  batch.first = first;
+  batch.first = begin;
   for (uint64_t i = 0; i < count; ++i) {
-    batch.index.push_back(plan_.split.source_index(order.at(first + i)));
+    batch.index.push_back(plan_.split.source_index(order.at(begin + i)));
     batch.key.push_back(
         hr_sample_key(options.seed, plan_.split.source_split(), options.augment ? epoch : 0, batch.index.back()));
   }

@@ -24,7 +24,7 @@ constexpr uint64_t most_warnings = 10;  // about skipped samples; further ones a
 int64_t batch_bytes(const BatchPlan& plan) {
   std::vector<int64_t> field_bytes;
   for (const Field& field : plan.source->fields()) field_bytes.push_back(field.bytes());
-  return slot_bytes(field_bytes, plan.options.batch_size);
+  return slot_bytes(field_bytes, plan.options.slot_samples());
 }
 
 // Slots beyond batches_ahead() are made only when reads wait for the disk.
@@ -34,7 +34,7 @@ std::shared_ptr<SlotPool> make_slots(const BatchPlan& plan, std::function<void()
   const size_t most = slot_count(options, bytes, batches_in_all(options, batches_per_epoch(plan)));
   const size_t of_the_disk = batches_ahead_of_disk(options, bytes) - batches_ahead(options, bytes);
   const size_t usual = std::min(most, slot_count(options, bytes) - of_the_disk);
-  return std::make_shared<SlotPool>(plan.source->fields(), options.batch_size, most, usual, std::move(returned));
+  return std::make_shared<SlotPool>(plan.source->fields(), options.slot_samples(), most, usual, std::move(returned));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "data/normalizer.hpp"
 #include "data/order.hpp"
 #include "data/sample_cache.hpp"
+#include "data/share.hpp"
 #include "data/split.hpp"
 
 namespace headroom {
@@ -21,6 +22,7 @@ inline constexpr int64_t most_disk_ahead_bytes = 16 << 20;
 struct LoaderOptions {
   uint64_t seed = 0;
   int64_t batch_size = 1;
+  Share share = {};                // of every batch, that this loader delivers; positions stay those of whole batches
   int64_t samples_per_epoch = -1;  // -1: the whole split; fewer drop the end of it (drop_last)
   int64_t epochs = -1;             // how many will be asked for: nothing is read ahead after them; -1: not known
   Shuffle shuffle = Shuffle::sequential;
@@ -40,6 +42,8 @@ struct LoaderOptions {
   bool skip_not_finite = false;  // also samples with NaN or infinity; needs skip_bad_samples
   // Samples go through the sample cache, under this policy. Only where a read does not depend on the sample's key.
   std::optional<CachePolicy> keep_samples = std::nullopt;
+
+  int64_t slot_samples() const { return static_cast<int64_t>(share.most(static_cast<uint64_t>(batch_size))); }
 };
 
 // The disk_ahead_bytes of a run's loaders: an eighth of `built_bytes`, what the process held once the model was built,

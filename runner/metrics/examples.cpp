@@ -128,6 +128,16 @@ void Examples::take(uint64_t first, std::span<const at::Tensor> fields, std::spa
   }
 }
 
+Json Examples::taken() const {
+  Json pairs = Json::array();
+  for (const auto& [sample, outputs] : taken_) pairs.push_back({sample, outputs});
+  return pairs;
+}
+
+void Examples::add_taken(const Json& taken) {
+  for (const Json& pair : taken) taken_[pair.at(0).get<uint64_t>()] = pair.at(1);
+}
+
 void Examples::write(int64_t step, int64_t epoch) {
   if (taken_.empty()) return;
   Json samples = Json::array();

@@ -24,6 +24,9 @@ class Examples {
   // Takes the chosen samples of a micro-batch that begins with sample `first`. `fields` and `outputs`: all of the
   // model's.
   void take(uint64_t first, std::span<const at::Tensor> fields, std::span<const at::Tensor> outputs);
+  // Returns what was taken since the last write, for another process of the run, which adds it to its own.
+  nlohmann::json taken() const;
+  void add_taken(const nlohmann::json& taken);
   // Writes what was taken since the last write, as the evaluation after `step`. Error(cannot_write).
   void write(int64_t step, int64_t epoch);
 

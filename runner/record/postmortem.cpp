@@ -6,6 +6,7 @@
 #include "error.hpp"
 #include "memory/proc_file.hpp"
 #include "memory/readable.hpp"
+#include "ranks/ranks.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {
@@ -46,6 +47,12 @@ Json ended_json(const Ended& ended) {
                        ", with exit code " + std::to_string(ended.exit_code());
   if (ended.end.by_signal()) json["signal"] = signal_name(ended.end.signal());
   if (ended.end.core_dumped()) json["core_dumped"] = true;
+  if (const Ranks ranks = ranks_from_environment(); !ranks.alone()) {
+    json["rank"] = ranks.rank;
+    json["ranks"] = ranks.count;
+    json["host"] = host_name();
+    json["sentence"] = ranks.name() + " on host " + host_name() + " " + json["sentence"].get<std::string>();
+  }
   if (const auto& last = ended.last_forwarded)
     json["forwarded"] = {{"signal", signal_name(last->signal)}, {"sender", last->sender}};
   if (const auto& kill = ended.oom_kill) {
@@ -64,12 +71,26 @@ Postmortem examine(const Ended& ended) {
   const fs::path& run = ended.run_folder;
   if (run.empty()) return {json};
   add_resume(json, run);
-  const auto box = read_black_box(run / black_box_file);
+  const Ranks ranks = ranks_from_environment();
+  const auto box = read_black_box((ranks.is_first() ? run : rank_folder(run, ranks.rank)) / black_box_file);
   // A box of another process is of an earlier life: this one ended before it made its own.
   if (box && box->pid == ended.pid) add_black_box(json, *box, now_ms());
   const Json summary = summary_since(run, now_ms() - static_cast<int64_t>(ended.seconds * 1e3));
-  if (json["ended"]["kind"] == "failed" && summary.contains("error")) json["ended"]["error"] = summary["error"];
+  // One that stops by itself may have missed another process of its run.
+  const std::string kind = json["ended"]["kind"];
+  if ((kind == "failed" || (kind == "stopped" && !ended.last_forwarded)) && summary.contains("error"))
+    json["ended"]["error"] = summary["error"];
   return {json};
+}
+
+// Of the ranks of a run, one tells why it ended: one that a signal ended, or else the first, for which the second
+// stands in where it is lost.
+bool has_most_to_say(const Ended& ended, const Json& told) {
+  const Ranks ranks = ranks_from_environment();
+  if (ranks.alone() || ended.end.by_signal()) return true;
+  std::error_code error;
+  const bool stands_in = ranks.rank == 1 && told.contains("error");
+  return (ranks.is_first() || stands_in) && !fs::exists(ended.run_folder / postmortem_file, error);
 }
 
 }  // namespace
@@ -83,7 +104,7 @@ int conclude(const Ended& ended) {
     // A sweep finds these lines in a trial's log by their prefix (sweep/trial_process.cpp).
     for (const std::string& line : postmortem.lines()) std::fprintf(stderr, "[postmortem] %s\n", line.c_str());
   }
-  if (ended.run_folder.empty()) return code;
+  if (ended.run_folder.empty() || !has_most_to_say(ended, postmortem.json["ended"])) return code;
   try {
     write_file_atomically(ended.run_folder / postmortem_file, json_text(postmortem.json, 2) + "\n");
   } catch (const Error& problem) {  // a full disk may be what ended the run: the lines have said it

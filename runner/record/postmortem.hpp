@@ -35,6 +35,9 @@ void forget_postmortem(const std::filesystem::path& run);
 inline constexpr const char* postmortem_file = "postmortem.json";
 
 int64_t now_ms();  // since the epoch
+// Of a run of several processes: where another than the first leaves what only it knows.
+std::filesystem::path rank_folder(const std::filesystem::path& run, int rank);
+
 std::string time_of(int64_t ms);
 
 // Adds "where", "held", "growing" and the key to change under "advice". `end_ms`: when the run ended, where that was

@@ -48,6 +48,8 @@ int64_t now_ms() {
       .count();
 }
 
+fs::path rank_folder(const fs::path& run, int rank) { return run / "ranks" / std::to_string(rank); }
+
 std::string time_of(int64_t ms) { return rfc3339(WallTime(std::chrono::milliseconds(ms))); }
 
 void add_black_box(Json& json, const BlackBoxReading& box, std::optional<int64_t> end_ms) {

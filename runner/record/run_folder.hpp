@@ -27,6 +27,8 @@ class RunFolder {
   // Opens an existing run folder to resume in, and takes its lock. Error(bad_input) when it is not a run folder;
   // Error(cannot_write) when another process holds the lock: "... is being written by process N".
   static RunFolder open(const std::filesystem::path& folder);
+  // The folder of a run whose first process holds the lock, for another one of its processes.
+  static RunFolder shared(const std::filesystem::path& folder) { return {folder, -1}; }
   RunFolder(RunFolder&&) noexcept;
   RunFolder& operator=(RunFolder&&) noexcept;
   ~RunFolder();

@@ -73,9 +73,14 @@ struct RunLog::Sinks {
 RunLog::RunLog(const RunFolder& folder, int64_t log_every)
     : sinks_(std::make_unique<Sinks>(folder.path(), log_every)) {}
 
+RunLog::RunLog() = default;
+
+RunLog::RunLog(RunLog&&) noexcept = default;
+
 RunLog::~RunLog() = default;
 
 void RunLog::send_events_to(const std::string& command) {
+  if (sinks_ == nullptr) return;
   const MutexLock lock(sinks_->mutex);
   sinks_->command =
       std::make_unique<EventCommand>(command, sinks_->folder, [sinks = sinks_.get()](const std::string& line) {
@@ -85,6 +90,7 @@ void RunLog::send_events_to(const std::string& command) {
 }
 
 void RunLog::event(const std::string& kind, nlohmann::json fields) {
+  if (sinks_ == nullptr) return;
   ordered_json line = stamped();
   line["kind"] = kind;
   append_members(line, fields);
@@ -93,6 +99,7 @@ void RunLog::event(const std::string& kind, nlohmann::json fields) {
 }
 
 void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
+  if (sinks_ == nullptr) return;
   ordered_json line = stamped();
   line["kind"] = "scalars";
   line["step"] = step;
@@ -112,6 +119,7 @@ void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
 }
 
 void RunLog::memory(int64_t step, const nlohmann::json& usage, const std::string& text) {
+  if (sinks_ == nullptr) return;
   ordered_json line = stamped();
   line["step"] = step;
   append_members(line, usage);
@@ -121,27 +129,32 @@ void RunLog::memory(int64_t step, const nlohmann::json& usage, const std::string
 }
 
 void RunLog::begin_epoch(const std::string& title, int64_t epoch, int64_t epochs, int64_t total_steps, int64_t done) {
+  if (sinks_ == nullptr) return;
   const std::string name = "Epoch " + std::to_string(epoch + 1) + "/" + std::to_string(epochs);
   const MutexLock lock(sinks_->mutex);
   sinks_->progress.begin(name, title, total_steps, done);
 }
 
 void RunLog::progress(int64_t done, const Scalars& values) {
+  if (sinks_ == nullptr) return;
   const MutexLock lock(sinks_->mutex);
   sinks_->progress.update(done, values);
 }
 
 void RunLog::end_epoch(const Scalars& values) {
+  if (sinks_ == nullptr) return;
   const MutexLock lock(sinks_->mutex);
   sinks_->progress.end(values);
 }
 
 void RunLog::say(const std::string& line) {
+  if (sinks_ == nullptr) return;
   const MutexLock lock(sinks_->mutex);
   sinks_->progress.say(line);
 }
 
 nlohmann::json RunLog::lengths() const {
+  if (sinks_ == nullptr) return nlohmann::json::object();
   const MutexLock lock(sinks_->mutex);
   nlohmann::json lengths = nlohmann::json::object();
   sinks_->for_each_file([&](const LogFile& file) { lengths[file.path().filename().string()] = file.length(); });
@@ -149,6 +162,7 @@ nlohmann::json RunLog::lengths() const {
 }
 
 void RunLog::truncate(const nlohmann::json& lengths) {
+  if (sinks_ == nullptr) return;
   const MutexLock lock(sinks_->mutex);
   // A file without a length is all from steps after the checkpoint: nothing of it stays.
   auto length_of = [&](const LogFile& file) -> uint64_t {
@@ -162,6 +176,7 @@ void RunLog::truncate(const nlohmann::json& lengths) {
 }
 
 void RunLog::sync() {
+  if (sinks_ == nullptr) return;
   const MutexLock lock(sinks_->mutex);
   sinks_->for_each_file([](LogFile& file) { file.sync(); });
 }

@@ -22,6 +22,8 @@ class RunLog {
   // Appends to files that exist already; when resuming, call truncate() before logging anything. `log_every`: steps
   // between progress lines in a pipe.
   explicit RunLog(const RunFolder& folder, int64_t log_every = 50);
+  RunLog();  // says and writes nothing: of a run's processes beside the first
+  RunLog(RunLog&&) noexcept;
   ~RunLog();
 
   // From here on also sends every line of events.jsonl to a user's program (event_command.hpp).

@@ -106,6 +106,7 @@ Json surroundings(const Setup& setup) {
                   {setup.data.source_library.id(), setup.data.source_library.build()}};
   if (setup.data.optimizer) plugins[setup.data.optimizer->id()] = setup.data.optimizer->library().build();
   return {{"threads", setup.data.threads},
+          {"ranks", setup.data.ranks().count},
           {"processor", processor_text()},
           {"matmul", setup.matmul.name()},
           {"micro_batch", micro_batch_of(setup)},

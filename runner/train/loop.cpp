@@ -70,7 +70,7 @@ StepHooks TrainingLoop::step_hooks() {
       .wants_outputs =
           [this](const Batch& batch) {
             // Counted by its first sample, a batch has the same number in a retry and in a resumed run.
-            return sample_.contains(batch.first / static_cast<uint64_t>(experiment_.train.batch_size));
+            return sample_.contains(batch.first / static_cast<uint64_t>(train_loader_.batch_size()));
           },
       .batch_done = [this] { gc_points_.train_batch_done(); }};
 }
@@ -98,7 +98,7 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   log_.truncate(restore_state(checkpoint, state()));
   bad_before_ = position_.bad_samples;
   judge_by_metric();
-  if (position_.has_best) checkpoints_.mend_best(position_.best_step);
+  if (position_.has_best && setup_.data.ranks().is_first()) checkpoints_.mend_best(position_.best_step);
   const auto& early = experiment_.train.early_stop;
   // With more patience, or none to run out of, a run that was stopped early goes on.
   position_.stopped_early = position_.stopped_early && early && position_.stale_evaluations >= early->patience;
@@ -141,8 +141,9 @@ Exit TrainingLoop::run() {
     // finish_epoch() has saved.
     if (until_epoch_ > 0 && position_.epoch >= until_epoch_) return Exit::resumable;
     if (!train_epoch() || !evaluate_epoch()) {
+      agree();
       save(false);
-      return must_stop_ ? Exit::resumable : stop_requested();
+      return stop_reason();
     }
     finish_epoch();
   }
@@ -158,12 +159,13 @@ bool TrainingLoop::train_epoch() {
   interval_started_ = Clock::now();
   // Signals, pressure and checkpoints have their turn between two windows, where the state is whole.
   while (position_.samples < samples && !done()) {
-    if (stop_requested() != Exit::ok || must_stop_) return false;
+    if (stop_reason() != Exit::ok) return false;
     const uint64_t first = position_.samples;
     if (watch_ != nullptr) watch_->begin_step();
     step_meter_.begin();
     const bool stepped = train_window();
     step_meter_.end();
+    agree();
     if (stepped) save_when_due();
     memory_.judge();
     if (memory_.is_short()) gc_points_.pressure();
@@ -252,7 +254,7 @@ std::string TrainingLoop::bad_value_in(WindowBatches& batches) {
     }
   });
   if (!fits) batches.skip();
-  return found;
+  return first_found(found);
 }
 
 // A run without steps would end as if all were well. One epoch alone may hold nothing that counts.
@@ -308,10 +310,12 @@ void TrainingLoop::save_when_due() {
 
 void TrainingLoop::save(bool is_best) {
   const PhaseScope saving(StepPhase::checkpoint);
-  position_.bad_samples = bad_before_ + train_loader_.skipped_samples();
+  position_.bad_samples = bad_before_ + skipped_samples();
   // Of all processes of the run together.
   position_.train_seconds += since(started_);
   started_ = Clock::now();
+  // Every rank holds the state; one writes it.
+  if (!setup_.data.ranks().is_first()) return;
   log_.event("checkpoint", {{"step", position_.step}, {"best", is_best}});
   // The checkpoint holds the lengths of the logs: up to there they have to be on the disk before it is.
   log_.sync();

@@ -69,6 +69,13 @@ class TrainingLoop {
   bool owes_an_evaluation() const;  // it was stopped between its last step and its last evaluation
   int64_t windows_done() const;     // of the current epoch
 
+  // loop_ranks.cpp
+  void agree();                                      // between two windows, with the other ranks
+  Exit stop_reason() const;                          // ok: none
+  uint64_t skipped_samples() const;                  // of all ranks
+  std::string first_found(std::string found) const;  // by any rank
+  std::optional<StepSums> evaluate_shares(const std::function<bool(int64_t done)>& stop);
+
   // loop_evaluation.cpp
   bool evaluate_epoch();  // false: stopped by a signal, or others took the memory
   double least_gain() const;
@@ -105,6 +112,8 @@ class TrainingLoop {
   LeakWatch leaks_;
   RungRegistration smaller_batches_, stop_;  // of the pressure ladder
   bool must_stop_ = false;
+  Exit agreed_stop_ = Exit::ok;   // what the ranks have agreed on,
+  uint64_t skipped_samples_ = 0;  // and told each other
   int64_t until_epoch_ = 0;
   StepWatch* watch_ = nullptr;
   Schedule schedule_;

@@ -32,9 +32,9 @@ bool TrainingLoop::evaluate_epoch() try {
     gc_points_.eval_batch_done();
     return stop_requested() != Exit::ok;
   };
-  const auto sums = evaluate(setup_, *val_loader_, position_.step, eval_retry_, stop, &*examples_);
+  const auto sums = evaluate_shares(stop);
   if (!sums) return false;
-  examples_->write(position_.step, position_.epoch + 1);
+  if (setup_.data.ranks().is_first()) examples_->write(position_.step, position_.epoch + 1);
   Measured of_val;
   measure(of_val, *sums, "val");
   measured.append(of_val);

@@ -12,6 +12,8 @@
 #include "data/normalized_copies.hpp"
 #include "data/services.hpp"
 #include "memory/cores.hpp"
+#include "ranks/group.hpp"
+#include "train/rank_groups.hpp"
 #include "train/recompute.hpp"
 
 namespace headroom {
@@ -141,7 +143,13 @@ LoaderOptions RunData::loader_options(bool training, int64_t built_bytes) const 
   const DataSection& data = experiment.data;
   LoaderOptions options;
   options.seed = experiment.experiment.seed;
-  options.batch_size = experiment.train.batch_size;
+  // Of all ranks together. A sample of batches counts them one by one.
+  const int64_t ranks = this->ranks().count, accumulation = experiment.train.gradient_accumulation_steps;
+  const int64_t together = experiment.metrics.mode == "sampled" ? 1
+                           : training                           ? batches_shared_in_training(accumulation, ranks)
+                                                                : ranks;
+  options.batch_size = experiment.train.batch_size * together;
+  options.share = {static_cast<uint64_t>(this->ranks().rank), static_cast<uint64_t>(ranks)};
   options.samples_per_epoch = training ? static_cast<int64_t>(samples_per_epoch()) : -1;
   // Nothing is read ahead after the last epoch; each evaluation is one epoch.
   options.epochs = training ? epochs() : 1;
@@ -159,6 +167,8 @@ LoaderOptions RunData::loader_options(bool training, int64_t built_bytes) const 
   if (data.cache_size_bytes > 0 && (!training || !source->augments())) options.keep_samples = cache_setting().samples;
   return options;
 }
+
+Ranks RunData::ranks() const { return group != nullptr ? group->ranks() : Ranks(); }
 
 StatisticsRequest RunData::statistics_request() const {
   const DataSection& data = experiment.data;
@@ -201,8 +211,11 @@ int64_t RunData::expected_cache_bytes() const {
       std::min(static_cast<double>(setting.limit_bytes), samples * static_cast<double>(setting.sample_bytes)));
 }
 
-RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs, bool trains) {
-  const int threads = experiment.experiment.threads > 0 ? experiment.experiment.threads : auto_threads();
+RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs,
+                     bool trains, std::shared_ptr<RankGroup> group) {
+  const int here = group != nullptr ? group->ranks().local_count : 1;
+  const int threads =
+      experiment.experiment.threads > 0 ? experiment.experiment.threads : std::max(1, auto_threads() / here);
   // Before anything computes: the number of threads decides how sums round.
   at::set_num_threads(threads);
   const at::Device device = pick_device(experiment.experiment.device);
@@ -257,7 +270,8 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
                .content_id = std::move(id),
                .splits = std::move(splits),
                .stored = stored,
-               .order = std::move(order)};
+               .order = std::move(order),
+               .group = std::move(group)};
   // Only now: the policy follows from the order.
   data.session->cache->plugin_policy = data.cache_setting().blocks;
   require_a_window(data);

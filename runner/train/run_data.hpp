@@ -18,8 +18,11 @@
 #include "data/synth.hpp"
 #include "plugins/library.hpp"
 #include "plugins/optimizer_plugin.hpp"
+#include "ranks/ranks.hpp"
 
 namespace headroom {
+
+class RankGroup;
 
 // Made by prepare_data() and never changed after it. All members [any].
 struct RunData {
@@ -35,8 +38,9 @@ struct RunData {
   std::shared_ptr<const Source> source;  // as data.options say; what loaders read may be a copy, see LoaderInput
   std::string content_id;                // hash of what the source's files hold, wherever they lie
   Splits splits;
-  StoredLayout stored;  // how the files that the source opened are stored
-  OrderChoice order;    // of training
+  StoredLayout stored;                         // how the files that the source opened are stored
+  OrderChoice order;                           // of training
+  std::shared_ptr<RankGroup> group = nullptr;  // the processes of the run; NULL: it is alone
 
   int64_t window_samples() const;      // batch_size x gradient_accumulation_steps
   uint64_t samples_per_epoch() const;  // of the training split, less what drop_last drops
@@ -48,6 +52,8 @@ struct RunData {
   // two differ: runs, probes and plans ask here. `built_bytes`: Setup::built_bytes, a probe's where there is no model.
   LoaderOptions loader_options(bool training, int64_t built_bytes) const;
 
+  Ranks ranks() const;  // of the group
+
   StatisticsRequest statistics_request() const;  // of the normalisation, as the experiment asks for it
   CacheSetting cache_setting() const;            // what the sample cache is used for
   int64_t expected_cache_bytes() const;          // what it will hold, where memory allows
@@ -55,9 +61,9 @@ struct RunData {
 
 // Writes [data.synth] data first where `path` does not exist. `experiment` must outlive the result. Sets LibTorch's
 // threads. `trains` false: no step is taken, and the optimizer's plugin may be missing. Error(bad_input), Error(plugin)
-// or Error(data). [control]
+// or Error(data). `group`: the processes that share the run. [control]
 RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs,
-                     bool trains = true);
+                     bool trains = true, std::shared_ptr<RankGroup> group = nullptr);
 
 // What the loaders of a run read.
 struct LoaderInput {

@@ -45,27 +45,40 @@ Mutex claim_mutex;
 std::weak_ptr<ProcessMemory> claimed GUARDED_BY(claim_mutex);
 
 // The other run's, where there is one; NULL: cancelled.
-std::shared_ptr<ProcessMemory> claim(const MemoryRequest& request) {
+std::shared_ptr<ProcessMemory> claim(const MemoryRequest& request, int sharers) {
   // Held through the wait: another run of this process waits for the same memory.
   const MutexLock lock(claim_mutex);
   if (auto there = claimed.lock()) return there;
   std::optional<MemoryGrant> grant = wait_for_memory(request);
   if (!grant) return nullptr;
+  if (grant->limit.bytes && request.limit == "auto" && sharers > 1) {
+    *grant->limit.bytes = std::max<int64_t>(*grant->limit.bytes / sharers, 1);
+    grant->limit.rule += ", of which each of " + std::to_string(sharers) + " processes of the run has an equal part";
+  }
   auto made = std::make_shared<ProcessMemory>(std::move(*grant));
   claimed = made;
   return made;
 }
 
+// "auto" is divided once it is known.
+std::string part_of_limit(const std::string& limit, int sharers) {
+  if (sharers == 1 || limit == "auto" || limit == "off") return limit;
+  if (limit.ends_with('%')) return std::to_string(std::stod(limit) / sharers) + "%";
+  return std::to_string(std::stoll(limit) / sharers);
+}
+
 }  // namespace
 
-RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes, double waited_seconds)
+RunMemory::RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes, double waited_seconds,
+                     int sharers)
     : process_(claim({.name = experiment.experiment.name,
-                      .limit = experiment.memory.limit,
+                      .limit = part_of_limit(experiment.memory.limit, sharers),
                       .needed_bytes = needed_bytes,
                       .wanted_bytes = wanted_bytes,
                       .wait_seconds = std::max(experiment.memory.wait_seconds - waited_seconds, 0.0),
                       .say = [](const std::string& line) { spdlog::info("[memory] {}", line); },
-                      .cancelled = [] { return stop_requested() != Exit::ok; }})) {
+                      .cancelled = [] { return stop_requested() != Exit::ok; }},
+                     sharers)) {
   if (process_ != nullptr) limit_bytes_ = limit().bytes.value_or(0);
 }
 

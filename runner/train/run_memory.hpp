@@ -27,7 +27,9 @@ class RunMemory {
   // hands out stay within it. `needed_bytes`: without which it cannot run, `wanted_bytes`: the planned peak; 0:
   // unknown. `waited_seconds`: of memory.wait, before. Beside another run of this process it takes part in what that
   // one claimed. Error(does_not_fit). [control]
-  RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes = 0, double waited_seconds = 0);
+  // `sharers`: processes of the run on this machine, of which each has an equal part of the limit.
+  RunMemory(const Experiment& experiment, int64_t needed_bytes, int64_t wanted_bytes = 0, double waited_seconds = 0,
+            int sharers = 1);
   ~RunMemory();
   RunMemory(const RunMemory&) = delete;
   RunMemory& operator=(const RunMemory&) = delete;

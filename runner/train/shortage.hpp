@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/experiment.hpp"
+#include "error.hpp"
 #include "memory/ledger.hpp"
 
 namespace headroom {
@@ -31,6 +32,16 @@ struct Shortage {
 class TakenByOthers : public Error {
  public:
   explicit TakenByOthers(const Shortage& shortage);
+
+ protected:
+  explicit TakenByOthers(const std::string& sentence) : Error(Exit::resumable, "memory", sentence) {}
+};
+
+// The same, of another process of the run.
+class TakenOnAnotherRank : public TakenByOthers {
+ public:
+  TakenOnAnotherRank(int rank, const std::string& host)
+      : TakenByOthers("others took the memory of rank " + std::to_string(rank) + " on host " + host) {}
 };
 
 // Wraps `action`: running out of memory becomes Error(does_not_fit). For code that can repeat nothing and knows no

@@ -1,6 +1,7 @@
 #include "train/train.hpp"
 
 #include "memory/supervised.hpp"
+#include "ranks/group.hpp"
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
 #include "train/announce.hpp"
@@ -8,6 +9,7 @@
 #include "train/differences.hpp"
 #include "train/init.hpp"
 #include "train/loop.hpp"
+#include "train/rank_start.hpp"
 #include "train/run_summary.hpp"
 #include "train/signals.hpp"
 
@@ -30,7 +32,9 @@ std::optional<LoadedCheckpoint> last_checkpoint(const std::filesystem::path& run
 
 std::optional<EarlierRun> open_earlier_run(const TrainRequest& request) {
   if (!request.resume) return std::nullopt;
-  RunFolder folder = RunFolder::open(*request.resume);
+  // One process of a run holds its lock.
+  const bool first = request.group == nullptr || request.group->is_first();
+  RunFolder folder = first ? RunFolder::open(*request.resume) : RunFolder::shared(run_path(*request.resume));
   std::optional<LoadedCheckpoint> last = last_checkpoint(folder.path());
   return EarlierRun{std::move(folder), std::move(last)};
 }
@@ -54,16 +58,17 @@ std::string init_id_of(const Experiment& experiment, const LoadedCheckpoint* che
 }
 
 void write_head(const RunFolder& folder, const RunData& data) {
+  tell_supervisor_run_folder(folder.path());
+  if (!data.ranks().is_first()) return;
   // An earlier one would be taken for this run's.
   forget_postmortem(folder.path());
-  tell_supervisor_run_folder(folder.path());
   write_file_atomically(folder.path() / "experiment.toml", data.resolved_toml());
   write_file_atomically(folder.path() / "splits.json", json_text(data.splits.json(), 1) + "\n");
 }
 
-void watch_memory(RunMemory& memory, const RunFolder& folder, RunLog& log) {
+void watch_memory(RunMemory& memory, const std::filesystem::path& folder, RunLog& log) {
   memory.watch(
-      folder.path() / black_box_file, [&log](const std::string& line) { log.say(line); },
+      folder / black_box_file, [&log](const std::string& line) { log.say(line); },
       [&log](const std::string& line) {
         log.say(line);
         log.event("pressure", {{"sentence", line}});
@@ -80,6 +85,15 @@ Normalizer normalizer_of(const Setup& setup, const LoadedCheckpoint* checkpoint,
   return std::move(found.normalizer);
 }
 
+// Measuring may read the whole split: what one rank measures and keeps, the others find.
+LoaderInput input_of(const Setup& setup, const LoadedCheckpoint* checkpoint, RunLog& log) {
+  const auto make = [&] {
+    return loader_input(setup.data, normalizer_of(setup, checkpoint, log),
+                        [&log](const std::string& line) { log.say(line); });
+  };
+  return setup.data.group != nullptr ? setup.data.group->first_goes_first(make) : make();
+}
+
 void begin(TrainingLoop& loop, const Setup& setup, const std::optional<PlannedStart>& planned, RunLog& log) {
   // A run that was stopped before its first checkpoint begins anew, and so do its logs.
   log.truncate(nlohmann::json::object());
@@ -94,7 +108,7 @@ Exit run_loop(TrainingLoop& loop, const Setup& setup, const RunFolder& folder, R
     memory.note(Phase::finished);
     return exit;
   } catch (const Error& problem) {
-    record_failure(setup, loop, folder, log, problem);
+    if (speaks_for_all(setup.data)) record_failure(setup, loop, folder, log, problem);
     memory.note(Phase::finished);
     throw;
   }
@@ -106,34 +120,35 @@ Exit train(const TrainRequest& request) {
   const Experiment& experiment = request.experiment;
   install_stop_signals();
   const RunData data =
-      prepare_data(experiment, request.plugin_dirs);  // first: a run that cannot begin leaves no folder
+      // First: a run that cannot begin leaves no folder.
+      prepare_data_of_ranks(experiment, request.plugin_dirs, request.group);
 
   std::optional<EarlierRun> earlier = open_earlier_run(request);
   const LoadedCheckpoint* checkpoint = earlier && earlier->last ? &*earlier->last : nullptr;
   const std::optional<PlannedStart> planned = plan_of(request, data);
   RunMemory memory(experiment, planned ? planned->needed_bytes : 0, wanted_bytes(planned, checkpoint),
-                   planned ? planned->waited_seconds : 0);
+                   planned ? planned->waited_seconds : 0, data.ranks().local_count);
   if (memory.cancelled()) return stop_requested();
 
   const Setup setup(data, init_id_of(experiment, checkpoint));
+  require_divisible(setup);
   const std::string started = checkpoint != nullptr ? "" : initialise_from(experiment.init, *setup.model);
   if (checkpoint != nullptr && !request.changed)
     require_same_mathematics(differences_from(*checkpoint, setup), earlier->folder.path());
 
   // After the last check: a run that is refused leaves no folder, or the earlier one as it was.
-  const RunFolder folder =
-      earlier ? std::move(earlier->folder) : RunFolder::create(request.out, experiment.experiment.name);
+  const RunFolder folder = earlier ? std::move(earlier->folder) : make_run_folder(request.out, data);
   write_head(folder, data);
-  RunLog log(folder, experiment.train.log_every);
+  RunLog log = data.ranks().is_first() ? RunLog(folder, experiment.train.log_every) : RunLog();
   if (!experiment.record.events_to.empty()) log.send_events_to(experiment.record.events_to);
   announce(setup, log);
+  for (const std::string& line : rank_lines(setup, request.resume.has_value())) log.say(line);
   log.say(memory.line());
   if (planned) log.say(planned->line);
-  watch_memory(memory, folder, log);
+  watch_memory(memory, folder_of_rank(folder, data.ranks()), log);
 
   // Measuring may read the whole split, so it comes after the log and the black box.
-  LoaderInput input =
-      loader_input(data, normalizer_of(setup, checkpoint, log), [&log](const std::string& line) { log.say(line); });
+  LoaderInput input = input_of(setup, checkpoint, log);
   if (!started.empty()) log.say("init: " + started);
   // What a model made of it before is in the checkpoint.
   if (checkpoint == nullptr) {
@@ -147,9 +162,11 @@ Exit train(const TrainRequest& request) {
   loop->watch_steps(request.watch);
   checkpoint != nullptr ? loop->resume(*checkpoint) : begin(*loop, setup, planned, log);
   earlier.reset();  // its files are mapped
+  require_same_weights(setup);
 
   const Exit exit = run_loop(*loop, setup, folder, log, memory);
-  if (request.watch == nullptr) conclude(setup, *loop, folder, log, exit);
+  if (request.group != nullptr) request.group->leave();
+  if (request.watch == nullptr && data.ranks().is_first()) conclude(setup, *loop, folder, log, exit);
   return exit;
 }
 

@@ -18,6 +18,7 @@ TrainStep::TrainStep(const Setup& setup, StepHooks hooks)
                  setup.model->parameters(), setup.data.optimizer.get()),
       epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
       interval_sums_(setup.model->metrics().size(), setup.device) {
+  if (setup.data.group != nullptr) ranks_.emplace(setup, window_);
   // Recomputation costs time in every step, so it comes after all else.
   retry_.when_smallest([this] {
     const std::string kind = recompute_.add();
@@ -32,6 +33,7 @@ TrainStep::Gradients TrainStep::accumulate(WindowBatches& batches, int64_t step)
   window_.thaw(step);
   const int64_t micro_batch = retry_.size();
   const std::vector<std::string> recomputed = recompute_.kinds();
+  if (ranks_) ranks_->begin();
   try {
     for (;;) {
       if (const auto gradients = try_to_accumulate(batches, step)) {
@@ -41,7 +43,8 @@ TrainStep::Gradients TrainStep::accumulate(WindowBatches& batches, int64_t step)
       window_.restore();
       batches.rewind();
     }
-  } catch (const TakenByOthers&) {
+  } catch (const TakenByOthers& taken) {
+    if (ranks_ && dynamic_cast<const TakenOnAnotherRank*>(&taken) == nullptr) ranks_->give_up();
     window_.restore();
     batches.rewind();
     retry_.micro_batch().restore(micro_batch);
@@ -68,16 +71,24 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
     hooks_.batch_done();
     hooks_.phase(Phase::loading);
   }
+  RankShares shares;
+  if (ranks_) {
+    shares = ranks_->add_up(gradients.samples);
+    gradients.samples = shares.samples;
+  }
   doing = "clipping";
   const bool fits = attempt_within_memory(shortage, doing, 0, [&] {
     const PhaseScope clipping(StepPhase::optimizer);
+    if (ranks_) ranks_->take_in(shares);
     // Where one of these runs out of memory the window begins again, so nothing is divided twice.
     gradients.weight = window_.divide();
     gradients.norm = clip_gradients(window_.gradients(), clipping_);
     gradients.loss = window_.sums().loss();
   });
+  // Where one of several begins again, all do.
+  const bool fits_all = ranks_ ? ranks_->on_all(fits) : fits;
   if (!fits) retry_.after(shortage);
-  if (!fits || overflows(gradients)) return std::nullopt;
+  if (!fits_all || overflows(gradients)) return std::nullopt;
   return gradients;
 }
 

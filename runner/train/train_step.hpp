@@ -9,6 +9,7 @@
 #include "train/optimizer.hpp"
 #include "train/pieces.hpp"
 #include "train/precision.hpp"
+#include "train/rank_window.hpp"
 #include "train/recompute.hpp"
 #include "train/setup.hpp"
 #include "train/window.hpp"
@@ -34,8 +35,8 @@ class TrainStep {
 
   struct Gradients {
     double loss = 0.0, weight = 0.0,
-           norm = 0.0;  // of the window; weight 0: nothing counted, and no step is to be taken
-    int64_t samples = 0;
+           norm = 0.0;    // of the window; weight 0: nothing counted, and no step is to be taken
+    int64_t samples = 0;  // of all ranks
   };
   // Forward and backward of a window; the gradients are divided by its weight and clipped. TakenByOthers: others hold
   // the memory it needs, and all is as before, the loader too.
@@ -72,6 +73,7 @@ class TrainStep {
   Retry retry_;
   LossScale loss_scale_;
   Window window_;
+  std::optional<RankWindow> ranks_;  // where the run has several processes
   Optimizer optimizer_;
   StepSums epoch_sums_, interval_sums_;
 };

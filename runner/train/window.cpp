@@ -129,7 +129,7 @@ double Window::divide() {
                 "the model's weights add up to " + std::to_string(weight) +
                     ": a weight is the number of elements that loss_sum is summed over");
   }
-  if (weight > 0) check_.end_window();
+  if (weight > 0 && counted_here_) check_.end_window();
   if (weight > 0 && !gradients_.empty()) at::_foreach_div_(gradients_, weight * loss_scale_);
   return weight;
 }

@@ -75,6 +75,13 @@ class Window {
   void restore() { snapshot_.restore(); }
 
   const StepSums& sums() const { return sums_; }
+  StepSums& sums() { return sums_; }
+  // Before divide(), where this window is the share of one process of several: `add_up` makes them those of all.
+  template <class AddUp>
+  void replace_sums(AddUp&& add_up) {
+    counted_here_ = sums_.weight() > 0;
+    add_up(sums_);
+  }
   const GradientCheck& check() const { return check_; }
   std::span<const at::Tensor> gradients() const { return gradients_; }
   // Of trainable parameters that `step` leaves unfrozen.
@@ -94,6 +101,7 @@ class Window {
   GradientCheck check_;
   StepSums sums_;
   double loss_scale_ = 1.0;
+  bool counted_here_ = true;  // false: of all processes' shares this one had nothing that counts
   ForwardSnapshot snapshot_;  // of when the window began
 };
 

@@ -64,6 +64,7 @@ class TrialModel : public torch::nn::Module {
                 .help("what a step does wrong"),
             opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
             opt_bool("evaluation_leaves_traces").def(false).help("it counts calls and drops units as training does"),
+            opt_bool("count_calls").def(true).help("a buffer and its state change in training passes"),
             opt_i64("freeze_until").def(0).min(0).help("step from which the hidden layer is trained")};
   }
 
@@ -81,6 +82,7 @@ class TrialModel : public torch::nn::Module {
         mistake_(options.string("mistake")),
         remember_(options.boolean("remember")),
         evaluation_leaves_traces_(options.boolean("evaluation_leaves_traces")),
+        count_calls_(options.boolean("count_calls")),
         freeze_until_(options.i64("freeze_until")) {
     if (mistake_ == "refuse_fields") invalid("the field 'x' must have 5 channels");
     const int64_t inputs = fields.at("x").shape.back(), hidden = options.i64("hidden");
@@ -129,7 +131,7 @@ class TrialModel : public torch::nn::Module {
     const at::Tensor valid = batch.at("valid").ne(0), error = torch::where(valid, prediction - batch.at("y"), 0.0);
     const at::Tensor count = valid.sum().to(torch::kDouble);
     at::Tensor loss = error.square().sum() * loss_factor_;
-    if (leaves_traces(call)) count_call(call);
+    if (count_calls_ && leaves_traces(call)) count_call(call);
     if (remember_) loss = loss * (1.0 + 0.01 * static_cast<double>(calls_ % 7));
     const at::Tensor absolute = error.abs().sum();
     StepOutput result{loss,
@@ -220,7 +222,7 @@ class TrialModel : public torch::nn::Module {
   bool keyed_, mean_;
   double loss_factor_;
   std::string mistake_;
-  bool remember_, evaluation_leaves_traces_;
+  bool remember_, evaluation_leaves_traces_, count_calls_;
   int64_t freeze_until_;
   torch::nn::Linear hidden_{nullptr}, head_{nullptr}, late_{nullptr};
   at::Tensor seen_;

@@ -1,0 +1,76 @@
+// The processes of a run, as they speak to each other.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ranks/ranks.hpp"
+#include "ranks/watch.hpp"
+
+namespace headroom {
+
+// Every function is called by all ranks, in the same order. Where one of them has ended, or cannot be reached,
+// Error(resumable) names it and its host, on all others: within seconds, since a process that computes and does not ask
+// is ended by then, with the same exit code. [compute]
+class RankGroup {
+ public:
+  // Meets the others. REQUIRES !ranks.alone(). Error(bad_input) where they do not come within five minutes.
+  explicit RankGroup(const Ranks& ranks);
+  // Without leave() before, the others take this process for lost.
+  ~RankGroup();
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
+
+  const Ranks& ranks() const { return ranks_; }
+  bool is_first() const { return ranks_.is_first(); }
+  const std::string& host_of(int rank) const { return hosts_[static_cast<size_t>(rank)]; }
+
+  // In place, on the CPU; afterwards all ranks hold the same bits. The tensor is contiguous.
+  void add_up(at::Tensor tensor);
+  void add_up(std::span<double> numbers);
+
+  // What each rank gives, in the order of ranks.
+  std::vector<std::string> gather(std::string_view bytes);
+  // What rank 0 gives; the others' is not looked at.
+  std::string from_first(std::string_view bytes);
+  // Whether it is true on all ranks.
+  bool on_all(bool holds);
+  // Returns once all have come here.
+  void wait_for_all();
+  // The run is done, or all have found the same reason to end it: each may end in its own time.
+  void leave();
+
+  // In place of rank 0, which is lost: the first of the others.
+  bool stands_in() const;
+
+  // Rank 0 is done with `body` before the others begin it: what it makes, they find.
+  template <class Body>
+  auto first_goes_first(Body&& body) {
+    if (!is_first()) wait_for_all();
+    auto made = body();
+    if (is_first()) wait_for_all();
+    return made;
+  }
+
+ private:
+  struct Backend;
+  template <class Start>
+  void run(Start&& start);
+  std::string name_of(int rank) const;  // "rank 1 of 4 on host a"
+  [[noreturn]] void give_up(const std::string& problem, bool under_way);
+  void end_overdue(int lost) const;
+
+  const Ranks ranks_;
+  std::unique_ptr<Backend> backend_;
+  std::vector<std::string> hosts_;
+  std::unique_ptr<RankWatch> watch_;  // once they have met
+};
+
+// NULL where the process is alone: then nothing of c10d is made.
+std::shared_ptr<RankGroup> join_group(const Ranks& ranks);
+
+}  // namespace headroom

@@ -1,0 +1,51 @@
+// ranks/: one run in many processes. Start here.
+//
+//   ranks      (this file) which of a run's processes this one is, as its launcher says in the environment
+//   launch     `headroom run --nproc N`: starts N processes on this machine and sees them to their end
+//   watch      whether all of them are still there, over sockets
+//   group      what they say to each other: sums, texts, agreement
+//   agreement  that all of them run the same thing
+//
+// Only group and agreement need LibTorch: the collectives are its c10d, over Gloo.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace headroom {
+
+// One process is a rank. A value: it makes and opens nothing.
+struct Ranks {
+  int rank = 0, count = 1;
+  int local_rank = 0, local_count = 1;  // on this machine
+  std::string launcher;                 // "torchrun", for messages; "" where the process is alone
+  // Where the ranks find each other: a file of this machine, or else the address of rank 0.
+  std::string store_file;
+  std::string host;
+  uint16_t port = 0;
+  bool hosted_by_launcher = false;  // the launcher listens at that address, not rank 0
+  std::string attempt;              // of a launcher that starts a run again
+
+  bool alone() const { return count == 1; }
+  bool is_first() const { return rank == 0; }
+  std::string name() const;  // "rank 1 of 4"
+};
+
+// By `headroom run --nproc`, torchrun, srun, or mpirun of Open MPI or MPICH, whichever is found first. A batch script
+// of Slurm that was not started by srun is alone. Error(bad_input) for numbers that cannot be. `variable` replaces
+// getenv() in tests. [any]
+using Variable = std::function<const char*(const char* name)>;
+Ranks ranks_from_environment(const Variable& variable = {});
+
+std::string host_name();  // of this machine
+
+// The first host of "node[03-05,9],other", as Slurm writes lists.
+std::string first_host(const std::string& list);
+
+// What `headroom run --nproc` tells its processes.
+inline constexpr const char* rank_variable = "HEADROOM_RANK";
+inline constexpr const char* ranks_variable = "HEADROOM_RANKS";
+inline constexpr const char* ranks_store_variable = "HEADROOM_RANKS_STORE";
+
+}  // namespace headroom

@@ -1,0 +1,106 @@
+#include "ranks/sockets.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <memory>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace headroom {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+
+Socket open_socket(int family, int type) {
+  Socket socket(::socket(family, type | SOCK_CLOEXEC, 0));
+  if (socket.file() < 0) fail("socket");
+  return socket;
+}
+
+// The first of the host's addresses that can be connected to.
+Socket connected(const std::string& host, uint16_t port, int type) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_socktype = type;
+  if (const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found); error != 0)
+    throw std::system_error(EHOSTUNREACH, std::generic_category(), host + ": " + gai_strerror(error));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+    Socket socket = open_socket(address->ai_family, type);
+    if (connect(socket.file(), address->ai_addr, address->ai_addrlen) == 0) return socket;
+  }
+  fail("connecting to " + host + ":" + std::to_string(port));
+}
+
+void set(const Socket& socket, int level, int option, int value) {
+  if (setsockopt(socket.file(), level, option, &value, sizeof value) != 0) fail("setsockopt");
+}
+
+}  // namespace
+
+Socket::~Socket() {
+  if (file_ >= 0) close(file_);
+}
+Socket::Socket(Socket&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+Socket& Socket::operator=(Socket&& other) noexcept {
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+Listener listen_for_ranks(bool here_only) {
+  Listener listener{open_socket(AF_INET, SOCK_STREAM), 0};
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(here_only ? INADDR_LOOPBACK : INADDR_ANY);
+  socklen_t size = sizeof address;
+  const int file = listener.socket.file();
+  if (bind(file, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(file, SOMAXCONN) != 0 ||
+      getsockname(file, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    fail("listening for the other ranks");
+  listener.port = ntohs(address.sin_port);
+  return listener;
+}
+
+std::optional<Socket> accept_rank(const Listener& listener, std::chrono::steady_clock::time_point until) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    pollfd ready{.fd = listener.socket.file(), .events = POLLIN, .revents = 0};
+    const int count = poll(&ready, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
+    if (count == 0) return std::nullopt;
+    if (count < 0 && errno == EINTR) continue;
+    Socket peer(accept4(listener.socket.file(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (peer.file() >= 0) return peer;
+    if (errno != EINTR && errno != ECONNABORTED) fail("accepting another rank");
+  }
+}
+
+Socket connect_to(const std::string& host, uint16_t port) { return connected(host, port, SOCK_STREAM); }
+
+void notice_lost_peer(const Socket& socket) {
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 4);
+  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 5000);
+}
+
+// A datagram socket that is connected has sent nothing, and knows its own address.
+std::string address_towards(const std::string& host, uint16_t port) {
+  const Socket socket = connected(host, port, SOCK_DGRAM);
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char text[NI_MAXHOST] = {};
+  if (getsockname(socket.file(), reinterpret_cast<sockaddr*>(&address), &size) != 0) fail("getsockname");
+  if (getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
+    fail("getnameinfo");
+  return text;
+}
+
+}  // namespace headroom

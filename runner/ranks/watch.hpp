@@ -1,0 +1,68 @@
+// Whether all ranks of a run are still there. Each holds a connection to rank 0, which tells the others whose has
+// ended. A collective alone would notice a machine that is gone only once its timeout is over, and could not say whose
+// it was.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "mutex.hpp"
+#include "ranks/ranks.hpp"
+#include "ranks/sockets.hpp"
+
+namespace headroom {
+
+class RankWatch {
+ public:
+  // Gives all ranks the text that rank 0 gave it.
+  using FromFirst = std::function<std::string(const std::string& text)>;
+
+  // Connects all ranks; made by all of them. `overdue` is called by the watch's thread where this rank has not
+  // acknowledge()d or leave()d `patience` after one was lost: it computes, and would do so in vain. std::system_error.
+  RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<void(int lost)> overdue,
+            std::chrono::milliseconds patience = std::chrono::seconds(5));
+  // Without leave() before, the others take this rank for lost.
+  ~RankWatch();
+  RankWatch(const RankWatch&) = delete;
+  RankWatch& operator=(const RankWatch&) = delete;
+
+  // The first rank that ended, or cannot be reached, before it left; nullopt: none so far. [any]
+  std::optional<int> lost() const;
+  // The same, for whom something has just failed: waits until it is known, at most so long. [any]
+  std::optional<int> lost_within(std::chrono::milliseconds time) const;
+  // This rank knows who is lost and ends. [any]
+  void acknowledge();
+  // The run is done: the ends of ranks are no losses from here on. Called by all of them. [control]
+  void leave();
+
+ private:
+  struct Peer {
+    int rank;
+    Socket socket;
+    bool is_there = true;
+  };
+  void meet(const Ranks& ranks, const FromFirst& from_first);
+  void run();
+  void hear(Peer& peer);
+  void lose(int rank);
+  bool is_overdue() const;
+
+  const bool is_first_;
+  const std::function<void(int)> overdue_;
+  const std::chrono::milliseconds patience_;
+  std::vector<Peer> peers_;  // of rank 0 all others, of the others rank 0
+  Socket wake_;              // an eventfd: the thread ends
+  mutable Mutex mutex_;
+  mutable Condition changed_;
+  std::optional<int> lost_ GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point lost_at_ GUARDED_BY(mutex_);
+  bool acknowledged_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace headroom

@@ -1,0 +1,65 @@
+// A TrainingLoop that is one of several processes: what they decide and measure together.
+#include <array>
+#include <utility>
+
+#include "ranks/group.hpp"
+#include "train/loop.hpp"
+#include "train/rank_sums.hpp"
+#include "train/signals.hpp"
+
+namespace headroom {
+
+Exit TrainingLoop::stop_reason() const {
+  if (setup_.data.group != nullptr) return agreed_stop_;
+  return must_stop_ ? Exit::resumable : stop_requested();
+}
+
+// A signal, a shortage and a sample that is left out may come to one of them alone.
+void TrainingLoop::agree() {
+  if (setup_.data.group == nullptr) return;
+  const Exit asked = stop_requested();
+  std::array<double, 3> told = {asked == Exit::interrupted ? 1.0 : 0.0,
+                                must_stop_ || asked == Exit::resumable ? 1.0 : 0.0,
+                                static_cast<double>(train_loader_.skipped_samples())};
+  setup_.data.group->add_up(told);
+  agreed_stop_ = told[1] > 0 ? Exit::resumable : told[0] > 0 ? Exit::interrupted : Exit::ok;
+  skipped_samples_ = static_cast<uint64_t>(told[2]);
+}
+
+uint64_t TrainingLoop::skipped_samples() const {
+  return setup_.data.group != nullptr ? skipped_samples_ : train_loader_.skipped_samples();
+}
+
+std::string TrainingLoop::first_found(std::string found) const {
+  if (setup_.data.group == nullptr) return found;
+  for (std::string& other : setup_.data.group->gather(found)) {
+    if (!other.empty()) return std::move(other);
+  }
+  return "";
+}
+
+// nullopt: stopped, here or on another rank.
+std::optional<StepSums> TrainingLoop::evaluate_shares(const std::function<bool(int64_t done)>& stop) {
+  const auto own = [&] { return evaluate(setup_, *val_loader_, position_.step, eval_retry_, stop, &*examples_); };
+  if (setup_.data.group == nullptr) return own();
+  RankGroup& group = *setup_.data.group;
+  std::optional<StepSums> sums;
+  std::exception_ptr taken;
+  try {
+    sums = own();
+  } catch (const TakenByOthers&) {
+    taken = std::current_exception();
+  }
+  const RankShares shares = gather_shares(group, sums ? &*sums : nullptr, 0);
+  if (taken != nullptr) std::rethrow_exception(taken);
+  if (shares.missing >= 0) return std::nullopt;
+  with_one_retry("the sums of an evaluation", Owner::metrics, setup_.device, setup_.advice(), [&] {
+    StepSums scratch(setup_.model->metrics().size(), setup_.device, setup_.output_metrics());
+    add_up(shares, *sums, scratch);
+  });
+  for (const std::string& json : group.gather(examples_->taken().dump()))
+    examples_->add_taken(nlohmann::json::parse(json));
+  return sums;
+}
+
+}  // namespace headroom

@@ -1,0 +1,64 @@
+#include "train/rank_window.hpp"
+
+#include <utility>
+
+#include "config/digest.hpp"
+#include "ranks/group.hpp"
+
+namespace headroom {
+
+namespace {
+
+// Digests of the model's buffers and of its state.
+std::vector<std::string> changeable(Model& model) {
+  std::vector<std::string> digests;
+  for (const Parameter& parameter : model.parameters()) {
+    if (parameter.kind != HR_BUFFER) continue;
+    const at::Tensor tensor = parameter.tensor->detach().cpu().contiguous();
+    digests.push_back(Digest().add({static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}).hex());
+  }
+  if (model.has_state()) digests.push_back(Digest().add(model.save_state()).hex());
+  return digests;
+}
+
+}  // namespace
+
+RankWindow::RankWindow(const Setup& setup, Window& window)
+    : model_(*setup.model),
+      group_(*setup.data.group),
+      window_(window),
+      gradients_(window.gradients()),
+      scratch_(setup.model->metrics().size(), setup.device, setup.output_metrics()) {}
+
+void RankWindow::begin() {
+  if (!knows_traces_) before_ = changeable(model_);
+}
+
+// Ranks without a sample have changed nothing, so all are asked.
+void RankWindow::require_no_traces() {
+  if (std::exchange(knows_traces_, true)) return;
+  if (group_.on_all(changeable(model_) == before_)) return;
+  group_.leave();
+  throw Error(Exit::bad_input, "ranks",
+              "model '" + model_.id() +
+                  "' changes its buffers or its state in training passes, and each process would have its own: run it "
+                  "as one process");
+}
+
+RankShares RankWindow::add_up(int64_t samples) {
+  RankShares shares = gather_shares(group_, &window_.sums(), samples);
+  if (shares.missing >= 0) throw TakenOnAnotherRank(shares.missing, group_.host_of(shares.missing));
+  require_no_traces();
+  gradients_.add_up(group_);
+  return shares;
+}
+
+void RankWindow::take_in(const RankShares& shares) {
+  window_.replace_sums([&](StepSums& sums) { headroom::add_up(shares, sums, scratch_); });
+}
+
+void RankWindow::give_up() { (void)gather_shares(group_, nullptr, 0); }
+
+bool RankWindow::on_all(bool holds) { return group_.on_all(holds); }
+
+}  // namespace headroom

@@ -1,0 +1,41 @@
+// A window whose samples are divided among the processes of a run: what they add up before its gradients are divided.
+#pragma once
+
+#include "train/gradient_sum.hpp"
+#include "train/rank_sums.hpp"
+#include "train/setup.hpp"
+#include "train/window.hpp"
+
+namespace headroom {
+
+// [compute] All ranks call the same in the same order, once they have done their shares.
+class RankWindow {
+ public:
+  // Makes what adding up needs. REQUIRES that the setup has a group; both outlive it.
+  RankWindow(const Setup& setup, Window& window);
+
+  // Before a window.
+  void begin();
+  // Every rank's gradients become the sums of all. TakenOnAnotherRank where another could not do its share.
+  // Error(bad_input) where passes of the first window changed the model by themselves: each rank would go its own way.
+  RankShares add_up(int64_t samples);
+  // The window's sums become those of all ranks.
+  void take_in(const RankShares& shares);
+  // In place of add_up(): this rank could not do its share.
+  void give_up();
+  // Whether it is so on all ranks.
+  bool on_all(bool holds);
+
+ private:
+  void require_no_traces();
+
+  Model& model_;
+  RankGroup& group_;
+  Window& window_;
+  GradientSum gradients_;
+  StepSums scratch_;
+  std::vector<std::string> before_;  // what training passes may change, when the first window began
+  bool knows_traces_ = false;        // whether they do
+};
+
+}  // namespace headroom

@@ -1,0 +1,116 @@
+// One run in several processes is the run of one, and none of them outlives another. ranks_slow_test.cpp has the rest.
+#include <memory>
+#include <unistd.h>
+
+#include "ranks_run.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_F(RunInRanks, HaveTheWeightsAndMetricsOfOneAfterTwoEpochs) {
+  for (const int processes : {2, 3, 4}) {
+    const fs::path ours = finished(processes, {}, std::to_string(processes));
+    expect_weights(ours, alone().weights);
+    expect_metrics(ours, alone().summary);
+    EXPECT_EQ(read_json(ours / "checkpoints/last/checkpoint.json").at("surroundings").at("ranks"), processes);
+    // One progress line and one log.
+    EXPECT_EQ(read_json_lines(ours / "events.jsonl").size(), alone().events);
+  }
+}
+
+// The watchdog is Program::wait().
+TEST_F(RunInRanks, EndTogetherWhereOneIsKilledAndGoOnInAnotherNumber) {
+  const fs::path waiting = folder_ / "waiting";
+  Program program(words_of(3, {"checkpoint.every_steps=4"}, "killed"),
+                  here({"HEADROOM_TEST_PAUSE=train:14:" + waiting.string()}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(waiting); }));
+  const std::string variable = "HEADROOM_RANK=2";
+  const pid_t trainer = child_of(child_of(program.id(), variable), variable);
+  ASSERT_GT(trainer, 0);
+  EXPECT_EQ(kill(trainer, SIGKILL), 0);
+  fs::remove(waiting);
+  const Finished end = program.wait();
+  EXPECT_EQ(end.exit_code, 75) << end.err;
+  const nlohmann::json ended = read_json(run_folder("killed") / "postmortem.json").at("ended");
+  EXPECT_EQ(ended.at("rank"), 2);
+  const std::string sentence = ended.at("sentence");
+  EXPECT_NE(sentence.find("rank 2 of 3"), std::string::npos) << sentence;
+  EXPECT_NE(end.err.find(sentence), std::string::npos) << end.err;
+
+  const Finished on = resumed(run_folder("killed"), 2);
+  EXPECT_EQ(on.exit_code, 0) << on.err;
+  EXPECT_NE(on.err.find("equal up to rounding only: ranks was 3, is 2"), std::string::npos) << on.err;
+  expect_weights(run_folder("killed"), alone().weights);
+}
+
+TEST_F(RunInRanks, AnErrorIsToldOnceWithItsOwnExitCode) {
+  const Finished end = headroom(words_of(2, {"train.batch_size=0"}, "runs"));
+  EXPECT_EQ(end.exit_code, 2) << end.err;
+  EXPECT_NE(end.err.find("train.batch_size"), std::string::npos) << end.err;
+  EXPECT_EQ(end.err.find("[rank "), std::string::npos) << end.err;
+}
+
+TEST_F(RunInRanks, WhatOneProcessAloneCanDoIsRefused) {
+  for (const auto& [set, told] : std::map<std::string, std::string>{
+           {"metrics.mode=full", "metrics.mode = \"full\""},
+           {"model.options.count_calls=true", "changes its buffers or its state in training passes"}}) {
+    const Finished end = headroom(words_of(2, {set}, "runs"));
+    EXPECT_EQ(end.exit_code, 2) << end.err;
+    EXPECT_NE(end.err.find(told), std::string::npos) << end.err;
+  }
+}
+
+// Ranks that a launcher started, in whose variables they find each other.
+class UnderTorchrun : public RunInRanks {
+ protected:
+  static constexpr int ranks = 2;
+  void start(const std::vector<std::vector<std::string>>& settings, std::vector<std::string> environment = {}) {
+    const std::string port = std::to_string(20000 + getpid() % 20000);
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::vector<std::string> variables = environment;
+      const std::string number = std::to_string(rank);
+      variables.insert(variables.end(), {"RANK=" + number, "WORLD_SIZE=2", "LOCAL_RANK=" + number, "LOCAL_WORLD_SIZE=2",
+                                         "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port});
+      programs_.push_back(std::make_unique<Program>(words_of(1, settings.at(static_cast<size_t>(rank)), "torchrun"),
+                                                    here(std::move(variables))));
+    }
+  }
+  std::vector<std::unique_ptr<Program>> programs_;
+};
+
+TEST_F(UnderTorchrun, MeetAndTrain) {
+  start({{}, {}});
+  for (const auto& program : programs_) {
+    const Finished end = program->wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+  }
+  expect_weights(run_folder("torchrun"), alone().weights);
+}
+
+TEST_F(UnderTorchrun, WhatDiffersIsOneSentenceBeforeTheFirstStep) {
+  start({{}, {"train.optimizer={name=\"adamw\",lr=0.02}"}});
+  for (const auto& program : programs_) {
+    const Finished end = program->wait();
+    EXPECT_EQ(end.exit_code, 2) << end.err;
+    EXPECT_NE(end.err.find("[ranks] the experiment of rank 1 on host "), std::string::npos) << end.err;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "torchrun"));
+}
+
+// Nobody but the ranks themselves is there to end the others, not even one that computes.
+TEST_F(UnderTorchrun, ARankThatComputesEndsWhereTheFirstIsKilled) {
+  const fs::path waiting = folder_ / "waiting";
+  start({{}, {}}, {"HEADROOM_TEST_PAUSE=train:6:" + waiting.string()});
+  ASSERT_TRUE(eventually([&] { return fs::exists(waiting); }));
+  EXPECT_EQ(kill(programs_[0]->trainer(), SIGKILL), 0);
+  const Finished end = programs_[1]->wait();
+  EXPECT_EQ(end.exit_code, 75) << end.err;
+  EXPECT_NE(end.err.find("rank 0 of 2 on host "), std::string::npos) << end.err;
+  EXPECT_EQ(programs_[0]->wait().exit_code, 137);
+  EXPECT_EQ(read_json(run_folder("torchrun") / "postmortem.json").at("ended").at("rank"), 0);
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,132 @@
+// Real processes over loopback.
+#include "ranks/group.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include "error.hpp"
+#include "ranks/agreement.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a rank's process ends with where all its expectations held.
+constexpr int as_expected = 42;
+
+// Exit codes of `count` processes that run `body`, which returns what they end with. LibTorch has started no thread
+// here yet, so forks are whole.
+std::vector<int> in_ranks(int count, const std::function<int(RankGroup& group)>& body) {
+  std::string folder = (fs::temp_directory_path() / "headroom-test-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
+  std::vector<pid_t> processes;
+  for (int rank = 0; rank < count; ++rank) {
+    const pid_t process = fork();
+    if (process == 0) {
+      alarm(240);  // a watchdog: nobody hangs
+      try {
+        Ranks ranks;
+        ranks.rank = ranks.local_rank = rank;
+        ranks.count = ranks.local_count = count;
+        ranks.store_file = folder + "/store";
+        RankGroup group(ranks);
+        const int ended_with = body(group);
+        group.leave();
+        _exit(ended_with);
+      } catch (const Error& problem) {
+        std::fprintf(stderr, "%d: %s\n", rank, problem.what());
+        _exit(static_cast<int>(problem.exit_code()));
+      }
+    }
+    processes.push_back(process);
+  }
+  std::vector<int> ended;
+  for (const pid_t process : processes) {
+    int status = 0;
+    waitpid(process, &status, 0);
+    ended.push_back(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+  }
+  fs::remove_all(folder);
+  return ended;
+}
+
+TEST(Group, AddsUpTheSameBitsOnAllRanks) {
+  for (const int count : {2, 3, 4}) {
+    const auto ended = in_ranks(count, [](RankGroup& group) {
+      at::Tensor numbers = at::arange(1000, at::kDouble).add(0.1).mul(1.0 / (3 + group.ranks().rank));
+      group.add_up(numbers);
+      const std::string bytes(static_cast<const char*>(numbers.const_data_ptr()), numbers.nbytes());
+      double expected = 0;
+      for (int rank = 0; rank < group.ranks().count; ++rank) expected += 7.1 / (3 + rank);
+      const bool close = std::abs(numbers[7].item<double>() - expected) < 1e-12;
+      bool same = true;
+      for (const std::string& other : group.gather(bytes)) same = same && other == bytes;
+      return close && same ? as_expected : 1;
+    });
+    EXPECT_EQ(ended, std::vector<int>(static_cast<size_t>(count), as_expected));
+  }
+}
+
+TEST(Group, GathersTextsOfAnyLength) {
+  EXPECT_EQ(in_ranks(3,
+                     [](RankGroup& group) {
+                       const std::string own(static_cast<size_t>(group.ranks().rank) * 5, 'a');
+                       const bool texts = group.gather(own) == std::vector<std::string>{"", "aaaaa", "aaaaaaaaaa"};
+                       const bool none = group.gather("") == std::vector<std::string>(3);
+                       const bool first = group.from_first(group.is_first() ? "x" : "y") == "x";
+                       const bool all = group.on_all(true) && !group.on_all(group.ranks().rank != 1);
+                       return texts && none && first && all ? as_expected : 1;
+                     }),
+            std::vector<int>(3, as_expected));
+}
+
+TEST(Group, ARankThatIsKilledIsNamedByTheOthers) {
+  for (const int killed : {0, 1}) {
+    const auto ended = in_ranks(3, [&](RankGroup& group) {
+      group.wait_for_all();
+      if (group.ranks().rank == killed) raise(SIGKILL);
+      try {
+        for (;;) group.wait_for_all();
+      } catch (const Error& problem) {
+        const std::string name = "rank " + std::to_string(killed) + " of 3 on host " + host_name() + " has ended";
+        const bool named = std::string(problem.what()).find(name) != std::string::npos;
+        if (!named) std::fprintf(stderr, "%s\n", problem.what());
+        return named && problem.exit_code() == Exit::resumable ? as_expected : 1;
+      }
+    });
+    std::vector<int> expected(3, as_expected);
+    expected[static_cast<size_t>(killed)] = 128 + SIGKILL;
+    EXPECT_EQ(ended, expected);
+  }
+}
+
+TEST(Group, WhatDiffersIsOneSentenceOnAllRanks) {
+  EXPECT_EQ(in_ranks(3,
+                     [](RankGroup& group) {
+                       require_agreement(group, {{"the data", "same"}});
+                       try {
+                         require_agreement(
+                             group, {{"the experiment", "same"},
+                                     {"the data", group.ranks().rank == 2 ? "a = 1\nb = 3\nc = 4" : "a = 1\nb = 2"}});
+                       } catch (const Error& problem) {
+                         const std::string expected = "[ranks] the data of rank 2 on host " + host_name() +
+                                                      " differs: it has b = 3, and rank 0 on host " + host_name() +
+                                                      " has b = 2: ";
+                         return std::string(problem.what()).starts_with(expected) ? as_expected : 1;
+                       }
+                       return 2;
+                     }),
+            std::vector<int>(3, as_expected));
+}
+
+TEST(Group, OfOneProcessIsNotMade) { EXPECT_EQ(join_group(Ranks()), nullptr); }
+
+}  // namespace
+}  // namespace headroom

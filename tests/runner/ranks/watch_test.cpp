@@ -1,0 +1,115 @@
+#include "ranks/watch.hpp"
+
+#include <atomic>
+#include <future>
+#include <gtest/gtest.h>
+
+namespace headroom {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Watches of one process stand for those of several: the end of one is the end of its connection.
+class Watches {
+ public:
+  explicit Watches(int count, milliseconds patience = seconds(60)) : watches_(static_cast<size_t>(count)) {
+    std::promise<std::string> told;
+    const std::shared_future<std::string> heard = told.get_future().share();
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < count; ++rank) {
+      threads.emplace_back([&, rank] {
+        Ranks ranks;
+        ranks.rank = ranks.local_rank = rank;
+        ranks.count = ranks.local_count = count;
+        const auto from_first = [&](const std::string& text) {
+          if (rank == 0) told.set_value(text);
+          return heard.get();
+        };
+        watches_[static_cast<size_t>(rank)] = std::make_unique<RankWatch>(
+            ranks, from_first, [this](int lost) { overdue.store(lost); }, patience);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  RankWatch& operator[](size_t rank) { return *watches_[rank]; }
+  void end(size_t rank) { watches_[rank].reset(); }
+
+  std::atomic<int> overdue{-1};
+
+ private:
+  std::vector<std::unique_ptr<RankWatch>> watches_;
+};
+
+TEST(RankWatch, ARankThatEndsIsLostForAllOthers) {
+  for (const size_t ended : {0u, 1u, 2u}) {
+    Watches watches(3);
+    for (size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(watches[rank].lost(), std::nullopt);
+    watches.end(ended);
+    for (size_t rank = 0; rank < 3; ++rank) {
+      if (rank != ended) EXPECT_EQ(watches[rank].lost_within(seconds(60)), static_cast<int>(ended)) << rank;
+    }
+  }
+}
+
+TEST(RankWatch, ThoseThatEndBecauseOneDidAreNotNamed) {
+  Watches watches(3);
+  watches.end(1);
+  EXPECT_EQ(watches[0].lost_within(seconds(60)), 1);
+  watches.end(0);
+  EXPECT_EQ(watches[2].lost_within(seconds(60)), 1);
+}
+
+TEST(RankWatch, AtTheEndOfARunNobodyIsLost) {
+  Watches watches(3);
+  for (size_t rank = 0; rank < 3; ++rank) watches[rank].leave();
+  watches.end(1);
+  watches.end(0);
+  EXPECT_EQ(watches[2].lost_within(milliseconds(300)), std::nullopt);
+}
+
+TEST(RankWatch, OnlyWhoDoesNotKnowItIsOverdue) {
+  Watches watches(2, milliseconds(200));
+  watches.end(1);
+  EXPECT_EQ(watches[0].lost_within(seconds(60)), 1);
+  while (watches.overdue.load() < 0) std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_EQ(watches.overdue.load(), 1);
+
+  Watches others(2, milliseconds(500));
+  others.end(1);
+  EXPECT_EQ(others[0].lost_within(seconds(60)), 1);
+  others[0].acknowledge();
+  std::this_thread::sleep_for(milliseconds(1000));
+  EXPECT_EQ(others.overdue.load(), -1);
+}
+
+TEST(RankWatch, AStrangerAtItsPortIsNoRank) {
+  Ranks first;
+  first.count = first.local_count = 2;
+  Ranks second = first;
+  second.rank = second.local_rank = 1;
+  std::promise<std::string> told;
+  std::optional<Socket> stranger;
+  std::unique_ptr<RankWatch> other;
+  std::thread thread([&] {
+    const std::string text = told.get_future().get();
+    stranger = connect_to("127.0.0.1", static_cast<uint16_t>(std::stoul(text)));
+    other = std::make_unique<RankWatch>(
+        second, [&](const std::string&) { return text; }, [](int) {});
+  });
+  RankWatch watch(
+      first,
+      [&](const std::string& text) {
+        told.set_value(text);
+        return text;
+      },
+      [](int) {});
+  thread.join();
+  stranger.reset();
+  EXPECT_EQ(watch.lost_within(milliseconds(200)), std::nullopt);
+  other.reset();
+  EXPECT_EQ(watch.lost_within(seconds(60)), 1);
+}
+
+}  // namespace
+}  // namespace headroom
