@@ -89,7 +89,8 @@ def spell_out_extents(module):
     for node in module.graph.nodes:
         axes = next((n for n in (1, 2, 3) if f"{n}d." in str(node.target)), 0)
         if node.op != "call_function" or axes == 0: continue
-        node.args = tuple(list(one) * axes if isinstance(one, (list, tuple)) and len(one) == 1 else one for one in node.args)
+        is_short = lambda one: isinstance(one, (list, tuple)) and len(one) == 1
+        node.args = tuple(list(one) * axes if is_short(one) else one for one in node.args)
     module.recompile()
 
 def as_onnx(any_count):
@@ -99,7 +100,7 @@ def as_onnx(any_count):
     # Not of the script itself: its tensors have no types, which many operators need.
     module = made.module(check_guards=False)
     spell_out_extents(module)
-    class Model(torch.nn.Module):  # the exporter calls train(), which that module refuses, and hooks, which cannot be traced
+    class Model(torch.nn.Module):  # the module itself refuses train(), and has hooks that cannot be traced
         def forward(self, *given): return module.forward(*given)
     torch.onnx.export(Model(), given, out, dynamo=False, input_names=arguments,
                       output_names=outputs, dynamic_axes=axes)
