@@ -10,12 +10,14 @@ namespace headroom {
 inline constexpr const char* export_converter = R"python(
 import sys
 sys.path = [folder for folder in sys.path if folder]  # a json.py of the folder it runs in is not meant
-import importlib.util, json, warnings
+import importlib.util, json, os, warnings
 
 format, program, out = (sys.argv[1:] + ["", ""])[:3]
 if importlib.util.find_spec("torch") is None: sys.exit(17)
 if format == "onnx" and importlib.util.find_spec("onnx") is None: sys.exit(18)
 if not program: sys.exit(0)
+answer = os.dup(1)
+os.dup2(2, 1)  # PyTorch prints graphs
 warnings.simplefilter("ignore")
 import logging
 logging.disable(logging.CRITICAL)
@@ -23,6 +25,7 @@ import torch
 
 extra = {"headroom.json": ""}
 model = torch.jit.load(program, map_location="cpu", _extra_files=extra).eval()
+for parameter in model.parameters(): parameter.requires_grad_(False)
 facts = json.loads(extra["headroom.json"])
 arguments = facts["arguments"]
 outputs = [output["name"] for output in facts["gives"]]
@@ -71,11 +74,36 @@ def difference(ask, counts):
             if not off <= largest: largest = off
     return largest
 
+# As an ExportedProgram, with its example.
+def exported(any_count):
+    from torch._export.converter import TS2EPConverter
+    given = samples_of(3 if any_count else 1)
+    made = TS2EPConverter(model, given, {}).convert()
+    if not any_count: return made, given
+    samples = torch.export.Dim("samples")
+    return torch.export.export(made.module(check_guards=False), given,
+                               dynamic_shapes=tuple({0: samples} for _ in given)), given
+
+# max_pool2d(x, [3]) is max_pool2d(x, [3, 3]), but not in ONNX.
+def spell_out_extents(module):
+    for node in module.graph.nodes:
+        axes = next((n for n in (1, 2, 3) if f"{n}d." in str(node.target)), 0)
+        if node.op != "call_function" or axes == 0: continue
+        is_short = lambda one: isinstance(one, (list, tuple)) and len(one) == 1
+        node.args = tuple(list(one) * axes if is_short(one) else one for one in node.args)
+    module.recompile()
+
 def as_onnx(any_count):
     import onnx
-    given = samples_of(3 if any_count else 1)
+    made, given = exported(any_count)
     axes = {name: {0: "samples"} for name in arguments + outputs} if any_count else {}
-    torch.onnx.export(model, given, out, dynamo=False, input_names=arguments, output_names=outputs, dynamic_axes=axes)
+    # Not of the script itself: its tensors have no types, which many operators need.
+    module = made.module(check_guards=False)
+    spell_out_extents(module)
+    class Model(torch.nn.Module):  # the module itself refuses train(), and has hooks that cannot be traced
+        def forward(self, *given): return module.forward(*given)
+    torch.onnx.export(Model(), given, out, dynamo=False, input_names=arguments,
+                      output_names=outputs, dynamic_axes=axes)
     written = onnx.load(out)
     onnx.helper.set_model_props(written, {"headroom.json": json.dumps(facts)})
     onnx.save(written, out)
@@ -85,19 +113,14 @@ def as_onnx(any_count):
     except ImportError:
         from onnx.reference import ReferenceEvaluator
         session = ReferenceEvaluator(out)
+    taken = {one.name for one in written.graph.input}
     def ask(*given):
-        found = session.run(None, {name: tensor.numpy() for name, tensor in zip(arguments, given)})
+        found = session.run(None, {name: tensor.numpy() for name, tensor in zip(arguments, given) if name in taken})
         return [torch.from_numpy(one) for one in found]
     return ask
 
 def as_pt2(any_count):
-    from torch._export.converter import TS2EPConverter
-    given = samples_of(3 if any_count else 1)
-    exported = TS2EPConverter(model, given, {}).convert()
-    if any_count:
-        samples = torch.export.Dim("samples")
-        exported = torch.export.export(exported.module(check_guards=False), given, dynamic_shapes=tuple({0: samples} for _ in given))
-    torch.export.save(exported, out, extra_files={"headroom.json": json.dumps(facts)})
+    torch.export.save(exported(any_count)[0], out, extra_files={"headroom.json": json.dumps(facts)})
     return torch.export.load(out).module()
 
 convert = as_onnx if format == "onnx" else as_pt2
@@ -110,7 +133,7 @@ for any_count in ([True, False] if facts["samples"] == "any" else [False]):
         reason = type(problem).__name__ + ": " + " ".join(str(problem).split())
         continue
     if off <= 1e-5:
-        print(json.dumps({"samples": facts["samples"], "difference": off}))
+        os.write(answer, (json.dumps({"samples": facts["samples"], "difference": off}) + "\n").encode())
         sys.exit(0)
     reason = f"it gives something else than the model (off by {off:.1e} of the largest value)"
 sys.exit(reason[:250])
