@@ -82,7 +82,7 @@ TEST(TrainStep, AWindowThatOthersTookTheMemoryOfBeginsAgainLater) {
   Steps disturbed({.wants_outputs =
                        [&](const Batch&) {
                          if (++batches == 2) at_work->step.retry().micro_batch().halve();
-                         if (batches == 3) throw TakenByOthers({});
+                         if (batches == 3) throw TakenByOthers(Shortage{});
                          return false;
                        }},
                   [] {
