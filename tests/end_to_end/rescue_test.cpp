@@ -49,8 +49,8 @@ TEST_F(Rescue, TakesRungsUntilOneFits) {
   const size_t first = finished.err.find(
       "[rescue] it does not fit: rung 1 of 3, data.num_workers = 0; this keeps the mathematics; it starts again\n");
   const size_t second = finished.err.find(
-      "[rescue] it does not fit: rung 2 of 3, model.options.hidden = 8; this changes the mathematics; it begins "
-      "anew\n");
+      "[rescue] it does not fit: rung 2 of 3, model.options.hidden = 8; this changes the mathematics; it starts "
+      "again\n");
   EXPECT_NE(first, std::string::npos) << finished.err;
   EXPECT_NE(second, std::string::npos) << finished.err;
   EXPECT_LT(first, second);
