@@ -47,7 +47,8 @@ TEST(RankWatch, ARankThatEndsIsLostForAllOthers) {
     for (size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(watches[rank].lost(), std::nullopt);
     watches.end(ended);
     for (size_t rank = 0; rank < 3; ++rank) {
-      if (rank != ended) EXPECT_EQ(watches[rank].lost_within(seconds(60)), static_cast<int>(ended)) << rank;
+      if (rank == ended) continue;
+      EXPECT_EQ(watches[rank].lost_within(seconds(60)), static_cast<int>(ended)) << rank;
     }
   }
 }
