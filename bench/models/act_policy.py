@@ -4,7 +4,8 @@ whole training steps, the three taking turns. --bf16: each also in mixed precisi
 
     python3 bench/models/act_policy.py --python .venv/bin/python --build build/release [--height 480 --width 640] [--rounds 5] [--bf16]
 
-A step: read a batch of HDF5, forward, backward, AdamW. Medians over all rounds, with the smallest and the largest, of each round's median
+A step: read a batch of HDF5, forward, backward, AdamW. The tuned one also gets what a patient user sets outside the program: glibc told to
+keep memory. Medians over all rounds, with the smallest and the largest, of each round's median
 step and of its peak, the largest resident size of the whole process. --python names one with torch, numpy and h5py.
 """
 import argparse
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from training_steps import ROOT, Headroom, peer, print_ratios, print_table, take_turns
+from training_steps import KEEPS_MEMORY, ROOT, Headroom, peer, print_ratios, print_table, take_turns
 
 EXPERIMENT = """
 [experiment]
@@ -60,7 +61,7 @@ with h5py.File(path, "w") as file:
 """
 
 
-def main():
+def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--build", default="build/release")
@@ -68,7 +69,10 @@ def main():
                           ("steps", 12), ("rounds", 5)):
         parser.add_argument("--" + name, type=int, default=default)
     parser.add_argument("--bf16", action="store_true")
-    args = parser.parse_args()
+    return parser
+
+
+def measure(args):
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
         data, experiment = os.path.join(folder, "data.hdf5"), os.path.join(folder, "bench.toml")
         samples = (args.steps + 1) * args.batch  # one batch more than steps
@@ -80,12 +84,17 @@ def main():
                  str(args.steps), "--chunk", str(args.chunk), "--threads", str(args.threads)]
         headroom = Headroom(args.build, folder, experiment, args.batch, args.steps)
         contenders = {"headroom": headroom, "nn.Module": lambda: peer(words, folder),
-                      "nn.Module tuned": lambda: peer([*words, "--tuned"], folder)}
+                      "nn.Module tuned": lambda: peer([*words, "--tuned"], folder, KEEPS_MEMORY)}
         if args.bf16:
             contenders |= {"headroom bf16": lambda: headroom(**{"train.precision": "bf16"}),
                            "nn.Module bf16": lambda: peer([*words, "--bf16"], folder),
-                           "nn.Module tuned bf16": lambda: peer([*words, "--tuned", "--bf16"], folder)}
-        results = take_turns(contenders, args.rounds)
+                           "nn.Module tuned bf16": lambda: peer([*words, "--tuned", "--bf16"], folder, KEEPS_MEMORY)}
+        return take_turns(contenders, args.rounds)
+
+
+def main():
+    args = parser().parse_args()
+    results = measure(args)
     print(f"{args.cameras} cameras of {args.height} x {args.width}, batch {args.batch}, chunk {args.chunk}, {args.threads} threads, "
           f"{args.rounds} rounds of {args.steps} steps")
     print_table(results)

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from training_steps import (ROOT, Headroom, largest_loss_difference, peer, print_ratios, print_table, ratio, take_turns)
+from training_steps import (KEEPS_MEMORY, ROOT, Headroom, largest_loss_difference, peer, print_ratios, print_table, ratio, take_turns)
 
 EXPERIMENT = """
 [experiment]
@@ -78,7 +78,6 @@ with h5py.File(path, "w") as file:
     file["voxel"] = rng.poisson(3 * sharp[2::4].mean(3)[:, None], (frames, 32, size, size)).astype(numpy.float32)
 """
 
-KEEPS_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "17179869184", "MALLOC_TOP_PAD_": "67108864"}
 STAGES = 11
 SPEED_AIM, PEAK_AIM = 1.5, 0.6  # against the nn.Module: of its speed without recomputation, of its peak with it
 
@@ -118,7 +117,7 @@ def print_aims(results):
               f"{'reached' if peak <= PEAK_AIM and speed >= 1 else 'MISSED'}")
 
 
-def main():
+def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--build", default="build/release")
@@ -129,7 +128,10 @@ def main():
     for name, default in (("clip", 3), ("size", 128), ("embed", 48), ("depth", 2), ("heads", 6), ("deformable-groups", 16), ("threads", 2),
                           ("steps", 6), ("rounds", 5)):
         parser.add_argument("--" + name, type=int, default=default)
-    args = parser.parse_args()
+    return parser
+
+
+def measure(args):
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
         os.mkdir(os.path.join(folder, "data"))
         frames = args.steps + args.clip  # one clip more than steps
@@ -137,7 +139,12 @@ def main():
                        check=True)
         with open(os.path.join(folder, "bench.toml"), "w") as file:
             file.write(experiment(args))
-        results = take_turns(contenders(args, folder), args.rounds)
+        return take_turns(contenders(args, folder), args.rounds)
+
+
+def main():
+    args = parser().parse_args()
+    results = measure(args)
     print(f"VRT of {args.embed} channels, depths {args.depth}, fusion {args.fusion}; clips of {args.clip} x {args.size} x {args.size}, "
           f"batch 1, {args.threads} threads, {args.rounds} rounds of {args.steps} steps")
     print_table(results)

@@ -1,6 +1,7 @@
 """What the benches of whole training steps share: contenders that take turns, each run a process of its own; what they took.
 
-A run gives {"seconds", "cpu_seconds" of each step, "peak_bytes" of its process, LibTorch or Python included, and perhaps "losses"}.
+A run gives {"seconds", "cpu_seconds", "faults" (of pages) of each step, "first_step_seconds" from the process's start to its first
+step's end, "peak_bytes" of its process, LibTorch or Python included, and perhaps "losses"}.
 """
 import csv
 import glob
@@ -13,11 +14,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "bench", "data"))
 import process_tree  # noqa: E402
 MIB = 1 << 20
+# What a patient user sets outside the program for speed: glibc keeps memory.
+KEEPS_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "17179869184", "MALLOC_TOP_PAD_": "67108864"}
 WARM_UP = 2  # steps of each run that are not counted
 
 
@@ -43,23 +47,25 @@ def process(words, folder, environment=None, heard=lambda pid, line: None):
 class Headroom:
     """`headroom run` of an experiment; `settings` as --set has them."""
 
-    def __init__(self, build, folder, experiment, batch, steps):
+    def __init__(self, build, folder, experiment, window, steps):
+        """`window`: samples of a step."""
         self.program = os.path.join(ROOT, build, "bin", "headroom")
         if not os.path.exists(self.program):
             raise SystemExit(f"{self.program} is not built: build the target headroom_app, or name the folder with --build")
-        self.folder, self.experiment, self.batch, self.steps = folder, experiment, batch, steps
+        self.folder, self.experiment, self.window, self.steps = folder, experiment, window, steps
 
     def command(self, out, settings):
         words = [self.program, "run", self.experiment, "--out", out]
         return words + [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
 
     def run(self, steps, settings, keep=None):
-        """(rows of metrics.csv of training, CPU seconds so far at each step's end, peak). `keep`: where the last weights go."""
-        out, cpu_seconds = tempfile.mkdtemp(prefix="out-", dir=self.folder), []
+        """(rows of metrics.csv of training; at each step's end the seconds since the start, CPU seconds and faults so far; peak).
+        `keep`: where the last weights go."""
+        out, ends, began = tempfile.mkdtemp(prefix="out-", dir=self.folder), [], time.monotonic()
 
         def heard(pid, line):
             if re.search(r" train: \d+/\d+ ", line):
-                cpu_seconds.append(process_tree.usage(pid)[0])
+                ends.append((time.monotonic() - began, *process_tree.usage(pid)))
 
         _, peak_bytes = process(self.command(out, {**settings, "train.max_steps": steps}), self.folder, heard=heard)
         run_folder = glob.glob(os.path.join(out, "*", "*", ""))[0]
@@ -68,7 +74,7 @@ class Headroom:
         if keep:
             shutil.copyfile(os.path.join(run_folder, "checkpoints", "last", "model.safetensors"), keep)
         shutil.rmtree(out)
-        return rows, cpu_seconds, peak_bytes
+        return rows, ends, peak_bytes
 
     def initial_weights(self, path):
         self.run(1, {"train.optimizer.lr": 1e-30, "train.optimizer.weight_decay": 0.0}, keep=path)
@@ -76,19 +82,23 @@ class Headroom:
 
     def __call__(self, **settings):
         """Of an experiment whose epoch has more than so many steps, with train.log_every = 1."""
-        rows, cpu_seconds, peak_bytes = self.run(self.steps, settings)
+        rows, ends, peak_bytes = self.run(self.steps, settings)
 
         def column(metric):
             return [float(row["value"]) for row in rows if row["metric"] == metric]
 
-        return {"seconds": [self.batch / rate for rate in column("samples_per_second")], "peak_bytes": peak_bytes,
-                "cpu_seconds": [0.0] + [after - before for before, after in itertools.pairwise(cpu_seconds)],
-                "losses": column("loss_step")}
+        def of_steps(which):
+            return [0] + [after[which] - before[which] for before, after in itertools.pairwise(ends)]
+
+        return {"seconds": [self.window / rate for rate in column("samples_per_second")], "peak_bytes": peak_bytes,
+                "cpu_seconds": of_steps(1), "faults": of_steps(2), "first_step_seconds": ends[0][0], "losses": column("loss_step")}
 
 
 def peer(words, folder, environment=None):
     """What it printed; {"cannot": why} where its PyTorch cannot run at all what it was asked to."""
-    return json.loads(process(words, folder, environment)[0])
+    began = time.time()
+    result = json.loads(process(words, folder, environment)[0])
+    return result if "cannot" in result else {**result, "first_step_seconds": result.pop("first_ended") - began}
 
 
 def take_turns(contenders, rounds):
@@ -110,18 +120,19 @@ def take_turns(contenders, rounds):
 
 
 def of_rounds(runs, key):
-    """Each round's figure: the median step, or the peak."""
-    return [run[key] if key == "peak_bytes" else statistics.median(run[key][WARM_UP:]) for run in runs]
+    """Each round's figure: the median step, or what is one of the whole run."""
+    return [statistics.median(run[key][WARM_UP:]) if isinstance(run[key], list) else run[key] for run in runs]
 
 
 def print_table(results):
     print(f"on {process_tree.processor()}")
     for name, runs in results.items():
         cells = []
-        for key, unit, digits, scale in (("seconds", "s", 3, 1), ("cpu_seconds", "CPU s", 3, 1), ("peak_bytes", "MiB", 0, MIB)):
+        for key, unit, digits, scale in (("seconds", "s", 3, 1), ("cpu_seconds", "CPU s", 3, 1), ("faults", "faults", 0, 1),
+                                        ("peak_bytes", "MiB", 0, MIB)):
             values = [value / scale for value in of_rounds(runs, key)]
             cells.append(f"{statistics.median(values):.{digits}f} {unit} ({min(values):.{digits}f} to {max(values):.{digits}f})")
-        print(f"{name:28} a step {cells[0]}, {cells[1]}; peak {cells[2]}")
+        print(f"{name:28} a step {cells[0]}, {cells[1]}, {cells[2]}; peak {cells[3]}")
 
 
 def ratio(results, key, above, below):

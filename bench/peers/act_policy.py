@@ -4,18 +4,18 @@
 
 DATA is an HDF5 file with image [n, cameras, 3, height, width] uint8, qpos [n, 14], action [n, steps, 14], is_pad [n, steps], a
 sample a row (bench/models/act_policy.py writes it). Prints one line of JSON when it ends. --tuned: what a patient user may set without
-touching the model: one camera batch, channels-last images, fused AdamW. Needs torch, numpy, h5py.
+touching the model: one camera batch, channels-last images, fused AdamW, attention without
+weights nobody reads, the one decoder layer that counts, float32 products as fast as they go. Needs torch, numpy, h5py.
 """
 import argparse
-import json
 import math
-import resource
-import time
 
 import h5py
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+from step_clock import StepClock
 
 HIDDEN, FEEDFORWARD, HEADS, ENCODERS, DECODERS, LATENT, JOINTS = 512, 3200, 8, 4, 7, 32, 14
 
@@ -56,6 +56,8 @@ def resnet18():
 
 
 class EncoderLayer(nn.Module):
+    need_weights = True  # as MultiheadAttention has it
+
     def __init__(self):
         super().__init__()
         self.self_attn = nn.MultiheadAttention(HIDDEN, HEADS, dropout=0.1)
@@ -65,7 +67,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x, position, padding=None):
         keys = x + position
-        x = self.norm1(x + self.dropout1(self.self_attn(keys, keys, value=x, key_padding_mask=padding)[0]))
+        x = self.norm1(x + self.dropout1(self.self_attn(keys, keys, x, padding, self.need_weights)[0]))
         return self.norm2(x + self.dropout2(self.linear2(self.dropout(F.relu(self.linear1(x))))))
 
 
@@ -77,8 +79,8 @@ class DecoderLayer(EncoderLayer):
 
     def forward(self, x, memory, position, query):
         keys = x + query
-        x = self.norm1(x + self.dropout1(self.self_attn(keys, keys, value=x)[0]))
-        x = self.norm2(x + self.dropout2(self.multihead_attn(x + query, memory + position, value=memory)[0]))
+        x = self.norm1(x + self.dropout1(self.self_attn(keys, keys, x, None, self.need_weights)[0]))
+        x = self.norm2(x + self.dropout2(self.multihead_attn(x + query, memory + position, memory, None, self.need_weights)[0]))
         return self.norm3(x + self.dropout3(self.linear2(self.dropout(F.relu(self.linear1(x))))))
 
 
@@ -93,9 +95,9 @@ def sine_map(height, width):
 
 
 class Act(nn.Module):
-    def __init__(self, chunk, one_camera_batch):
+    def __init__(self, chunk, tuned):
         super().__init__()
-        self.chunk, self.one_camera_batch = chunk, one_camera_batch
+        self.chunk, self.one_camera_batch, self.live_layers = chunk, tuned, 1 if tuned else DECODERS
         self.backbone, self.input_proj = resnet18(), nn.Conv2d(512, HIDDEN, 1)
         self.cvae = nn.ModuleList(EncoderLayer() for _ in range(ENCODERS))
         self.encoder = nn.ModuleList(EncoderLayer() for _ in range(ENCODERS))
@@ -134,7 +136,7 @@ class Act(nn.Module):
             memory = layer(memory, position)
         query = self.query.weight[:, None].expand(-1, batch, -1)
         x, stack = torch.zeros_like(query), []
-        for layer in self.decoder:
+        for layer in self.decoder[:self.live_layers]:
             x = layer(x, memory, position, query)
             stack.append(self.norm(x))
         hidden = torch.stack(stack).transpose(1, 2)[0]
@@ -165,27 +167,27 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    model = Act(args.chunk, one_camera_batch=args.tuned)
+    model = Act(args.chunk, args.tuned)
     backbone = [p for name, p in model.named_parameters() if name.startswith("backbone")]
     rest = [p for name, p in model.named_parameters() if not name.startswith("backbone")]
     optimizer = torch.optim.AdamW([{"params": rest}, {"params": backbone, "lr": 1e-5}], lr=1e-5, weight_decay=1e-4,
                                   fused=True if args.tuned else None)
     if args.tuned:
+        EncoderLayer.need_weights = False
+        torch.set_float32_matmul_precision("medium")
         model = model.to(memory_format=torch.channels_last)
-    data, seconds, cpu_seconds = samples(args.data, args.batch), [], []
+    data, clock = samples(args.data, args.batch), StepClock()
     model.train()
     for _ in range(args.steps):
-        began, cpu_began = time.perf_counter(), time.process_time()
+        clock.start()
         batch = next(data)
         with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
             loss = model(*batch)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        seconds.append(time.perf_counter() - began)
-        cpu_seconds.append(time.process_time() - cpu_began)
-    print(json.dumps({"parameters": sum(p.numel() for p in model.parameters()), "loss": loss.item(), "seconds": seconds,
-                      "cpu_seconds": cpu_seconds, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+        clock.stop()
+    clock.print(parameters=sum(p.numel() for p in model.parameters()), loss=loss.item())
 
 
 if __name__ == "__main__":

@@ -3,19 +3,17 @@
     python bench/peers/spike_vrt.py SEQUENCE.hdf5 --clip 3 --steps 10 [--fusion concat] [--weights model.safetensors]
 
 The sequence holds blur and sharp [frames, height, width, 3] and voxel [frames, bins, height, width], float32; clips come in order, whole
-frames. Prints one line of JSON when it ends. --tuned: vrt_tuned.py and fused AdamW. --recompute: torch.utils.checkpoint as well.
---weights: what to begin with, by name. Needs torch, numpy, h5py.
+frames. Prints one line of JSON when it ends. --tuned: vrt_tuned.py, fused AdamW and float32 products as fast as they go.
+--recompute: torch.utils.checkpoint as well. --weights: what to begin with, by name. Needs torch, numpy, h5py.
 """
 import argparse
-import json
-import resource
-import time
 
 import h5py
 import safetensors_file
 import torch
 import vrt
 import vrt_tuned
+from step_clock import StepClock
 
 STAGES, BINS, FLOW_LR_SCALE, CHARBONNIER_EPS = 11, 32, 0.125, 1e-9
 
@@ -70,21 +68,21 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
+    if args.tuned:
+        torch.set_float32_matmul_precision("medium")
     model = network(args).train()
     optimizer = optimizer_of(model, args)
-    data, seconds, cpu_seconds, losses = clips(args.data, args.clip, args.fusion == "concat"), [], [], []
+    data, clock, losses = clips(args.data, args.clip, args.fusion == "concat"), StepClock(), []
     for _ in range(args.steps):
-        began, cpu_began = time.perf_counter(), time.process_time()
+        clock.start()
         x, target = next(data)
         loss = ((model(x) - target) ** 2 + CHARBONNIER_EPS).sqrt().mean()
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())
-        seconds.append(time.perf_counter() - began)
-        cpu_seconds.append(time.process_time() - cpu_began)
-    print(json.dumps({"parameters": sum(p.numel() for p in model.parameters()), "losses": losses, "seconds": seconds,
-                      "cpu_seconds": cpu_seconds, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+        clock.stop()
+    clock.print(parameters=sum(p.numel() for p in model.parameters()), losses=losses)
 
 
 if __name__ == "__main__":

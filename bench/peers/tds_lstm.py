@@ -1,10 +1,11 @@
-"""The quick TDS-LSTM trained as a PyTorch user would: an nn.Module, a lazy HDF5 Dataset, a plain loop.
+"""A TDS-LSTM trained as a PyTorch user would: an nn.Module, a lazy HDF5 Dataset, a plain loop.
 
-    python bench/peers/tds_lstm.py DATA --batch 128 --steps 10
+    python bench/peers/tds_lstm.py DATA --batch 128 --steps 10 [--network published --window 2290] [--tuned]
 
 DATA is a folder of recordings with metadata.csv, as [data.synth] of emg_hdf5 writes it. The network, the loss, the
-optimizer and the windows are those of experiments/emg/quick_demo.toml. Prints one line of JSON when it ends.
-Needs torch, numpy, h5py; safetensors for --check.
+optimizer and the windows are those of experiments/emg/quick_demo.toml, or the network and the loss of emg2pose's
+tracking_vemg2pose. --tuned: fused AdamW, a loss without an index, float32 products as fast as they go. Prints one line
+of JSON when it ends. Needs torch, numpy, h5py; safetensors for --check.
 """
 import argparse
 import contextlib
@@ -12,7 +13,6 @@ import csv
 import gc
 import json
 import os
-import resource
 import time
 
 import h5py
@@ -21,7 +21,17 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-CONTEXT, WINDOW, JOINTS, STEPS = 84, 500, 20, 10  # CONTEXT samples go before the first prediction; STEPS of roll-out
+from step_clock import StepClock
+
+JOINTS, SAMPLE_RATE_HZ, ROLLOUT_HZ = 20, 2000, 50
+NETWORKS = {
+    "quick": {"convolutions": [], "stages": [{"kernel_in": 5, "stride": 2, "channels": 8, "width": 4, "kernel": 21}],
+              "hidden": 64, "layers": 1, "scale": 1.0, "velocity": False, "loss": (1.0, 0.5)},
+    "published": {"convolutions": [(256, 11, 5), (256, 5, 2)],
+                  "stages": [{"kernel_in": 17, "stride": 4, "channels": 16, "width": 16, "kernel": 9},
+                             {"kernel_in": 9, "stride": 2, "channels": 16, "width": 16, "kernel": 5, "out": 64}],
+                  "hidden": 512, "layers": 2, "scale": 0.01, "velocity": True, "loss": (0.0, 1.0)},
+}  # loss: shares of squared and of absolute error
 
 
 class FeatureNorm(nn.LayerNorm):
@@ -63,68 +73,86 @@ class FullyConnected(nn.Module):
 
 
 class Stage(nn.Module):
-    def __init__(self, channels_in, channels=8, width=4, kernel=21, blocks=2):
+    def __init__(self, channels_in, kernel_in, stride, channels, width, kernel, out=0, blocks=2):
         super().__init__()
-        tds = []
+        tds, features = [], channels * width
         for _ in range(blocks):
-            tds += [TdsConv(channels, width, kernel), FullyConnected(channels * width)]
+            tds += [TdsConv(channels, width, kernel), FullyConnected(features)]
         inner = nn.Module()
         inner.tds_conv_blocks = nn.Sequential(*tds)
-        self.layers = nn.ModuleDict({"conv1dblock": ConvBlock(channels_in, channels * width, 5, 2), "tds_block": inner})
+        self.linear_layer = nn.Linear(features, out) if out else None
+        self.layers = nn.ModuleDict({"conv1dblock": ConvBlock(channels_in, features, kernel_in, stride), "tds_block": inner})
+        self.channels_out = out or features
 
     def forward(self, x):
-        return self.layers["tds_block"].tds_conv_blocks(self.layers["conv1dblock"](x))
+        x = self.layers["tds_block"].tds_conv_blocks(self.layers["conv1dblock"](x))
+        return x if self.linear_layer is None else self.linear_layer(x.transpose(1, 2)).transpose(1, 2)
 
 
 class Decoder(nn.Module):
-    def __init__(self, features, hidden=64):
+    def __init__(self, features, hidden, layers):
         super().__init__()
-        self.lstm = nn.LSTM(features, hidden)
+        self.lstm = nn.LSTM(features, hidden, layers)
         self.mlp_out = nn.Sequential(nn.LeakyReLU(), nn.Linear(hidden, JOINTS))
 
 
 class TdsLstm(nn.Module):
-    def __init__(self, channels=16):
+    def __init__(self, network, channels=16):
         super().__init__()
+        layers, self.context, stride = [], 0, 1  # context: samples before the first prediction
+        for channels_out, kernel, step in network["convolutions"]:
+            layers.append(ConvBlock(channels, channels_out, kernel, step))
+            channels, self.context, stride = channels_out, self.context + (kernel - 1) * stride, stride * step
+        for stage in network["stages"]:
+            layers.append(Stage(channels, **stage))
+            self.context += (stage["kernel_in"] - 1) * stride
+            stride *= stage["stride"]
+            self.context += 2 * (stage["kernel"] - 1) * stride
+            channels = layers[-1].channels_out
         self.network = nn.Module()
-        self.network.layers = nn.Sequential(Stage(channels))
-        self.decoder = Decoder(32 + JOINTS)
+        self.network.layers = nn.Sequential(*layers)
+        self.decoder = Decoder(channels + JOINTS, network["hidden"], network["layers"])
+        self.scale, self.velocity, self.loss = network["scale"], network["velocity"], network["loss"]
 
     def forward(self, emg, start):  # [batch, time, channels], [batch, joints] -> [batch, joints, time - context]
-        features = self.network.layers(emg.transpose(1, 2))
-        features = F.interpolate(features, STEPS, mode="linear", align_corners=True)
+        predicted = emg.shape[1] - self.context
+        steps = round(predicted / SAMPLE_RATE_HZ * ROLLOUT_HZ)
+        features = F.interpolate(self.network.layers(emg.transpose(1, 2)), steps, mode="linear", align_corners=True)
         pose, carry, poses = start, None, []
-        for step in range(STEPS):
+        for step in range(steps):
             x, carry = self.decoder.lstm(torch.cat([features[..., step], pose], 1)[None], carry)
-            pose = self.decoder.mlp_out(x[0])
+            out = self.decoder.mlp_out(x[0]) * self.scale
+            pose = pose + out if self.velocity else out
             poses.append(pose)
-        return F.interpolate(torch.stack(poses, 2), emg.shape[1] - CONTEXT, mode="linear", align_corners=False)
+        return F.interpolate(torch.stack(poses, 2), predicted, mode="linear", align_corners=False)
 
 
-def loss_of(model, batch, dtype):
-    """Mean over valid angles of MSE + 0.5 MAE, and what an epoch's metrics are made of."""
+def loss_of(model, batch, dtype, tuned=False):
+    """The mean over valid angles, and what an epoch's metrics are made of."""
     emg, angles, valid = batch[0].to(dtype), batch[1].to(dtype).transpose(1, 2), batch[2]
-    target, mask = angles[..., CONTEXT:], valid[:, CONTEXT:]
+    target, mask = angles[..., model.context:], valid[:, model.context:]
     mask = (mask & mask[:, :1])[:, None].expand_as(target)
-    prediction = model(emg, angles[..., CONTEXT])
-    error = (prediction - target)[mask]
-    return (error.square() + 0.5 * error.abs()).mean(), prediction, target
+    prediction = model(emg, angles[..., model.context])
+    error = (prediction - target) * mask if tuned else (prediction - target)[mask]
+    squared, absolute = model.loss
+    total = absolute * error.abs() if squared == 0 else squared * error.square() + absolute * error.abs()
+    return total.sum() / mask.sum() if tuned else total.mean(), prediction, target
 
 
 class Windows(torch.utils.data.Dataset):
     """Windows read when asked for; only the joint angles are looked at in advance, for what is valid."""
 
-    def __init__(self, folder, split, stride=25):
+    def __init__(self, folder, split, window=500, stride=25):
         with open(os.path.join(folder, "metadata.csv")) as file:
             rows = [row for row in csv.DictReader(file) if row["split"] == split]
         self.paths = [self.find(folder, row) for row in rows]
-        self.files, self.items, self.mean, self.std = {}, [], 0.0, 1.0
+        self.window, self.files, self.items, self.mean, self.std = window, {}, [], 0.0, 1.0
         for number, path in enumerate(self.paths):
             with h5py.File(path) as file:
                 angles = file["emg2pose/timeseries"]["joint_angles"]
             valid = np.concatenate([[False], ~(np.abs(angles) <= 1e-8).all(1), [False]])
             for begin, end in np.flatnonzero(valid[1:] != valid[:-1]).reshape(-1, 2):  # runs of solved samples
-                self.items += [(number, start) for start in range(begin, end - 2 - WINDOW + 1, stride)]
+                self.items += [(number, start) for start in range(begin, end - 2 - window + 1, stride)]
 
     @staticmethod
     def find(folder, row):
@@ -142,7 +170,7 @@ class Windows(torch.utils.data.Dataset):
         number, start = self.items[index]
         if number not in self.files:
             self.files[number] = h5py.File(self.paths[number], rdcc_nbytes=32 << 20)
-        return self.files[number]["emg2pose/timeseries"][start:start + WINDOW]
+        return self.files[number]["emg2pose/timeseries"][start:start + self.window]
 
     def __len__(self):
         return len(self.items)
@@ -164,45 +192,42 @@ def evaluate(model, data, batch_size, dtype):
     return total / max(weight, 1)
 
 
-def train(options, batch_size, dtype, done):
+def train(options, batch_size, dtype, clock):
     torch.manual_seed(0)
-    model = TdsLstm().to(dtype)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, weight_decay=0.01)
-    data = Windows(options.data, "train")
+    model = TdsLstm(NETWORKS[options.network]).to(dtype)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, weight_decay=0.01, fused=True if options.tuned else None)
+    data = Windows(options.data, "train", options.window, options.stride)
     data.normalize(min(200, len(data)))
-    validation = Windows(options.data, "val")
+    validation = Windows(options.data, "val", options.window, options.stride)
     validation.mean, validation.std = data.mean, data.std
-    kept, steps = [], 0
-    while steps < options.steps:
-        began, cpu_began = time.perf_counter(), time.process_time()
+    kept = []
+    while len(clock.steps) < options.steps:
+        clock.start()
         for batch in torch.utils.data.DataLoader(data, batch_size, shuffle=True, num_workers=options.workers):
             optimizer.zero_grad()
             with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
-                loss, prediction, target = loss_of(model, batch, dtype)
+                loss, prediction, target = loss_of(model, batch, dtype, options.tuned)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
-            done["samples"] += len(batch[0])
-            done["steps"].append((time.perf_counter() - began, time.process_time() - cpu_began))
-            began, cpu_began = time.perf_counter(), time.process_time()
+            clock.stop()
             if options.keep:
                 kept.append((prediction.detach(), target))
-            steps += 1
-            if steps == options.steps:
+            if len(clock.steps) == options.steps:
                 break
     if kept:
         torch.cat([p for p, _ in kept]).sub_(torch.cat([t for _, t in kept])).abs().mean()
-    return evaluate(model, validation, batch_size, dtype)
+    return evaluate(model, validation, batch_size, dtype) if options.validate else None
 
 
 def check(options, dtype):
     """The validation error of a Headroom run's last weights, by this network."""
     from safetensors.torch import load_file
 
-    model = TdsLstm().to(dtype)
+    model = TdsLstm(NETWORKS[options.network]).to(dtype)
     folder = os.path.join(options.check, "checkpoints", "last")
     model.load_state_dict(load_file(os.path.join(folder, "model.safetensors")))
-    data = Windows(options.data, "val")
+    data = Windows(options.data, "val", options.window, options.stride)
     with open(os.path.join(folder, "checkpoint.json")) as file:
         statistics = next(find_statistics(json.load(file)))
     data.mean, data.std = np.array(statistics["mean"]), np.array(statistics["std"])
@@ -224,6 +249,11 @@ def main():
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--precision", choices=["fp32", "bf16", "fp64"], default="fp32", help="bf16: under torch.autocast")
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--network", choices=NETWORKS, default="quick")
+    parser.add_argument("--window", type=int, default=500)
+    parser.add_argument("--stride", type=int, default=25)
+    parser.add_argument("--tuned", action="store_true")
+    parser.add_argument("--no-validation", dest="validate", action="store_false")
     parser.add_argument("--halve", action="store_true", help="on out of memory begin again with half the batch")
     parser.add_argument("--keep", action="store_true", help="keep all predictions and targets to the epoch's end")
     parser.add_argument("--check", metavar="RUN", help="evaluate a Headroom run's weights instead")
@@ -231,15 +261,17 @@ def main():
     dtype = torch.float64 if options.precision == "fp64" else torch.float32
     if options.threads:
         torch.set_num_threads(options.threads)
+    if options.tuned:
+        torch.set_float32_matmul_precision("medium")
     if options.check:
         print(json.dumps(check(options, dtype)))
         return
-    batch_size, start = options.batch, time.monotonic()
+    batch_size, began = options.batch, time.monotonic()
     while True:
-        done = {"samples": 0, "steps": []}
+        clock = StepClock()
         # The exception is gone when the handler ends, and with it the frames that hold the failed attempt's tensors.
         try:
-            mae = train(options, batch_size, dtype, done)
+            mae = train(options, batch_size, dtype, clock)
             break
         except (RuntimeError, MemoryError) as problem:
             if options.precision == "bf16" and "LSTM forward propagation primitive" in str(problem):
@@ -249,11 +281,7 @@ def main():
                 raise
         gc.collect()
         batch_size //= 2
-    seconds = time.monotonic() - start
-    print(json.dumps({"batch": batch_size, "samples": done["samples"], "seconds": seconds,
-                      "samples_per_second": done["samples"] / seconds, "val_mae": mae,
-                      "step_seconds": [clock for clock, _ in done["steps"]], "cpu_seconds": [cpu for _, cpu in done["steps"]],
-                      "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+    clock.print(batch=batch_size, val_mae=mae, samples_per_second=batch_size * len(clock.steps) / (time.monotonic() - began))
 
 
 if __name__ == "__main__":

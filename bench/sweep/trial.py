@@ -15,9 +15,9 @@ POINTS = [(batch, steps) for batch in BATCH_SIZES for steps in ACCUMULATIONS]
 def train(folder, batch_size, accumulation, stride=100):
     """An epoch; the mean absolute error on the validation split."""
     torch.manual_seed(0)
-    model = tds_lstm.TdsLstm().to(torch.float64)
+    model = tds_lstm.TdsLstm(tds_lstm.NETWORKS["quick"]).to(torch.float64)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, weight_decay=0.01)
-    data, validation = (tds_lstm.Windows(folder, split, stride) for split in ("train", "val"))
+    data, validation = (tds_lstm.Windows(folder, split, stride=stride) for split in ("train", "val"))
     data.normalize(min(200, len(data)))
     validation.mean, validation.std = data.mean, data.std
     loader = torch.utils.data.DataLoader(data, batch_size, shuffle=True)

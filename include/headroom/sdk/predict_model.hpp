@@ -33,7 +33,7 @@ class ModelSide {
                            hr_error* error) noexcept {
     return detail::torch_guard(error, [&] {
       auto& box = *detail::ModelBox<T>::from(model);
-      box.set_training(false);
+      box.training.set(box.root(), false);
       const std::vector<at::Tensor> given = box.model->predict(
           Call(call, /*wants_outputs=*/true, /*wants_metrics=*/false, detail::recompute_kinds_of<T>()),
           Batch(box.fields, batch));
