@@ -34,7 +34,8 @@ std::shared_ptr<SlotPool> make_slots(const BatchPlan& plan, std::function<void()
   const size_t most = slot_count(options, bytes, batches_in_all(options, batches_per_epoch(plan)));
   const size_t of_the_disk = batches_ahead_of_disk(options, bytes) - batches_ahead(options, bytes);
   const size_t usual = std::min(most, slot_count(options, bytes) - of_the_disk);
-  return std::make_shared<SlotPool>(plan.source->fields(), options.slot_samples(), most, usual, std::move(returned));
+  return std::make_shared<SlotPool>(plan.source->fields(), options.slot_samples(), most, usual, std::move(returned),
+                                    options.page_lock);
 }
 
 }  // namespace
@@ -286,8 +287,8 @@ struct Loader::State {
   bool consumer_waits GUARDED_BY(mutex) = false;
   // Between epochs: none of this epoch's batches was asked for, or all were delivered.
   bool at_rest GUARDED_BY(mutex) = true;
-  bool seeks GUARDED_BY(mutex) = false;  // no thread begins to read
-  size_t reading GUARDED_BY(mutex) = 0;  // batches that threads read now
+  bool seeks GUARDED_BY(mutex) = false;          // no thread begins to read
+  size_t reading GUARDED_BY(mutex) = 0;          // batches that threads read now
   int tightened GUARDED_BY(mutex) = 0;           // steps of memory pressure; above 0 nothing is read ahead
   std::exception_ptr failure GUARDED_BY(mutex);  // of a thread that could not plan a batch; next() throws it
   LoaderTimes times GUARDED_BY(mutex);

@@ -11,6 +11,7 @@
 #include "data/order.hpp"
 #include "data/sample_cache.hpp"
 #include "data/share.hpp"
+#include "data/slots.hpp"
 #include "data/split.hpp"
 
 namespace headroom {
@@ -42,6 +43,7 @@ struct LoaderOptions {
   bool skip_not_finite = false;  // also samples with NaN or infinity; needs skip_bad_samples
   // Samples go through the sample cache, under this policy. Only where a read does not depend on the sample's key.
   std::optional<CachePolicy> keep_samples = std::nullopt;
+  PageLock page_lock = {};  // of the memory that batches are read into
 
   int64_t slot_samples() const { return static_cast<int64_t>(share.most(static_cast<uint64_t>(batch_size))); }
 };

@@ -52,14 +52,6 @@ int64_t bytes_of_slot(std::span<const Field> fields, int64_t samples) {
   return slot_bytes(sample_bytes, samples);
 }
 
-Mutex page_lock_mutex;
-PageLock chosen_page_lock GUARDED_BY(page_lock_mutex);
-
-PageLock page_lock() {
-  const MutexLock lock(page_lock_mutex);
-  return chosen_page_lock;
-}
-
 }  // namespace
 
 Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted)
@@ -95,13 +87,10 @@ Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<boo
   }
   account(Owner::batches, static_cast<int64_t>(bytes_));
   for (size_t i = 0; i < fields.size(); ++i) base_.push_back(offset[i] < 0 ? nullptr : memory_ + offset[i]);
-  const PageLock lock = page_lock();
-  if (lock.lock != nullptr && lock.lock(memory_, bytes_)) unlock_ = lock.unlock;
 }
 
-void set_page_lock(PageLock chosen) {
-  const MutexLock lock(page_lock_mutex);
-  chosen_page_lock = chosen;
+void Slot::lock_pages(const PageLock& page_lock) {
+  if (page_lock.lock != nullptr && page_lock.lock(memory_, bytes_)) unlock_ = page_lock.unlock;
 }
 
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples) {
@@ -128,12 +117,13 @@ std::span<const DLTensor> Slot::tensors(int64_t first, int64_t count) {
 }
 
 SlotPool::SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual,
-                   std::function<void()> returned)
+                   std::function<void()> returned, const PageLock& page_lock)
     : fields_(std::move(fields)),
       samples_(samples),
       slot_bytes_(bytes_of_slot(fields_, samples)),
       most_(most),
       usual_(usual),
+      page_lock_(page_lock),
       returned_(std::move(returned)) {}
 
 // The stacks are linked through the slots, so that a slot that comes back allocates nothing.
@@ -193,7 +183,10 @@ void SlotPool::grow() {
     // Without the mutex: this may wait for half a second.
     look_before_growing(slot_bytes_);
     Permit permit = try_to_grow(slot_bytes_);
-    if (permit) slot = std::make_unique<Slot>(fields_, samples_, std::move(permit));
+    if (permit) {
+      slot = std::make_unique<Slot>(fields_, samples_, std::move(permit));
+      slot->lock_pages(page_lock_);
+    }
   } catch (const std::bad_alloc&) {  // the system has less than the limit says; the pool does with what it has
   }
   {
@@ -249,6 +242,7 @@ std::shared_ptr<Slot> SlotPool::lend(std::unique_ptr<Slot> reserved) {
   if (reserved == nullptr) {
     try {
       reserved = std::make_unique<Slot>(fields_, samples_);
+      reserved->lock_pages(page_lock_);
     } catch (...) {
       const MutexLock lock(mutex_);
       // The slot was counted by reserve().

@@ -15,6 +15,13 @@
 
 namespace headroom {
 
+// Page-locks the memory of slots for a GPU (data.pin_memory). Comes from a caller that has a device; runner/data knows
+// none.
+struct PageLock {
+  bool (*lock)(void* memory, size_t bytes) = nullptr;  // false: it stays as it is
+  void (*unlock)(void* memory) = nullptr;
+};
+
 // Memory for `samples` samples of every field, one field after the other, each 64-byte aligned; zero at first. Mapped
 // from the system and unmapped by the destructor, on the ledger as batches. One user at a time.
 class Slot {
@@ -31,6 +38,8 @@ class Slot {
   // Tensors of shape [count, field.shape...], from sample `first` on. Valid until the next call: they share its arrays.
   std::span<const DLTensor> tensors(int64_t first, int64_t count);
   uint64_t bytes() const { return bytes_; }  // whole pages
+  // Once, until the slot is destroyed. Without functions in `page_lock` it does nothing.
+  void lock_pages(const PageLock& page_lock);
 
  private:
   Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted, Permit permit);
@@ -47,15 +56,6 @@ class Slot {
   std::unique_ptr<Slot> below_;  // in a stack of free ones
 };
 
-// Page-locks the memory of slots for a GPU (data.pin_memory). The functions are set by a caller that has a device;
-// runner/data knows none.
-struct PageLock {
-  bool (*lock)(void* memory, size_t bytes) = nullptr;  // false: it stays as it is
-  void (*unlock)(void* memory) = nullptr;
-};
-// [control] For slots made from here on.
-void set_page_lock(PageLock lock);
-
 // The bytes that a slot takes from the system, for `samples` samples of fields of `sample_bytes` each.
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
 
@@ -66,7 +66,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // At most `most` slots. The first `usual` are made without need; a further one only where none is free. `returned` is
   // called, without the mutex, when has_room() has become true because a slot came back. It must not allocate, and must
   // be callable as long as any slot lives.
-  SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual, std::function<void()> returned = {});
+  SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size_t usual, std::function<void()> returned = {},
+           const PageLock& page_lock = {});
 
   // Frees free slots until `wanted_bytes` bytes are freed or `kept` slots are left, lent ones included. Returns the
   // bytes. If there are any, the pool does not grow for some batches.
@@ -108,6 +109,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   const std::vector<Field> fields_;
   const int64_t samples_, slot_bytes_;
   const size_t most_, usual_;
+  const PageLock page_lock_;
   const std::function<void()> returned_;
 
   // made_ counts free slots, lent ones, and those that are being made. One slot is made by grow() at a time: two

@@ -37,11 +37,11 @@ std::string metrics_line(const Setup& setup) {
          std::to_string(section.eval_batches) + " evaluation batches, chosen evenly; the rest on all";
 }
 
-// data.pin_memory, where a GPU copies out of batches; a line for the log where it does nothing.
-std::string pin_batches(const Setup& setup) {
+// Where data.pin_memory does nothing.
+std::string pin_memory_line(const Setup& setup) {
   if (!setup.data.experiment.data.pin_memory) return "";
   if (!setup.device.is_cuda()) return "data.pin_memory: the model computes on the CPU, batches are not page-locked";
-  if (lock_pages_of_batches()) return "";
+  if (cuda_page_lock()) return "";
   return "data.pin_memory: this LibTorch brings no CUDA runtime of its own, batches are not page-locked";
 }
 
@@ -96,7 +96,7 @@ void announce(const Setup& setup, RunLog& log) {
           std::to_string(setup.data.window_samples()) + ", " + std::to_string(setup.data.windows_per_epoch()) +
           " steps an epoch; " + counted(static_cast<uint64_t>(setup.data.threads), "thread") + " on " +
           setup.device.str());
-  if (const std::string line = pin_batches(setup); !line.empty()) log.say(line);
+  if (const std::string line = pin_memory_line(setup); !line.empty()) log.say(line);
 }
 
 }  // namespace headroom

@@ -6,8 +6,7 @@
 
 namespace headroom {
 
-// Logs what was decided for the experiment, and which of its keys have no effect in this run. Where data.pin_memory is
-// set and the device can use it, batches are page-locked from here on. [control]
+// Logs what was decided for the experiment, and which of its keys have no effect in this run. [control]
 void announce(const Setup& setup, RunLog& log);
 
 }  // namespace headroom

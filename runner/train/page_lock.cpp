@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <dlfcn.h>
 
-#include "data/slots.hpp"
-
 namespace headroom {
 
 namespace {
@@ -38,12 +36,11 @@ void unlock(void* memory) { succeeded(host_unregister(memory)); }
 
 }  // namespace
 
-bool lock_pages_of_batches() {
+std::optional<PageLock> cuda_page_lock() {
   if (!find("cudaHostRegister", host_register) || !find("cudaHostUnregister", host_unregister) ||
       !find("cudaGetLastError", take_last_error))
-    return false;
-  set_page_lock({lock, unlock});
-  return true;
+    return std::nullopt;
+  return PageLock{lock, unlock};
 }
 
 }  // namespace headroom

@@ -1,10 +1,14 @@
 // data.pin_memory: batches in page-locked memory, which a GPU copies without the CPU.
 #pragma once
 
+#include <optional>
+
+#include "data/slots.hpp"
+
 namespace headroom {
 
-// [control] From here on the CUDA runtime that LibTorch loaded locks the slots that loaders make. Returns false where
-// there is no such runtime. A slot that cannot be locked is used unlocked.
-bool lock_pages_of_batches();
+// By the CUDA runtime that LibTorch loaded; nullopt where there is none. A slot that cannot be locked is used unlocked.
+// [control]
+std::optional<PageLock> cuda_page_lock();
 
 }  // namespace headroom

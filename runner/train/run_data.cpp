@@ -13,6 +13,7 @@
 #include "data/services.hpp"
 #include "memory/cores.hpp"
 #include "ranks/group.hpp"
+#include "train/page_lock.hpp"
 #include "train/rank_groups.hpp"
 #include "train/recompute.hpp"
 
@@ -163,6 +164,7 @@ LoaderOptions RunData::loader_options(bool training, int64_t built_bytes) const 
   options.persistent_workers = data.persistent_workers;
   options.skip_bad_samples = data.on_bad_sample != "fail";
   options.skip_not_finite = data.on_bad_sample == "skip_not_finite";
+  if (data.pin_memory && device.is_cuda()) options.page_lock = cuda_page_lock().value_or(PageLock());
   // An augmented sample is another one in each epoch, so keeping it is of no use.
   if (data.cache_size_bytes > 0 && (!training || !source->augments())) options.keep_samples = cache_setting().samples;
   return options;
@@ -211,8 +213,8 @@ int64_t RunData::expected_cache_bytes() const {
       std::min(static_cast<double>(setting.limit_bytes), samples * static_cast<double>(setting.sample_bytes)));
 }
 
-RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs,
-                     bool trains, std::shared_ptr<RankGroup> group) {
+RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs, bool trains,
+                     std::shared_ptr<RankGroup> group) {
   const int here = group != nullptr ? group->ranks().local_count : 1;
   const int threads =
       experiment.experiment.threads > 0 ? experiment.experiment.threads : std::max(1, auto_threads() / here);

@@ -65,20 +65,20 @@ TEST(Loader, SlotsArePageLockedByWhoHasADevice) {
   int slots = 0;
   FakeData data;
   const auto source = open_fake(data);
-  set_page_lock({[](void* memory, size_t bytes) {
-                   page_locked_bytes += static_cast<int64_t>(bytes);
-                   return memory != nullptr && ++page_locks % 2 == 0;  // every other one fails
-                 },
-                 [](void*) { --page_locks; }});
+  LoaderOptions locked = options(2);
+  locked.page_lock = {[](void* memory, size_t bytes) {
+                        page_locked_bytes += static_cast<int64_t>(bytes);
+                        return memory != nullptr && ++page_locks % 2 == 0;  // every other one fails
+                      },
+                      [](void*) { --page_locks; }};
   {
-    Loader loader(source, train(*source), {}, options(2));
+    Loader loader(source, train(*source), {}, locked);
     EXPECT_EQ(epoch_of(loader).size(), 12u);
     EXPECT_EQ(page_locked_bytes, read_ledger().peak_bytes[static_cast<size_t>(Owner::batches)]);
     EXPECT_GE(page_locks, 5) << "as many slots as are usual";
     slots = page_locks;
   }
   EXPECT_EQ(page_locks, slots - slots / 2) << "those that were locked were unlocked";
-  set_page_lock({});
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -40,11 +40,8 @@ class PageLockTest : public testing::Test {
     field_.dtype = {kDLFloat, 32, 1};
     field_.shape = {1000};
   }
-  void SetUp() override { ASSERT_TRUE(lock_pages_of_batches()); }
-  void TearDown() override {
-    set_page_lock({});
-    refuses = false;
-  }
+  void SetUp() override { ASSERT_TRUE(cuda_page_lock()); }
+  void TearDown() override { refuses = false; }
   std::vector<Field> fields() const { return {field_}; }
 
   Field field_;
@@ -53,6 +50,7 @@ class PageLockTest : public testing::Test {
 TEST_F(PageLockTest, ASlotIsLockedWhileItLives) {
   {
     Slot slot(fields(), 8);
+    slot.lock_pages(*cuda_page_lock());
     ASSERT_EQ(registered.size(), 1u);
     const auto& [memory, bytes] = *registered.begin();
     EXPECT_EQ(memory, slot.tensors(0, 8)[0].data);
@@ -66,6 +64,7 @@ TEST_F(PageLockTest, WhatCannotBeLockedIsUsedAsItIsAndLeavesNoErrorBehind) {
   const int before = calls;
   {
     Slot slot(fields(), 8);
+    slot.lock_pages(*cuda_page_lock());
     EXPECT_EQ(calls, before + 1);
     EXPECT_NE(slot.tensors(0, 8)[0].data, nullptr);
   }
