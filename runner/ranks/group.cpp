@@ -12,6 +12,7 @@
 #include <torch/torch.h>
 
 #include "error.hpp"
+#include "ranks/lost_note.hpp"
 #include "ranks/sockets.hpp"
 
 namespace headroom {
@@ -165,8 +166,10 @@ void RankGroup::give_up(const std::string& problem, bool under_way) {
 }
 
 void RankGroup::end_overdue(int lost) const {
-  std::fprintf(stderr, "[ranks] %s has ended, or cannot be reached, and %s ends in the middle of its window%s\n",
-               name_of(lost).c_str(), ranks_.name().c_str(), how_to_go_on);
+  const std::string sentence = "[ranks] " + name_of(lost) + " has ended, or cannot be reached, and " + ranks_.name() +
+                               " ends in the middle of its window" + how_to_go_on;
+  std::fprintf(stderr, "%s\n", sentence.c_str());
+  write_lost_note(sentence);
   std::_Exit(static_cast<int>(Exit::resumable));
 }
 

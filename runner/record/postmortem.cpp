@@ -6,6 +6,7 @@
 #include "error.hpp"
 #include "memory/proc_file.hpp"
 #include "memory/readable.hpp"
+#include "ranks/lost_note.hpp"
 #include "ranks/ranks.hpp"
 #include "record/run_folder.hpp"
 
@@ -80,6 +81,9 @@ Postmortem examine(const Ended& ended) {
   const std::string kind = json["ended"]["kind"];
   if ((kind == "failed" || (kind == "stopped" && !ended.last_forwarded)) && summary.contains("error"))
     json["ended"]["error"] = summary["error"];
+  if (ranks.alone() || kind != "stopped" || json["ended"].contains("error")) return {json};
+  if (const std::string lost = read_lost_note(lost_note_of(run, ranks.rank)); !lost.empty())
+    json["ended"]["error"] = lost;
   return {json};
 }
 

@@ -6,6 +6,7 @@
 
 #include "config/digest.hpp"
 #include "ranks/agreement.hpp"
+#include "ranks/lost_note.hpp"
 #include "record/postmortem.hpp"
 
 namespace headroom {
@@ -105,6 +106,7 @@ RunFolder make_run_folder(const std::filesystem::path& out, const RunData& data)
 }
 
 std::filesystem::path folder_of_rank(const RunFolder& folder, const Ranks& ranks) {
+  if (!ranks.alone()) keep_lost_note_at(lost_note_of(folder.path(), ranks.rank));
   if (ranks.is_first()) return folder.path();
   const std::filesystem::path own = rank_folder(folder.path(), ranks.rank);
   std::error_code error;
