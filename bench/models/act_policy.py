@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from training_steps import KEEPS_MEMORY, ROOT, Headroom, peer, print_ratios, print_table, take_turns
+from training_steps import KEEPS_MEMORY, ROOT, Headroom, beside_modules, peer, print_ratios, print_table, take_turns
 
 EXPERIMENT = """
 [experiment]
@@ -83,8 +83,7 @@ def measure(args):
         words = [args.python, os.path.join(ROOT, "bench", "peers", "act_policy.py"), data, "--batch", str(args.batch), "--steps",
                  str(args.steps), "--chunk", str(args.chunk), "--threads", str(args.threads)]
         headroom = Headroom(args.build, folder, experiment, args.batch, args.steps)
-        contenders = {"headroom": headroom, "nn.Module": lambda: peer(words, folder),
-                      "nn.Module tuned": lambda: peer([*words, "--tuned"], folder, KEEPS_MEMORY)}
+        contenders = beside_modules(headroom, words, folder)
         if args.bf16:
             contenders |= {"headroom bf16": lambda: headroom(**{"train.precision": "bf16"}),
                            "nn.Module bf16": lambda: peer([*words, "--bf16"], folder),

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from training_steps import (KEEPS_MEMORY, ROOT, Headroom, largest_loss_difference, peer, print_ratios, print_table, ratio, take_turns)
+from training_steps import KEEPS_MEMORY, ROOT, Headroom, largest_loss_difference, peer, print_ratios, print_table, take_turns
 
 EXPERIMENT = """
 [experiment]
@@ -79,7 +79,6 @@ with h5py.File(path, "w") as file:
 """
 
 STAGES = 11
-SPEED_AIM, PEAK_AIM = 1.5, 0.6  # against the nn.Module: of its speed without recomputation, of its peak with it
 
 
 def experiment(args):
@@ -104,17 +103,6 @@ def contenders(args, folder):
         "tuned, recomputing": lambda: peer([*words, "--tuned", "--recompute"], folder),
     }
     return {name: run for name, run in all_of_them.items() if not args.contenders or name in args.contenders}
-
-
-def print_aims(results):
-    if {"headroom", "nn.Module"} <= results.keys():
-        found = ratio(results, "seconds", "nn.Module", "headroom")
-        print(f"aim: at least {SPEED_AIM} x the nn.Module's speed: {found:.2f}, {'reached' if found >= SPEED_AIM else 'MISSED'}")
-    if {"headroom, recomputing", "nn.Module"} <= results.keys():
-        speed = ratio(results, "seconds", "nn.Module", "headroom, recomputing")
-        peak = ratio(results, "peak_bytes", "headroom, recomputing", "nn.Module")
-        print(f"aim: recomputing, at most {PEAK_AIM} of the nn.Module's peak at no less than its speed: {peak:.2f} at {speed:.2f} x, "
-              f"{'reached' if peak <= PEAK_AIM and speed >= 1 else 'MISSED'}")
 
 
 def parser():
@@ -149,7 +137,6 @@ def main():
           f"batch 1, {args.threads} threads, {args.rounds} rounds of {args.steps} steps")
     print_table(results)
     print_ratios(results)
-    print_aims(results)
     print(f"losses of the same step differ by at most {largest_loss_difference(results):.1e} of the larger")
 
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from training_steps import KEEPS_MEMORY, ROOT, Headroom, peer, print_ratios, print_table, ratio, take_turns
+from training_steps import ROOT, Headroom, beside_modules, peer, print_ratios, print_table, ratio, take_turns
 
 EXPERIMENT = """
 extends = "{root}/experiments/emg/{base}.toml"
@@ -92,8 +92,7 @@ def measure(args):
         words = [args.python, os.path.join(ROOT, "bench", "peers", "tds_lstm.py"), data, "--no-validation", "--batch", str(samples)]
         for name in ("network", "window", "stride", "steps", "threads"):
             words += ["--" + name, str(getattr(args, name))]
-        contenders = {"headroom": headroom, "nn.Module": lambda: peer(words, folder),
-                      "nn.Module tuned": lambda: peer([*words, "--tuned"], folder, KEEPS_MEMORY)}
+        contenders = beside_modules(headroom, words, folder)
         if args.bf16:
             contenders |= {"headroom bf16": lambda: headroom(**{"train.precision": "bf16"}),
                            "nn.Module bf16": lambda: peer([*words, "--precision", "bf16"], folder)}

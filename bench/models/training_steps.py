@@ -101,6 +101,12 @@ def peer(words, folder, environment=None):
     return result if "cannot" in result else {**result, "first_step_seconds": result.pop("first_ended") - began}
 
 
+def beside_modules(headroom, words, folder):
+    """Headroom, the nn.Module that `words` start, and the same tuned."""
+    return {"headroom": headroom, "nn.Module": lambda: peer(words, folder),
+            "nn.Module tuned": lambda: peer([*words, "--tuned"], folder, KEEPS_MEMORY)}
+
+
 def take_turns(contenders, rounds):
     """{name: its runs}; each round has every contender once, in an order that rotates. One that cannot run is left out."""
     results, order = {name: [] for name in contenders}, list(contenders.items())
