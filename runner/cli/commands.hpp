@@ -40,7 +40,8 @@ void add_sweep(CLI::App& app, CommandLine& line);
 void add_watch(CLI::App& app, CommandLine& line);
 
 // `headroom run` with [rescue]: hands the run over to the trainer. While it ends with exit 5 or is killed by the
-// kernel's OOM killer, and a rung is left, applies the next rung and starts it again. Returns the last exit code.
+// kernel's OOM killer, and a rung is left, applies the next rung and starts it again. With --nproc it starts the run's
+// processes instead; one of several takes no rung. Returns the last exit code.
 int run_with_rescue(const RunWords& words, const CommandLine& line);
 
 // `headroom profile`: hands over to the trainer, with a temporary run folder that is removed afterwards. Returns its

@@ -38,6 +38,7 @@ void require_exportable(const ExportWords& words) {
 }
 
 int export_in_front(const ExportWords& words, const CommandLine& line) {
+  require_one_process("export");
   require_exportable(words);
   if (words.format == "torchscript") return run_trainer(line.arguments);
   if (words.format == "onnx" || words.format == "pt2") return export_through_python(words, line);

@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <unistd.h>
 
 #include "cli/export_converter.hpp"
 #include "cli/trainer_program.hpp"
 #include "error.hpp"
 #include "imports/tool_output.hpp"
+#include "own_suffix.hpp"
 #include "record/output_file.hpp"
 
 namespace headroom {
@@ -19,16 +19,16 @@ namespace fs = std::filesystem;
 
 constexpr int no_torch = 17, no_onnx = 18;  // exit codes of the script
 
-// A file beside the one that is to be written; removed with this.
-class FileBeside {
+// A file that becomes `file`, or that it is made from; removed with this object.
+class PartialFile {
  public:
-  FileBeside(const fs::path& file, const char* what) : path_(file.string() + "." + std::to_string(::getpid()) + what) {}
-  ~FileBeside() {
+  explicit PartialFile(const fs::path& file) : path_(partial_beside(file)) {}
+  ~PartialFile() {
     std::error_code gone;
     fs::remove(path_, gone);
   }
-  FileBeside(const FileBeside&) = delete;
-  FileBeside& operator=(const FileBeside&) = delete;
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
   const fs::path& path() const { return path_; }
 
  private:
@@ -62,7 +62,7 @@ nlohmann::json converted(const std::string& format, const std::vector<std::strin
 std::vector<std::string> torchscript_words(const ExportWords& words, const CommandLine& line, const fs::path& program) {
   std::vector<std::string> result = {"export",       words.run,        "--format", "torchscript",
                                      "--checkpoint", words.checkpoint, "--out",    program.string()};
-  for (const fs::path& folder : line.plugin_dirs) result.insert(result.end(), {"--plugin-dir", folder.string()});
+  append_words(result, {}, line.plugin_dirs);
   return result;
 }
 
@@ -70,7 +70,7 @@ std::vector<std::string> torchscript_words(const ExportWords& words, const Comma
 
 int export_through_python(const ExportWords& words, const CommandLine& line) {
   converted(words.format, {});  // before the model is traced, which takes a while
-  const FileBeside program(words.out, ".torchscript"), made(words.out, ".unfinished");
+  const PartialFile program(words.out), made(words.out);
   int exit_code = 0;
   ask_trainer(torchscript_words(words, line, program.path()), exit_code);
   if (exit_code != 0) return exit_code;

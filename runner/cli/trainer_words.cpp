@@ -17,6 +17,16 @@ std::string step_count_problem(const std::string& word) {
   return "expected a number of steps from 1 to " + std::to_string(most) + ", found '" + word + "'";
 }
 
+// Of a command that uses the model of a run.
+void add_trained_model(CLI::App& command, std::string& run, std::string& checkpoint) {
+  command.add_option("run", run, "Run folder")->required();
+  command.add_option("--checkpoint", checkpoint, "best, last, or a checkpoint folder")->capture_default_str();
+}
+
+void add_run_overrides(CLI::App& command, std::vector<std::string>& set) {
+  command.add_option("--set", set, "Override a key of the run's experiment")->allow_extra_args(false);
+}
+
 }  // namespace
 
 CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
@@ -68,10 +78,9 @@ CLI::App* define_profile(CLI::App& app, CommandLine& line, ProfileWords& words) 
 CLI::App* define_evaluate(CLI::App& app, CommandLine& line, EvaluateWords& words) {
   auto* command = app.add_subcommand("evaluate", "Loss and metrics of a finished run on a split");
   command->footer("Example: headroom evaluate runs/quick_demo/20261121-063011-3fa2 --split test");
-  command->add_option("run", words.run, "Run folder")->required();
+  add_trained_model(*command, words.run, words.checkpoint);
   command->add_option("--split", words.split, "train, val or test")->capture_default_str();
-  command->add_option("--checkpoint", words.checkpoint, "best, last, or a checkpoint folder")->capture_default_str();
-  command->add_option("--set", words.set, "Override a key of the run's experiment")->allow_extra_args(false);
+  add_run_overrides(*command, words.set);
   command->add_flag("--json", words.json, "Print JSON");
   add_plugin_dirs(*command, line);
   return command;
@@ -81,11 +90,10 @@ CLI::App* define_predict(CLI::App& app, CommandLine& line, PredictWords& words) 
   auto* command = app.add_subcommand("predict", "What a run's model does on one recording, step by step");
   command->footer(
       "Example: headroom predict runs/act_quick_demo/20261121-063011-3fa2 --input data/act_quick_demo/episode_7.hdf5");
-  command->add_option("run", words.run, "Run folder")->required();
+  add_trained_model(*command, words.run, words.checkpoint);
   command->add_option("--input", words.input, "Recording in the layout of the run's datasource")->required();
-  command->add_option("--checkpoint", words.checkpoint, "best, last, or a checkpoint folder")->capture_default_str();
   command->add_option("--out", words.out, "Folder for what is written; default: RUN/predictions/<name of the input>");
-  command->add_option("--set", words.set, "Override a key of the run's experiment")->allow_extra_args(false);
+  add_run_overrides(*command, words.set);
   command->add_flag("--json", words.json, "Print JSON");
   add_plugin_dirs(*command, line);
   return command;
@@ -94,7 +102,7 @@ CLI::App* define_predict(CLI::App& app, CommandLine& line, PredictWords& words) 
 CLI::App* define_export(CLI::App& app, CommandLine& line, ExportWords& words) {
   auto* command = app.add_subcommand("export", "Write a run's trained model for use elsewhere");
   command->footer("Example: headroom export runs/quick_demo/20261121-063011-3fa2 --out pose.safetensors");
-  command->add_option("run", words.run, "Run folder")->required();
+  add_trained_model(*command, words.run, words.checkpoint);
   command
       ->add_option("--format", words.format,
                    "safetensors: weights, and in the metadata what is needed to use them; torchscript: the model as a "
@@ -102,7 +110,6 @@ CLI::App* define_export(CLI::App& app, CommandLine& line, ExportWords& words) {
       ->check(CLI::IsMember({"safetensors", "torchscript", "onnx", "pt2"}))
       ->capture_default_str();
   command->add_option("--out", words.out, "File to write")->required();
-  command->add_option("--checkpoint", words.checkpoint, "best, last, or a checkpoint folder")->capture_default_str();
   add_plugin_dirs(*command, line);
   return command;
 }

@@ -18,7 +18,8 @@ constexpr std::string_view parts_note = "write split = { train = 0.9, val = 0.1 
 constexpr std::string_view source_option =
     "the path of the data is an option of the datasource: set it under [data.options]";
 constexpr std::string_view freeze_note = "write match = \"backbone.*\" and freeze = true below [[train.groups]]";
-constexpr std::string_view one_process = "a run is one process; remove it";
+constexpr std::string_view processes_note =
+    "divide a run among processes with `headroom run FILE --nproc N` or a launcher (docs/processes.md); remove it";
 
 constexpr std::array old_keys{
     // the guides
@@ -162,9 +163,9 @@ constexpr std::array old_keys{
     OldKey{"num_threads", "experiment.threads", ""},
     OldKey{"omp_num_threads", "experiment.threads", ""},
     OldKey{"float32_matmul_precision", "experiment.matmul", "\"auto\", \"ieee\" or \"fast\""},
-    OldKey{"strategy", "", one_process},
-    OldKey{"num_nodes", "", one_process},
-    OldKey{"world_size", "", one_process},
+    OldKey{"strategy", "", processes_note},
+    OldKey{"num_nodes", "", processes_note},
+    OldKey{"world_size", "", processes_note},
     OldKey{"random_seed", "experiment.seed", ""},
     OldKey{"manual_seed", "experiment.seed", ""},
     OldKey{"seed_everything", "experiment.seed", ""},

@@ -1,12 +1,12 @@
 // memory/: keeps a run below its memory limit, and finds out what happened if it was killed nevertheless. Start here.
 //
-//   limits           reads every bound on this process (cgroups, machine, rlimits) and chooses the run's limit from
-//   them budget           (this file) enforces the limit: code asks it before it takes more memory ledger counts who
-//   holds the memory, by owner; it explains, and refuses nothing untouched_pages  counts pages that were granted and
-//   not written yet, which the kernel does not count as held relief           the pressure ladder: releases memory, in
-//   a fixed order, before the budget refuses a request monitor          a thread that reads the surroundings four times
-//   a second, lowers the budget's ceiling as other
-//                    processes take memory, and writes to the black box
+//   limits           reads every bound on this process (cgroups, machine, rlimits) and chooses the run's limit
+//   budget           (this file) enforces the limit: code asks it before it takes more memory
+//   ledger           counts who holds the memory, by owner; it explains, and refuses nothing
+//   untouched_pages  counts pages that were granted and not written yet, which the kernel does not count as held
+//   relief           the pressure ladder: releases memory, in a fixed order, before the budget refuses a request
+//   monitor          a thread that reads the surroundings four times a second, lowers the budget's ceiling as
+//                    other processes take memory, and writes to the black box
 //   supervisor       the parent process without LibTorch: it sees the trainer die, and reads the black box afterwards
 //   reservations     what the runs of one machine reserve; start_queue waits for room there (memory.wait)
 //

@@ -62,6 +62,22 @@ TEST_F(RunInRanks, WhatOneProcessAloneCanDoIsRefused) {
   }
 }
 
+// Each would do all of it.
+TEST_F(RunInRanks, OtherCommandsThatALauncherStartsAreRefused) {
+  const StartPlace one_of_two = here(
+      {"RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"});
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"export", "nowhere", "--out", "model.safetensors"},
+                                             {"export", "nowhere", "--out", "model.onnx", "--format", "onnx"},
+                                             {"evaluate", "nowhere"},
+                                             {"sweep", "nowhere.toml"}}) {
+    const Finished end = headroom_program(words, one_of_two);
+    EXPECT_EQ(end.exit_code, 2) << end.err;
+    EXPECT_NE(end.err.find("[ranks] torchrun started headroom " + words[0] + " as 2 processes"), std::string::npos)
+        << end.err;
+  }
+}
+
 // Ranks that a launcher started, in whose variables they find each other.
 class UnderTorchrun : public RunInRanks {
  protected:

@@ -71,6 +71,9 @@ const BrokenFile cases[] = {
      "[config] FILE:5:1: unknown key train.val_batch_size; evaluation uses train.batch_size; remove it"},
     {"H5pyCache", required_keys + "rdcc_w0 = 0.75\n",
      "[config] FILE:4:1: unknown key rdcc_w0; the least recently used chunk is evicted first; remove it"},
+    {"WorldSize", required_keys + "world_size = 2\n",
+     "[config] FILE:4:1: unknown key world_size; divide a run among processes with `headroom run FILE --nproc N` or a "
+     "launcher (docs/processes.md); remove it"},
     {"Autocast", required_keys + "[train]\nuse_amp = true\n",
      R"([config] FILE:5:1: unknown key train.use_amp; Headroom calls it train.precision ("fp32", "bf16", "fp16" or "fp64"): write "bf16" or "fp16" for mixed precision)"},
     {"OptionBesidePlugin", required_keys + "model.kl_weight = 10\n",
