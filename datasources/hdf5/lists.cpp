@@ -34,9 +34,12 @@ std::optional<DLDataType> examine_lists(const sdk::Host& host, const Sequence& s
                "); with rows = \"row\" and list_length = " + std::to_string(std::max<uint64_t>(1, found.longest)) +
                " they arrive as so many values each, followed by zeros");
   }
-  // Says whether the host converts; nothing is written.
-  const uint64_t first = 0;
-  if (shape[0] > 0) lists->read({&first, 1}, delivered_dtype(field, lists->dtype()), nullptr, 0);
+  const DLDataType delivered = delivered_dtype(field, lists->dtype());
+  if (shape[0] > 0 && !sdk::same_type(delivered, lists->dtype())) {
+    // Says whether the host converts; nothing is written.
+    const uint64_t first = 0;
+    lists->read({&first, 1}, delivered, nullptr, 0);
+  }
   if (found.longest <= field.list_length) return lists->dtype();
   if (!field.cut_lists) refuse_list(sequence, field, found.longest_at, found.longest);
   host.warn(place_of(sequence, field) + ": lists are cut at list_length = " + std::to_string(field.list_length) +

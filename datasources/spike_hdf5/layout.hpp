@@ -31,7 +31,7 @@ Layout layout_of(const std::string& name, const std::filesystem::path& path);
 // What the layout's camera is, where options leave it open; 0x0: what the images are.
 Size spike_size_of(Layout layout);
 
-// In byte order; throws where a split has none.
+// In byte order, streams in the order of their numbers; throws where a split has none.
 std::vector<SplitPlaces> find_sequences(const sdk::Host& host, Layout layout, const std::filesystem::path& path);
 
 // The sequence at `path`: an HDF5 file, a stream, or the folder of one in a public layout. HR_DATA_CORRUPT where it is

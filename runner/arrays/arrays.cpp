@@ -16,12 +16,6 @@ namespace {
 
 // --- headroom.arrays/1 ---
 
-// An hr_array is an Hdf5Array, of which plugins know the name only.
-const Hdf5Array& array_of(const hr_array* array) {
-  if (array == nullptr) throw sdk::Error(HR_INVALID_ARGUMENT, "the array handle is NULL");
-  return *reinterpret_cast<const Hdf5Array*>(array);
-}
-
 hr_status open_array(const hr_host* host, const char* path, const char* dataset, hr_array** out,
                      hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {

@@ -35,6 +35,9 @@ class Hdf5Array {
   // layout().as_in_file.
   void read_records(std::span<const uint64_t> start, std::span<const uint64_t> count, std::byte* records) const;
 
+  // One value of the lists of numbers that it holds. Throws sdk::Error (HR_INVALID_ARGUMENT) where it holds none.
+  const ArrayMember& list_value() const;
+
   // Reads the list of numbers at `at`, which has one index for each axis, by H5Dread: its first values, at most `most`,
   // go to `to` as `dtype`. Returns how many it has. Throws as read_box(), and for a dataset that does not hold such
   // lists, or a list of more than 64 MiB.
@@ -65,5 +68,11 @@ class Hdf5Array {
   mutable std::shared_ptr<Hdf5File> library_;
   mutable Handle memory_type_;
 };
+
+// An hr_array is an Hdf5Array, of which plugins know the name only. Throws sdk::Error for NULL.
+inline const Hdf5Array& array_of(const hr_array* array) {
+  if (array == nullptr) throw sdk::Error(HR_INVALID_ARGUMENT, "the array handle is NULL");
+  return *reinterpret_cast<const Hdf5Array*>(array);
+}
 
 }  // namespace headroom

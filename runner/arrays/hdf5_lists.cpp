@@ -64,20 +64,23 @@ class ListMemory {
 constexpr uint64_t most_lists_seen = 1u << 16, most_bytes_seen = 16u << 20;
 constexpr uint64_t lists_of_a_read = 256, bytes_of_a_read = 1u << 20;
 
-// Reads lists [first, first + lists.size()) of a dataset in row-major order.
-herr_t read_lists(hid_t dataset, hid_t type, hid_t space, const std::vector<hsize_t>& shape, uint64_t first,
-                  const ListMemory& memory, std::vector<hvl_t>& lists) {
-  std::vector<hsize_t> at;
-  for (uint64_t i = first; i < first + lists.size(); ++i) {
-    at.resize(at.size() + shape.size());
-    uint64_t rest = i;
-    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
-      at[at.size() - shape.size() + axis] = rest % shape[axis];
+// The indices of lists [first, first + count) in row-major order, one after the other.
+std::vector<hsize_t> indices_of(const std::vector<uint64_t>& shape, uint64_t first, uint64_t count) {
+  std::vector<hsize_t> at(count * shape.size());
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t rest = first + i;
+    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) at[i * shape.size() + axis] = rest % shape[axis];
   }
+  return at;
+}
+
+// Reads the lists at these indices; a scalar has none.
+herr_t read_lists(hid_t dataset, hid_t type, hid_t space, const std::vector<hsize_t>& at, const ListMemory& memory,
+                  std::vector<hvl_t>& lists) {
   const hsize_t count = lists.size();
   const Handle dense(H5Screate_simple(1, &count, nullptr));
   const herr_t selected =
-      shape.empty() ? H5Sselect_all(space) : H5Sselect_elements(space, H5S_SELECT_SET, lists.size(), at.data());
+      at.empty() ? H5Sselect_all(space) : H5Sselect_elements(space, H5S_SELECT_SET, lists.size(), at.data());
   return selected < 0 ? selected : H5Dread(dataset, type, dense.get(), space, memory.transfer(), lists.data());
 }
 
@@ -93,21 +96,17 @@ void add(const std::vector<hvl_t>& lists, ListLengths& lengths) {
   }
 }
 
-}  // namespace
-
-ListLengths measure_lists(hid_t dataset, const std::string& what) {
+ListLengths measure(hid_t dataset, const ArrayLayout& layout, const std::string& what) {
   ListLengths lengths;
-  const ArrayLayout layout = read_layout(dataset, what);
-  if (!layout.list_value.readable()) return lengths;
   const Handle space(H5Dget_space(dataset));
-  const std::vector<hsize_t> shape(layout.shape.begin(), layout.shape.end());
   uint64_t all = 1, bytes = 0, together = 1;
-  for (const hsize_t extent : shape) all *= extent;
+  for (const uint64_t extent : layout.shape) all *= extent;
   all = std::min(all, most_lists_seen);
   while (lengths.seen < all && bytes < most_bytes_seen) {
     const ListMemory memory;
     std::vector<hvl_t> lists(std::min(together, all - lengths.seen));
-    if (read_lists(dataset, layout.memory_type.get(), space.get(), shape, lengths.seen, memory, lists) < 0) {
+    const std::vector<hsize_t> at = indices_of(layout.shape, lengths.seen, lists.size());
+    if (read_lists(dataset, layout.memory_type.get(), space.get(), at, memory, lists) < 0) {
       const std::string reason = hdf5_reason();
       // Together they may be too large where none is.
       if (memory.refused_bytes() == 0 || together == 1) throw_unread_list(what, memory, reason);
@@ -121,23 +120,35 @@ ListLengths measure_lists(hid_t dataset, const std::string& what) {
   return lengths;
 }
 
+}  // namespace
+
+ListLengths measure_lists(hid_t dataset, const std::string& what) {
+  const ArrayLayout layout = read_layout(dataset, what);
+  return layout.list_value.readable() ? measure(dataset, layout, what) : ListLengths{};
+}
+
 ListLengths list_lengths_of(hid_t file, const std::string& dataset, const std::string& path) {
   const std::string what = dataset_of(dataset, path);
   if (find_object(file, dataset, path) != Hdf5Kind::dataset)
     throw sdk::Error(HR_INVALID_ARGUMENT, what + " is not a dataset");
   const Handle opened(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT));
   if (!opened) throw_hdf5(what + " cannot be opened", hdf5_reason());
-  const Handle type(H5Dget_type(opened.get()));
-  if (!read_layout(opened.get(), what).list_value.readable()) {
+  const ArrayLayout layout = read_layout(opened.get(), what);
+  if (!layout.list_value.readable()) {
+    const Handle type(H5Dget_type(opened.get()));
     throw sdk::Error(HR_INVALID_ARGUMENT,
                      what + " holds " + hdf5_type_name(type.get()) + " values; lists of numbers are needed");
   }
-  return measure_lists(opened.get(), "a list of " + what);
+  return measure(opened.get(), layout, "a list of " + what);
+}
+
+const ArrayMember& Hdf5Array::list_value() const {
+  if (layout().list_value.readable()) return layout().list_value;
+  throw sdk::Error(HR_INVALID_ARGUMENT, what() + " does not hold lists of numbers");
 }
 
 uint64_t Hdf5Array::read_list(std::span<const uint64_t> at, DLDataType dtype, void* to, uint64_t most) const {
-  const ArrayMember& value = layout().list_value;
-  if (!value.readable()) throw sdk::Error(HR_INVALID_ARGUMENT, what() + " does not hold lists of numbers");
+  const ArrayMember& value = list_value();
   if (!convertible(value.dtype, dtype)) {
     throw sdk::Error(HR_INVALID_ARGUMENT, what() + " holds lists of " + array_dtype_name(value.dtype) +
                                               ", which does not convert to " + array_dtype_name(dtype) +
@@ -150,10 +161,8 @@ uint64_t Hdf5Array::read_list(std::span<const uint64_t> at, DLDataType dtype, vo
   try {
     const Hdf5Lock lock;
     const Hdf5File::Dataset& dataset = library_dataset(chunk_cache_bytes(layout().chunk_bytes()));
-    const std::vector<hsize_t> shape(layout().shape.begin(), layout().shape.end());
-    uint64_t position = 0;
-    for (size_t axis = 0; axis < shape.size(); ++axis) position = position * shape[axis] + at[axis];
-    if (read_lists(dataset.id.get(), memory_type_.get(), dataset.space.get(), shape, position, memory, list) < 0) {
+    if (read_lists(dataset.id.get(), memory_type_.get(), dataset.space.get(), {at.begin(), at.end()}, memory, list) <
+        0) {
       const std::string reason = hdf5_reason();
       throw_unread_list("the list at " + sdk::shape_text(at) + " of " + what(), memory, reason);
     }

@@ -7,18 +7,8 @@ namespace headroom {
 
 namespace {
 
-const Hdf5Array& lists_of(const hr_array* array) {
-  if (array == nullptr) throw sdk::Error(HR_INVALID_ARGUMENT, "the array handle is NULL");
-  return *reinterpret_cast<const Hdf5Array*>(array);
-}
-
 hr_status list_dtype(const hr_array* array, DLDataType* out, hr_error* error) HR_NOEXCEPT {
-  return sdk::guard(error, [&] {
-    const Hdf5Array& lists = lists_of(array);
-    if (!lists.layout().list_value.readable())
-      throw sdk::Error(HR_INVALID_ARGUMENT, lists.what() + " does not hold lists of numbers");
-    out_of(out) = lists.layout().list_value.dtype;
-  });
+  return sdk::guard(error, [&] { out_of(out) = array_of(array).list_value().dtype; });
 }
 
 hr_status list_lengths(const hr_host*, const char* path, const char* dataset, hr_list_lengths* out,
@@ -36,7 +26,7 @@ hr_status list_lengths(const hr_host*, const char* path, const char* dataset, hr
 hr_status read_list(hr_array* array, const uint64_t* at, DLDataType dtype, void* data, uint64_t most, uint64_t* length,
                     hr_error* error) HR_NOEXCEPT {
   return sdk::guard(error, [&] {
-    const Hdf5Array& lists = lists_of(array);
+    const Hdf5Array& lists = array_of(array);
     const size_t axes = lists.layout().shape.size();
     uint64_t& result = out_of(length);
     if ((axes > 0 && at == nullptr) || (most > 0 && data == nullptr))

@@ -128,8 +128,7 @@ std::vector<std::string> cache_outlook(const CacheSetting& setting) {
     lines.push_back(
         "data.cache_policy = \"lru\" cannot help under a global shuffle: the least recently used sample is as likely "
         "to be needed next as any other; use \"planned\", or data.shuffle = \"grouped\" with few data.grouped.runs, "
-        "which brings "
-        "back what neighbours share");
+        "which brings back what neighbours share");
   }
   if (setting.room_bytes > 0 && setting.limit_bytes > setting.room_bytes / 2) {
     lines.push_back("data.cache_size is " + size_text(setting.limit_bytes) + ", more than half of the " +

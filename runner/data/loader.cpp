@@ -116,11 +116,10 @@ struct Loader::State {
         batch_ready.notify_one();
         return false;
       }
-      ++reading;
     }
     wake_readers();
     fill(*job, std::move(slot), reader);
-    finish(std::move(job), /*queued=*/true, reader.take_times(), pauses.take_disk_seconds());
+    finish(std::move(job), reader.take_times(), pauses.take_disk_seconds());
     return true;
   }
 
@@ -133,8 +132,7 @@ struct Loader::State {
     }
   }
 
-  void finish(std::shared_ptr<Job> job, bool queued, const BatchReader::Times& took, double disk_seconds)
-      EXCLUDES(mutex) {
+  void finish(std::shared_ptr<Job> job, const BatchReader::Times& took, double disk_seconds) EXCLUDES(mutex) {
     bool wanted = false;
     {
       const MutexLock lock(mutex);
@@ -143,7 +141,6 @@ struct Loader::State {
       times.normalize += took.normalize;
       ++times.batches;
       job->done = true;
-      if (queued) --reading;
       wanted = consumer_waits && front_is_ready();
       job.reset();  // whoever drops what is done counts on getting its slot
     }
@@ -189,7 +186,7 @@ struct Loader::State {
     ReaderPauses pauses;
     const ListenToPauses listening(pauses);
     fill(*job, std::move(slot), inline_reader);
-    finish(job, /*queued=*/false, inline_reader.take_times(), pauses.take_disk_seconds());
+    finish(job, inline_reader.take_times(), pauses.take_disk_seconds());
     return job;
   }
 
@@ -239,6 +236,11 @@ struct Loader::State {
     }
   }
 
+  // Returns once no batch of the queue is being read.
+  void wait_for_reads() REQUIRES(mutex) {
+    while (!queue.all_done()) job_done.wait(mutex);
+  }
+
   // --- under memory pressure ---
 
   // Frees free slots first, then those of batches read ahead, the last one planned first; all slots between epochs. A
@@ -262,7 +264,7 @@ struct Loader::State {
   void read_nothing_ahead() EXCLUDES(mutex) {
     const MutexLock lock(mutex);
     ++tightened;
-    while (!queue.all_done()) job_done.wait(mutex);
+    wait_for_reads();
     drop_read_ahead(std::numeric_limits<int64_t>::max());
   }
 
@@ -288,7 +290,6 @@ struct Loader::State {
   // Between epochs: none of this epoch's batches was asked for, or all were delivered.
   bool at_rest GUARDED_BY(mutex) = true;
   bool seeks GUARDED_BY(mutex) = false;          // no thread begins to read
-  size_t reading GUARDED_BY(mutex) = 0;          // batches that threads read now
   int tightened GUARDED_BY(mutex) = 0;           // steps of memory pressure; above 0 nothing is read ahead
   std::exception_ptr failure GUARDED_BY(mutex);  // of a thread that could not plan a batch; next() throws it
   LoaderTimes times GUARDED_BY(mutex);
@@ -326,7 +327,7 @@ void Loader::seek(uint64_t epoch, uint64_t position, bool continuous) {
     const MutexLock lock(state.mutex);
     // What is being read has a slot: beside it the next batch might not fit.
     state.seeks = true;
-    while (state.reading > 0) state.job_done.wait(state.mutex);
+    state.wait_for_reads();
     state.seeks = false;
     state.queue.seek({epoch, position}, continuous, dropped);
     state.at_rest = true;

@@ -5,9 +5,8 @@
 // - divide() makes the splits (split.hpp); find_statistics() and Normalizer standardise (normalizer.hpp);
 //   choose_order() decides data.shuffle (order.hpp).
 // - Loader delivers batches (loader.hpp), in an Order (order.hpp), in memory of slots (slots.hpp).
-// - synthesise_missing() (synth.hpp), use_normalized_copies() (normalized_copies.hpp), and the lines that report on all
-// this
-//   (data_report.hpp).
+// - synthesise_missing() (synth.hpp), use_normalized_copies() (normalized_copies.hpp), and the lines that report on
+//   all this (data_report.hpp).
 // All other headers are for data/ alone.
 #pragma once
 

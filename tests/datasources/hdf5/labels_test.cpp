@@ -12,9 +12,8 @@ void write_strings(hid_t file, const std::string& name, const std::vector<const 
   write_dataset(file, name, type.get(), {texts.size()}, texts);
 }
 
-class Labels : public OneHdf5File {
+class Labels : public OneHdf5Field {
  protected:
-  Labels() : OneHdf5File("a.h5") {}
   void write(hid_t file) const override {
     // What the file holds beyond a row's length is whatever its writer left there.
     write_dataset(file, "tokens", H5T_STD_I32LE, {4, 5}, counting<int32_t>(20, 1));
@@ -30,8 +29,6 @@ class Labels : public OneHdf5File {
     const Handle opaque(H5Tcreate(H5T_OPAQUE, 2));
     write_dataset(file, "opaque", opaque.get(), {4}, std::vector<uint16_t>(4));
   }
-  static std::string with(const std::string& field) { return "sample = \"rows\"\nfields = [ { " + field + " } ]"; }
-  std::string says(const std::string& field, Exit* code = nullptr) const { return refusal(with(field), code); }
 };
 
 TEST_F(Labels, PaddedRowsHaveOneShapeAndAMask) {

@@ -1,38 +1,23 @@
 // Lists of numbers, each of its own length (HDF5's vlen, h5py's vlen_dtype).
 #include <cmath>
-#include <type_traits>
 
 #include "one_file.hpp"
 
 namespace headroom {
 namespace {
 
-template <class T>
-void write_lists(hid_t file, const std::string& name, hid_t value, const std::vector<std::vector<T>>& lists,
-                 const std::vector<hsize_t>& chunk = {}, int deflate = 0) {
-  std::vector<hvl_t> values;
-  for (const std::vector<T>& one : lists) values.push_back({one.size(), const_cast<T*>(one.data())});
-  const Handle type(H5Tvlen_create(value));
-  const hid_t native = std::is_same_v<T, float> ? H5T_NATIVE_FLOAT : H5T_NATIVE_INT32;
-  const Handle memory(H5Tvlen_create(native));
-  write_dataset(file, name, type.get(), {lists.size()}, values, chunk, deflate, memory.get());
-}
-
 using Tokens = std::vector<std::vector<int32_t>>;
 
-class VariableLists : public OneHdf5File {
+class VariableLists : public OneHdf5Field {
  protected:
-  VariableLists() : OneHdf5File("a.h5") {}
   void write(hid_t file) const override {
-    write_lists<int32_t>(file, "tokens", H5T_STD_I32LE, tokens_);
-    write_lists<int32_t>(file, "packed", H5T_STD_I16BE, tokens_, {2}, 4);
-    write_lists<float>(file, "points", H5T_IEEE_F64LE, {{0.5f}, {}, {1.5f, std::nanf("")}, {2.5f, 3.5f, 4.5f}});
+    write_lists<int32_t>(file, "tokens", H5T_STD_I32LE, {4}, tokens_);
+    write_lists<int32_t>(file, "packed", H5T_STD_I16BE, {4}, tokens_, {2}, 4);
+    write_lists<float>(file, "points", H5T_IEEE_F64LE, {4}, {{0.5f}, {}, {1.5f, std::nanf("")}, {2.5f, 3.5f, 4.5f}});
     write_dataset(file, "number", H5T_STD_U8LE, {4}, std::vector<uint8_t>{0, 1, 2, 1});
     const Handle grid(H5Tvlen_create(H5T_STD_I32LE));
     write_dataset(file, "grid", grid.get(), {2, 2}, std::vector<hvl_t>(4));
   }
-  static std::string with(const std::string& field) { return "sample = \"rows\"\nfields = [ { " + field + " } ]"; }
-  std::string says(const std::string& field, Exit* code = nullptr) const { return refusal(with(field), code); }
 
   const Tokens tokens_ = {{7}, {1, 2, 3}, {}, {4, -5}};
 };

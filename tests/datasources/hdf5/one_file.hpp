@@ -29,4 +29,12 @@ class OneHdf5File : public Hdf5Folder {
   std::string name_;
 };
 
+// Single rows of a file, of one field that a test writes as TOML.
+class OneHdf5Field : public OneHdf5File {
+ protected:
+  OneHdf5Field() : OneHdf5File("a.h5") {}
+  static std::string with(const std::string& field) { return "sample = \"rows\"\nfields = [ { " + field + " } ]"; }
+  std::string says(const std::string& field, Exit* code = nullptr) const { return refusal(with(field), code); }
+};
+
 }  // namespace headroom

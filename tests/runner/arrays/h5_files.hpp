@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "../record/temporary_folder.hpp"
@@ -43,6 +44,17 @@ void write_dataset(hid_t file, const std::string& name, hid_t type, const std::v
   ASSERT_TRUE(dataset) << name;
   const hid_t memory = memory_type >= 0 ? memory_type : type;
   ASSERT_GE(H5Dwrite(dataset.get(), memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0) << name;
+}
+
+// A dataset of lists (H5T_VLEN), whose values are stored as `value`; T is float or int32_t.
+template <class T>
+void write_lists(hid_t file, const std::string& name, hid_t value, const std::vector<hsize_t>& shape,
+                 const std::vector<std::vector<T>>& lists, const std::vector<hsize_t>& chunk = {}, int deflate = 0) {
+  std::vector<hvl_t> values;
+  for (const std::vector<T>& one : lists) values.push_back({one.size(), const_cast<T*>(one.data())});
+  const hid_t native = std::is_same_v<T, float> ? H5T_NATIVE_FLOAT : H5T_NATIVE_INT32;
+  const Handle stored(H5Tvlen_create(value)), memory(H5Tvlen_create(native));
+  write_dataset(file, name, stored.get(), shape, values, chunk, deflate, memory.get());
 }
 
 // An array of the service; closes itself.

@@ -21,17 +21,14 @@ class ListsOfNumbers : public WithFile {
   // Lists 0, 1, ... of `lengths` values 1, 2, ... each.
   void write(const std::string& name, hid_t type, const std::vector<uint64_t>& lengths,
              const std::vector<hsize_t>& shape) {
+    std::vector<std::vector<int32_t>> lists;
+    for (const uint64_t length : lengths) {
+      std::vector<int32_t>& one = lists.emplace_back(length);
+      for (uint64_t i = 0; i < length; ++i) one[i] = static_cast<int32_t>(i + 1);
+    }
     const Hdf5Lock lock;
     const Handle file = create_file(path_);
-    std::vector<std::vector<int32_t>> values;
-    std::vector<hvl_t> lists;
-    for (const uint64_t length : lengths) {
-      std::vector<int32_t>& one = values.emplace_back(length);
-      for (uint64_t i = 0; i < length; ++i) one[i] = static_cast<int32_t>(i + 1);
-      lists.push_back({one.size(), one.data()});
-    }
-    const Handle stored(H5Tvlen_create(type)), memory(H5Tvlen_create(H5T_NATIVE_INT32));
-    write_dataset(file.get(), name, stored.get(), shape, lists, {}, 0, memory.get());
+    write_lists(file.get(), name, type, shape, lists);
   }
   sdk::Lists open(const std::string& name) const {
     return {sdk::Host(host()), sdk::Array(sdk::Host(host()), path_, name)};
