@@ -98,8 +98,9 @@ RunFolder make_run_folder(const std::filesystem::path& out, const RunData& data)
   return folder;
 }
 
-std::filesystem::path folder_of_rank(const RunFolder& folder, const Ranks& ranks) {
-  if (!ranks.alone()) keep_lost_note_at(lost_note_of(folder.path(), ranks.rank));
+std::filesystem::path folder_of_rank(const RunFolder& folder, const RunData& data) {
+  const Ranks ranks = data.ranks();
+  if (data.group != nullptr) data.group->keep_lost_note_at(lost_note_of(folder.path(), ranks.rank));
   if (ranks.is_first()) return folder.path();
   const std::filesystem::path own = rank_folder(folder.path(), ranks.rank);
   std::error_code error;
