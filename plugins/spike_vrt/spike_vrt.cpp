@@ -13,7 +13,8 @@ namespace {
 
 class SpikeVrt {
  public:
-  static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_MODEL_BF16 | HR_MODEL_FP16 | HR_MODEL_MANY_ROWS | HR_RNG_KEYED;
+  static constexpr uint32_t capabilities =
+      HR_MODEL_FP64 | HR_MODEL_BF16 | HR_MODEL_FP16 | HR_MODEL_MANY_ROWS | HR_RNG_KEYED;
   static constexpr auto recompute_kinds = kRecomputed;
   static sdk::OptionList options() { return Architecture::options(); }
 

@@ -58,7 +58,9 @@ FullyConnectedBlockImpl::FullyConnectedBlockImpl(int64_t features)
 }
 
 at::Tensor FullyConnectedBlockImpl::forward(const at::Tensor& x) {
-  return layer_norm->forward(fc_block->forward(x).add_(x));
+  const at::Tensor y = fc_block->forward(x);
+  // Under autocast y may be narrower than x: their sum keeps the precision of x.
+  return layer_norm->forward(y.scalar_type() == x.scalar_type() ? y.add_(x) : y + x);
 }
 
 StageImpl::StageImpl(const StageShape& shape) {

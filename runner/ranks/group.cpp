@@ -120,6 +120,12 @@ RankGroup::~RankGroup() = default;
 
 void RankGroup::leave() { watch_->leave(); }
 
+void RankGroup::keep_lost_note_at(const std::filesystem::path& file) {
+  forget_lost_note(file);
+  const MutexLock lock(note_mutex_);
+  lost_note_ = file;
+}
+
 bool RankGroup::stands_in() const { return ranks_.rank == 1 && watch_->lost() == 0; }
 
 std::string RankGroup::name_of(int rank) const {
@@ -169,7 +175,10 @@ void RankGroup::end_overdue(int lost) const {
   const std::string sentence = "[ranks] " + name_of(lost) + " has ended, or cannot be reached, and " + ranks_.name() +
                                " ends in the middle of its window" + how_to_go_on;
   std::fprintf(stderr, "%s\n", sentence.c_str());
-  write_lost_note(sentence);
+  {
+    const MutexLock lock(note_mutex_);
+    if (!lost_note_.empty()) write_lost_note(lost_note_, sentence);
+  }
   std::_Exit(static_cast<int>(Exit::resumable));
 }
 

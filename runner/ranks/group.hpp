@@ -2,12 +2,14 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "mutex.hpp"
 #include "ranks/ranks.hpp"
 #include "ranks/watch.hpp"
 
@@ -44,6 +46,10 @@ class RankGroup {
   // The run is done, or all have found the same reason to end it: each may end in its own time.
   void leave();
 
+  // Where this rank notes down who is lost, if it ends in the middle of its window (lost_note.hpp). An older note goes.
+  // Of this rank alone, once, before the first window. [control]
+  void keep_lost_note_at(const std::filesystem::path& file);
+
   // In place of rank 0, which is lost: the first of the others.
   bool stands_in() const;
 
@@ -67,7 +73,9 @@ class RankGroup {
   const Ranks ranks_;
   std::unique_ptr<Backend> backend_;
   std::vector<std::string> hosts_;
-  std::unique_ptr<RankWatch> watch_;  // once they have met
+  mutable Mutex note_mutex_;
+  std::filesystem::path lost_note_ GUARDED_BY(note_mutex_);  // empty: nowhere
+  std::unique_ptr<RankWatch> watch_;                         // once they have met
 };
 
 // NULL where the process is alone: then nothing of c10d is made.

@@ -13,6 +13,7 @@
 
 #include "error.hpp"
 #include "memory/child_process.hpp"
+#include "memory/descriptor.hpp"
 #include "memory/file_memory.hpp"
 #include "memory/supervised.hpp"
 #include "ranks/ranks.hpp"
@@ -24,19 +25,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto grace = std::chrono::seconds(10);
 
-class File {
- public:
-  File(const std::filesystem::path& path, int flags) : number_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {
-    if (number_ < 0) throw Error(Exit::cannot_write, "ranks", "cannot open " + path.string());
-  }
-  ~File() { close(number_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
+Descriptor open_file(const std::filesystem::path& path, int flags) {
+  Descriptor file(open(path.c_str(), flags | O_CLOEXEC, 0600));
+  if (!file) throw Error(Exit::cannot_write, "ranks", "cannot open " + path.string());
+  return file;
+}
 
 struct RankProcess {
   pid_t id = -1;
@@ -93,9 +86,10 @@ class Launch {
         .apart = true};
     try {
       if (rank == 0) return start_child(std::move(words), options);
-      const File nowhere("/dev/null", O_RDWR), said(words_of(rank), O_WRONLY | O_CREAT | O_APPEND);
-      options.stdin_file = options.stdout_file = nowhere.number();
-      options.stderr_file = said.number();
+      const Descriptor nowhere = open_file("/dev/null", O_RDWR),
+                       said = open_file(words_of(rank), O_WRONLY | O_CREAT | O_APPEND);
+      options.stdin_file = options.stdout_file = nowhere.get();
+      options.stderr_file = said.get();
       return start_child(std::move(words), options);
     } catch (const std::system_error& problem) {
       throw Error(Exit::bug, "ranks", "cannot start " + program.string() + ": " + problem.code().message());

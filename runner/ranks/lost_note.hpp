@@ -12,11 +12,11 @@ inline std::filesystem::path lost_note_of(const std::filesystem::path& run, int 
   return run / "ranks" / ("lost-" + std::to_string(rank) + ".txt");
 }
 
-// Where write_lost_note() writes from here on. An older note goes. Once, before the first window. [control]
-void keep_lost_note_at(const std::filesystem::path& file);
+// Makes its folder; an older note goes. Does nothing where that fails.
+void forget_lost_note(const std::filesystem::path& file);
 
-// Does nothing where no place was told, or the file cannot be written. [any]
-void write_lost_note(const std::string& sentence);
+// Does nothing where the file cannot be written. [any]
+void write_lost_note(const std::filesystem::path& file, const std::string& sentence);
 
 std::string read_lost_note(const std::filesystem::path& file);  // "": there is none
 

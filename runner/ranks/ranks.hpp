@@ -5,6 +5,7 @@
 //   watch      whether all of them are still there, over sockets
 //   group      what they say to each other: sums, texts, agreement
 //   agreement  that all of them run the same thing
+//   lost_note  which of them is lost, for the post-mortem
 //
 // Only group and agreement need LibTorch: the collectives are its c10d, over Gloo.
 #pragma once

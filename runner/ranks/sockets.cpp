@@ -10,8 +10,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <system_error>
-#include <unistd.h>
-#include <utility>
 
 namespace headroom {
 
@@ -19,40 +17,31 @@ namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
-Socket open_socket(int family, int type) {
-  Socket socket(::socket(family, type | SOCK_CLOEXEC, 0));
-  if (socket.file() < 0) fail("socket");
+Descriptor open_socket(int family, int type) {
+  Descriptor socket(::socket(family, type | SOCK_CLOEXEC, 0));
+  if (!socket) fail("socket");
   return socket;
 }
 
 // The first of the host's addresses that can be connected to.
-Socket connected(const std::string& host, uint16_t port, int type) {
+Descriptor connected(const std::string& host, uint16_t port, int type) {
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_socktype = type;
   if (const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found); error != 0)
     throw std::system_error(EHOSTUNREACH, std::generic_category(), host + ": " + gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
   for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
-    Socket socket = open_socket(address->ai_family, type);
-    if (connect(socket.file(), address->ai_addr, address->ai_addrlen) == 0) return socket;
+    Descriptor socket = open_socket(address->ai_family, type);
+    if (connect(socket.get(), address->ai_addr, address->ai_addrlen) == 0) return socket;
   }
   fail("connecting to " + host + ":" + std::to_string(port));
 }
 
-void set(const Socket& socket, int level, int option, int value) {
-  if (setsockopt(socket.file(), level, option, &value, sizeof value) != 0) fail("setsockopt");
+void set(const Descriptor& socket, int level, int option, int value) {
+  if (setsockopt(socket.get(), level, option, &value, sizeof value) != 0) fail("setsockopt");
 }
 
 }  // namespace
-
-Socket::~Socket() {
-  if (file_ >= 0) close(file_);
-}
-Socket::Socket(Socket&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-Socket& Socket::operator=(Socket&& other) noexcept {
-  std::swap(file_, other.file_);
-  return *this;
-}
 
 Listener listen_for_ranks(bool here_only) {
   Listener listener{open_socket(AF_INET, SOCK_STREAM), 0};
@@ -60,7 +49,7 @@ Listener listen_for_ranks(bool here_only) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(here_only ? INADDR_LOOPBACK : INADDR_ANY);
   socklen_t size = sizeof address;
-  const int file = listener.socket.file();
+  const int file = listener.socket.get();
   if (bind(file, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(file, SOMAXCONN) != 0 ||
       getsockname(file, reinterpret_cast<sockaddr*>(&address), &size) != 0)
     fail("listening for the other ranks");
@@ -68,22 +57,22 @@ Listener listen_for_ranks(bool here_only) {
   return listener;
 }
 
-std::optional<Socket> accept_rank(const Listener& listener, std::chrono::steady_clock::time_point until) {
+std::optional<Descriptor> accept_rank(const Listener& listener, std::chrono::steady_clock::time_point until) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    pollfd ready{.fd = listener.socket.file(), .events = POLLIN, .revents = 0};
+    pollfd ready{.fd = listener.socket.get(), .events = POLLIN, .revents = 0};
     const int count = poll(&ready, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
     if (count == 0) return std::nullopt;
     if (count < 0 && errno == EINTR) continue;
-    Socket peer(accept4(listener.socket.file(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (peer.file() >= 0) return peer;
+    Descriptor peer(accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (peer) return peer;
     if (errno != EINTR && errno != ECONNABORTED) fail("accepting another rank");
   }
 }
 
-Socket connect_to(const std::string& host, uint16_t port) { return connected(host, port, SOCK_STREAM); }
+Descriptor connect_to(const std::string& host, uint16_t port) { return connected(host, port, SOCK_STREAM); }
 
-void notice_lost_peer(const Socket& socket) {
+void notice_lost_peer(const Descriptor& socket) {
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 1);
@@ -93,11 +82,11 @@ void notice_lost_peer(const Socket& socket) {
 
 // A datagram socket that is connected has sent nothing, and knows its own address.
 std::string address_towards(const std::string& host, uint16_t port) {
-  const Socket socket = connected(host, port, SOCK_DGRAM);
+  const Descriptor socket = connected(host, port, SOCK_DGRAM);
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   char text[NI_MAXHOST] = {};
-  if (getsockname(socket.file(), reinterpret_cast<sockaddr*>(&address), &size) != 0) fail("getsockname");
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) fail("getsockname");
   if (getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
     fail("getnameinfo");
   return text;

@@ -6,37 +6,24 @@
 #include <optional>
 #include <string>
 
+#include "memory/descriptor.hpp"
+
 namespace headroom {
 
-class Socket {
- public:
-  explicit Socket(int file) noexcept : file_(file) {}
-  ~Socket();
-  Socket(Socket&& other) noexcept;
-  Socket& operator=(Socket&& other) noexcept;
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-
-  int file() const { return file_; }
-
- private:
-  int file_;
-};
-
 struct Listener {
-  Socket socket;
+  Descriptor socket;
   uint16_t port;  // a free one
 };
 
 // `here_only`: this machine alone can connect.
 Listener listen_for_ranks(bool here_only);
 // nullopt: nobody has come by then.
-std::optional<Socket> accept_rank(const Listener& listener, std::chrono::steady_clock::time_point until);
-Socket connect_to(const std::string& host, uint16_t port);
+std::optional<Descriptor> accept_rank(const Listener& listener, std::chrono::steady_clock::time_point until);
+Descriptor connect_to(const std::string& host, uint16_t port);
 
 // From here on a peer whose machine or network is gone ends the connection within some five seconds, as a peer that has
 // ended does at once. One that is only slow keeps it: its kernel answers.
-void notice_lost_peer(const Socket& socket);
+void notice_lost_peer(const Descriptor& socket);
 
 // The address under which this machine reaches `host`: a machine's own name may mean a loopback address.
 std::string address_towards(const std::string& host, uint16_t port);

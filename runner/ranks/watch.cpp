@@ -13,6 +13,8 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "ranks/sockets.hpp"
+
 namespace headroom {
 
 namespace {
@@ -31,16 +33,16 @@ struct Hello {
 constexpr int32_t leaves = -1;
 
 template <class Value>
-bool send_value(const Socket& socket, const Value& value) {
-  return send(socket.file(), &value, sizeof value, MSG_NOSIGNAL) == sizeof value;
+bool send_value(const Descriptor& socket, const Value& value) {
+  return send(socket.get(), &value, sizeof value, MSG_NOSIGNAL) == sizeof value;
 }
 
 // false: the peer has ended, or cannot be reached.
 template <class Value>
-bool receive_value(const Socket& socket, Value& value) {
+bool receive_value(const Descriptor& socket, Value& value) {
   ssize_t size = 0;
   do {
-    size = recv(socket.file(), &value, sizeof value, MSG_WAITALL);
+    size = recv(socket.get(), &value, sizeof value, MSG_WAITALL);
   } while (size < 0 && errno == EINTR);
   return size == sizeof value;
 }
@@ -55,7 +57,7 @@ uint64_t number_of_run() {
 RankWatch::RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<void(int)> overdue,
                      std::chrono::milliseconds patience)
     : is_first_(ranks.is_first()), overdue_(std::move(overdue)), patience_(patience), wake_(eventfd(0, EFD_CLOEXEC)) {
-  if (wake_.file() < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
   meet(ranks, from_first);
   for (const Peer& peer : peers_) notice_lost_peer(peer.socket);
   // Signals are for the threads that wait for them.
@@ -68,7 +70,7 @@ RankWatch::RankWatch(const Ranks& ranks, const FromFirst& from_first, std::funct
 
 RankWatch::~RankWatch() {
   const uint64_t one = 1;
-  (void)!write(wake_.file(), &one, sizeof one);
+  (void)!write(wake_.get(), &one, sizeof one);
   thread_.join();
 }
 
@@ -78,7 +80,7 @@ void RankWatch::meet(const Ranks& ranks, const FromFirst& from_first) {
     const std::string told = from_first("");
     const size_t blank = told.find(' ');
     const auto port = static_cast<uint16_t>(std::stoul(told.substr(0, blank)));
-    Socket socket = connect_to(one_machine ? "127.0.0.1" : ranks.host, port);
+    Descriptor socket = connect_to(one_machine ? "127.0.0.1" : ranks.host, port);
     if (!send_value(socket, Hello{std::stoull(told.substr(blank)), ranks.rank}))
       throw std::system_error(errno, std::generic_category(), "greeting rank 0");
     peers_.push_back({0, std::move(socket)});
@@ -89,11 +91,11 @@ void RankWatch::meet(const Ranks& ranks, const FromFirst& from_first) {
   from_first(std::to_string(listener.port) + ' ' + std::to_string(run));
   const auto until = Clock::now() + time_to_meet;
   while (std::ssize(peers_) < ranks.count - 1) {
-    std::optional<Socket> socket = accept_rank(listener, until);
+    std::optional<Descriptor> socket = accept_rank(listener, until);
     if (!socket) throw std::system_error(ETIMEDOUT, std::generic_category(), "waiting for the other ranks");
     // A stranger that says nothing holds nobody up for long.
     const timeval second{.tv_sec = 1, .tv_usec = 0};
-    setsockopt(socket->file(), SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
+    setsockopt(socket->get(), SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
     Hello hello{};
     if (receive_value(*socket, hello) && hello.run == run) peers_.push_back({hello.rank, std::move(*socket)});
   }
@@ -129,10 +131,10 @@ bool RankWatch::is_overdue() const {
 
 void RankWatch::run() {
   for (;;) {
-    std::vector<pollfd> files = {{.fd = wake_.file(), .events = POLLIN, .revents = 0}};
+    std::vector<pollfd> files = {{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
     // poll() passes over what is negative.
     for (const Peer& peer : peers_)
-      files.push_back({.fd = peer.is_there ? peer.socket.file() : -1, .events = POLLIN, .revents = 0});
+      files.push_back({.fd = peer.is_there ? peer.socket.get() : -1, .events = POLLIN, .revents = 0});
     const bool waits_for_this_rank = lost().has_value();
     if (poll(files.data(), files.size(), waits_for_this_rank ? 100 : -1) < 0) continue;
     if (files[0].revents != 0) return;

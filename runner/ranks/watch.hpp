@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "memory/descriptor.hpp"
 #include "mutex.hpp"
 #include "ranks/ranks.hpp"
-#include "ranks/sockets.hpp"
 
 namespace headroom {
 
@@ -43,7 +43,7 @@ class RankWatch {
  private:
   struct Peer {
     int rank;
-    Socket socket;
+    Descriptor socket;
     bool is_there = true;
   };
   void meet(const Ranks& ranks, const FromFirst& from_first);
@@ -56,7 +56,7 @@ class RankWatch {
   const std::function<void(int)> overdue_;
   const std::chrono::milliseconds patience_;
   std::vector<Peer> peers_;  // of rank 0 all others, of the others rank 0
-  Socket wake_;              // an eventfd: the thread ends
+  Descriptor wake_;          // an eventfd: the thread ends
   mutable Mutex mutex_;
   mutable Condition changed_;
   std::optional<int> lost_ GUARDED_BY(mutex_);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ranks/group.hpp"
+#include "record/run_folder.hpp"
 #include "train/loop.hpp"
 #include "train/rank_sums.hpp"
 #include "train/signals.hpp"
@@ -57,7 +58,7 @@ std::optional<StepSums> TrainingLoop::evaluate_shares(const std::function<bool(i
     StepSums scratch(setup_.model->metrics().size(), setup_.device, setup_.output_metrics());
     add_up(shares, *sums, scratch);
   });
-  for (const std::string& json : group.gather(examples_->taken().dump()))
+  for (const std::string& json : group.gather(json_text(examples_->taken())))
     examples_->add_taken(nlohmann::json::parse(json));
   return sums;
 }

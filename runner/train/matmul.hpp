@@ -29,9 +29,9 @@ MatmulProbe probe_matmul();
 // `folder` nothing is kept. std::bad_alloc, c10::Error: no memory. [control]
 MatmulProbe kept_matmul_probe(const std::filesystem::path& folder);
 
-// Whether most products are so large that oneDNN's cost for each call pays off: because the model has small matrices that
-// meet `many_rows` (HR_MODEL_MANY_ROWS), or because most weights are in large matrices; `elements` is the size of each.
-// Both are known before a run begins and never change, so all runs of one file choose the same.
+// Whether most products are so large that oneDNN's cost for each call pays off: because the model has small matrices
+// that meet `many_rows` (HR_MODEL_MANY_ROWS), or because most weights are in large matrices; `elements` is the size of
+// each. Both are known before a run begins and never change, so all runs of one file choose the same.
 bool are_large(bool many_rows, std::span<const int64_t> elements);
 
 struct MatmulChoice {

@@ -1,8 +1,6 @@
 #include "train/rank_start.hpp"
 
 #include <ATen/Version.h>
-#include <fstream>
-#include <iterator>
 
 #include "config/digest.hpp"
 #include "ranks/agreement.hpp"
@@ -12,11 +10,6 @@
 namespace headroom {
 
 namespace {
-
-std::string file_digest(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return Digest().add(std::string(std::istreambuf_iterator<char>(stream), {})).hex();
-}
 
 std::string weights_digest(Model& model) {
   Digest digest;
@@ -51,9 +44,9 @@ RunData prepare_data_of_ranks(const Experiment& experiment, const std::vector<st
                      // Files lie elsewhere on other machines; what they hold is told by itself.
                      {"the options of the model", options_without_paths(data.model_table, data.model_options)},
                      {"the options of the data", options_without_paths(data.data_table, data.data_options)},
-                     {"the model plugin", file_digest(data.model_library.path())},
-                     {"the datasource plugin", file_digest(data.source_library.path())},
-                     {"the optimizer plugin", data.optimizer ? file_digest(data.optimizer->library().path()) : "none"},
+                     {"the model plugin", data.model_library.build()},
+                     {"the datasource plugin", data.source_library.build()},
+                     {"the optimizer plugin", data.optimizer ? data.optimizer->library().build() : "none"},
                      {"the data", data.content_id}});
   return data;
 }
@@ -105,8 +98,9 @@ RunFolder make_run_folder(const std::filesystem::path& out, const RunData& data)
   return folder;
 }
 
-std::filesystem::path folder_of_rank(const RunFolder& folder, const Ranks& ranks) {
-  if (!ranks.alone()) keep_lost_note_at(lost_note_of(folder.path(), ranks.rank));
+std::filesystem::path folder_of_rank(const RunFolder& folder, const RunData& data) {
+  const Ranks ranks = data.ranks();
+  if (data.group != nullptr) data.group->keep_lost_note_at(lost_note_of(folder.path(), ranks.rank));
   if (ranks.is_first()) return folder.path();
   const std::filesystem::path own = rank_folder(folder.path(), ranks.rank);
   std::error_code error;

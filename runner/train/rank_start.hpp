@@ -29,7 +29,8 @@ bool speaks_for_all(const RunData& data);
 // The new folder of a run, which rank 0 makes.
 RunFolder make_run_folder(const std::filesystem::path& out, const RunData& data);
 
-// Where this process leaves what only it knows (its black box): the run's folder, or one in it for each other rank.
-std::filesystem::path folder_of_rank(const RunFolder& folder, const Ranks& ranks);
+// Where this process leaves what only it knows (its black box): the run's folder, or one in it for each other rank. A
+// rank's group keeps its lost note there from here on.
+std::filesystem::path folder_of_rank(const RunFolder& folder, const RunData& data);
 
 }  // namespace headroom

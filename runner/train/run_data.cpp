@@ -14,7 +14,6 @@
 #include "memory/cores.hpp"
 #include "ranks/group.hpp"
 #include "train/page_lock.hpp"
-#include "train/rank_groups.hpp"
 #include "train/recompute.hpp"
 
 namespace headroom {
@@ -37,6 +36,15 @@ at::Device pick_device(const std::string& wanted) {
                     " CUDA devices");
   }
   return device;
+}
+
+// How many of a window's `accumulation` batches the ranks share at a time: so many that each gets about one; a divisor
+// of `accumulation`, so that windows begin where they began.
+int64_t batches_shared_in_training(int64_t accumulation, int64_t ranks) {
+  for (int64_t batches = ranks; batches < accumulation; ++batches) {
+    if (accumulation % batches == 0) return batches;
+  }
+  return accumulation;
 }
 
 // Which build of a library it is.

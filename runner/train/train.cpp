@@ -145,7 +145,7 @@ Exit train(const TrainRequest& request) {
   for (const std::string& line : rank_lines(setup, request.resume.has_value())) log.say(line);
   log.say(memory.line());
   if (planned) log.say(planned->line);
-  watch_memory(memory, folder_of_rank(folder, data.ranks()), log);
+  watch_memory(memory, folder_of_rank(folder, data), log);
 
   // Measuring may read the whole split, so it comes after the log and the black box.
   LoaderInput input = input_of(setup, checkpoint, log);

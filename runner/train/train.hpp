@@ -39,8 +39,8 @@ struct TrainRequest {
   std::optional<std::filesystem::path> resume;  // an existing run folder to go on in
   bool changed = false;                         // resumes though the mathematics are others than the checkpoint's
   std::vector<std::filesystem::path> plugin_dirs;
-  std::shared_ptr<RankGroup> group =
-      nullptr;              // the processes that share the run, of which this is one; NULL: it is alone
+  // The processes that share the run, of which this is one; NULL: it is alone.
+  std::shared_ptr<RankGroup> group = nullptr;
   int64_t until_epoch = 0;  // saves and stops at the end of that one (Exit::resumable); 0: goes on to its own end
   // Asked of a new run before it claims its memory; there is no model yet. Empty, or nullopt: no plan.
   std::function<std::optional<PlannedStart>(const RunData& data)> plan;

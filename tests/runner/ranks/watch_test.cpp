@@ -4,6 +4,8 @@
 #include <future>
 #include <gtest/gtest.h>
 
+#include "ranks/sockets.hpp"
+
 namespace headroom {
 namespace {
 
@@ -90,7 +92,7 @@ TEST(RankWatch, AStrangerAtItsPortIsNoRank) {
   Ranks second = first;
   second.rank = second.local_rank = 1;
   std::promise<std::string> told;
-  std::optional<Socket> stranger;
+  std::optional<Descriptor> stranger;
   std::unique_ptr<RankWatch> other;
   std::thread thread([&] {
     const std::string text = told.get_future().get();
