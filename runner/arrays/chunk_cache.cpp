@@ -132,7 +132,8 @@ std::shared_ptr<const DecodedChunk> ChunkCache::get(const ChunkKey& key, uint64_
   std::shared_ptr<DecodedChunk> chunk;
   bool keep = false;
   try {
-    // Small requests of malloc are granted beyond the limit, too: what is kept to save time asks as large ones do.
+    // Malloc grants small requests beyond the limit, too. A chunk that is kept only to save time needs room below it;
+    // this asks whether there is any, and malloc takes it.
     keep = counted > 0 && (memory != nullptr || headroom::make_room(static_cast<int64_t>(bytes)));
     if (memory == nullptr) memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
     decode({memory.get(), bytes});
