@@ -44,8 +44,13 @@ void fill(BlackBox& box) {
   }
 }
 
-volatile sig_atomic_t stopped = 0;
-void stop(int signal) { stopped = signal; }
+// Waited for instead of handled: TSan loses a signal that comes while it prepares the thread's first blocking call.
+sigset_t only_sigterm() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
 
 [[noreturn]] void wait_for_ever() {
   for (;;) pause();
@@ -82,7 +87,8 @@ int main(int argc, char** argv) {
                                 " ] || echo open; } > " + (folder / "files").string();
     return std::system(command.c_str()) < 0 ? 1 : 0;
   }
-  if (how == "stop") std::signal(SIGTERM, stop);
+  const sigset_t to_stop = only_sigterm();
+  if (how == "stop") sigprocmask(SIG_BLOCK, &to_stop, nullptr);
   BlackBox box(folder / black_box_file);
   const CrashNotes crash_notes(box.crash_site(), box.plugin_call());
   tell_supervisor_run_folder(folder);
@@ -93,7 +99,8 @@ int main(int argc, char** argv) {
   if (how == "abort") std::abort();
   if (how == "plugin") crash_in_plugin();
   if (how == "stop") {
-    while (stopped == 0) usleep(1000);
+    int signal = 0;
+    sigwait(&to_stop, &signal);
     return 75;
   }
   return std::atoi(how.c_str());
