@@ -2,7 +2,6 @@
 
 #include "arrays/open_files.hpp"
 #include "arrays/read_hooks.hpp"
-#include "arrays/thread_buffer.hpp"
 
 namespace headroom {
 
@@ -66,7 +65,7 @@ class FileBlock {
       if (const std::byte* records = file_.map.at(offset_ + first * record_, span * record_)) {
         put_mapped([&block, records] { block.put(records); });
       } else {
-        block.put(read_records(first, span));
+        block.put(read_records(first, span).data());
       }
     }
   }
@@ -80,7 +79,7 @@ class FileBlock {
     const uint64_t step = std::max<uint64_t>(1, scratch_piece_bytes / record_);
     for (uint64_t done = 0; done < count; done += step) {
       const uint64_t records = std::min(step, count - done);
-      sink_.put(read_records(from + done, records), to + done, records);
+      sink_.put(read_records(from + done, records).data(), to + done, records);
     }
   }
 
@@ -116,10 +115,10 @@ class FileBlock {
       throw BadPlace{.ends_early = true};
   }
 
-  const std::byte* read_records(uint64_t from, uint64_t count) const {
+  ThreadBuffer::Use read_records(uint64_t from, uint64_t count) const {
     thread_local ThreadBuffer buffer;
-    std::byte* records = buffer.take(count * record_);
-    read_or_throw(file_, offset_ + from * record_, records, count * record_);
+    ThreadBuffer::Use records = buffer.take(count * record_);
+    read_or_throw(file_, offset_ + from * record_, records.data(), records.size());
     return records;
   }
 
@@ -164,15 +163,15 @@ class ChunkReader {
       if (plan_.lane == Lane::chunk_table) {
         thread_local ThreadBuffer buffer;
         const StoredChunk& stored = plan_.chunks[cell];
-        std::byte* bytes = buffer.take(stored.bytes);
-        read_or_throw(file_, stored.offset, bytes, stored.bytes);
-        decode_chunk(plan_.filters, stored.filter_mask, {bytes, stored.bytes}, chunk);
+        const ThreadBuffer::Use bytes = buffer.take(stored.bytes);
+        read_or_throw(file_, stored.offset, bytes.data(), bytes.size());
+        decode_chunk(plan_.filters, stored.filter_mask, {bytes.data(), bytes.size()}, chunk);
         return;
       }
       uint32_t mask = 0;
-      const auto bytes = fetch_(origin, mask);
-      if (!bytes.empty()) {
-        decode_chunk(plan_.filters, mask, bytes, chunk);
+      const ThreadBuffer::Use bytes = fetch_(origin, mask);
+      if (bytes.size() > 0) {
+        decode_chunk(plan_.filters, mask, {bytes.data(), bytes.size()}, chunk);
         return;
       }
     } catch (const DamagedChunk& damage) {

@@ -12,6 +12,7 @@
 #include "arrays/file_map.hpp"
 #include "arrays/hdf5_layout.hpp"
 #include "arrays/hdf5_plan.hpp"
+#include "arrays/thread_buffer.hpp"
 
 namespace headroom {
 
@@ -68,8 +69,8 @@ struct BadPlace {
 };
 
 // Has libhdf5 find a chunk: returns its stored bytes, and sets `filter_mask` to the filters that were skipped when it
-// was written. Empty: the chunk was never written. The bytes are valid until the thread's next call. Throws BadPlace.
-using FetchChunk = std::function<std::span<const std::byte>(const Coordinates& origin, uint32_t& filter_mask)>;
+// was written. No bytes: the chunk was never written. Throws BadPlace. REQUIRES: what the thread got before is gone.
+using FetchChunk = std::function<ThreadBuffer::Use(const Coordinates& origin, uint32_t& filter_mask)>;
 
 // The planned file, opened, and the cache of its decoded chunks.
 struct FileBytes {

@@ -74,6 +74,7 @@ void decode_chunk(std::span<const ChunkFilter> filters, uint32_t mask, std::span
                   std::span<std::byte> chunk) {
   // Each filter reads from one buffer and writes to the other; the last one writes to `chunk`, which saves a copy.
   thread_local std::array<ThreadBuffer, 2> buffers;
+  std::array<ThreadBuffer::Use, 2> used;
   const auto sizes = sizes_before(filters, mask, chunk.size());
   size_t first = 0;  // the filter that is undone last: it writes into `chunk` itself
   while (first < filters.size() && (mask >> first & 1) != 0) ++first;
@@ -88,7 +89,12 @@ void decode_chunk(std::span<const ChunkFilter> filters, uint32_t mask, std::span
       continue;
     }
     const uint64_t size = compresses(filter.kind) ? sizes[i] : bytes.size();
-    std::byte* to = i == first && size == chunk.size() ? chunk.data() : buffers[buffer].take(size);
+    std::byte* to = chunk.data();
+    if (i != first || size != chunk.size()) {
+      used[buffer] = {};
+      used[buffer] = buffers[buffer].take(size);
+      to = used[buffer].data();
+    }
     buffer = 1 - buffer;
     if (filter.kind == FilterKind::shuffle) {
       unshuffle(bytes, filter.element_bytes, to);

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "arrays/hdf5_object.hpp"
-#include "arrays/thread_buffer.hpp"
 #include "headroom/sdk/shape_text.hpp"
 
 namespace headroom {
@@ -116,7 +115,7 @@ void Hdf5Array::read_block(std::span<const uint64_t> start, std::span<const uint
              hdf5_reason());
 }
 
-std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const {
+ThreadBuffer::Use Hdf5Array::fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const {
   thread_local ThreadBuffer buffer;
   const Hdf5Lock lock;
   // Without a cache of libhdf5's: ChunkCache keeps the decoded chunk.
@@ -132,14 +131,15 @@ std::span<const std::byte> Hdf5Array::fetch_chunk(const Coordinates& origin, uin
   if (bytes == 0) return {};
   // A damaged index may give any size.
   if (bytes > plan().file.size_bytes) throw BadPlace{.ends_early = true};
-  std::byte* stored = buffer.take(bytes);
+  ThreadBuffer::Use use = buffer.take(bytes);
+  std::byte* const stored = use.data();
   // libhdf5 may fill less than the size it gave for a damaged chunk, without an error. Then the last byte keeps its
   // mark.
   for (const std::byte mark : {std::byte{0xA5}, std::byte{0x5A}}) {
     stored[bytes - 1] = mark;
     if (H5Dread_chunk(dataset.id.get(), H5P_DEFAULT, at.data(), &filter_mask, stored) < 0)
       throw_bad_chunk(hdf5_reason());
-    if (stored[bytes - 1] != mark) return {stored, bytes};
+    if (stored[bytes - 1] != mark) return use;
   }
   throw BadPlace{.damage = "it is shorter than it should be"};
 }
@@ -170,9 +170,9 @@ void Hdf5Array::read_by_library(std::span<const uint64_t> start, std::span<const
   uint64_t done = 0;
   each_block(start, count, {extents.data(), count.size()}, [&](auto block_start, auto block_count) {
     const uint64_t elements = product(block_count);
-    std::byte* records = buffer.take(elements * sink.record_bytes());
-    read_block(block_start, block_count, records);
-    sink.put(records, done, elements);
+    const ThreadBuffer::Use records = buffer.take(elements * sink.record_bytes());
+    read_block(block_start, block_count, records.data());
+    sink.put(records.data(), done, elements);
     done += elements;
   });
 }

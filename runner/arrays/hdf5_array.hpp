@@ -50,7 +50,7 @@ class Hdf5Array {
   void read(std::span<const uint64_t> start, std::span<const uint64_t> count, RecordSink& sink) const;
   void read_by_library(std::span<const uint64_t> start, std::span<const uint64_t> count, RecordSink& sink) const;
   void read_block(std::span<const uint64_t> start, std::span<const uint64_t> count, void* records) const;
-  std::span<const std::byte> fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const;
+  ThreadBuffer::Use fetch_chunk(const Coordinates& origin, uint32_t& filter_mask) const;
   Hdf5File::Dataset& library_dataset(uint64_t cache_bytes) const;
   void read_by_lane(const Descriptor& descriptor, std::span<const uint64_t> start, std::span<const uint64_t> count,
                     RecordSink& sink) const;

@@ -1,38 +1,59 @@
 // Scratch memory that a thread keeps between reads: touching new pages would cost more than the read. It is on the
-// ledger as scratch.
+// ledger as scratch. While no read uses it, a shortage of memory takes it (memory/relief.hpp).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <utility>
 
-#include "memory/ledger.hpp"
+#include "memory/relief.hpp"
 
 namespace headroom {
 
-// Of one thread. Grows to the largest request and stays so. take() returns at least `bytes` bytes, not initialised,
-// valid until the next take(); std::bad_alloc.
+// Of one thread. Grows to the largest request, and stays so until a shortage.
 class ThreadBuffer {
  public:
-  ThreadBuffer() = default;
-  ~ThreadBuffer() { account(Owner::scratch, -static_cast<int64_t>(size_)); }
+  // The bytes of one take(). They stay in place while it lives. Of the buffer's thread.
+  class Use {
+   public:
+    Use() = default;  // of no bytes
+    Use(Use&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    Use& operator=(Use&& other) noexcept;
+    ~Use() { end(); }
+    std::byte* data() const { return buffer_ != nullptr ? buffer_->memory_ : nullptr; }
+    uint64_t size() const { return size_; }
+
+   private:
+    friend class ThreadBuffer;
+    Use(ThreadBuffer& buffer, uint64_t size) : buffer_(&buffer), size_(size) {}
+    void end() {
+      if (buffer_ != nullptr) std::exchange(buffer_, nullptr)->in_use_.store(false, std::memory_order_release);
+    }
+
+    ThreadBuffer* buffer_ = nullptr;
+    uint64_t size_ = 0;
+  };
+
+  ThreadBuffer();
+  ~ThreadBuffer();
   ThreadBuffer(const ThreadBuffer&) = delete;
   ThreadBuffer& operator=(const ThreadBuffer&) = delete;
 
-  std::byte* take(uint64_t bytes) {
-    if (size_ >= bytes) return memory_.get();
-    memory_.reset();
-    account(Owner::scratch, -static_cast<int64_t>(size_));
-    size_ = 0;
-    memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    size_ = bytes;
-    account(Owner::scratch, static_cast<int64_t>(size_));
-    return memory_.get();
-  }
+  // `bytes` bytes, not initialised; std::bad_alloc. REQUIRES: no earlier Use of this buffer lives.
+  Use take(uint64_t bytes);
 
  private:
-  std::unique_ptr<std::byte[]> memory_;
-  uint64_t size_ = 0;
+  void grow_to(uint64_t bytes);
+  int64_t free_memory();
+  int64_t give_back();
+
+  // Whoever sets in_use_ alone touches the members below: the thread for a Use, a rung while it frees them.
+  std::atomic<bool> in_use_{false};
+  std::byte* memory_ = nullptr;  // of its own mapping, so that all of it goes back to the system
+  uint64_t size_ = 0;            // whole pages
+
+  RungRegistration rung_;  // the last member: its function uses the others
 };
 
 }  // namespace headroom

@@ -14,7 +14,7 @@ namespace headroom {
 
 struct Rung {
   std::string name;  // "sample cache", for log lines
-  // Lower is taken first: 50 sample cache, 100 decoded chunks, 200 prefetch, 300 purge, 400 micro-batch, 500 checkpoint
+  // Lower is taken first: 40 scratch memory of reads, 50 sample cache, 100 decoded chunks, 200 prefetch, 300 purge, 400 micro-batch, 500 checkpoint
   // and exit.
   int order = 0;
   // Frees about `wanted_bytes` at once and returns how many it freed. Called from any thread in the middle of an

@@ -1,0 +1,72 @@
+#include "arrays/thread_buffer.hpp"
+
+#include <new>
+#include <sys/mman.h>
+#include <thread>
+
+#include "memory/budget.hpp"
+#include "memory/ledger.hpp"
+#include "memory/untouched_pages.hpp"
+
+namespace headroom {
+
+ThreadBuffer::Use& ThreadBuffer::Use::operator=(Use&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  buffer_ = std::exchange(other.buffer_, nullptr);
+  size_ = std::exchange(other.size_, 0);
+  return *this;
+}
+
+ThreadBuffer::ThreadBuffer()
+    : rung_(add_rung(
+          {.name = "scratch memory of reads", .order = 40, .give_back = [this](int64_t) { return give_back(); }})) {}
+
+ThreadBuffer::~ThreadBuffer() {
+  rung_ = {};
+  free_memory();
+}
+
+ThreadBuffer::Use ThreadBuffer::take(uint64_t bytes) {
+  while (in_use_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+  Use use(*this, bytes);
+  if (size_ < bytes) grow_to(bytes);
+  return use;
+}
+
+void ThreadBuffer::grow_to(uint64_t bytes) {
+  free_memory();
+  if (bytes > INT64_MAX - page_bytes) throw std::bad_alloc();
+  const uint64_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  Permit permit = make_room(static_cast<int64_t>(whole));
+  // A little more than the limit, as malloc would: a read that is refused a few bytes cannot go on.
+  if (!permit) permit = try_to_grow_heap(static_cast<int64_t>(whole));
+  if (!permit && whole > EssentialAllocations::most_tensor_bytes) {
+    note_heap_refusal(static_cast<int64_t>(whole));
+    throw std::bad_alloc();
+  }
+  void* memory = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  pages_mapped(PageUse::heap, memory, whole);
+  memory_ = static_cast<std::byte*>(memory);
+  size_ = whole;
+  account(Owner::scratch, static_cast<int64_t>(size_));
+}
+
+int64_t ThreadBuffer::free_memory() {
+  if (memory_ == nullptr) return 0;
+  pages_unmapped(memory_, size_);
+  munmap(std::exchange(memory_, nullptr), size_);
+  const auto freed = static_cast<int64_t>(std::exchange(size_, 0));
+  account(Owner::scratch, -freed);
+  return freed;
+}
+
+int64_t ThreadBuffer::give_back() {
+  if (in_use_.exchange(true, std::memory_order_acquire)) return 0;
+  const int64_t freed = free_memory();
+  in_use_.store(false, std::memory_order_release);
+  return freed;
+}
+
+}  // namespace headroom
