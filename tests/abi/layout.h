@@ -2,7 +2,13 @@
 #include <stddef.h>
 
 #include "headroom/abi.h"
+#include "headroom/classes.h"
 #include "headroom/convert.h"
+#include "headroom/infer.h"
+#include "headroom/inputs.h"
+#include "headroom/lists.h"
+#include "headroom/optimizer.h"
+#include "headroom/positions.h"
 #include "headroom/predict.h"
 
 #ifdef __cplusplus
@@ -11,9 +17,10 @@
 #define ABI_ASSERT _Static_assert
 #endif
 
-#define LAYOUT(type, size) ABI_ASSERT(sizeof(type) >= size, #type " is smaller than in 1.0");
-#define MEMBER(type, member, offset) ABI_ASSERT(offsetof(type, member) == offset, #type "." #member " has moved since 1.0");
+#define LAYOUT(type, size) ABI_ASSERT(sizeof(type) >= size, #type " is smaller than in its first release");
+#define MEMBER(type, member, offset) ABI_ASSERT(offsetof(type, member) == offset, #type "." #member " has moved since its first release");
 #include "layout_1_0.inc"
+#include "layout_interfaces_1.inc"
 #undef LAYOUT
 #undef MEMBER
 
