@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <set>
 
+#include "memory/slurm.hpp"
+
 namespace headroom {
 
 namespace {
@@ -41,9 +43,11 @@ double cpu_quota(const std::string& root) {
 }  // namespace
 
 int auto_threads(const std::string& root) {
-  const int cores = physical_cores(root);
-  const double quota = cpu_quota(root);
-  return quota > 0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, cores) : cores;
+  int threads = physical_cores(root);
+  if (const double quota = cpu_quota(root); quota > 0)
+    threads = std::clamp(static_cast<int>(std::ceil(quota)), 1, threads);
+  if (const int given = slurm_cpus(); given > 0) threads = std::min(threads, given);
+  return threads;
 }
 
 }  // namespace headroom

@@ -10,6 +10,7 @@
 #include "memory/cgroups.hpp"
 #include "memory/proc_file.hpp"
 #include "memory/readable.hpp"
+#include "memory/slurm.hpp"
 #include "memory/supervised.hpp"
 
 namespace headroom {
@@ -37,6 +38,7 @@ class Finder {
   Rooms find() {
     // The order counts: of equal rooms the first decides.
     for (const MemoryCgroup& cgroup : memory_cgroups(root_, &found_.unknown)) add_cgroup(cgroup);
+    add_slurm();
     add_system();
     // Where there is no limit it says "unlimited", which reads as no number.
     const std::string limits = read_proc_file(proc_ / "self/limits").value_or("");
@@ -68,6 +70,16 @@ class Finder {
     room.hard = false;
     room.bound_bytes = *cgroup.throttle_bytes;
     add(room);
+  }
+
+  // What the job's other processes hold is not known here; runs of Headroom among them have reservations in its scope.
+  void add_slurm() {
+    const auto slurm = slurm_memory();
+    if (!slurm) return;
+    add({.name = slurm->name,
+         .scope = slurm->scope,
+         .bound_bytes = slurm->bytes,
+         .used_bytes = std::min(found_.held_bytes, slurm->bytes)});
   }
 
   void add_system() {

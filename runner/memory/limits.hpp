@@ -1,4 +1,4 @@
-// How much memory this process may hold: the bounds in force (cgroups, machine, rlimits), and the limit that
+// How much memory this process may hold: the bounds in force (cgroups, Slurm, machine, rlimits), and the limit that
 // memory.limit makes of them (docs/memory.md). All of it is about U, RssAnon + RssShmem of this process.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace headroom {
 // One bound, and how large U may become under it.
 struct Room {
   std::string name;            // "cgroup /user.slice/job_7 (v2)", "system", "RLIMIT_DATA"
-  std::string scope{};         // which processes share it: a cgroup's id, "machine"; empty: this process alone
+  std::string scope{};         // which processes share it: a cgroup's id, a Slurm job, "machine"; empty: this one alone
   bool hard = true;            // false: memory.high, above which the kernel slows a cgroup down
   int64_t bound_bytes = 0;     // the cgroup's limit, the machine's memory, the rlimit
   int64_t used_bytes = 0;      // by all processes that share it, without what the kernel drops on demand
@@ -21,7 +21,7 @@ struct Room {
   int64_t claimed_bytes = 0;   // what those runs claim, before claims are cut
   int64_t margin_part = 10;    // "auto" leaves one part in this many free: 2 where another bound is unknown
 
-  // A cgroup's hard limit: the kernel kills there at once.
+  // A cgroup's hard limit, or a Slurm job's: above it the run is killed at once.
   bool kills() const { return hard && !scope.empty() && scope != "machine"; }
   int64_t free_bytes() const;   // room - reserved; never below 0
   int64_t share_bytes() const;  // the part of the room that one run may take: 0.9, or 0.5
@@ -32,9 +32,9 @@ struct Room {
 struct Rooms {
   int64_t held_bytes = 0;                             // U
   int64_t swap_free_bytes = 0, swap_total_bytes = 0;  // only shown
-  std::vector<Room> rooms;                            // cgroups (own first, then its ancestors), machine, rlimits
-  std::vector<std::string> unset;                     // names of bounds that are not set
-  std::vector<std::string> unknown;                   // names of bounds that are set and cannot be read
+  std::vector<Room> rooms;           // cgroups (own first, then its ancestors), Slurm, machine, rlimits
+  std::vector<std::string> unset;    // names of bounds that are not set
+  std::vector<std::string> unknown;  // names of bounds that are set and cannot be read
 
   // Of equals the first. nullptr: no bound can be read. The result points into `rooms`.
   const Room* smallest() const;         // by auto_bytes()
