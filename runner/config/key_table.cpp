@@ -47,9 +47,7 @@ bool rises_by_itself(const Experiment& e) { return has_schedule(e, "one_cycle") 
 bool has_no_least(const Experiment& e) { return has_schedule(e, "constant") || rises_by_itself(e); }
 bool is_not_sampled(const Experiment& e) { return e.metrics.mode != "sampled"; }
 bool starts_fresh(const Experiment& e) { return e.init.from.empty(); }
-
-// When it is idle because this version does not act on it yet.
-bool limits_the_device(const Experiment& e) { return e.memory.device_limit != "off"; }
+bool computes_on_the_cpu(const Experiment& e) { return e.experiment.device == "cpu"; }
 bool has_sweep(const Experiment& e) { return e.sweep.has_value(); }
 
 // Path, type, effect, meaning; then, where there is something to say: range, choices, when it is idle, required.
@@ -420,7 +418,7 @@ std::vector<Key> make_keys() {
        "bound on the memory that it holds on the GPU",
        {},
        {},
-       {limits_the_device, "this version sets no limit on a GPU"}},
+       {computes_on_the_cpu, "experiment.device is \"cpu\""}},
       {"memory.wait", duration, cost.unprobed(), "how long to wait for memory before giving up"},
       {"memory.empty_cache_every", integer, cost, "training batches between purges of free memory; 0: never",
        any_count},

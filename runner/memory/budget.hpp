@@ -12,7 +12,7 @@
 //
 // "U" is what a process itself holds: RssAnon + RssShmem, without pages of files, which the kernel drops when it needs
 // memory. Other folders include what they need; arena, allocation_table and cgroup_search are internal. Only
-// tensor_allocator includes LibTorch (c10).
+// tensor_allocator and device_limit include LibTorch (c10).
 //
 // Thread rules: [any] any thread, [control] one thread at a time, [compute] the thread that trains.
 #pragma once

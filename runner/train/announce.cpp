@@ -45,6 +45,18 @@ std::string pin_memory_line(const Setup& setup) {
   return "data.pin_memory: this LibTorch brings no CUDA runtime of its own, batches are not page-locked";
 }
 
+std::string device_limit_line(const RunData& data) {
+  const std::string& wanted = data.experiment.memory.device_limit;
+  if (!data.device_limit) {
+    const bool may_have_a_gpu = data.experiment.experiment.device == "auto",
+               limits = wanted != "auto" && wanted != "off";
+    return may_have_a_gpu && limits ? "memory.device_limit: the model computes on the CPU" : "";
+  }
+  const DeviceLimit& limit = *data.device_limit;
+  return "memory on " + data.device.str() + ": " +
+         (limit.bytes ? "limit " + size_text(*limit.bytes) + ", " : "no limit, ") + limit.rule;
+}
+
 // How far this process may grow; 0: no bound is known.
 int64_t room_bytes() {
   const Rooms rooms = read_rooms();
@@ -97,6 +109,7 @@ void announce(const Setup& setup, RunLog& log) {
           " steps an epoch; " + counted(static_cast<uint64_t>(setup.data.threads), "thread") + " on " +
           setup.device.str());
   if (const std::string line = pin_memory_line(setup); !line.empty()) log.say(line);
+  if (const std::string line = device_limit_line(setup.data); !line.empty()) log.say(line);
 }
 
 }  // namespace headroom

@@ -111,6 +111,7 @@ bool attempt_within_memory(Shortage& shortage, const char*& doing, int64_t micro
     return true;
   } catch (const c10::OutOfMemoryError&) {
     shortage = Shortage::now(doing, micro_batch);
+    if (shortage.requested_bytes == 0) shortage.cause = std::current_exception();  // of a device, which says how much
   } catch (const std::bad_alloc&) {
     shortage = Shortage::now(doing, micro_batch);
   } catch (const Error& problem) {  // of a plugin, or of the loader

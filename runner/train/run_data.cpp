@@ -229,6 +229,8 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
   // Before anything computes: the number of threads decides how sums round.
   at::set_num_threads(threads);
   const at::Device device = pick_device(experiment.experiment.device);
+  std::optional<DeviceLimit> device_limit;
+  if (!device.is_cpu()) device_limit = limit_device_memory(read_device_room(device), experiment.memory.device_limit);
 
   const Library model_library = load_model(experiment, plugin_dirs);
   const Library source_library = load_source(experiment, plugin_dirs);
@@ -266,6 +268,7 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
 
   RunData data{.experiment = experiment,
                .device = device,
+               .device_limit = std::move(device_limit),
                .threads = threads,
                .model_library = model_library,
                .source_library = source_library,

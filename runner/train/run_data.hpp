@@ -16,6 +16,7 @@
 #include "data/normalizer.hpp"
 #include "data/order.hpp"
 #include "data/synth.hpp"
+#include "memory/device_limit.hpp"
 #include "plugins/library.hpp"
 #include "plugins/optimizer_plugin.hpp"
 #include "ranks/ranks.hpp"
@@ -27,8 +28,9 @@ class RankGroup;
 // Made by prepare_data() and never changed after it. All members [any].
 struct RunData {
   const Experiment& experiment;
-  at::Device device;  // to compute on
-  int threads;        // to compute with
+  at::Device device;                        // to compute on
+  std::optional<DeviceLimit> device_limit;  // in force there; nullopt: the CPU
+  int threads;                              // to compute with
   Library model_library, source_library;
   OptionTable model_table, data_table;               // what the plugins offer
   OptionValues model_options, data_options;          // in the order of the tables, defaults filled in

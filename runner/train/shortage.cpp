@@ -33,6 +33,9 @@ std::string Shortage::text() const {
     if (cause) std::rethrow_exception(cause);
   } catch (const Error& problem) {
     what += " (" + std::string(problem.what()) + ")";
+  } catch (const c10::Error& problem) {
+    const std::string all = problem.what_without_backtrace();
+    what += " (" + all.substr(0, all.find('\n')) + ")";
   }
   return what;
 }

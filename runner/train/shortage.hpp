@@ -20,7 +20,7 @@ struct Shortage {
   int64_t limit_bytes = 0;      // 0: none
   int64_t micro_batch = 0;      // 0: not about one
   LedgerReading ledger;
-  std::exception_ptr cause = nullptr;  // the Error that reported it, where one did
+  std::exception_ptr cause = nullptr;  // what reported it, where it says more: an Error, or LibTorch's of a device
   static Shortage now(const char* doing, int64_t micro_batch);
   std::string text() const;         // "no memory for forward with a micro-batch of 1"
   bool is_taken_by_others() const;  // it would have fitted the memory that the run was given
