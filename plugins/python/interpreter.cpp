@@ -98,7 +98,8 @@ std::string error_text() {
 
 void import_torch(const Installation& python) {
   if (!run_source(kPrepare, "_headroom_prepare", texts(python.search_path)))
-    sdk::invalid("torch of " + python.program.string() + " cannot be imported: " + error_text());
+    sdk::invalid("torch of " + python.program.string() + " cannot be imported: " + error_text() +
+                 "; activate the environment of the model, or set model.options.python to its folder");
   const std::string library = (python.torch_folder / "lib" / "libtorch_python.so").string();
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (handle != nullptr) {
@@ -246,20 +247,20 @@ Object function(const char* name) {
 }
 
 // Of (kind, sentence, traceback, value).
-Object value_of(const sdk::Host& host, const Object& answer) {
+Object value_of(const sdk::Host* host, const Object& answer) {
   std::vector<Object> parts = to_items(answer);
   const std::string kind = to_text(parts.at(0));
   if (kind.empty()) return std::move(parts.at(3));
   const std::string sentence = to_text(parts.at(1)), trace = to_text(parts.at(2));
   if (kind == "memory") throw sdk::Error(HR_OUT_OF_MEMORY, sentence);
   if (kind == "input") throw sdk::Error(HR_INVALID_ARGUMENT, sentence);
-  host.warn(trace);
+  if (host != nullptr) host->warn(trace);
   throw sdk::Error(HR_INTERNAL, sentence);
 }
 
 }  // namespace
 
-Object call_adapter(const sdk::Host& host, const char* name, std::vector<Object> arguments) {
+Object call_adapter(const sdk::Host* host, const char* name, std::vector<Object> arguments) {
   const Object what = function(name), given = tuple(std::move(arguments));
   const Object answer(api().PyObject_CallObject(what.get(), given.get()));
   // The adapter catches what the user's code throws.
@@ -267,7 +268,7 @@ Object call_adapter(const sdk::Host& host, const char* name, std::vector<Object>
   return value_of(host, answer);
 }
 
-void throw_python_error(const sdk::Host& host, const std::string& otherwise) {
+void throw_python_error(const sdk::Host* host, const std::string& otherwise) {
   const Api& py = api();
   if (py.PyErr_Occurred() == nullptr) throw sdk::Error(HR_INTERNAL, otherwise);
   Object value;

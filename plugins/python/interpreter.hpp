@@ -70,11 +70,12 @@ std::vector<std::string> to_texts(const Object& tuple);
 at::Tensor to_tensor(const Object& object);  // undefined for None
 
 // What the adapter's function `name` gives. What it reports instead becomes sdk::Error: out of memory, a mistake of the
-// user's files (HR_INVALID_ARGUMENT) or an exception of their code (HR_INTERNAL), whose traceback goes to `host`'s log.
-Object call_adapter(const sdk::Host& host, const char* name, std::vector<Object> arguments);
+// user's files (HR_INVALID_ARGUMENT) or an exception of their code (HR_INTERNAL), whose traceback goes to the log of
+// `host`; NULL: nowhere.
+Object call_adapter(const sdk::Host* host, const char* name, std::vector<Object> arguments);
 
 // Throws the exception that Python code left behind in this thread, as call_adapter() would; `otherwise` where it left
 // none.
-[[noreturn]] void throw_python_error(const sdk::Host& host, const std::string& otherwise);
+[[noreturn]] void throw_python_error(const sdk::Host* host, const std::string& otherwise);
 
 }  // namespace headroom::python

@@ -58,10 +58,10 @@ class PythonModel {
     arguments.push_back(text(options.string("loss")));
     arguments.push_back(texts(names));
     arguments.push_back(unsigned_integer(seed));
-    model_ = call_adapter(host_, "create", std::move(arguments));
+    model_ = call_adapter(log_, "create", std::move(arguments));
     try_out(options.string("samples"));
     describe(known);
-    call_adapter(host_, "ready", {});
+    call_adapter(log_, "ready", {});
   }
 
   std::vector<Parameter> parameters() const {
@@ -120,7 +120,7 @@ class PythonModel {
         throw;
       } catch (const std::exception& problem) {  // LibTorch's of a Python exception, which waits in this thread
         const Gil gil;
-        throw_python_error(host_, problem.what());
+        throw_python_error(log_, problem.what());
       }
     }
     if (!has_buffers_) return;
@@ -139,13 +139,13 @@ class PythonModel {
     std::vector<Object> all;
     all.push_back(model_);
     (all.push_back(std::move(arguments)), ...);
-    return call_adapter(host_, function, std::move(all));
+    return call_adapter(log_, function, std::move(all));
   }
 
   // What only cycles of Python objects hold.
   void collect() const {
     const Gil gil;
-    call_adapter(host_, "collect", {});
+    call_adapter(log_, "collect", {});
   }
 
   // Backward may run after `call` is gone.
@@ -216,6 +216,7 @@ class PythonModel {
   // Two samples together and apart: a loss that is no sum over samples, and a module that needs more than one.
   bool couples() {
     const auto [together, weight] = trial(true, 0, 2, nullptr);
+    const Quiet quiet(*this);
     try {
       const auto [first, first_weight] = trial(true, 0, 1, nullptr);
       const auto [second, second_weight] = trial(true, 1, 1, nullptr);
@@ -224,9 +225,19 @@ class PythonModel {
              std::abs(weight - first_weight - second_weight) > 1e-6 * std::abs(weight);
     } catch (const Error& problem) {
       if (problem.status() == HR_OUT_OF_MEMORY) throw;
+      fails_alone_ = problem.what();
       return true;
     }
   }
+
+  // While failing is an answer, no traceback is logged.
+  struct Quiet {
+    explicit Quiet(PythonModel& of) : model(of) { model.log_ = nullptr; }
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+    ~Quiet() { model.log_ = &model.host_; }
+    PythonModel& model;
+  };
 
   std::string coupling_layer() const { return to_text(to_items(call("description")).at(3)); }
 
@@ -243,8 +254,9 @@ class PythonModel {
     classes_ = to_integer(parts.at(2));
     const std::string layer = to_text(parts.at(3));
     if (coupled_) {
-      host_.info("the samples of a batch influence each other" + (layer.empty() ? "" : ", in " + layer) +
-                 ": a batch is never divided");
+      std::string why = layer.empty() ? "" : ", in " + layer;
+      if (layer.empty() && !fails_alone_.empty()) why = "; one alone fails (" + fails_alone_ + ")";
+      host_.info("the samples of a batch influence each other" + why + ": a batch is never divided");
     }
     if (to_integer(parts.at(4)) != 0)
       host_.info(
@@ -261,9 +273,10 @@ class PythonModel {
   }
 
   Host host_;
+  const Host* log_ = &host_;  // of tracebacks
   Fields fields_;
   uint64_t seed_;
-  std::string target_;
+  std::string target_, fails_alone_;
   Object model_;
   DrawPlan training_, evaluation_;
   bool coupled_ = false, has_buffers_ = false;

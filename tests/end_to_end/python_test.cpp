@@ -1,6 +1,8 @@
-// Modules of a user's Python file in whole runs. Skipped where no Python has the torch that the host is built with.
+// Modules of a user's Python file in whole runs, by the Python of $HEADROOM_TEST_PYTHON (a program or an environment)
+// or the active environment. Skipped where that has not the torch that the host is built with.
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 
 #include "trial_run.hpp"
 
@@ -82,13 +84,18 @@ def draws_of_numpy(outputs, batch):
     return (outputs * random.random()).sum(), outputs.numel()
 )";
 
+std::string python_line() {
+  const char* python = std::getenv("HEADROOM_TEST_PYTHON");
+  return python != nullptr ? "python = \"" + std::string(python) + "\"\n" : "";
+}
+
 class PythonRun : public TrialRun {
  protected:
   void SetUp() override {
     TrialRun::SetUp();
     write_text(folder_ / "model.py", model_file);
     write_text(folder_ / "layers.py", "from torch import nn\n\n\nclass Last(nn.Linear):\n    pass\n");
-    write_text(folder_ / "trial.toml", R"([experiment]
+    const std::string trial = R"([experiment]
 name = "trial"
 seed = 3
 device = "cpu"
@@ -103,7 +110,7 @@ class = "Net"
 inputs = ["x"]
 target = "y"
 loss = "mse"
-
+)" + python_line() + R"(
 [data]
 source = ")" HEADROOM_BUILD_DIR R"(/examples/toy_source.so"
 num_workers = 1
@@ -120,10 +127,11 @@ optimizer = { name = "adamw", lr = 0.01, weight_decay = 0.01 }
 
 [checkpoint]
 every_steps = 10
-)");
+)";
+    write_text(folder_ / "trial.toml", trial);
     const Finished tried = run({"train.max_steps=1"}, "tried");
-    for (const char* reason :
-         {"no Python was found", "has no shared libpython", "has no torch", "is not the LibTorch"}) {
+    for (const char* reason : {"no Python was found", "has no shared libpython", "has no torch", "is not the LibTorch",
+                               "cannot be imported"}) {
       if (tried.err.find(reason) != std::string::npos) GTEST_SKIP() << tried.err;
     }
     ASSERT_EQ(tried.exit_code, 0) << tried.err;
