@@ -232,8 +232,8 @@ class Model:
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(seed % 2**32)
         self.module = _build(self.file, name, json.loads(arguments))
-        self.own_forward = self._function("forward")
-        self.own_metrics = self._function("metrics")
+        self.own_forward = self._function("forward", "module")
+        self.own_metrics = self._function("metrics", "outputs")
         self._choose_loss(loss)
         self._list_tensors()
         self.training = None
@@ -242,22 +242,25 @@ class Model:
         self.gives_mean = False
         self.outputs, self.metrics, self.classes = [], [], 0
 
-    def _function(self, name):
+    def _function(self, name, first=""):
+        """A function of the file. `first`: only one of the parameters (first, batch), others of that name are not meant."""
         found = getattr(self.file, name, None)
-        return found if callable(found) and not inspect.isclass(found) else None
+        if not inspect.isfunction(found):
+            return None
+        return found if not first or list(inspect.signature(found).parameters) == [first, "batch"] else None
 
     def _require_fields(self):
         for name in self.inputs + ([self.target] if self.target else []):
             if name not in self.names:
                 raise InputError(f"the data source gives no field '{name}'; it gives {', '.join(self.names)}")
-        if not self.inputs and self._function("forward") is None:
+        if not self.inputs and self._function("forward", "module") is None:
             raise InputError(
                 "model.options.inputs is missing: name the fields that forward takes, in its order; "
                 f"the data source gives {', '.join(self.names)}"
             )
 
     def _choose_loss(self, name):
-        self.loss_name = name or ("loss" if self._function("loss") else "")
+        self.loss_name = name or ("loss" if self._function("loss", "outputs") else "")
         if self.loss_name in _losses:
             self.loss = _losses[self.loss_name]
             if not self.target:
