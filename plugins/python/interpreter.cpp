@@ -119,7 +119,8 @@ const Api& api() { return running->api; }
 void start_interpreter(const std::filesystem::path& wanted) {
   const std::scoped_lock lock(start_mutex);
   if (running != nullptr && running->adapter != nullptr) {
-    if (wanted.empty() || running->program == wanted || std::filesystem::exists(wanted / "bin")) return;
+    const std::filesystem::path& program = running->program;
+    if (wanted.empty() || wanted == program || wanted == program.parent_path().parent_path()) return;
     sdk::invalid("this process runs " + running->program.string() +
                  " already, and has room for one Python: another model.options.python takes a run of its own");
   }
