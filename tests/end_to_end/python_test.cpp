@@ -179,7 +179,7 @@ TEST_F(PythonRun, KilledAndResumedItEndsBitEqual) {
 TEST_F(PythonRun, OutOfMemoryInForwardAndBackwardIsRepeatedExactly) {
   ASSERT_EQ(run({}, "whole").exit_code, 0);
   for (const std::string where : {"FORWARD", "BACKWARD"}) {
-    const std::string mark = (folder_ / where).string();
+    const std::string mark = (folder_ / ("mark_" + where)).string();
     const Finished finished = run_with({}, where, {"FAIL_ONCE_IN_" + where + "=" + mark});
     ASSERT_EQ(finished.exit_code, 0) << finished.err;
     EXPECT_TRUE(fs::exists(mark));
