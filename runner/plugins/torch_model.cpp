@@ -45,6 +45,7 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
       gc_(library.gc()),
       predictor_(library.predict()),
       classes_(library.classes()),
+      backward_(library.backward()),
       fields_(std::move(fields)) {
   if (api_ == nullptr) throw Error(Exit::bad_input, id_, "this plugin is not a model: it offers no " HR_MODEL_TORCH);
   // The table of a source has no model's side.
@@ -66,6 +67,8 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
     parameters_ = description.parameters();
     outputs_ = description.outputs(classes_);
     metrics_ = description.metrics();
+    if (const hr_capabilities* own = library.capabilities())
+      capabilities_ = call(id_, "of_model", own->of_model, handle_);
   } catch (...) {  // the destructor does not run for a constructor that throws
     call_quietly(id_, "destroy", api_->destroy, handle_);
     throw;
@@ -123,6 +126,23 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
   contract.require_result(result, outputs_, metrics_.size());
   widen(result.outputs);
   return result;
+}
+
+void Model::backward(const at::Tensor& loss) {
+  if (backward_ != nullptr) {
+    hr_error error = no_error();
+    const hr_status status = call(id_, "backward", backward_->backward, handle_, handle_of(loss), &error);
+    check_memory_or(status, error, id_, "backward through the model's step");
+    return;
+  }
+  try {
+    loss.backward();
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& problem) {
+    throw Error(Exit::plugin, id_,
+                std::string("backward through the model's step failed: ") + problem.what_without_backtrace());
+  }
 }
 
 std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> sample_keys,
