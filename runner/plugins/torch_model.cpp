@@ -7,6 +7,7 @@
 
 #include "error.hpp"
 #include "headroom/sdk/torch_tag.hpp"
+#include "memory/budget.hpp"
 #include "plugins/call.hpp"
 #include "plugins/model_contract.hpp"
 
@@ -25,6 +26,19 @@ void check_call(hr_status status, const hr_error& error, const std::string& id, 
                 const CallContract& contract) {
   check_memory_or(status, error, id, status == HR_INTERNAL ? doing + " with " + contract.batch_text() : doing);
 }
+
+// A plugin that catches the exception of a refused tensor and goes on gives what another limit would not give. That is
+// no result: it ran out of memory, and says so as the exception would have.
+class Refusals {
+ public:
+  void require_none(const std::string& id, const char* doing) const {
+    TORCH_CHECK_WITH(OutOfMemoryError, tensor_refusals() == before_, '[', id, "] ", doing,
+                     " was refused memory and went on without it");
+  }
+
+ private:
+  int64_t before_ = tensor_refusals();
+};
 
 // Outputs that autocast left in bfloat16 or float16.
 void widen(std::vector<at::Tensor>& outputs) {
@@ -118,10 +132,12 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
   for (const at::Tensor& output : result.outputs) outputs.push_back(handle_of(output));
   hr_error error = no_error();
   const sdk::AutocastScope scope(autocast_of_call());
+  const Refusals refusals;
   const hr_status status =
       call(id_, "step", api_->step, handle_, &native, contract.handles(), handle_of(result.loss_sum),
            handle_of(result.weight), want_outputs ? outputs.data() : nullptr, handle_of(result.metrics), &error);
   check_call(status, error, id_, "a step", contract);
+  refusals.require_none(id_, "a step");
   contract.require_unchanged();
   contract.require_result(result, outputs_, metrics_.size());
   widen(result.outputs);
@@ -129,14 +145,17 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
 }
 
 void Model::backward(const at::Tensor& loss) {
+  const Refusals refusals;
   if (backward_ != nullptr) {
     hr_error error = no_error();
     const hr_status status = call(id_, "backward", backward_->backward, handle_, handle_of(loss), &error);
     check_memory_or(status, error, id_, "backward through the model's step");
+    refusals.require_none(id_, "backward through the model's step");
     return;
   }
   try {
     loss.backward();
+    refusals.require_none(id_, "backward through the model's step");
   } catch (const c10::OutOfMemoryError&) {
     throw;
   } catch (const c10::Error& problem) {
@@ -156,9 +175,11 @@ std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> s
   for (const at::Tensor& output : outputs) handles.push_back(handle_of(output));
   hr_error error = no_error();
   const sdk::AutocastScope scope(autocast_of_call());
+  const Refusals refusals;
   const hr_status status =
       call(id_, "predict", predictor_->predict, handle_, &native, contract.handles(), handles.data(), &error);
   check_call(status, error, id_, "a prediction", contract);
+  refusals.require_none(id_, "a prediction");
   contract.require_unchanged();
   contract.require_prediction(outputs, outputs_, sample_keys.size());
   widen(outputs);

@@ -9,6 +9,7 @@
 
 #include "error.hpp"
 #include "headroom/random.h"
+#include "memory/tensor_allocator.hpp"
 #include "plugins/conformance.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/host.hpp"
@@ -114,6 +115,22 @@ TEST(TorchModel, ItsOwnBackwardIsCalledAndItsErrorsAreTold) {
     EXPECT_EQ(problem.exit_code(), Exit::plugin);
     EXPECT_NE(std::string(problem.what()).find("it went wrong on the way back"), std::string::npos);
   }
+}
+
+TEST(TorchModel, AStepThatSwallowsARefusalHasRunOutOfMemory) {
+  install_tensor_allocator();
+  const auto model = odd_model("swallows");
+  EXPECT_NO_THROW(step(*model));
+  const std::vector<at::Tensor> batch = {at::ones({2, 3})};
+  fail_tensor_allocation(0);
+  try {
+    model->step(HR_TRAIN, 0, kKeys, batch);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const c10::OutOfMemoryError& problem) {
+    EXPECT_NE(std::string(problem.what()).find("went on without it"), std::string::npos) << problem.what();
+  }
+  fail_tensor_allocation(-1);
+  EXPECT_NO_THROW(step(*model));
 }
 
 TEST(TorchModel, TheContentOfItsFilesIsDigested) {
