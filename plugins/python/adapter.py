@@ -1,6 +1,7 @@
 """The Python half of the plugin: loads the user's file, builds the module, steps it. Each function that C++ calls
 returns (kind, sentence, traceback, value): "" and the value, or what went wrong ("memory", "input", "code")."""
 
+import collections
 import copy
 import functools
 import gc
@@ -12,7 +13,11 @@ import math
 import os
 import random
 import sys
+import sysconfig
 import traceback
+
+# torch.compile does nothing in the user's file: a step that is compiled is one by model.options.compile.
+os.environ["TORCHDYNAMO_DISABLE"] = "1"
 
 import torch
 
@@ -20,6 +25,7 @@ _memory_errors = (MemoryError,) + tuple(
     getattr(torch, name) for name in ("OutOfMemoryError",) if hasattr(torch, name)
 ) + (torch.cuda.OutOfMemoryError,)
 _packages = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__)))
+_standard = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
 
 
 class InputError(Exception):
@@ -108,7 +114,15 @@ def _guarded(function):
 # ---- the user's file -------------------------------------------------------------------------------------------------
 
 _latest_folder = ""
-_local_modules = set()
+_local_modules = set()  # of the file's folder: read anew for each model
+_own_modules = set()  # those, and what else was imported that is not installed
+
+
+def _is_own(file):
+    """Whether it is code that belongs to the user, not to what is installed."""
+    parts = set(file.split(os.sep))
+    is_installed = parts & {"site-packages", "dist-packages"} or any(file.startswith(s + os.sep) for s in _standard)
+    return file.endswith(".py") and not is_installed
 
 
 def _import_file(path):
@@ -121,6 +135,7 @@ def _import_file(path):
         folder = os.path.dirname(folder)
     for known in list(_local_modules):
         sys.modules.pop(known, None)
+    _own_modules.difference_update(_local_modules)
     _local_modules.clear()
     if _latest_folder in sys.path:
         sys.path.remove(_latest_folder)
@@ -139,8 +154,11 @@ def _import_file(path):
         spec.loader.exec_module(module)
     finally:
         for other in set(sys.modules) - before | {name}:
-            file = getattr(sys.modules.get(other), "__file__", None) or ""
-            if file.startswith(folder + os.sep) and not file.startswith(_packages + os.sep):
+            file = os.path.abspath(getattr(sys.modules.get(other), "__file__", None) or "")
+            if not _is_own(os.path.realpath(file)):
+                continue
+            _own_modules.add(other)
+            if file.startswith(folder + os.sep):
                 _local_modules.add(other)
     return module, folder
 
@@ -219,48 +237,204 @@ def _cross_entropy(prediction, target):
 _losses = {"mse": _mse, "mae": _mae, "huber": _huber, "cross_entropy": _cross_entropy}
 
 
+# ---- groups of parameters --------------------------------------------------------------------------------------------
+
+_group_numbers = {"lr": 0.0, "lr_scale": 1.0, "weight_decay_scale": 1.0, "frozen_until_step": 0}
+
+
+def _group_row(group, what):
+    """(name, lr, lr_scale, weight_decay_scale, frozen_until_step) of one group."""
+    values = dict(_group_numbers)
+    for key, value in group.items():
+        if key in ("params", "name"):
+            continue
+        if key not in values and key != "weight_decay":
+            raise InputError(
+                f"{what} has '{key}', which is not known: a group may hold params, name, lr, lr_scale, weight_decay = 0, "
+                "weight_decay_scale and frozen_until_step; the rest is in [train]"
+            )
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            raise InputError(f"{what} has {key} = {value!r}: it must be a number of at least 0")
+        if key == "weight_decay":
+            if value != 0:
+                raise InputError(
+                    f"{what} has weight_decay = {value!r}: beside 0 it follows train.optimizer.weight_decay; write "
+                    "weight_decay_scale, a factor"
+                )
+            key = "weight_decay_scale"
+        if key == "lr" and value == 0:
+            raise InputError(f"{what} has lr = 0: requires_grad_(False) in the constructor keeps a weight as it is")
+        values[key] = value
+    if int(values["frozen_until_step"]) != values["frozen_until_step"]:
+        raise InputError(f"{what} has frozen_until_step = {values['frozen_until_step']!r}: steps are whole numbers")
+    return (
+        str(group.get("name", "")),
+        float(values["lr"]),
+        float(values["lr_scale"]),
+        float(values["weight_decay_scale"]),
+        int(values["frozen_until_step"]),
+    )
+
+
+# ---- what grows ------------------------------------------------------------------------------------------------------
+
+
+class Growth:
+    """Names what grows from look to look in Python: a list, dict or set of the module or of the user's files, or else
+    a type of which there are ever more objects."""
+
+    looks, windows_a_look = 10, 10
+    _registries = ("_parameters", "_buffers", "_modules")
+    _most_entries = 64  # of a container whose own entries are looked into
+
+    def __init__(self, module):
+        self.module, self.named = module, set()
+        self.window, self.since = None, 0
+        self.begin({})
+
+    def begin(self, sizes):
+        self.first, self.last, self.rises = sizes, sizes, 0
+        self.rising = set(sizes)
+
+    def after_window(self, window):
+        """A sentence, or ""."""
+        if window == self.window:
+            return ""
+        self.window, self.since = window, self.since + 1
+        if self.since % self.windows_a_look != 0:
+            return ""
+        sizes = self.sizes()
+        if not self.first:
+            self.begin(sizes)
+            return ""
+        self.rising = {name for name in self.rising if sizes.get(name, 0) > self.last[name]}
+        self.last, self.rises = sizes, self.rises + 1
+        if self.rises < self.looks:
+            return ""
+        containers = sorted(name for name in self.rising - self.named if not name.startswith("<"))
+        types = sorted(name for name in self.rising - self.named if name.startswith("<"))
+        if types and not containers:  # garbage grows too until it is collected
+            gc.collect()
+            sizes = self.sizes()
+            types = [name for name in types if sizes.get(name, 0) >= self.first[name] + self.looks]
+        found = containers[:1] or types[:1]
+        sentence = ""
+        if found:
+            name = found[0]
+            # Its entries have a type that grows with it.
+            self.named |= {name} | (set(types) if containers else set())
+            more = sizes[name] - self.first[name]
+            windows = self.looks * self.windows_a_look
+            what = f"{name} holds {more} entries more"
+            if not containers:
+                what = f"there are {more} objects of type {name[1:-1]} more"
+            sentence = (
+                f"leak: {what} than {windows} steps ago, and grew all the time; now {sizes[name]}: what a step of the "
+                "Python module keeps stays in memory, and is in no checkpoint"
+            )
+        self.begin(sizes)
+        return sentence
+
+    def sizes(self):
+        found, seen = {}, set()
+
+        def visit(name, value, depth):
+            if id(value) in seen:
+                return
+            if isinstance(value, (list, dict, set, collections.deque)):
+                seen.add(id(value))
+                if getattr(value, "maxlen", None) is None:
+                    found[name] = len(value)
+                if depth > 0 and len(value) <= self._most_entries:
+                    items = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+                    for key, entry in items:
+                        visit(f"{name}[{key!r}]", entry, depth - 1)
+            elif type(value).__module__ in _own_modules and not isinstance(value, torch.nn.Module):
+                seen.add(id(value))
+                visit_all(name + ".", getattr(value, "__dict__", {}), depth - 1)
+
+        def visit_all(prefix, values, depth):
+            if depth < 0:
+                return
+            for key, value in list(values.items()):
+                if key not in self._registries and not key.startswith("__"):
+                    visit(prefix + str(key), value, depth)
+
+        for path, module in self.module.named_modules():
+            kind = type(module)
+            visit_all(f"{path} ({kind.__name__})." if path else f"{kind.__name__}.", vars(module), 2)
+            for base in kind.__mro__:
+                if base.__module__ in _own_modules:
+                    visit_all(f"{base.__name__}.", vars(base), 2)
+        for name in sorted(_own_modules):
+            module = sys.modules.get(name)
+            if module is not None:
+                visit_all(os.path.basename(module.__file__) + ": ", vars(module), 2)
+        for value in gc.get_objects():
+            name = f"<{type(value).__name__}>"
+            found[name] = found.get(name, 0) + 1
+        return found
+
+
 # ---- the model -------------------------------------------------------------------------------------------------------
+
+_draws_compiled = (
+    "a step draws random numbers (dropout, rand), which compiled code cannot draw by the keys of samples: leave "
+    "model.options.compile out, or what draws"
+)
 
 
 class Model:
     def __init__(self, path, name, arguments, inputs, target, loss, fields, seed):
         self.names = list(fields)
         self.inputs, self.target = list(inputs), target
+        generator, threads, dtype = torch.get_rng_state(), torch.get_num_threads(), torch.get_default_dtype()
         self.file, self.folder = _import_file(path)
         self._require_fields()
+        # Whatever the file seeds when it is read: first weights follow from experiment.seed.
+        torch.set_rng_state(generator)
         random.seed(seed)
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(seed % 2**32)
         self.module = _build(self.file, name, json.loads(arguments))
-        self.own_forward = self._function("forward", "module")
-        self.own_metrics = self._function("metrics", "outputs")
+        # Of the whole process, and of the experiment.
+        torch.set_default_dtype(dtype)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        self.own_forward = self._function("forward", "module", "batch")
+        self.own_metrics = self._function("metrics", "outputs", "batch")
         self._choose_loss(loss)
         self._list_tensors()
+        self._read_groups()
         self.training = None
-        self.stay_in_eval = [m for m in self.module.modules() if m is not self.module and not m.training]
+        # A module that is in eval() as a whole was left so by what loaded it.
+        left = self.module.modules() if self.module.training else ()
+        self.stay_in_eval = [m for m in left if not m.training]
         self.pending = []  # (buffer, value that replaces it)
-        self.gives_mean = False
+        self.gives_mean = self.told_mean = self.is_compiled = False
         self.outputs, self.metrics, self.classes = [], [], 0
+        self.trial_module, self.kept_buffers = None, []
+        self.growth = Growth(self.module)
 
-    def _function(self, name, first=""):
-        """A function of the file. `first`: only one of the parameters (first, batch), others of that name are not meant."""
+    def _function(self, name, *parameters):
+        """A function of the file. With `parameters` only one of just these: others of that name are not meant."""
         found = getattr(self.file, name, None)
         if not inspect.isfunction(found):
             return None
-        return found if not first or list(inspect.signature(found).parameters) == [first, "batch"] else None
+        return found if not parameters or tuple(inspect.signature(found).parameters) == parameters else None
 
     def _require_fields(self):
         for name in self.inputs + ([self.target] if self.target else []):
             if name not in self.names:
                 raise InputError(f"the data source gives no field '{name}'; it gives {', '.join(self.names)}")
-        if not self.inputs and self._function("forward", "module") is None:
+        if not self.inputs and self._function("forward", "module", "batch") is None:
             raise InputError(
                 "model.options.inputs is missing: name the fields that forward takes, in its order; "
                 f"the data source gives {', '.join(self.names)}"
             )
 
     def _choose_loss(self, name):
-        self.loss_name = name or ("loss" if self._function("loss", "outputs") else "")
+        self.loss_name = name or ("loss" if self._function("loss", "outputs", "batch") else "")
         if self.loss_name in _losses:
             self.loss = _losses[self.loss_name]
             if not self.target:
@@ -289,11 +463,33 @@ class Model:
                 name = prefix + ("." if prefix else "") + key
                 kept = key not in owner._non_persistent_buffers_set
                 self.buffers.append((owner, key, buffer, name, kept))
-        if any(type(m).__name__ == "OptimizedModule" for m in self.module.modules()):
-            raise InputError("the module goes through torch.compile, which is not supported here: leave it out")
         extra = [k for k in self.module.state_dict() if k.endswith("_extra_state")]
         if extra:
             raise InputError(f"the module keeps an extra state ({extra[0]}): only tensors can be in a checkpoint")
+
+    def _read_groups(self):
+        """How each parameter is trained, by its identity: param_groups(module) of the file, as optimizers take them."""
+        self.groups = {}
+        declare = self._function("param_groups", "module")
+        if declare is None:
+            return
+        names = {id(parameter): name for name, parameter, _ in self.parameters}
+        groups = declare(self.module)
+        if not isinstance(groups, (list, tuple)) or not all(isinstance(g, dict) and "params" in g for g in groups):
+            raise InputError(
+                'param_groups(module) must give a list of dicts as optimizers take them: [{"params": [...], '
+                '"lr_scale": 0.1}]'
+            )
+        for number, group in enumerate(groups):
+            what = f"param_groups(module)[{number}]"
+            row = _group_row(group, what)
+            tensors = group["params"]
+            for tensor in [tensors] if isinstance(tensors, torch.Tensor) else list(tensors):
+                if id(tensor) not in names:
+                    raise InputError(f"{what} has a parameter that is none of the module's parameters()")
+                if id(tensor) in self.groups:
+                    raise InputError(f"{what} has '{names[id(tensor)]}', which is in a group before it too")
+                self.groups[id(tensor)] = row
 
     # -- a step --
 
@@ -303,6 +499,9 @@ class Model:
             for module in self.stay_in_eval:
                 module.eval()
             self.training = training
+
+    def stays_in_eval(self, module):
+        return any(module is one for one in self.stay_in_eval)
 
     def forward(self, module, batch):
         if self.own_forward is not None:
@@ -344,6 +543,16 @@ class Model:
             "sample, or a mean"
         )
 
+    def remark_on_mean(self):
+        """Once."""
+        if not self.gives_mean or self.told_mean:
+            return ""
+        self.told_mean = True
+        return (
+            "the loss gives a mean: it is multiplied by the number of samples; where samples count for more or less than "
+            "each other, give (sum, weight)"
+        )
+
     def put_buffers_back(self, keep):
         """The host's tensors are the module's again. `keep`: the values that replaced them count, after backward."""
         self.pending = []
@@ -369,8 +578,12 @@ class Model:
         self.set_training(training)
         self.put_buffers_back(False)
         done = False
+        generator = torch.get_rng_state() if self.is_compiled else None
         try:
             batch = {name: tensor for name, tensor in zip(self.names, tensors) if tensor is not None}
+            if self.is_compiled:
+                for tensor in batch.values():  # one code for any number of samples
+                    torch._dynamo.maybe_mark_dynamic(tensor, 0)
             outputs = self.forward(self.module, batch)
             total, weight = self.loss_of(outputs, batch, count)
             if not isinstance(weight, torch.Tensor):
@@ -379,6 +592,8 @@ class Model:
             metrics = self.metric_table(outputs, batch, count) if want_metrics and self.metrics else None
             if self.module.training != training:
                 raise InputError("the step leaves the module in another mode: leave train() and eval() to the host")
+            if self.is_compiled and not torch.equal(generator, torch.get_rng_state()):
+                raise InputError(_draws_compiled)
             done = True
         finally:
             self.put_buffers_back(done)
@@ -422,7 +637,7 @@ class Model:
         module = self.trial_module
         module.train(training)
         for one, kept in zip(module.modules(), self.module.modules()):
-            if not kept.training and kept is not self.module:
+            if self.stays_in_eval(kept):
                 one.eval()
         batch = dict(zip(self.names, tensors))
         with torch.no_grad():
@@ -431,26 +646,42 @@ class Model:
         return float(total), float(weight), outputs, batch
 
     def begin_trial(self):
+        self.python_draws = self._python_generators()
         try:
-            self.trial_module = copy.deepcopy(self.module)
+            # Weights that hooks compute (torch.nn.utils.weight_norm) are the only tensors that cannot be copied.
+            computed = {
+                id(value): value.detach().clone()
+                for module in self.module.modules()
+                for value in vars(module).values()
+                if isinstance(value, torch.Tensor) and not value.is_leaf
+            }
+            self.trial_module = copy.deepcopy(self.module, computed)
         except Exception as problem:
             if _ran_out_of_memory(problem):
                 raise
             raise InputError(
-                f"the module cannot be copied, which is how its samples and draws are tried ({problem}): "
-                'set model.options.samples = "independent" or "coupled"'
+                f"the module cannot be copied, which is how its samples and draws are tried: {problem}"
             ) from None
-        self.python_draws = self._python_generators()
+        # Behind a weight of zeros, as heads often begin, nothing shows; nor does what has settled for just these weights.
+        generator = torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            for parameter in self.trial_module.parameters():
+                if parameter.is_floating_point() and parameter.device.type == "cpu":
+                    size = float(parameter.square().mean().sqrt()) or 1.0
+                    noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float32)
+                    parameter.add_(noise.to(parameter.dtype), alpha=0.1 * size)
 
     def _python_generators(self):
         numpy = sys.modules.get("numpy")
         return [random.getstate(), numpy and [getattr(part, "tolist", lambda: part)() for part in numpy.random.get_state()]]
 
     def end_trial(self):
+        if self.trial_module is None:
+            return
         tried = dict(self.trial_module.named_buffers())
-        self.trial_module = None
+        self.trial_module, self.kept_buffers = None, []
         for _, _, tensor, name, kept in self.buffers:
-            if not kept and not torch.equal(tensor, tried[name]):
+            if not kept and name in tried and not torch.equal(tensor, tried[name]):
                 raise InputError(
                     f"a step changes the buffer '{name}', which is registered with persistent=False, so no checkpoint "
                     "would have it: register it without"
@@ -462,9 +693,48 @@ class Model:
                 "(torch.rand, torch.randn, dropout), which is keyed by sample"
             )
 
+    @staticmethod
+    def is_prediction(outputs, count):
+        return isinstance(outputs, torch.Tensor) and outputs.dim() > 0 and outputs.shape[0] == count
+
+    def keep_buffers(self):
+        self.kept_buffers = [
+            (owner, key, buffer.clone())
+            for owner in self.trial_module.modules()
+            for key, buffer in owner._buffers.items()
+            if buffer is not None
+        ]
+
+    def restore_buffers(self):
+        for owner, key, buffer in self.kept_buffers:
+            owner._buffers[key] = buffer
+        self.kept_buffers = []
+
+    def changed_buffer(self):
+        tried = dict(self.trial_module.named_buffers())
+        changed = [n for _, _, tensor, n, _ in self.buffers if n in tried and not torch.equal(tensor, tried[n])]
+        # Counters change too, and mostly nothing depends on them.
+        return min(changed, key=lambda name: tried[name].numel() < 2, default="")
+
+    def disturb_buffers(self):
+        """Gives those that steps change other values, as other steps would have."""
+        tried = dict(self.trial_module.named_buffers())
+        generator = torch.Generator().manual_seed(0)
+        for _, _, tensor, name, _ in self.buffers:
+            buffer = tried.get(name)
+            if buffer is None or torch.equal(buffer, tensor) or buffer.dtype == torch.bool or buffer.is_complex():
+                continue
+            with torch.no_grad():
+                if buffer.is_floating_point():
+                    size = float(buffer.square().mean().sqrt()) or 1.0
+                    noise = torch.randn(buffer.shape, generator=generator, dtype=torch.float32)
+                    buffer.add_(noise.to(buffer.dtype), alpha=0.1 * size)
+                else:
+                    buffer.add_(1000)
+
     def describe(self, outputs, batch, count):
-        """What the host is told of outputs and metrics, from one trial."""
-        if isinstance(outputs, torch.Tensor) and outputs.dim() > 0 and outputs.shape[0] == count:
+        """What the host is told of outputs and metrics, from one trial in evaluation."""
+        if self.is_prediction(outputs, count):
             self.outputs = ["prediction"]
             target = batch.get(self.target) if self.target else None
             if target is not None and self.loss_name == "cross_entropy" and not target.is_floating_point():
@@ -484,9 +754,24 @@ class Model:
                 raise InputError("metrics(outputs, batch) must give a dict: name -> (sum, weight), one value a sample, or a mean")
             self.metrics = list(values)
 
+    def compile(self):
+        """From here on steps run compiled code: one for any number of samples, whatever the numbers were before."""
+        os.environ["TORCHDYNAMO_DISABLE"] = "0"
+        import torch._dynamo
+        import torch._inductor.config
+        import torch.fx.experimental._config
+
+        torch._dynamo.config.disable = False
+        torch._dynamo.config.recompile_limit = 64
+        torch._dynamo.config.fail_on_recompile_limit_hit = True
+        torch.fx.experimental._config.use_duck_shape = False
+        torch._inductor.config.compile_threads = 1  # in this process, whose memory is counted
+        self.module.compile(dynamic=False)
+        self.is_compiled = True
+
     def coupling_layer(self):
         for name, module in self.module.named_modules():
-            if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.training:
+            if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and not self.stays_in_eval(module):
                 return f"{name} ({type(module).__name__})"
         return ""
 
@@ -501,8 +786,10 @@ def create(*arguments):
 
 @_guarded
 def tensors(model):
-    """[name, tensor, kind, trains]: 1 parameter, 2 buffer, 3 derived."""
-    rows = [(name, tensor, 1, trains) for name, tensor, trains in model.parameters]
+    """[name, tensor, kind, trains, of its group: name, lr, lr_scale, weight_decay_scale, frozen_until_step]; kind: 1
+    parameter, 2 buffer, 3 derived. A buffer has four."""
+    plain = _group_row({}, "")
+    rows = [(name, tensor, 1, trains, *model.groups.get(id(tensor), plain)) for name, tensor, trains in model.parameters]
     rows += [(name, tensor, 2 if kept else 3, False) for _, _, tensor, name, kept in model.buffers]
     return tuple(rows)
 
@@ -518,6 +805,8 @@ def trial(model, training, tensors, count):
     total, weight, outputs, batch = model.trial(training, tensors, count)
     if not training and not model.outputs and not model.metrics:
         model.describe(outputs, batch, count)
+    if training and not model.is_prediction(outputs, count):  # auxiliary heads, say
+        model.outputs, model.classes = [], 0
     return total, weight
 
 
@@ -527,18 +816,55 @@ def end_trial(model):
 
 
 @_guarded
+def keep_buffers(model):
+    model.keep_buffers()
+
+
+@_guarded
+def restore_buffers(model):
+    model.restore_buffers()
+
+
+@_guarded
+def disturb_buffers(model):
+    model.disturb_buffers()
+
+
+@_guarded
+def changed_buffer(model):
+    return model.changed_buffer()
+
+
+@_guarded
+def coupling_layer(model):
+    return model.coupling_layer()
+
+
+@_guarded
 def description(model):
-    """(names of outputs, names of metrics, classes or 0, the layer that couples samples, whether the loss is a mean,
-    files that were imported)."""
-    files = {os.path.realpath(sys.modules[name].__file__) for name in _local_modules}
+    """(names of outputs, names of metrics, classes or 0, what to say of the loss, files that were imported and are not
+    installed)."""
+    files = {os.path.realpath(sys.modules[name].__file__) for name in _own_modules if name in sys.modules}
     return (
         tuple(model.outputs),
         tuple(model.metrics),
         model.classes,
-        model.coupling_layer(),
-        model.gives_mean,
+        model.remark_on_mean(),
         tuple(sorted(files)),
     )
+
+
+@_guarded
+def compile_steps(model, draws):
+    if draws:
+        raise InputError(_draws_compiled)
+    model.compile()
+
+
+@_guarded
+def remark(model, window):
+    """After a step of this window: a sentence for the log, or ""."""
+    return model.remark_on_mean() or model.growth.after_window(window)
 
 
 @_guarded

@@ -71,6 +71,8 @@ void draw_into(at::Tensor& self, const DrawScope& scope, int words, const Value&
   if (!self.device().is_cpu())
     throw sdk::Error(HR_UNSUPPORTED,
                      "a step draws on " + self.device().str() + ": draws of Python modules are keyed on the CPU only");
+  if (self.is_complex())
+    throw sdk::Error(HR_UNSUPPORTED, "a step draws complex numbers, which are not keyed: draw their two parts");
   if (self.numel() == 0) return;
   const DrawScope::Draw draw = scope.begin_draw(self.sizes());
   const Outside outside;
@@ -228,6 +230,9 @@ void intercept_draws() {
                                                                     {"aten::randperm", "generator"},
                                                                     {"aten::randperm", "generator_out"},
                                                                     {"aten::randperm", ""},
+                                                                    {"aten::normal", "Tensor_Tensor_out"},
+                                                                    {"aten::normal", "Tensor_float_out"},
+                                                                    {"aten::normal", "float_Tensor_out"},
                                                                     {"aten::geometric_", ""},
                                                                     {"aten::cauchy_", ""},
                                                                     {"aten::log_normal_", ""},

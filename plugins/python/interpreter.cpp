@@ -1,5 +1,6 @@
 #include "interpreter.hpp"
 
+#include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
 #include <optional>
@@ -136,6 +137,8 @@ void start_interpreter(const std::filesystem::path& wanted) {
   running = starting;
   if (!is_program) {
     name_program(library, python.program);
+    // A module that is built in the order of a set of names is the same in every process.
+    setenv("PYTHONHASHSEED", "0", /*overwrite:*/ 0);
     starting->api.Py_InitializeEx(/*signal handlers:*/ 0);
     starting->api.PyEval_SaveThread();  // no thread holds the lock but in a Gil
   }

@@ -2,6 +2,7 @@
 #include <ATen/DLConvertor.h>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "draws.hpp"
 #include "headroom/model.hpp"
@@ -22,19 +23,21 @@ class PythonModel {
   static constexpr uint32_t capabilities = HR_MODEL_FP64 | HR_MODEL_BF16 | HR_MODEL_FP16 | HR_RNG_KEYED;
 
   static OptionList options() {
-    return {opt_path("file").required().help("the Python file that defines the module"),
-            opt_string("class").required().help("the torch.nn.Module of the file, or a function that gives one"),
-            opt_open_table("args").def("{}").help("what the class is called with, by name"),
-            opt_strings("inputs").def("[]").help("fields that forward takes, in its order"),
-            opt_string("target").def("").help("the field that the loss compares the output with"),
-            opt_string("loss").def("").help("mse, mae, huber, cross_entropy, or a function (outputs, batch) of the "
-                                            "file; left out: its function loss"),
-            opt_string("samples")
-                .def("auto")
-                .choices({"auto", "independent", "coupled"})
-                .help("whether samples of a batch influence each other; auto: tried with samples that are made up"),
-            opt_path("python").help("a Python program or virtual environment; left out: the active one, else that "
-                                    "of LibTorch")};
+    return {
+        opt_path("file").required().help("the Python file that defines the module"),
+        opt_string("class").required().help("the torch.nn.Module of the file, or a function that gives one"),
+        opt_open_table("args").def("{}").help("what the class is called with, by name"),
+        opt_strings("inputs").def("[]").help("fields that forward takes, in its order"),
+        opt_string("target").def("").help("the field that the loss compares the output with"),
+        opt_string("loss").def("").help("mse, mae, huber, cross_entropy, or a function (outputs, batch) of the "
+                                        "file; left out: its function loss"),
+        opt_string("samples")
+            .def("auto")
+            .choices({"auto", "independent", "coupled"})
+            .help("whether samples of a batch influence each other; auto: tried with samples that are made up"),
+        opt_bool("compile").def("false").help("steps run code that torch.compile makes; only where nothing is drawn"),
+        opt_path("python").help("a Python program or virtual environment; left out: the active one, else that "
+                                "of LibTorch")};
   }
 
   static std::vector<ModelFile> files(const Host&, const Options& options) {
@@ -61,6 +64,10 @@ class PythonModel {
     model_ = call_adapter(log_, "create", std::move(arguments));
     try_out(options.string("samples"));
     describe(known);
+    if (options.boolean("compile")) {
+      call("compile_steps", boolean(!training_.empty() || !evaluation_.empty()));
+      compiled_ = true;
+    }
     call_adapter(log_, "ready", {});
   }
 
@@ -71,7 +78,13 @@ class PythonModel {
       const std::vector<Object> parts = to_items(row);
       Parameter parameter{.name = to_text(parts.at(0)), .tensor = to_tensor(parts.at(1))};
       parameter.kind = static_cast<hr_param_kind>(to_integer(parts.at(2)));
-      if (parameter.kind == HR_PARAMETER && to_integer(parts.at(3)) == 0) parameter.frozen_until_step = INT64_MAX;
+      if (parameter.kind == HR_PARAMETER) {
+        parameter.group = to_text(parts.at(4));
+        parameter.lr = to_number(parts.at(5));
+        parameter.lr_scale = to_number(parts.at(6));
+        parameter.weight_decay_scale = to_number(parts.at(7));
+        parameter.frozen_until_step = to_integer(parts.at(3)) != 0 ? to_integer(parts.at(8)) : INT64_MAX;
+      }
       list.push_back(std::move(parameter));
     }
     return list;
@@ -95,19 +108,20 @@ class PythonModel {
 
   StepOutput step(const Call& call, const Batch& batch) {
     remember(call);
-    const DrawScope scope(DrawScope::Pass::forward, keys_, window_key_, call.training() ? training_ : evaluation_);
+    const auto scope = keyed(DrawScope::Pass::forward, call.training() ? training_ : evaluation_);
     const Gil gil;
     std::vector<Object> tensors;
     for (const Field& field : fields_) tensors.push_back(tensor(batch[field.name]));
     const Object result = this->call("step", boolean(call.training()), tuple(std::move(tensors)),
                                      integer(static_cast<int64_t>(call.count())), boolean(call.wants_outputs()),
                                      boolean(call.wants_metrics()));
+    if (call.training()) log_remark(call.step());
     return output_of(to_items(result));
   }
 
   void backward(const at::Tensor& loss) {
     {
-      const DrawScope scope(DrawScope::Pass::backward, keys_, window_key_, training_);
+      const auto scope = keyed(DrawScope::Pass::backward, training_);
       try {
         loss.backward();  // the lock is free: Python's own functions in the graph take it
       } catch (const c10::OutOfMemoryError&) {
@@ -146,6 +160,17 @@ class PythonModel {
   void collect() const {
     const Gil gil;
     call_adapter(log_, "collect", {});
+  }
+
+  // nullopt where nothing draws: code cannot be compiled in a scope.
+  std::optional<DrawScope> keyed(DrawScope::Pass pass, const DrawPlan& plan) const {
+    if (compiled_) return std::nullopt;
+    return std::optional<DrawScope>(std::in_place, pass, keys_, window_key_, plan);
+  }
+
+  void log_remark(int64_t step) const {
+    const std::string sentence = to_text(call("remark", integer(step)));
+    if (!sentence.empty()) host_.warn(sentence);
   }
 
   // Backward may run after `call` is gone.
@@ -196,38 +221,73 @@ class PythonModel {
   }
 
   void try_out(const std::string& samples) {
-    call("begin_trial");
     try {
+      call("begin_trial");
       evaluation_ = plan_of(false);
       training_ = plan_of(true);
-      coupled_ = samples == "coupled" || (samples == "auto" && couples());
+      const bool changes_the_next = depends_on_steps_before();
+      coupled_ = samples == "coupled" || (samples == "auto" && (changes_the_next || couples()));
     } catch (const Error& problem) {
       if (problem.status() == HR_OUT_OF_MEMORY) throw;
       if (samples == "auto") {
         throw Error(problem.status(),
                     std::string(problem.what()) + " (tried with samples that are made up: " + fields_text() + ')');
       }
-      host_.warn(std::string("the module does not run with samples that are made up: ") + problem.what());
+      host_.warn(std::string("the module could not be tried with samples that are made up: ") + problem.what());
       coupled_ = samples == "coupled";
     }
     call("end_trial");
   }
 
-  // Two samples together and apart: a loss that is no sum over samples, and a module that needs more than one.
+  // Two samples together and apart: a loss that is no sum over samples, and a module that needs more than one. A layer
+  // that is known for it needs no trial: what comes behind may hide it.
   bool couples() {
+    if (const std::string layer = coupling_layer(); !layer.empty()) {
+      why_whole_ += ", in " + layer;
+      return true;
+    }
     const auto [together, weight] = trial(true, 0, 2, nullptr);
     const Quiet quiet(*this);
     try {
       const auto [first, first_weight] = trial(true, 0, 1, nullptr);
       const auto [second, second_weight] = trial(true, 1, 1, nullptr);
-      if (!std::isfinite(together) || !std::isfinite(first) || !std::isfinite(second)) return !coupling_layer().empty();
+      if (!std::isfinite(together) || !std::isfinite(first) || !std::isfinite(second)) return false;
       return std::abs(together - first - second) > 1e-4 * (std::abs(first) + std::abs(second)) + 1e-6 ||
              std::abs(weight - first_weight - second_weight) > 1e-6 * std::abs(weight);
     } catch (const Error& problem) {
       if (problem.status() == HR_OUT_OF_MEMORY) throw;
-      fails_alone_ = problem.what();
+      why_whole_ += std::string("; one alone fails (") + problem.what() + ")";
       return true;
     }
+  }
+
+  // The same samples twice. Where the second step gives something else, it counts how many steps there were.
+  bool depends_on_steps_before() {
+    const auto loss = [&] { return trial(true, 0, 2, nullptr).first; };
+    const auto differ = [](double a, double b) {
+      return std::isfinite(a) && std::isfinite(b) && std::abs(a - b) > 1e-6 * std::abs(a);
+    };
+    call("keep_buffers");
+    const double once = loss(), again = loss();
+    const std::string buffer = to_text(call("changed_buffer"));
+    bool through_buffer = false;
+    if (differ(once, again)) {
+      call("restore_buffers");
+      through_buffer = !differ(once, loss());
+      if (!through_buffer) {
+        host_.warn(
+            "two steps with the same samples and buffers differ: what a step counts in attributes of Python, or draws "
+            "from a generator of its own, is in no checkpoint; keep it in a buffer");
+      }
+    } else {  // what has settled changes little by itself
+      if (buffer.empty()) return false;
+      call("disturb_buffers");
+      through_buffer = differ(once, loss());
+      if (!through_buffer) return false;
+    }
+    why_whole_ = "each step changes the next one";
+    if (through_buffer) why_whole_ += ", through the buffer '" + buffer + "'";
+    return true;
   }
 
   // While failing is an answer, no traceback is logged.
@@ -239,7 +299,7 @@ class PythonModel {
     PythonModel& model;
   };
 
-  std::string coupling_layer() const { return to_text(to_items(call("description")).at(3)); }
+  std::string coupling_layer() const { return to_text(call("coupling_layer")); }
 
   std::string fields_text() const {
     std::string all;
@@ -252,18 +312,13 @@ class PythonModel {
     outputs_ = to_texts(parts.at(0));
     metrics_ = to_texts(parts.at(1));
     classes_ = to_integer(parts.at(2));
-    const std::string layer = to_text(parts.at(3));
-    if (coupled_) {
-      std::string why = layer.empty() ? "" : ", in " + layer;
-      if (layer.empty() && !fails_alone_.empty()) why = "; one alone fails (" + fails_alone_ + ")";
-      host_.info("the samples of a batch influence each other" + why + ": a batch is never divided");
-    }
-    if (to_integer(parts.at(4)) != 0)
-      host_.info(
-          "the loss gives a mean: it is multiplied by the number of samples; where samples count for more or "
-          "less than each other, give (sum, weight)");
-    for (const std::string& file : to_texts(parts.at(5))) {
-      const bool is_known = std::ranges::any_of(known, [&](const ModelFile& one) { return one.path == file; });
+    if (coupled_) host_.info(why_whole_ + ": a batch is never divided");
+    if (const std::string mean = to_text(parts.at(3)); !mean.empty()) host_.info(mean);
+    for (const std::string& file : to_texts(parts.at(4))) {
+      const bool is_known = std::ranges::any_of(known, [&](const ModelFile& one) {
+        std::error_code ignored;
+        return std::filesystem::equivalent(one.path, file, ignored);
+      });
       if (!is_known)
         host_.warn(file +
                    " is imported in a way that Headroom does not see: a change of it is not noticed when a run "
@@ -276,10 +331,11 @@ class PythonModel {
   const Host* log_ = &host_;  // of tracebacks
   Fields fields_;
   uint64_t seed_;
-  std::string target_, fails_alone_;
+  std::string target_;
+  std::string why_whole_ = "the samples of a batch influence each other";
   Object model_;
   DrawPlan training_, evaluation_;
-  bool coupled_ = false, has_buffers_ = false;
+  bool coupled_ = false, has_buffers_ = false, compiled_ = false;
   std::vector<std::string> outputs_, metrics_;
   int64_t classes_ = 0;
   std::vector<uint64_t> keys_;

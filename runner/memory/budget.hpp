@@ -112,9 +112,9 @@ struct Refusal {
   int64_t promised_bytes = 0;  // granted earlier and not written yet
   LedgerReading ledger;        // at the refusal; of now when there was none
 };
-void note_refusal(int64_t bytes);       // [any]
-void note_heap_refusal(int64_t bytes);  // the same for malloc; counts in heap_refusals() [any]
+void note_refusal(int64_t bytes);         // [any]
+void note_heap_refusal(int64_t bytes);    // the same for malloc; counts in heap_refusals() [any]
 void note_tensor_refusal(int64_t bytes);  // the same for a tensor; counts in tensor_refusals() [any]
-Refusal take_refusal();                 // and forgets it [any]
+Refusal take_refusal();                   // and forgets it [any]
 
 }  // namespace headroom
