@@ -63,7 +63,7 @@ class Net(nn.Module):
                 while os.path.exists(pause):
                     time.sleep(0.01)
         hidden = self.dropout(torch.relu(self.norm(self.first(x))))
-        if int(self.calls) > 5:
+        if int(self.calls) > 5 and torch.is_grad_enabled():  # no trial
             fail_once("forward")
             hidden = FailsOnce.apply(hidden)
         return self.last(hidden)
@@ -208,7 +208,7 @@ class Swallows(Net):
     def forward(self, x):
         outputs = super().forward(x)
         mark = os.environ.get("SWALLOW")
-        if mark and int(self.calls) > 5 and not os.path.exists(mark):
+        if mark and torch.is_grad_enabled() and int(self.calls) > 5 and not os.path.exists(mark):
             open(mark, "w").close()
             try:
                 torch.empty(1 << 46)
