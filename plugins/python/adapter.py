@@ -648,14 +648,16 @@ class Model:
     def begin_trial(self):
         self.python_draws = self._python_generators()
         try:
-            # Weights that hooks compute (torch.nn.utils.weight_norm) are the only tensors that cannot be copied.
-            computed = {
+            # Weights that hooks compute (torch.nn.utils.weight_norm) are the only tensors that cannot be copied. What is
+            # never trained is shared: such a model may only just fit.
+            known = {
                 id(value): value.detach().clone()
                 for module in self.module.modules()
                 for value in vars(module).values()
                 if isinstance(value, torch.Tensor) and not value.is_leaf
             }
-            self.trial_module = copy.deepcopy(self.module, computed)
+            known.update((id(p), p) for p in self.module.parameters() if not p.requires_grad)
+            self.trial_module = copy.deepcopy(self.module, known)
         except Exception as problem:
             if _ran_out_of_memory(problem):
                 raise
@@ -666,8 +668,8 @@ class Model:
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
             for parameter in self.trial_module.parameters():
-                if parameter.is_floating_point() and parameter.device.type == "cpu":
-                    size = float(parameter.square().mean().sqrt()) or 1.0
+                if parameter.requires_grad and parameter.is_floating_point() and parameter.device.type == "cpu":
+                    size = float(torch.linalg.vector_norm(parameter)) / math.sqrt(max(1, parameter.numel())) or 1.0
                     noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float32)
                     parameter.add_(noise.to(parameter.dtype), alpha=0.1 * size)
 

@@ -375,6 +375,29 @@ class Locked(Net):
   EXPECT_EQ(told.exit_code, 0) << told.err;
 }
 
+TEST_F(PythonRun, WhatIsNeverTrainedIsHeldOnce) {
+  add_to_file(R"(
+
+class Frozen(Net):
+    def __init__(self, numbers):
+        super().__init__()
+        self.backbone = nn.Parameter(torch.ones(numbers), requires_grad=False)
+
+    def forward(self, x):
+        return super().forward(x * self.backbone[0])
+)");
+  constexpr int64_t bytes = int64_t{256} << 20;
+  const auto peak = [&](int64_t numbers) {
+    const std::string out = std::to_string(numbers);
+    const Finished finished =
+        run({"model.options.class=Frozen", "model.options.args.numbers=" + out, "train.max_steps=1"}, out);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.peak_resident_bytes;
+  };
+  const int64_t small = peak(1), large = peak(bytes / 4);
+  EXPECT_LT(large - small, bytes / 2 * 3);
+}
+
 TEST_F(PythonRun, AuxiliaryHeadsInTrainingAreNoPrediction) {
   add_to_file(R"(
 
