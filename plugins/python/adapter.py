@@ -670,8 +670,9 @@ class Model:
             for parameter in self.trial_module.parameters():
                 if parameter.requires_grad and parameter.is_floating_point() and parameter.device.type == "cpu":
                     size = float(torch.linalg.vector_norm(parameter)) / math.sqrt(max(1, parameter.numel())) or 1.0
-                    noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float32)
-                    parameter.add_(noise.to(parameter.dtype), alpha=0.1 * size)
+                    for part in (parameter.view(-1) if parameter.is_contiguous() else parameter).split(1 << 20):
+                        noise = torch.randn(part.shape, generator=generator, dtype=torch.float32)
+                        part.add_(noise.to(part.dtype), alpha=0.1 * size)
 
     def _python_generators(self):
         numpy = sys.modules.get("numpy")
