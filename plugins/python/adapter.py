@@ -84,6 +84,12 @@ def explain(error, folder=""):
     memory = _ran_out_of_memory(error)
     if memory:
         result = ("memory", _place(error, folder) + "out of memory", "", None)
+    elif type(error).__name__ == "FailOnRecompileLimitHit":
+        sentence = (
+            "the module is compiled again with every step, since a number of Python in it changes: keep that in a buffer, "
+            "or leave model.options.compile out"
+        )
+        result = ("input", sentence, "", None)
     elif isinstance(error, InputError):
         result = ("input", str(error), "", None)
     else:
@@ -765,7 +771,7 @@ class Model:
         import torch.fx.experimental._config
 
         torch._dynamo.config.disable = False
-        torch._dynamo.config.recompile_limit = 64
+        torch._dynamo.config.recompile_limit = 16  # a mode, and one sample, are each code of their own
         torch._dynamo.config.fail_on_recompile_limit_hit = True
         torch.fx.experimental._config.use_duck_shape = False
         torch._inductor.config.compile_threads = 1  # in this process, whose memory is counted

@@ -423,6 +423,19 @@ TEST_F(PythonRun, OnlyTheOptionCompiles) {
   const Finished refused = run({"model.options.compile=true"}, "refused");
   EXPECT_EQ(refused.exit_code, 2) << refused.err;
   EXPECT_NE(refused.err.find("a step draws random numbers"), std::string::npos) << refused.err;
+  add_to_file(R"(
+
+class Steps(Line):
+    steps = 0
+
+    def forward(self, x):
+        self.steps += 1
+        return super().forward(x) + 0.0 * self.steps
+)");
+  const Finished endless =
+      run({"model.options.class=Steps", "model.options.compile=true", "train.epochs=2"}, "endless");
+  EXPECT_EQ(endless.exit_code, 2) << endless.err;
+  EXPECT_NE(endless.err.find("is compiled again with every step"), std::string::npos) << endless.err;
   add_to_file("\n\ndef compiled():\n    return torch.compile(Net())\n");
   const Finished finished = run({"model.options.class=compiled"}, "compiled");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
