@@ -128,6 +128,7 @@ typedef int32_t hr_type;
 #define HR_BYTES 5 /* "64 MiB" or an integer; arrives as i64 */
 #define HR_PATH 6  /* arrives absolute, resolved against the file that set it */
 #define HR_TABLE 7 /* sub-table with its own options */
+#define HR_OPEN_TABLE 8 /* sub-table with any keys, for what others than the plugin declare; arrives as a string, a JSON object */
 #define HR_LIST 16 /* HR_LIST | element type */
 
 typedef struct hr_options hr_options;
@@ -161,7 +162,7 @@ struct hr_value {
   union {
     int64_t i64;  /* HR_BOOL (0, 1), HR_I64, HR_BYTES */
     double f64;   /* HR_F64 */
-    const char* string; /* HR_STRING, HR_PATH */
+    const char* string; /* HR_STRING, HR_PATH, HR_OPEN_TABLE */
     const int64_t* i64s; /* lists of BOOL, I64, BYTES */
     const double* f64s;
     const char* const* strings;
@@ -383,7 +384,7 @@ typedef struct hr_model hr_model;
 #define HR_MODEL_TORCH "headroom.model.torch/1"
 typedef struct hr_model_torch {
   uint32_t struct_size;
-  uint32_t capabilities;     /* HR_COUPLES_SAMPLES, HR_MODEL_*, HR_RNG_* */
+  uint32_t capabilities;     /* HR_COUPLES_SAMPLES, HR_MODEL_*, HR_RNG_*; of one model: headroom/capabilities.h */
   const hr_options* options; /* keys of [model.options] */
   /* [control] Builds the model on the CPU in float32; first weights are a function of `seed` alone. `fields` are the source's,
    * [field_count], in the order of every batch. HR_INVALID_ARGUMENT if options and fields do not suit. The caller owns *out. */

@@ -12,6 +12,9 @@
 //     StepOutput step(const Call& call, const Batch& batch);   // one forward pass; the host calls backward()
 //     static std::vector<Input> inputs(const Options&);   // the fields it takes, for `headroom plugins check`
 //                                                // without an experiment (sdk/inputs.hpp); left out: not stepped there
+//     uint32_t model_capabilities() const;       // of this one model, where its options decide; left out: capabilities
+//     void backward(const at::Tensor& loss);     // runs the backward pass itself; left out: the host does
+//     static std::vector<ModelFile> files(const Host&, const Options&);   // files it is made of; left out: none
 //     std::vector<ClassScores> classes() const;  // outputs that hold class scores (sdk/classes.hpp); left out: none
 //     void balance(const std::string& output, std::span<const uint64_t> counts);   // how often each class occurs
 //     void attributes(Parameter& parameter);     // group, scales, freezing, inert, derived; left out: all equal
@@ -41,6 +44,9 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/backward.h"
+#include "headroom/capabilities.h"
+#include "headroom/model_files.h"
 #include "headroom/sdk/call.hpp"
 #include "headroom/sdk/classes.hpp"
 #include "headroom/sdk/host.hpp"
@@ -71,6 +77,12 @@ struct Output {
   std::string name;
   hr_role role = HR_PREDICTION;
   std::string unit = {};
+};
+
+// A file whose content decides what the model is: part of a run's identity and plan.
+struct ModelFile {
+  std::string name;  // what sentences call it, the same wherever the file lies
+  std::string path;
 };
 
 struct Metric {
@@ -287,6 +299,22 @@ struct ModelTable {
     return &table;
   }
 
+  static uint32_t capabilities_of(const hr_model* model) noexcept {
+    return Box::from(model)->model->model_capabilities();
+  }
+  static hr_status run_backward(hr_model* model, hr_tensor loss, hr_error* error) noexcept {
+    return torch_guard(error, [&] { Box::from(model)->model->backward(tensor(loss)); });
+  }
+  static hr_status list_files(const hr_host* host, const hr_value* values,
+                              int32_t (*visit)(void*, const char*, const char*), void* context,
+                              hr_error* error) noexcept {
+    return torch_guard(error, [&] {
+      for (const ModelFile& file : T::files(Host(host), Options(option_table<T>(), values))) {
+        if (visit(context, file.name.c_str(), file.path.c_str()) != 0) return;
+      }
+    });
+  }
+
   static const void* find(std::string_view id) {
     if (id == HR_MODEL_TORCH) {
       static const hr_model_torch table{sizeof(hr_model_torch),
@@ -318,6 +346,24 @@ struct ModelTable {
     }
     if constexpr (requires(T & object) { object.classes(); }) {
       if (id == HR_CLASSES) return class_table();
+    }
+    if constexpr (requires(const T& object) { object.model_capabilities(); }) {
+      if (id == HR_CAPABILITIES) {
+        static const hr_capabilities table{sizeof(hr_capabilities), 0, capabilities_of};
+        return &table;
+      }
+    }
+    if constexpr (requires(T & object, const at::Tensor& loss) { object.backward(loss); }) {
+      if (id == HR_BACKWARD) {
+        static const hr_backward table{sizeof(hr_backward), 0, run_backward};
+        return &table;
+      }
+    }
+    if constexpr (requires(const Host& host, const Options& options) { T::files(host, options); }) {
+      if (id == HR_MODEL_FILES) {
+        static const hr_model_files table{sizeof(hr_model_files), 0, list_files};
+        return &table;
+      }
     }
     return nullptr;
   }

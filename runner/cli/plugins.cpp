@@ -47,7 +47,8 @@ void list(bool json, const CommandLine& line) {
 
 void print_options(const OptionTable& table, const std::string& indent) {
   // By the number of OptionType, which begins at 1.
-  static constexpr const char* names[] = {"", "bool", "integer", "number", "string", "bytes", "path", "table"};
+  static constexpr const char* names[] = {"",      "bool", "integer", "number",           "string",
+                                          "bytes", "path", "table",   "table of any keys"};
   for (const OptionSpec& option : table) {
     std::string type = names[static_cast<int>(option.type)];
     if (option.is_list) type = "list of " + type + "s";

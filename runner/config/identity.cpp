@@ -17,6 +17,7 @@ using Json = nlohmann::json;
 std::string name_of_made(std::string_view entry) {
   if (entry == "content") return "the data's content (its id)";
   if (entry == "init") return "[init]";
+  if (entry == "model_files") return "the model's files";
   if (entry == "matmul") return "experiment.matmul";  // where it changes more than rounding
   if (entry == "window") return "train.batch_size x train.gradient_accumulation_steps";
   if (entry == "plateau") {

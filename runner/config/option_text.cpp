@@ -26,6 +26,7 @@ Noun noun(const OptionSpec& option) {
     case OptionType::path:
       return {"a path", "paths"};
     case OptionType::table:
+    case OptionType::open_table:
       return {"a table", "tables"};
   }
   return {"a value", "values"};

@@ -7,6 +7,7 @@
 #include "config/check_keys.hpp"
 #include "config/document.hpp"
 #include "config/literals.hpp"
+#include "config/open_table.hpp"
 #include "config/option_text.hpp"
 #include "config/sentences.hpp"
 #include "config/sizes.hpp"
@@ -179,6 +180,9 @@ OptionValue check_option(const OptionSpec& option, const toml::node& node, const
     case OptionType::string:
     case OptionType::path:
       return checked_as<std::string>(option, node, key);
+    case OptionType::open_table:
+      if (!node.is_table()) refuse_option(option, node, key, false);
+      return {open_table_json(*node.as_table(), key)};
     case OptionType::table:
       break;
   }
@@ -264,8 +268,13 @@ void insert(toml::table& table, const OptionSpec& option, const OptionValue& val
           toml::array list;
           for (const OptionValues& element : held) list.push_back(options_to_toml(option.table, element));
           table.insert(option.name, std::move(list));
-        } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, int64_t> || std::is_same_v<T, double> ||
-                             std::is_same_v<T, std::string>) {
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          if (option.type == OptionType::open_table) {
+            table.insert(option.name, open_table_toml(held));
+          } else {
+            put_literal(scalar_literal(option, held));
+          }
+        } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, int64_t> || std::is_same_v<T, double>) {
           put_literal(scalar_literal(option, held));
         } else {
           std::string text = "[";

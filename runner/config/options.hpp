@@ -15,7 +15,16 @@
 namespace headroom {
 
 // The numbers are hr_type's (headroom/abi.h).
-enum class OptionType : int32_t { boolean = 1, i64 = 2, f64 = 3, string = 4, bytes = 5, path = 6, table = 7 };
+enum class OptionType : int32_t {
+  boolean = 1,
+  i64 = 2,
+  f64 = 3,
+  string = 4,
+  bytes = 5,
+  path = 6,
+  table = 7,
+  open_table = 8
+};
 
 struct OptionSpec {
   std::string name;
@@ -33,7 +42,7 @@ struct OptionValue;
 using OptionValues = std::vector<OptionValue>;  // in the order of the OptionTable
 
 // Absent (monostate), a scalar, a list of scalars, a sub-table, or a list of sub-tables. BYTES are int64_t, PATHs are
-// absolute strings.
+// absolute strings, tables with any keys are JSON (open_table.hpp).
 struct OptionValue {
   std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<bool>, std::vector<int64_t>,
                std::vector<double>, std::vector<std::string>, OptionValues, std::vector<OptionValues>>

@@ -193,6 +193,9 @@ json element_schema(const OptionSpec& option) {
     case OptionType::table:
       // The elements of a list are written in one place: lists are replaced whole, never merged.
       return options_schema(option.table, option.is_list);
+    case OptionType::open_table:
+      schema = {{"type", "object"}};
+      break;
   }
   if (option.min) schema["minimum"] = literal_json(*option.min);
   if (option.max) schema["maximum"] = literal_json(*option.max);

@@ -228,6 +228,12 @@ void read_constraint(SweepSection& section, const toml::table& sweep) {
   }
 }
 
+// A key inside of an option that takes any.
+bool is_in_open_table(const OptionTable& spec, const std::string& name) {
+  const auto found = std::ranges::find(spec, name.substr(0, name.find('.')), &OptionSpec::name);
+  return found != spec.end() && found->type == OptionType::open_table && found->name != name;
+}
+
 // A table that need not be whole: the experiment has the rest.
 void check_some_options(const OptionTable& spec, const toml::table& table, const std::string& name,
                         std::string_view owner) {
@@ -281,6 +287,7 @@ void check_swept_options(const OptionTable& spec, const toml::table& sweep, std:
   const std::string table(where), prefix = table + ".";
   each_swept(sweep, "", [&](const std::string& path, const toml::key& key, const toml::node& list) {
     if (path.starts_with(prefix)) {
+      if (is_in_open_table(spec, path.substr(prefix.size()))) return;
       const OptionSpec& option = find_option(spec, path.substr(prefix.size()), key, where, owner);
       if (const toml::table* range = list.as_table()) {
         // Bounds are an interval: with both ends inside, all between them is.

@@ -20,7 +20,7 @@ constexpr int most_looks = 10;
 constexpr std::chrono::milliseconds between_looks(50);
 constexpr int64_t little_bytes = mib;  // of the heap: such a request is refused last of all
 
-std::atomic<int64_t> limit{0}, ceiling{INT64_MAX}, kill_line{0}, heap_refusal_count{0};
+std::atomic<int64_t> limit{0}, ceiling{INT64_MAX}, kill_line{0}, heap_refusal_count{0}, tensor_refusal_count{0};
 std::atomic<int64_t> granted_since_look{0};
 SharedMutex look_mutex;
 std::function<int64_t()> ceiling_look GUARDED_BY(look_mutex);
@@ -138,6 +138,13 @@ void note_heap_refusal(int64_t bytes) {
 }
 
 int64_t heap_refusals() { return heap_refusal_count; }
+
+void note_tensor_refusal(int64_t bytes) {
+  ++tensor_refusal_count;
+  note_refusal(bytes);
+}
+
+int64_t tensor_refusals() { return tensor_refusal_count; }
 
 void note_refusal(int64_t bytes) {
   const LedgerReading ledger = read_ledger();  // asks the kernel what is untouched

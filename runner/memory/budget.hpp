@@ -102,6 +102,8 @@ void set_kill_line(int64_t bytes);  // the U at which the kernel kills: the smal
 // How often malloc was refused. A C library that got no memory may report a damaged file instead: code that reads files
 // compares the count before and after. [any]
 int64_t heap_refusals();
+// The same for tensors: code that catches the exception and goes on computes something else. [any]
+int64_t tensor_refusals();
 
 // The last request that was refused, with the ledger of that moment. It is kept for the error message: by the time the
 // exception is caught, the tensors of the attempt are gone.
@@ -110,8 +112,9 @@ struct Refusal {
   int64_t promised_bytes = 0;  // granted earlier and not written yet
   LedgerReading ledger;        // at the refusal; of now when there was none
 };
-void note_refusal(int64_t bytes);       // [any]
-void note_heap_refusal(int64_t bytes);  // the same for malloc; counts in heap_refusals() [any]
-Refusal take_refusal();                 // and forgets it [any]
+void note_refusal(int64_t bytes);         // [any]
+void note_heap_refusal(int64_t bytes);    // the same for malloc; counts in heap_refusals() [any]
+void note_tensor_refusal(int64_t bytes);  // the same for a tensor; counts in tensor_refusals() [any]
+Refusal take_refusal();                   // and forgets it [any]
 
 }  // namespace headroom

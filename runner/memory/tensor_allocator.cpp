@@ -36,7 +36,7 @@ bool must_fail() {
 }
 
 [[noreturn]] void refuse(size_t bytes) {
-  note_refusal(static_cast<int64_t>(bytes));
+  note_tensor_refusal(static_cast<int64_t>(bytes));
   TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory for ", bytes, " bytes within the limit of ", memory_limit(),
                    " bytes");
   __builtin_unreachable();

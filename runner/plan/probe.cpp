@@ -94,6 +94,7 @@ std::string plan_key(const RunData& data, const std::vector<std::string>& recomp
       {"machine", machine()},
       {"processor", processor_text()},
       {"model", file_id(data.model_library.path())},
+      {"model_files", data.model_files},
       {"model_options", text_of(data.model_table, data.model_options)},
       {"source", file_id(data.source_library.path())},
       {"data_options", text_of(data.data_table, data.data_options)},

@@ -196,6 +196,18 @@ const hr_positions* Library::positions() const {
   return interface_table<hr_positions>(*plugin_, HR_POSITIONS, {SLOT(position)});
 }
 
+const hr_capabilities* Library::capabilities() const {
+  return interface_table<hr_capabilities>(*plugin_, HR_CAPABILITIES, {SLOT(of_model)});
+}
+
+const hr_backward* Library::backward() const {
+  return interface_table<hr_backward>(*plugin_, HR_BACKWARD, {SLOT(backward)});
+}
+
+const hr_model_files* Library::model_files() const {
+  return interface_table<hr_model_files>(*plugin_, HR_MODEL_FILES, {SLOT(list)});
+}
+
 const hr_optimizer* Library::optimizer() const {
   return interface_table<hr_optimizer>(*plugin_, HR_OPTIMIZER, {SLOT(create), SLOT(destroy), SLOT(needs), SLOT(step)});
 }
@@ -213,6 +225,9 @@ std::span<const KnownInterface> known_interfaces() {
       {HR_CLASSES, [](const Library& by) { return by.classes() != nullptr; }},
       {HR_CLASS_NAMES, [](const Library& by) { return by.class_names() != nullptr; }},
       {HR_POSITIONS, [](const Library& by) { return by.positions() != nullptr; }},
+      {HR_CAPABILITIES, [](const Library& by) { return by.capabilities() != nullptr; }},
+      {HR_BACKWARD, [](const Library& by) { return by.backward() != nullptr; }},
+      {HR_MODEL_FILES, [](const Library& by) { return by.model_files() != nullptr; }},
       {HR_OPTIMIZER, [](const Library& by) { return by.optimizer() != nullptr; }}};
   return all;
 }

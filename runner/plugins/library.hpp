@@ -22,9 +22,12 @@
 
 #include "error.hpp"
 #include "headroom/abi.h"
+#include "headroom/backward.h"
+#include "headroom/capabilities.h"
 #include "headroom/classes.h"
 #include "headroom/convert.h"
 #include "headroom/inputs.h"
+#include "headroom/model_files.h"
 #include "headroom/optimizer.h"
 #include "headroom/positions.h"
 #include "headroom/predict.h"
@@ -63,6 +66,9 @@ class Library {
   const hr_classes* classes() const;
   const hr_class_names* class_names() const;
   const hr_positions* positions() const;
+  const hr_capabilities* capabilities() const;
+  const hr_backward* backward() const;
+  const hr_model_files* model_files() const;
   const hr_optimizer* optimizer() const;
 
   // The names that memory.recompute may have for a model, the one with most bytes saved per second first; empty: none.

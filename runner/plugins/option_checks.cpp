@@ -30,6 +30,8 @@ std::string trial_literal(const OptionSpec& option) {
       return "\"check\"";
     case OptionType::path:
       return "\"/nonexistent/headroom-plugin-check\"";
+    case OptionType::open_table:
+      return "{}";
     // Bounds are inclusive (abi.h), so a bound is an allowed value.
     case OptionType::f64:
       return option.min ? *option.min : option.max ? *option.max : "0.0";

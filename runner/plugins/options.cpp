@@ -50,7 +50,8 @@ class Converter {
   OptionSpec option(const hr_option& option, uint64_t position, int depth) const {
     if (option.name == nullptr || option.name[0] == '\0') refuse("option " + std::to_string(position) + " has no name");
     const hr_type type = option.type & ~HR_LIST;
-    if (option.type < 0 || option.type >= 2 * HR_LIST || type < HR_BOOL || type > HR_TABLE) {
+    if (option.type < 0 || option.type >= 2 * HR_LIST || type < HR_BOOL || type > HR_OPEN_TABLE ||
+        option.type == (HR_LIST | HR_OPEN_TABLE)) {
       refuse("option '" + std::string(option.name) + "' has type " + std::to_string(option.type) +
              ", which this headroom does not know");
     }

@@ -7,6 +7,7 @@
 
 #include "error.hpp"
 #include "headroom/sdk/torch_tag.hpp"
+#include "memory/budget.hpp"
 #include "plugins/call.hpp"
 #include "plugins/model_contract.hpp"
 
@@ -25,6 +26,19 @@ void check_call(hr_status status, const hr_error& error, const std::string& id, 
                 const CallContract& contract) {
   check_memory_or(status, error, id, status == HR_INTERNAL ? doing + " with " + contract.batch_text() : doing);
 }
+
+// A plugin that catches the exception of a refused tensor and goes on gives what another limit would not give. That is
+// no result: it ran out of memory, and says so as the exception would have.
+class Refusals {
+ public:
+  void require_none(const std::string& id, const char* doing) const {
+    TORCH_CHECK_WITH(OutOfMemoryError, tensor_refusals() == before_, '[', id, "] ", doing,
+                     " was refused memory and went on without it");
+  }
+
+ private:
+  int64_t before_ = tensor_refusals();
+};
 
 // Outputs that autocast left in bfloat16 or float16.
 void widen(std::vector<at::Tensor>& outputs) {
@@ -45,6 +59,7 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
       gc_(library.gc()),
       predictor_(library.predict()),
       classes_(library.classes()),
+      backward_(library.backward()),
       fields_(std::move(fields)) {
   if (api_ == nullptr) throw Error(Exit::bad_input, id_, "this plugin is not a model: it offers no " HR_MODEL_TORCH);
   // The table of a source has no model's side.
@@ -66,6 +81,8 @@ Model::Model(const Library& library, const OptionValues& options, std::vector<Fi
     parameters_ = description.parameters();
     outputs_ = description.outputs(classes_);
     metrics_ = description.metrics();
+    if (const hr_capabilities* own = library.capabilities())
+      capabilities_ = call(id_, "of_model", own->of_model, handle_);
   } catch (...) {  // the destructor does not run for a constructor that throws
     call_quietly(id_, "destroy", api_->destroy, handle_);
     throw;
@@ -115,14 +132,36 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
   for (const at::Tensor& output : result.outputs) outputs.push_back(handle_of(output));
   hr_error error = no_error();
   const sdk::AutocastScope scope(autocast_of_call());
+  const Refusals refusals;
   const hr_status status =
       call(id_, "step", api_->step, handle_, &native, contract.handles(), handle_of(result.loss_sum),
            handle_of(result.weight), want_outputs ? outputs.data() : nullptr, handle_of(result.metrics), &error);
   check_call(status, error, id_, "a step", contract);
+  refusals.require_none(id_, "a step");
   contract.require_unchanged();
   contract.require_result(result, outputs_, metrics_.size());
   widen(result.outputs);
   return result;
+}
+
+void Model::backward(const at::Tensor& loss) {
+  const Refusals refusals;
+  if (backward_ != nullptr) {
+    hr_error error = no_error();
+    const hr_status status = call(id_, "backward", backward_->backward, handle_, handle_of(loss), &error);
+    check_memory_or(status, error, id_, "backward through the model's step");
+    refusals.require_none(id_, "backward through the model's step");
+    return;
+  }
+  try {
+    loss.backward();
+    refusals.require_none(id_, "backward through the model's step");
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& problem) {
+    throw Error(Exit::plugin, id_,
+                std::string("backward through the model's step failed: ") + problem.what_without_backtrace());
+  }
 }
 
 std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> sample_keys,
@@ -136,9 +175,11 @@ std::vector<at::Tensor> Model::predict(int64_t step, std::span<const uint64_t> s
   for (const at::Tensor& output : outputs) handles.push_back(handle_of(output));
   hr_error error = no_error();
   const sdk::AutocastScope scope(autocast_of_call());
+  const Refusals refusals;
   const hr_status status =
       call(id_, "predict", predictor_->predict, handle_, &native, contract.handles(), handles.data(), &error);
   check_call(status, error, id_, "a prediction", contract);
+  refusals.require_none(id_, "a prediction");
   contract.require_unchanged();
   contract.require_prediction(outputs, outputs_, sample_keys.size());
   widen(outputs);

@@ -88,6 +88,10 @@ class Model {
   StepResult step(hr_mode mode, int64_t step, std::span<const uint64_t> sample_keys, std::span<const at::Tensor> batch,
                   bool want_outputs = false);
 
+  // Adds the gradients of `loss`: the loss_sum of the last step(), or that times a number. A c10::OutOfMemoryError of
+  // the plugin comes back as one; any other error of the graph is Error(plugin), one of whoever made it.
+  void backward(const at::Tensor& loss);
+
   // The model's side of headroom.predict/1. NULL: the plugin lacks it, and predict() must not be called.
   const hr_predict* predictor() const { return predictor_; }
   // Outputs from inputs alone, undefined where they need a target; the first prediction is [samples, K, channels]
@@ -124,6 +128,7 @@ class Model {
   const hr_gc* gc_ = nullptr;
   const hr_predict* predictor_ = nullptr;
   const hr_classes* classes_ = nullptr;
+  const hr_backward* backward_ = nullptr;
   hr_model* handle_ = nullptr;
   uint32_t capabilities_ = 0;
   std::vector<std::string> recompute_kinds_;

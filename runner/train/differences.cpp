@@ -43,6 +43,8 @@ class Comparison {
       const Json was = then.value(name, Json()), is = now.value(name, Json());
       if (const auto table = option_tables.find(name); table != option_tables.end()) {
         compare_options(table->second, was, is);
+      } else if (name == "model_files") {
+        compare_files(was, is);
       } else {
         compare_entry(name, was, is);
       }
@@ -63,6 +65,20 @@ class Comparison {
         return text_of(value.is_array() && i < value.size() ? value[i] : Json());
       };
       add(keys[i], element(was), element(is));
+    }
+  }
+
+  // By the digests of their content.
+  void compare_files(const Json& was, const Json& is) {
+    std::set<std::string> names;
+    for (const Json* side : {&was, &is}) {
+      for (const auto& [name, digest] : side->items()) names.insert(name);
+    }
+    for (const std::string& name : names) {
+      const auto digest = [&](const Json& side) {
+        return side.is_object() ? side.value(name, "not there") : "not there";
+      };
+      add("the model's file " + name, digest(was), digest(is));
     }
   }
 

@@ -241,7 +241,7 @@ void add_metrics(TensorFile& results, const Model& model, const at::Tensor& metr
 // Zeros where the loss does not depend on a parameter; all zeros when nothing counted.
 void add_gradients(TensorFile& results, Model& model, const StepResult& step) {
   // Of the mean: other implementations take the gradient of that.
-  if (step.weight.item<double>() > 0.0 && step.loss_sum.requires_grad()) (step.loss_sum / step.weight).backward();
+  if (step.weight.item<double>() > 0.0 && step.loss_sum.requires_grad()) model.backward(step.loss_sum / step.weight);
   for (const Parameter& parameter : model.parameters()) {
     if (parameter.kind != HR_PARAMETER || parameter.inert) continue;
     const at::Tensor& gradient = parameter.tensor->grad();

@@ -12,6 +12,7 @@
 #include "data/normalized_copies.hpp"
 #include "data/services.hpp"
 #include "memory/cores.hpp"
+#include "plugins/model_files.hpp"
 #include "ranks/group.hpp"
 #include "train/page_lock.hpp"
 #include "train/recompute.hpp"
@@ -248,6 +249,7 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
   check_recompute(experiment.memory.recompute, model_library);
 
   std::shared_ptr<Session> session = make_session(experiment.data);
+  auto model_files = model_file_digests(model_library, model_options, *session);
   auto optimizer = trains ? load_optimizer(experiment.train, plugin_dirs, *session) : nullptr;
   if (experiment.rescue && optimizer) {
     check_rung_options(optimizer->table(), *experiment.rescue, "train.optimizer_options",
@@ -276,6 +278,7 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
                .data_table = data_table,
                .model_options = std::move(model_options),
                .data_options = std::move(data_options),
+               .model_files = std::move(model_files),
                .synth = std::move(synth),
                .session = std::move(session),
                .optimizer = std::move(optimizer),

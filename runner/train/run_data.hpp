@@ -4,6 +4,7 @@
 #include <c10/core/Device.h>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,7 @@ struct RunData {
   Library model_library, source_library;
   OptionTable model_table, data_table;               // what the plugins offer
   OptionValues model_options, data_options;          // in the order of the tables, defaults filled in
+  std::map<std::string, std::string> model_files;    // digests of what the model is made of beside its plugin
   std::optional<SynthOptions> synth;                 // [data.synth]
   std::shared_ptr<Session> session;                  // before what is made with it
   std::shared_ptr<const OptimizerPlugin> optimizer;  // nullptr: it is one of ours

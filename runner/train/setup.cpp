@@ -125,6 +125,7 @@ nlohmann::json Setup::mathematics() const {
   const Json made = {
       {"model", model->id()},
       {"model_options", options_without_paths(data.model_table, data.model_options)},
+      {"model_files", data.model_files.empty() ? Json() : Json(data.model_files)},
       {"init", init_id},
       {"content", data.content_id},
       {"data_options", options_without_paths(data.data_table, data.data_options)},

@@ -106,19 +106,11 @@ StepResult Window::run_forward(const MicroBatchTensors& tensors, int64_t step, b
   return result;
 }
 
-// An error of the graph is one of whoever made it.
 void Window::run_backward(const StepResult& result) {
   const PhaseScope backward(StepPhase::backward);
   // A micro-batch may hold nothing to learn from; GradientCheck tells where none ever does.
   if (!result.loss_sum.requires_grad()) return;
-  try {
-    (loss_scale_ == 1.0 ? result.loss_sum : result.loss_sum * loss_scale_).backward();
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const c10::Error& problem) {
-    throw Error(Exit::plugin, model_.id(),
-                std::string("backward through the model's step failed: ") + problem.what_without_backtrace());
-  }
+  model_.backward(loss_scale_ == 1.0 ? result.loss_sum : result.loss_sum * loss_scale_);
   check_.after_backward();
 }
 

@@ -1,10 +1,13 @@
 /* The header by itself, nothing before it. */
 #include "headroom/abi.h"
+#include "headroom/backward.h"
+#include "headroom/capabilities.h"
 #include "headroom/classes.h"
 #include "headroom/convert.h"
 #include "headroom/infer.h"
 #include "headroom/inputs.h"
 #include "headroom/lists.h"
+#include "headroom/model_files.h"
 #include "headroom/optimizer.h"
 #include "headroom/positions.h"
 #include "headroom/predict.h"

@@ -122,6 +122,8 @@ inline Option opt_string(std::string name) { return {std::move(name), HR_STRING}
 inline Option opt_bytes(std::string name) { return {std::move(name), HR_BYTES}; }
 inline Option opt_path(std::string name) { return {std::move(name), HR_PATH}; }
 inline Option opt_table(std::string name, OptionList keys) { return {std::move(name), HR_TABLE, std::move(keys)}; }
+// With any keys: what others than the plugin declare.
+inline Option opt_open_table(std::string name) { return {std::move(name), HR_OPEN_TABLE}; }
 inline Option opt_bools(std::string name) { return {std::move(name), HR_LIST | HR_BOOL}; }
 inline Option opt_i64s(std::string name) { return {std::move(name), HR_LIST | HR_I64}; }
 inline Option opt_f64s(std::string name) { return {std::move(name), HR_LIST | HR_F64}; }
@@ -195,6 +197,8 @@ class Options {
     const std::size_t i = index(name);
     return {table_->options[i].table, get(name, HR_TABLE).as.table};
   }
+
+  std::string open_table(std::string_view name) const { return get(name, HR_OPEN_TABLE).as.string; }  // a JSON object
 
   std::vector<bool> list_bool(std::string_view name) const {
     const hr_value& value = get(name, HR_LIST | HR_BOOL);

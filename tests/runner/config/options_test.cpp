@@ -33,12 +33,14 @@ OptionTable every_type() {
   inner[0].min = "1";
   inner[1].choices = {"layer", "none"};
   inner[1].default_value = "\"layer\"";
-  OptionTable table = {
-      option("flag", OptionType::boolean), option("count", OptionType::i64),      option("rate", OptionType::f64),
-      option("word", OptionType::string),  option("room", OptionType::bytes),     option("where", OptionType::path),
-      option("stage", OptionType::table),  list_of("flags", OptionType::boolean), list_of("counts", OptionType::i64),
-      list_of("rates", OptionType::f64),   list_of("words", OptionType::string),  list_of("rooms", OptionType::bytes),
-      list_of("wheres", OptionType::path), list_of("stages", OptionType::table)};
+  OptionTable table = {option("flag", OptionType::boolean),  option("count", OptionType::i64),
+                       option("rate", OptionType::f64),      option("word", OptionType::string),
+                       option("room", OptionType::bytes),    option("where", OptionType::path),
+                       option("stage", OptionType::table),   list_of("flags", OptionType::boolean),
+                       list_of("counts", OptionType::i64),   list_of("rates", OptionType::f64),
+                       list_of("words", OptionType::string), list_of("rooms", OptionType::bytes),
+                       list_of("wheres", OptionType::path),  list_of("stages", OptionType::table),
+                       option("any", OptionType::open_table)};
   table[1].min = "0";
   table[1].max = "100";
   table[2].min = "0.0";
@@ -65,6 +67,7 @@ words = ["b", "a"]
 rooms = [10, "1 KB"]
 wheres = ["a", "/b"]
 stages = [{ channels = 1 }, { channels = 2, norm = "none" }]
+any = { width = 64, name = "a \"b\"", rate = 1.0, deep = { on = true }, sizes = [1, 2] }
 )";
 
 // The options table as an experiment file in `folder` holds it, at line 5 and below.
@@ -109,6 +112,14 @@ TEST(Options, EveryTypeArrivesTyped) {
   ASSERT_EQ(stages.size(), 2u);
   EXPECT_EQ(get<std::string>(stages[0], 1), "layer");
   EXPECT_EQ(get<std::string>(stages[1], 1), "none");
+  EXPECT_EQ(get<std::string>(v, 14), R"({"deep":{"on":true},"name":"a \"b\"","rate":1.0,"sizes":[1,2],"width":64})");
+}
+
+TEST(Options, ATableWithAnyKeysHoldsWhatJsonHolds) {
+  EXPECT_EQ(refused(every_type(), "any = {}\n"), "accepted");
+  EXPECT_NE(refused(every_type(), "any = 3\n").find("any is the integer 3; it must be a table"), std::string::npos);
+  EXPECT_NE(refused(every_type(), "any = { deep = { rate = inf } }\n").find("any.deep.rate is "), std::string::npos);
+  EXPECT_NE(refused(every_type(), "any = { list = [1979-05-27] }\n").find("any.list[0] is "), std::string::npos);
 }
 
 TEST(Options, AbsentStaysAbsentAndDefaultsFillIn) {
@@ -312,6 +323,11 @@ TEST(SweptOptions, AreCheckedLikeTheOptionItself) {
   EXPECT_EQ(swept_refused("\"model.options.cuont\" = [1]\n"),
             "[config] x.toml:5:1: unknown option model.options.cuont of model 'net'; did you mean count (an integer "
             "from 0 to 100)?");
+}
+
+TEST(SweptOptions, KeysOfATableWithAnyKeysAreFree) {
+  EXPECT_EQ(swept_refused("\"model.options.any.width\" = [1, 2]\n"), "accepted");
+  EXPECT_NE(swept_refused("\"model.options.any\" = [1]\n"), "accepted");
 }
 
 TEST(SweptOptions, ATableOfThemNeedNotBeWhole) {

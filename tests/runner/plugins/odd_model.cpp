@@ -1,4 +1,5 @@
-// A model whose step breaks one rule of the contract, chosen by its option; and one that keeps state and trims.
+// A model whose step breaks one rule of the contract, chosen by its option; and one that keeps state, trims, and runs
+// backward itself.
 #include "headroom/model.hpp"
 
 namespace {
@@ -40,6 +41,12 @@ class Odd : public torch::nn::Module {
   std::vector<Metric> metrics() const { return {{.name = "mae", .unit = "m"}, {.name = "hits", .better = HR_HIGHER}}; }
 
   StepOutput step(const Call& call, const Batch& batch) {
+    if (how_ == "swallows") {
+      try {
+        at::empty({7});
+      } catch (const c10::Error&) {
+      }
+    }
     at::Tensor x = batch.at("x");
     if (how_ == "writes") x.add_(1.0);
     if (how_ == "oom") TORCH_CHECK_WITH(OutOfMemoryError, false, "not enough memory: you tried to allocate 7 bytes");
@@ -62,6 +69,19 @@ class Odd : public torch::nn::Module {
     if (how_ == "no_output") result.outputs[0] = at::Tensor();
     if (how_ == "few_metrics") result.metrics.pop_back();
     return result;
+  }
+
+  uint32_t model_capabilities() const { return how_ == "couples" ? capabilities | HR_COUPLES_SAMPLES : capabilities; }
+  void backward(const at::Tensor& loss) {
+    if (how_ == "backward_oom") TORCH_CHECK_WITH(OutOfMemoryError, false, "not enough memory for a gradient");
+    if (how_ == "backward_fails") throw Error(HR_INTERNAL, "it went wrong on the way back");
+    loss.backward();
+  }
+  // The option names the file.
+  static std::vector<ModelFile> files(const Host&, const Options& options) {
+    const std::string how = options.string("how");
+    if (how.find('/') == std::string::npos) return {};
+    return {{"its file", how}};
   }
 
   bool state_is_endless() const { return how_ == "endless_state"; }

@@ -1,15 +1,19 @@
 #include "plugins/torch_model.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "error.hpp"
 #include "headroom/random.h"
+#include "memory/tensor_allocator.hpp"
 #include "plugins/conformance.hpp"
 #include "plugins/describe.hpp"
 #include "plugins/host.hpp"
+#include "plugins/model_files.hpp"
 
 namespace headroom {
 namespace {
@@ -90,6 +94,63 @@ TEST(TorchModel, AStep) {
   result.loss_sum.backward();
   EXPECT_TRUE(model->parameters()[0].tensor->grad().defined());
   EXPECT_TRUE(step(*model, false).outputs.empty());
+}
+
+TEST(TorchModel, OneModelsOwnCapabilitiesWin) {
+  EXPECT_EQ(odd_model("couples")->capabilities(), HR_MODEL_FP64 | HR_COUPLES_SAMPLES);
+  EXPECT_EQ(odd_model("well")->capabilities(), HR_MODEL_FP64);
+}
+
+TEST(TorchModel, ItsOwnBackwardIsCalledAndItsErrorsAreTold) {
+  const auto model = odd_model();
+  model->backward(step(*model).loss_sum);
+  EXPECT_TRUE(model->parameters()[0].tensor->grad().defined());
+  const auto hungry = odd_model("backward_oom");
+  EXPECT_THROW(hungry->backward(step(*hungry).loss_sum), c10::OutOfMemoryError);
+  const auto failing = odd_model("backward_fails");
+  try {
+    failing->backward(step(*failing).loss_sum);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& problem) {
+    EXPECT_EQ(problem.exit_code(), Exit::plugin);
+    EXPECT_NE(std::string(problem.what()).find("it went wrong on the way back"), std::string::npos);
+  }
+}
+
+TEST(TorchModel, AStepThatSwallowsARefusalHasRunOutOfMemory) {
+  install_tensor_allocator();
+  const auto model = odd_model("swallows");
+  EXPECT_NO_THROW(step(*model));
+  const std::vector<at::Tensor> batch = {at::ones({2, 3})};
+  fail_tensor_allocation(0);
+  try {
+    model->step(HR_TRAIN, 0, kKeys, batch);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const c10::OutOfMemoryError& problem) {
+    EXPECT_NE(std::string(problem.what()).find("went on without it"), std::string::npos) << problem.what();
+  }
+  fail_tensor_allocation(-1);
+  EXPECT_NO_THROW(step(*model));
+}
+
+TEST(TorchModel, TheContentOfItsFilesIsDigested) {
+  const std::string file = testing::TempDir() + "odd_model_file";
+  const auto digests = [&] {
+    const Library library = odd();
+    const OptionTable table = to_option_table(library.model_torch()->options);
+    return model_file_digests(library, options(table, "how = \"" + file + "\""), *Session::of_process());
+  };
+  EXPECT_THROW(digests(), Error);
+  std::ofstream(file) << "one";
+  const auto one = digests();
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one.begin()->first, "its file");
+  std::ofstream(file) << "two";
+  EXPECT_NE(digests(), one);
+  std::filesystem::remove(file);
+  EXPECT_TRUE(model_file_digests(linear(), options(to_option_table(linear().model_torch()->options), ""),
+                                 *Session::of_process())
+                  .empty());
 }
 
 // float32 counts to 2^24 only; a micro-batch may have more elements.
