@@ -124,7 +124,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
                 // The statistics that the run was trained with; new measurements might differ.
                 Normalizer::from_json(checkpoint.at("normalizer", nlohmann::json::value_t::array)), options);
   const int64_t step = checkpoint.json.at("step");
-  Retry retry(setup.micro_batch(), setup.device, setup.advice(),
+  Retry retry(setup.evaluation_micro_batch(), setup.device, setup.advice(),
               [](const Shortage& shortage, const std::string& action) {
                 spdlog::warn("out of memory in {}, micro-batch {}: {}", shortage.doing, shortage.micro_batch, action);
               });
