@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from training_steps import KEEPS_MEMORY, ROOT, Headroom, beside_modules, peer, print_ratios, print_table, take_turns
+from training_steps import KEEPS_MEMORY, ROOT, Headroom, beside_modules, evaluations, peer, print_ratios, print_table, take_turns
 
 EXPERIMENT = """
 [experiment]
@@ -69,6 +69,7 @@ def parser():
                           ("steps", 12), ("rounds", 5)):
         parser.add_argument("--" + name, type=int, default=default)
     parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--evaluate", action="store_true", help="evaluations instead of steps: seconds are of a sample")
     return parser
 
 
@@ -83,6 +84,8 @@ def measure(args):
         words = [args.python, os.path.join(ROOT, "bench", "peers", "act_policy.py"), data, "--batch", str(args.batch), "--steps",
                  str(args.steps), "--chunk", str(args.chunk), "--threads", str(args.threads)]
         headroom = Headroom(args.build, folder, experiment, args.batch, args.steps)
+        if args.evaluate:
+            return take_turns(evaluations(headroom, "train", words, folder, args.batch, max(8, args.batch)), args.rounds)
         contenders = beside_modules(headroom, words, folder)
         if args.bf16:
             contenders |= {"headroom bf16": lambda: headroom(**{"train.precision": "bf16"}),

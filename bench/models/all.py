@@ -4,9 +4,11 @@ patient one tunes it.
 
     python3 bench/models/all.py --python .venv/bin/python [--only tds] [--rounds 3] [--picture training.svg] [--markdown table.md]
 
-A case is one of the benches beside this file with its settings; its contenders take turns, each run a process of its own. A ratio is
-that of two runs of one round: the median over rounds, with the smallest and the largest. Speed above 1 and memory below 1 are in
-Headroom's favour. The last column says which aims are missed. --only: cases whose names hold this.
+An evaluation's time is of a sample: `headroom evaluate` against torch.inference_mode. The start is of a run whose data is planned and
+cached, as one before it has left them. A case is one of the benches beside this file with its settings; its contenders take turns,
+each run a process of its own. A ratio is that of two runs of one round: the median over rounds, with the smallest and the largest.
+Speed above 1 and memory below 1 are in Headroom's favour. The last column says which aims are missed. --only: cases whose names hold
+this.
 """
 import argparse
 import html
@@ -32,6 +34,11 @@ CASES = {  # the bench, its settings, Headroom and the peers as they are and tun
     "act 120x160, batch 2": (act_policy, ["--batch", "2"], MODULES, (2.6, 1.2, 0.6)),
     "act 120x160, batch 8": (act_policy, ["--batch", "8"], MODULES, (2.6, 1.2, 0.6)),
     "act 480x640, batch 2": (act_policy, LARGE, MODULES, (1.6, 1.15, 0.75)),
+    "tds quick, evaluation, batch 16": (tds_lstm, ["--batch", "16", "--evaluate"], MODULES, (1.0, None, None)),
+    "tds published, T 2290, evaluation": (tds_lstm, [*PUBLISHED, "--evaluate"], MODULES, (1.0, None, None)),
+    "act 120x160, evaluation, batch 2": (act_policy, ["--batch", "2", "--steps", "40", "--evaluate"], MODULES, (1.0, None, None)),
+    "act 480x640, evaluation, batch 2": (act_policy, [*LARGE, "--evaluate"], MODULES, (1.0, None, None)),
+    "vrt reduced, evaluation": (spike_vrt, ["--evaluate"], MODULES, (1.0, None, None)),
     "vrt reduced": (spike_vrt, ["--contenders", *KEEPING], KEEPING, (2.2, 1.3, 0.6)),
     "vrt reduced, recomputing": (spike_vrt, ["--contenders", *RECOMPUTING], RECOMPUTING, (1.5, None, 0.3)),
 }
@@ -57,7 +64,7 @@ class Row:
         self.name = name
         self.milliseconds = 1000 * statistics.median(of_rounds(results[ours], "seconds"))
         self.peak_mib = max(of_rounds(results[ours], "peak_bytes")) / MIB
-        self.faults = [statistics.median(of_rounds(results[who], "faults")) for who in (ours, plain)]
+        self.faults = [of_rounds(results[who], "faults") for who in (ours, plain)]
         self.speed, self.speed_tuned = (Ratio(results, "seconds", who, ours) for who in (plain, tuned))
         self.cpu, self.cpu_tuned = (Ratio(results, "cpu_seconds", who, ours) for who in (plain, tuned))
         self.start = Ratio(results, "first_step_seconds", plain, ours)
@@ -71,11 +78,12 @@ class Row:
 
     def cells(self):
         ratios = [str(found) for found in (self.speed, self.speed_tuned, self.cpu, self.cpu_tuned, self.start)]
-        return [self.name, f"{self.milliseconds:.1f}", *ratios, f"{self.peak_mib:.0f}", str(self.peak),
-                f"{self.faults[0]:.0f} / {self.faults[1]:.0f}", "; ".join(self.missed()) or "reached"]
+        return [self.name, f"{self.milliseconds:.{1 if self.milliseconds >= 10 else 3}f}", *ratios, f"{self.peak_mib:.0f}", str(self.peak),
+                " / ".join(f"{statistics.median(found):.0f}" if found else "-" for found in self.faults),
+                "; ".join(self.missed()) or "reached"]
 
 
-HEAD = ["case", "ms a step", "speed", "against tuned", "by CPU seconds", "against tuned", "start to first step", "peak MiB", "peak",
+HEAD = ["case", "ms a step or sample", "speed", "against tuned", "by CPU seconds", "against tuned", "start to first step", "peak MiB", "peak",
         "faults a step", "aims"]
 
 

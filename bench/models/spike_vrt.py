@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from training_steps import KEEPS_MEMORY, ROOT, Headroom, largest_loss_difference, peer, print_ratios, print_table, take_turns
+from training_steps import KEEPS_MEMORY, ROOT, Headroom, evaluations, largest_loss_difference, peer, print_ratios, print_table, take_turns
 
 EXPERIMENT = """
 [experiment]
@@ -87,11 +87,21 @@ def experiment(args):
                              use_voxel=str(args.fusion != "none").lower())
 
 
-def contenders(args, folder):
-    headroom = Headroom(args.build, folder, os.path.join(folder, "bench.toml"), 1, args.steps)
+def programs(args, folder):
+    """Headroom, and the words that start the nn.Module."""
     words = [args.python, os.path.join(ROOT, "bench", "peers", "spike_vrt.py"), os.path.join(folder, "data", "sequence.hdf5")]
     for name in ("clip", "embed", "depth", "heads", "deformable_groups", "steps", "threads", "fusion", "drop_path"):
         words += ["--" + name.replace("_", "-"), str(getattr(args, name))]
+    return Headroom(args.build, folder, os.path.join(folder, "bench.toml"), 1, args.steps), words
+
+
+def evaluated(args, folder):
+    headroom, words = programs(args, folder)
+    return evaluations(headroom, "train", words, folder, 1, 1)
+
+
+def contenders(args, folder):
+    headroom, words = programs(args, folder)
     if not args.contenders or any(name.startswith("headroom") for name in args.contenders):
         words += ["--weights", headroom.initial_weights(os.path.join(folder, "start.safetensors"))]
     all_of_them = {
@@ -113,6 +123,7 @@ def parser():
     parser.add_argument("--recompute", default='["warping", "attention", "mlp"]', help="memory.recompute of the recomputing Headroom")
     parser.add_argument("--drop-path", type=float, default=0.0)
     parser.add_argument("--contenders", nargs="*", default=[])
+    parser.add_argument("--evaluate", action="store_true", help="evaluations instead of steps: seconds are of a sample")
     for name, default in (("clip", 3), ("size", 128), ("embed", 48), ("depth", 2), ("heads", 6), ("deformable-groups", 16), ("threads", 2),
                           ("steps", 6), ("rounds", 5)):
         parser.add_argument("--" + name, type=int, default=default)
@@ -127,7 +138,7 @@ def measure(args):
                        check=True)
         with open(os.path.join(folder, "bench.toml"), "w") as file:
             file.write(experiment(args))
-        return take_turns(contenders(args, folder), args.rounds)
+        return take_turns((evaluated if args.evaluate else contenders)(args, folder), args.rounds)
 
 
 def main():
@@ -137,7 +148,8 @@ def main():
           f"batch 1, {args.threads} threads, {args.rounds} rounds of {args.steps} steps")
     print_table(results)
     print_ratios(results)
-    print(f"losses of the same step differ by at most {largest_loss_difference(results):.1e} of the larger")
+    if not args.evaluate:
+        print(f"losses of the same step differ by at most {largest_loss_difference(results):.1e} of the larger")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from training_steps import ROOT, Headroom, beside_modules, peer, print_ratios, print_table, ratio, take_turns
+from training_steps import ROOT, Headroom, beside_modules, evaluations, peer, print_ratios, print_table, ratio, take_turns
 
 EXPERIMENT = """
 extends = "{root}/experiments/emg/{base}.toml"
@@ -69,6 +69,7 @@ def parser():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--network", choices=("quick", "published"), default="quick")
     parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--evaluate", action="store_true", help="evaluations instead of steps: seconds are of a sample")
     for name, default in (("batch", 64), ("accumulate", 1), ("window", 500), ("stride", 25), ("threads", 2), ("steps", 40), ("rounds", 5)):
         parser.add_argument("--" + name, type=int, default=default)
     return parser
@@ -92,6 +93,8 @@ def measure(args):
         words = [args.python, os.path.join(ROOT, "bench", "peers", "tds_lstm.py"), data, "--no-validation", "--batch", str(samples)]
         for name in ("network", "window", "stride", "steps", "threads"):
             words += ["--" + name, str(getattr(args, name))]
+        if args.evaluate:
+            return take_turns(evaluations(headroom, "val", words, folder, samples, max(64, samples)), args.rounds)
         contenders = beside_modules(headroom, words, folder)
         if args.bf16:
             contenders |= {"headroom bf16": lambda: headroom(**{"train.precision": "bf16"}),

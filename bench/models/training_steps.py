@@ -1,6 +1,6 @@
 """What the benches of whole training steps share: contenders that take turns, each run a process of its own; what they took.
 
-A run gives {"seconds", "cpu_seconds", "faults" (of pages) of each step, "first_step_seconds" from the process's start to its first
+A run gives {"seconds", and where steps are measured and no evaluation "cpu_seconds", "faults" (of pages) of each step, "first_step_seconds" from the process's start to its first
 step's end, "peak_bytes" of its process, LibTorch or Python included, and perhaps "losses"}.
 """
 import csv
@@ -53,6 +53,7 @@ class Headroom:
         if not os.path.exists(self.program):
             raise SystemExit(f"{self.program} is not built: build the target headroom_app, or name the folder with --build")
         self.folder, self.experiment, self.window, self.steps = folder, experiment, window, steps
+        self.planned, self.trained = [], None
 
     def command(self, out, settings):
         words = [self.program, "run", self.experiment, "--out", out]
@@ -76,12 +77,25 @@ class Headroom:
         shutil.rmtree(out)
         return rows, ends, peak_bytes
 
+    def evaluation(self, split):
+        """`headroom evaluate` of a split with the weights of one step; seconds of a sample."""
+        if self.trained is None:
+            out = tempfile.mkdtemp(prefix="trained-", dir=self.folder)
+            process(self.command(out, {"train.max_steps": 1, "train.micro_batch": "auto"}), self.folder)
+            self.trained = glob.glob(os.path.join(out, "*", "*", ""))[0]
+        found, peak_bytes = process([self.program, "evaluate", self.trained, "--split", split, "--json"], self.folder)
+        found = json.loads(found)
+        return {"seconds": found["seconds"] / found["samples"], "peak_bytes": peak_bytes}
+
     def initial_weights(self, path):
         self.run(1, {"train.optimizer.lr": 1e-30, "train.optimizer.weight_decay": 0.0}, keep=path)
         return path
 
     def __call__(self, **settings):
         """Of an experiment whose epoch has more than so many steps, with train.log_every = 1."""
+        if settings not in self.planned:  # a first step is timed with data planned and cached, as in any run but the first
+            self.run(1, settings)
+            self.planned.append(settings)
         rows, ends, peak_bytes = self.run(self.steps, settings)
 
         def column(metric):
@@ -107,6 +121,18 @@ def beside_modules(headroom, words, folder):
             "nn.Module tuned": lambda: peer([*words, "--tuned"], folder, KEEPS_MEMORY)}
 
 
+def evaluations(headroom, split, words, folder, batch, tuned_batch):
+    """Seconds a sample, reading included: `headroom evaluate`; the nn.Module in inference mode with batches as in training; the same
+    tuned, with the batches of a patient user."""
+    def of_samples(words, batch, environment=None):
+        result = peer([*words, "--evaluate"], folder, environment)
+        return {"seconds": [seconds / batch for seconds in result["seconds"]], "peak_bytes": result["peak_bytes"]}
+
+    batches = ["--batch", str(tuned_batch)] if tuned_batch != batch else []
+    return {"headroom": lambda: headroom.evaluation(split), "nn.Module": lambda: of_samples(words, batch),
+            "nn.Module tuned": lambda: of_samples([*words, "--tuned", *batches], tuned_batch, KEEPS_MEMORY)}
+
+
 def take_turns(contenders, rounds):
     """{name: its runs}; each round has every contender once, in an order that rotates. One that cannot run is left out."""
     results, order = {name: [] for name in contenders}, list(contenders.items())
@@ -126,19 +152,21 @@ def take_turns(contenders, rounds):
 
 
 def of_rounds(runs, key):
-    """Each round's figure: the median step, or what is one of the whole run."""
-    return [statistics.median(run[key][WARM_UP:]) if isinstance(run[key], list) else run[key] for run in runs]
+    """Each round's figure: the median step, or what is one of the whole run; [] where it is not measured."""
+    figures = [run[key] for run in runs if key in run]
+    return [statistics.median(figure[WARM_UP:]) if isinstance(figure, list) else figure for figure in figures]
 
 
 def print_table(results):
     print(f"on {process_tree.processor()}")
     for name, runs in results.items():
-        cells = []
-        for key, unit, digits, scale in (("seconds", "s", 3, 1), ("cpu_seconds", "CPU s", 3, 1), ("faults", "faults", 0, 1),
+        cells, steps = [], "faults" in runs[0]
+        for key, unit, digits, scale in (("seconds", "s", 3 if steps else 5, 1), ("cpu_seconds", "CPU s", 3, 1), ("faults", "faults", 0, 1),
                                         ("peak_bytes", "MiB", 0, MIB)):
             values = [value / scale for value in of_rounds(runs, key)]
-            cells.append(f"{statistics.median(values):.{digits}f} {unit} ({min(values):.{digits}f} to {max(values):.{digits}f})")
-        print(f"{name:28} a step {cells[0]}, {cells[1]}, {cells[2]}; peak {cells[3]}")
+            if values:
+                cells.append(f"{statistics.median(values):.{digits}f} {unit} ({min(values):.{digits}f} to {max(values):.{digits}f})")
+        print(f"{name:28} a {'step' if steps else 'sample'} {', '.join(cells[:-1])}; peak {cells[-1]}")
 
 
 def ratio(results, key, above, below):
@@ -151,8 +179,8 @@ def print_ratios(results):
             continue
         for rival in results:
             if not rival.startswith("headroom"):
-                print(f"{name} against {rival}: {ratio(results, 'seconds', rival, name):.2f} x its speed, "
-                      f"{ratio(results, 'cpu_seconds', rival, name):.2f} x by CPU seconds, "
+                by_cpu = f"{ratio(results, 'cpu_seconds', rival, name):.2f} x by CPU seconds, " if "cpu_seconds" in results[name][0] else ""
+                print(f"{name} against {rival}: {ratio(results, 'seconds', rival, name):.2f} x its speed, {by_cpu}"
                       f"{ratio(results, 'peak_bytes', name, rival):.2f} of its peak")
 
 

@@ -3,7 +3,8 @@
     python bench/peers/act_policy.py DATA --batch 2 --steps 10
 
 DATA is an HDF5 file with image [n, cameras, 3, height, width] uint8, qpos [n, 14], action [n, steps, 14], is_pad [n, steps], a
-sample a row (bench/models/act_policy.py writes it). Prints one line of JSON when it ends. --tuned: what a patient user may set without
+sample a row (bench/models/act_policy.py writes it). Prints one line of JSON when it ends. --evaluate: the loss in inference mode
+instead. --tuned: what a patient user may set without
 touching the model: one camera batch, channels-last images, fused AdamW, attention without
 weights nobody reads, the one decoder layer that counts, float32 products as fast as they go. Needs torch, numpy, h5py.
 """
@@ -164,6 +165,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--bf16", action="store_true", help="under torch.autocast")
+    parser.add_argument("--evaluate", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
@@ -177,15 +179,16 @@ def main():
         torch.set_float32_matmul_precision("medium")
         model = model.to(memory_format=torch.channels_last)
     data, clock = samples(args.data, args.batch), StepClock()
-    model.train()
+    model.train(not args.evaluate)
     for _ in range(args.steps):
         clock.start()
         batch = next(data)
-        with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
+        with torch.inference_mode(args.evaluate), torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
             loss = model(*batch)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        if not args.evaluate:
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
         clock.stop()
     clock.print(parameters=sum(p.numel() for p in model.parameters()), loss=loss.item())
 

@@ -3,7 +3,7 @@
     python bench/peers/spike_vrt.py SEQUENCE.hdf5 --clip 3 --steps 10 [--fusion concat] [--weights model.safetensors]
 
 The sequence holds blur and sharp [frames, height, width, 3] and voxel [frames, bins, height, width], float32; clips come in order, whole
-frames. Prints one line of JSON when it ends. --tuned: vrt_tuned.py, fused AdamW and float32 products as fast as they go.
+frames. Prints one line of JSON when it ends. --evaluate: the loss in inference mode instead. --tuned: vrt_tuned.py, fused AdamW and float32 products as fast as they go.
 --recompute: torch.utils.checkpoint as well. --weights: what to begin with, by name. Needs torch, numpy, h5py.
 """
 import argparse
@@ -65,21 +65,24 @@ def main():
     parser.add_argument("--weights")
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--recompute", action="store_true")
+    parser.add_argument("--evaluate", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     if args.tuned:
         torch.set_float32_matmul_precision("medium")
-    model = network(args).train()
+    model = network(args).train(not args.evaluate)
     optimizer = optimizer_of(model, args)
     data, clock, losses = clips(args.data, args.clip, args.fusion == "concat"), StepClock(), []
     for _ in range(args.steps):
         clock.start()
         x, target = next(data)
-        loss = ((model(x) - target) ** 2 + CHARBONNIER_EPS).sqrt().mean()
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        with torch.inference_mode(args.evaluate):
+            loss = ((model(x) - target) ** 2 + CHARBONNIER_EPS).sqrt().mean()
+        if not args.evaluate:
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
         losses.append(loss.item())
         clock.stop()
     clock.print(parameters=sum(p.numel() for p in model.parameters()), losses=losses)

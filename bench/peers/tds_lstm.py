@@ -1,11 +1,11 @@
 """A TDS-LSTM trained as a PyTorch user would: an nn.Module, a lazy HDF5 Dataset, a plain loop.
 
-    python bench/peers/tds_lstm.py DATA --batch 128 --steps 10 [--network published --window 2290] [--tuned]
+    python bench/peers/tds_lstm.py DATA --batch 128 --steps 10 [--network published --window 2290] [--tuned] [--evaluate]
 
 DATA is a folder of recordings with metadata.csv, as [data.synth] of emg_hdf5 writes it. The network, the loss, the
 optimizer and the windows are those of experiments/emg/quick_demo.toml, or the network and the loss of emg2pose's
-tracking_vemg2pose. --tuned: fused AdamW, a loss without an index, float32 products as fast as they go. Prints one line
-of JSON when it ends. Needs torch, numpy, h5py; safetensors for --check.
+tracking_vemg2pose. --tuned: fused AdamW, a loss without an index, float32 products as fast as they go. --evaluate: passes
+over the validation split in inference mode instead. Prints one line of JSON when it ends. Needs torch, numpy, h5py; safetensors for --check.
 """
 import argparse
 import contextlib
@@ -182,14 +182,26 @@ class Windows(torch.utils.data.Dataset):
         return torch.from_numpy(emg), torch.from_numpy(np.ascontiguousarray(record["joint_angles"])), torch.from_numpy(valid)
 
 
-def evaluate(model, data, batch_size, dtype):
+def evaluate(model, data, batch_size, dtype, tuned=False, batch_done=lambda: None):
     total, weight = 0.0, 0
-    with torch.no_grad():
+    with torch.inference_mode():
         for batch in torch.utils.data.DataLoader(data, batch_size):
-            _, prediction, target = loss_of(model, batch, dtype)
+            _, prediction, target = loss_of(model, batch, dtype, tuned)
             total += (prediction - target).abs().sum().item()
             weight += prediction.numel()
+            batch_done()
     return total / max(weight, 1)
+
+
+def evaluate_only(options, dtype, clock):
+    torch.manual_seed(0)
+    model = TdsLstm(NETWORKS[options.network]).to(dtype).eval()
+    data = Windows(options.data, "val", options.window, options.stride)
+    data.normalize(min(200, len(data)))
+    while len(clock.steps) < options.steps:
+        clock.start()
+        mae = evaluate(model, data, options.batch, dtype, options.tuned, clock.stop)
+    return mae
 
 
 def train(options, batch_size, dtype, clock):
@@ -253,6 +265,7 @@ def main():
     parser.add_argument("--window", type=int, default=500)
     parser.add_argument("--stride", type=int, default=25)
     parser.add_argument("--tuned", action="store_true")
+    parser.add_argument("--evaluate", action="store_true")
     parser.add_argument("--no-validation", dest="validate", action="store_false")
     parser.add_argument("--halve", action="store_true", help="on out of memory begin again with half the batch")
     parser.add_argument("--keep", action="store_true", help="keep all predictions and targets to the epoch's end")
@@ -265,6 +278,10 @@ def main():
         torch.set_float32_matmul_precision("medium")
     if options.check:
         print(json.dumps(check(options, dtype)))
+        return
+    if options.evaluate:
+        clock = StepClock()
+        clock.print(val_mae=evaluate_only(options, dtype, clock))
         return
     batch_size, began = options.batch, time.monotonic()
     while True:

@@ -1,12 +1,14 @@
 #include <algorithm>
 
 #include "data/loader.hpp"
+#include "data/slots.hpp"
 
 namespace headroom {
 
 namespace {
 
 constexpr size_t io_width = 16;  // reads that wait for the disk at a time; a deeper queue gains little
+constexpr int64_t most_enlarged_samples = 64, most_enlarged_bytes = 1 << 20;
 
 }  // namespace
 
@@ -26,6 +28,16 @@ size_t batches_ahead_of_disk(const LoaderOptions& options, int64_t batch_bytes) 
   if (ahead == 0) return 0;
   const int64_t room = std::min(options.disk_ahead_bytes, options.prefetch_bytes);
   return std::max(ahead, std::min(io_width, static_cast<size_t>(room / std::max<int64_t>(1, batch_bytes))));
+}
+
+LoaderOptions in_larger_batches(LoaderOptions options, const std::vector<int64_t>& field_bytes) {
+  int64_t times = 1;
+  const auto may_double = [&](int64_t samples) {
+    return samples <= most_enlarged_samples / 2 && slot_bytes(field_bytes, 2 * samples) <= most_enlarged_bytes;
+  };
+  for (; may_double(options.slot_samples()); times *= 2) options.batch_size *= 2;
+  options.prefetch_factor = static_cast<int>(std::max<int64_t>(1, options.prefetch_factor / times));
+  return options;
 }
 
 int64_t batches_in_all(const LoaderOptions& options, int64_t batches_per_epoch) {

@@ -33,12 +33,39 @@ Fit::Fit(Probe probe, const RunLoaders& loaders, bool full)
     : probe_(std::move(probe)), loaders_(loaders), full_(full) {}
 
 int64_t Fit::slots_at(int64_t batch_size) const {
-  const int64_t batch_bytes = slot_bytes(probe_.field_bytes, batch_size);
-  const auto batches = [&](int64_t samples) { return (samples + batch_size - 1) / batch_size; };
-  const LoaderOptions& training = loaders_.training;
-  size_t slots = slot_count(training, batch_bytes, batches_in_all(training, batches(probe_.train_samples)));
-  if (probe_.val_samples > 0) slots += slot_count(loaders_.evaluation, batch_bytes, batches(probe_.val_samples));
-  return static_cast<int64_t>(slots) * batch_bytes;
+  const auto bytes_of = [&](const LoaderOptions& options, int64_t size, int64_t samples) {
+    const int64_t batch_bytes = slot_bytes(probe_.field_bytes, size);
+    const int64_t batches = batches_in_all(options, (samples + size - 1) / size);
+    return static_cast<int64_t>(slot_count(options, batch_bytes, batches)) * batch_bytes;
+  };
+  const int64_t bytes = bytes_of(loaders_.training, batch_size, probe_.train_samples);
+  if (probe_.val_samples == 0) return bytes;
+  const LoaderOptions evaluation = evaluation_at(batch_size);
+  return bytes + bytes_of(evaluation, evaluation.batch_size, probe_.val_samples);
+}
+
+// As one process of a run has them.
+LoaderOptions Fit::evaluation_at(int64_t batch_size) const {
+  LoaderOptions options = loaders_.evaluation;
+  options.batch_size = batch_size;
+  options.share = {};
+  return loaders_.larger_evaluation_batches ? in_larger_batches(options, probe_.field_bytes) : options;
+}
+
+// Forward alone keeps little. Doubled while it takes half of what training's micro-batch was measured to take at most,
+// so that evaluations never decide a run's peak.
+int64_t Fit::evaluation_micro_batch(const Setting& setting) const {
+  double smaller = HUGE_VAL;  // than training's: an evaluation of as many samples
+  for (const ProbePoint& point : probe_.points) {
+    if (point.evaluation_activation_bytes <= 0) return setting.micro_batch;
+    smaller = std::min(smaller, static_cast<double>(point.training_activation_bytes) /
+                                    static_cast<double>(point.evaluation_activation_bytes));
+  }
+  const double most = std::min(static_cast<double>(evaluation_at(setting.batch_size).batch_size),
+                               static_cast<double>(setting.micro_batch) * smaller / 2);
+  int64_t size = setting.micro_batch;
+  while (static_cast<double>(2 * size) <= most) size *= 2;
+  return size;
 }
 
 // Through the last points before and after the size that is wanted; `y` tells what the i-th of them measured.
@@ -76,6 +103,7 @@ Prediction Fit::predict(const Setting& setting) const {
   Prediction prediction;
   prediction.slots_bytes = slots_at(setting.batch_size);
   prediction.batch_bytes = slot_bytes(probe_.field_bytes, setting.batch_size);
+  prediction.evaluation_micro_batch = evaluation_micro_batch(setting);
   // Without workers the thread that trains decodes.
   const int64_t decoded = std::max(1, loaders_.training.num_workers) * probe_.largest_chunk_bytes;
   prediction.decoding_bytes = decoded + scratch_chunks * decoded;
@@ -90,7 +118,10 @@ Prediction Fit::predict(const Setting& setting) const {
         furniture_bytes + level + prediction.slots_bytes + prediction.chunk_bytes + (full_ ? kept : 0);
   }
   prediction.peak_bytes = prediction.phase_bytes.back();
-  const int64_t reading = prediction.batch_bytes + prediction.decoding_bytes;
+  const int64_t of_evaluation = slot_bytes(probe_.field_bytes, evaluation_at(setting.batch_size).batch_size);
+  const int64_t reading =
+      (probe_.val_samples > 0 ? std::max(prediction.batch_bytes, of_evaluation) : prediction.batch_bytes) +
+      prediction.decoding_bytes;
   prediction.work_bytes = prediction.peak_bytes - prediction.slots_bytes - prediction.chunk_bytes + reading;
   // Both come of measurements, whose noise may put the least above the other.
   prediction.least_bytes = std::min(prediction.work_bytes,

@@ -25,14 +25,16 @@ struct Prediction {
   int64_t batch_bytes = 0;                                 // one slot
   int64_t chunk_bytes = 0;                                 // decoded chunks that are kept
   int64_t decoding_bytes = 0;                              // for each reader a decoded chunk and its scratch memory
-  int64_t work_bytes = 0;   // the peak with one batch at a time, without reading ahead and caches
-  int64_t least_bytes = 0;  // the least that it can run with, also returning free lists when memory is short
-  int64_t kept_bytes = 0;   // metrics.mode = "full"
+  int64_t work_bytes = 0;              // the peak with one batch at a time, without reading ahead and caches
+  int64_t least_bytes = 0;             // the least that it can run with, also returning free lists when memory is short
+  int64_t kept_bytes = 0;              // metrics.mode = "full"
+  int64_t evaluation_micro_batch = 1;  // without backward, in no more memory than training takes
 };
 
 // The loaders of a run. Both exist at the same time: training's keeps its batches during an evaluation.
 struct RunLoaders {
   LoaderOptions training, evaluation;
+  bool larger_evaluation_batches = false;  // in_larger_batches(), of any batch size
 };
 
 class Fit {
@@ -48,6 +50,8 @@ class Fit {
   int64_t least_at(int64_t micro_batch) const;
   double figure_at(int64_t micro_batch, const std::function<double(size_t)>& y) const;
   int64_t slots_at(int64_t batch_size) const;
+  LoaderOptions evaluation_at(int64_t batch_size) const;
+  int64_t evaluation_micro_batch(const Setting& setting) const;
 
   Probe probe_;
   RunLoaders loaders_;

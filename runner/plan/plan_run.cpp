@@ -32,7 +32,8 @@ Plan plan_with(const std::vector<std::string>& recompute, const MemoryLimit& lim
   }
   const Experiment& experiment = data.experiment;
   const RunLoaders loaders{data.loader_options(/*training=*/true, probe.built_bytes),
-                           data.loader_options(/*training=*/false, probe.built_bytes)};
+                           data.loader_options(/*training=*/false, probe.built_bytes),
+                           data.evaluates_in_larger_batches() && probe.indivisible_because.empty()};
   Plan plan = make_plan(experiment, Fit(std::move(probe), loaders, experiment.metrics.mode == "full"), limit);
   plan.cached = cached;
   plan.recompute = recompute;
@@ -116,6 +117,7 @@ std::optional<PlannedStart> plan_start(const RunData& data, const ProbeWords& wo
                      .wanted_bytes = std::min(peak + cache, most),
                      .waited_seconds = waited_seconds,
                      .micro_batch = plan->as_written.setting.micro_batch,
+                     .evaluation_micro_batch = plan->as_written.prediction.evaluation_micro_batch,
                      .recompute = plan->recompute,
                      .line = start_line(*plan)};
   if (cache > 0) start.line += "; in addition up to " + size_text(cache) + " of cached samples, which are freed first";

@@ -21,8 +21,11 @@ namespace headroom {
 nlohmann::json Probe::json() const {
   nlohmann::json list = nlohmann::json::array();
   for (const ProbePoint& point : points) {
-    list.push_back(
-        {{"micro_batch", point.micro_batch}, {"held_bytes", point.held_bytes}, {"least_bytes", point.least_bytes}});
+    list.push_back({{"micro_batch", point.micro_batch},
+                    {"held_bytes", point.held_bytes},
+                    {"least_bytes", point.least_bytes},
+                    {"training_activation_bytes", point.training_activation_bytes},
+                    {"evaluation_activation_bytes", point.evaluation_activation_bytes}});
   }
   return {
       {"built_bytes", built_bytes}, {"base_bytes", base_bytes},         {"points", list},
@@ -39,6 +42,8 @@ Probe Probe::from_json(const nlohmann::json& json) {
     probe.points.push_back({point.at("micro_batch"), {}});
     point.at("held_bytes").get_to(probe.points.back().held_bytes);
     point.at("least_bytes").get_to(probe.points.back().least_bytes);
+    point.at("training_activation_bytes").get_to(probe.points.back().training_activation_bytes);
+    point.at("evaluation_activation_bytes").get_to(probe.points.back().evaluation_activation_bytes);
   }
   json.at("shortage").get_to(probe.shortage);
   json.at("train_samples").get_to(probe.train_samples);
@@ -57,7 +62,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Part of the key, so that probes kept in another format, or measured by another rule, are never found.
-constexpr int probe_format = 6;
+constexpr int probe_format = 7;
 
 // This very file: another build of it is another file.
 nlohmann::json file_id(const fs::path& file) {

@@ -24,6 +24,8 @@ struct ProbePoint {
   int64_t micro_batch = 0;
   std::array<int64_t, probe_phases.size()> held_bytes{};  // U after each phase, less slots and caches; never decreases
   int64_t least_bytes = 0;  // the same at its peak, without what allocators keep for reuse
+  // Tensors at the peak of a window and of an evaluation; 0: not measured, as on a GPU.
+  int64_t training_activation_bytes = 0, evaluation_activation_bytes = 0;
 };
 
 // The figures of a probe.

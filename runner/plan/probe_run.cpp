@@ -188,6 +188,7 @@ class ProbeRun {
   }
 
   void go_through(ProbePoint& point) {
+    const OwnerScope scope(Owner::activations);  // as in a run, and not as in the set-up that this is called from
     const int64_t size = point.micro_batch;
     Loader train(setup_.data.source, train_, Normalizer(), options(true, size));
     std::unique_ptr<Loader> val;
@@ -202,6 +203,7 @@ class ProbeRun {
     };
     const auto began = Clock::now();
     int64_t before = 0;
+    take_recent_peak(Owner::activations);
     for (int i = 0; i < most_windows; ++i) {
       accumulate(train);
       note(0);
@@ -212,7 +214,9 @@ class ProbeRun {
       before = level_;
       if (i + 1 >= least_windows && (settled || since(began) > most_seconds)) break;
     }
+    if (setup_.device.is_cpu()) point.training_activation_bytes = take_recent_peak(Owner::activations);
     if (val) evaluate_some(*val);
+    if (val && setup_.device.is_cpu()) point.evaluation_activation_bytes = take_recent_peak(Owner::activations);
     note(2);
     (void)step_.epoch_sums().measured("train", setup_.model->metrics());
     note(3);

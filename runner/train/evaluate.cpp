@@ -1,5 +1,6 @@
 #include "train/evaluate.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
@@ -51,6 +52,14 @@ void add_batch(const Pass& pass, const Batch& batch, int64_t step, bool want_out
     return fits ? PassEnd::done : PassEnd::again;
   });
   pass.retry.succeeded();
+}
+
+// As many samples at once as the run evaluated, so that the same ones give the same bits. A run without validation does
+// not know.
+std::optional<int64_t> size_in(const nlohmann::json& checkpoint) {
+  const nlohmann::json::json_pointer place("/position/eval_micro_batch");
+  if (!checkpoint.contains(place) || !checkpoint.at(place).is_number_integer()) return std::nullopt;
+  return checkpoint.at(place).get<int64_t>();
 }
 
 const Split& pick_split(const Setup& setup, const std::string& name) {
@@ -124,16 +133,26 @@ Exit evaluate_run(const EvaluateRequest& request) {
                 // The statistics that the run was trained with; new measurements might differ.
                 Normalizer::from_json(checkpoint.at("normalizer", nlohmann::json::value_t::array)), options);
   const int64_t step = checkpoint.json.at("step");
-  Retry retry(setup.micro_batch(), setup.device, setup.advice(),
+  Retry retry(setup.evaluation_micro_batch(), setup.device, setup.advice(),
               [](const Shortage& shortage, const std::string& action) {
                 spdlog::warn("out of memory in {}, micro-batch {}: {}", shortage.doing, shortage.micro_batch, action);
               });
+  if (const auto size = size_in(checkpoint.json); size && setup.data.splits.val.length() > 0)
+    retry.micro_batch().restore(*size);
+  const auto began = std::chrono::steady_clock::now();
   const auto sums = evaluate(setup, loader, step, retry, [](int64_t) { return stop_requested() != Exit::ok; });
   if (!sums) return stop_requested();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   const auto [values, channels, classes] = sums->measured(request.split, setup.model->metrics());
   if (request.json) {
-    const nlohmann::json json = {{"run", request.run.string()},     {"split", request.split}, {"step", step},
-                                 {"metrics", scalars_json(values)}, {"channels", channels},   {"classes", classes}};
+    const nlohmann::json json = {{"run", request.run.string()},
+                                 {"split", request.split},
+                                 {"step", step},
+                                 {"samples", loader.samples_per_epoch()},
+                                 {"seconds", seconds},
+                                 {"metrics", scalars_json(values)},
+                                 {"channels", channels},
+                                 {"classes", classes}};
     std::printf("%s\n", json_text(json, 2).c_str());
     return Exit::ok;
   }

@@ -103,7 +103,7 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   // With more patience, or none to run out of, a run that was stopped early goes on.
   position_.stopped_early = position_.stopped_early && early && position_.stale_evaluations >= early->patience;
   step_.restore(position_);
-  eval_retry_.micro_batch().restore(position_.eval_micro_batch);
+  eval_retry_.micro_batch().begin_at(position_.eval_micro_batch);
   report_resume(differences);
   const auto is_kept = [](const OutputPair& pair) { return !pair.classes; };
   if (experiment_.metrics.mode == "full" && std::ranges::any_of(setup_.output_pairs, is_kept) &&
@@ -118,7 +118,7 @@ void TrainingLoop::begin_with(const PlannedStart& planned) {
   predicted_peak_bytes_ = planned.predicted_peak_bytes;
   step_.retry().micro_batch().restore(planned.micro_batch);
   step_.recompute().restore(planned.recompute);
-  eval_retry_.micro_batch().restore(planned.micro_batch);
+  eval_retry_.micro_batch().begin_at(planned.evaluation_micro_batch);
 }
 
 LoaderTimes TrainingLoop::loader_times() const {

@@ -18,12 +18,13 @@ class RecordedSteps : public PredictInput {
   RecordedSteps(const Setup& setup, std::unique_ptr<Recording> recording, const Normalizer& normalizer,
                 std::vector<uint64_t> starts)
       : seed_(setup.data.experiment.experiment.seed),
-        batch_size_(static_cast<uint64_t>(setup.data.experiment.train.batch_size)),
+        batch_size_(static_cast<uint64_t>(setup.loader_options(/*training=*/false).batch_size)),
         recording_(std::move(recording)),
         normalizer_(normalizer),
         starts_(std::move(starts)) {}
 
   uint64_t samples() const override { return starts_.size(); }
+  uint64_t batch_size() const override { return batch_size_; }
 
   std::optional<Batch> read(uint64_t first) override {
     const uint64_t count = std::min(batch_size_, samples() - std::min(first, samples()));
@@ -77,6 +78,7 @@ class SplitSamples : public PredictInput {
   }
 
   uint64_t samples() const override { return real_; }
+  uint64_t batch_size() const override { return batch_size_; }
 
   std::optional<Batch> read(uint64_t first) override {
     if (first >= samples_) return std::nullopt;
@@ -198,15 +200,14 @@ std::function<Outputs(const MicroBatchTensors&)> asking_without(size_t target, c
 
 bool run_pass(const Setup& setup, PredictInput& input, const PredictPass& pass) {
   const at::NoGradGuard no_grad;
-  Retry retry(setup.micro_batch(), setup.device, setup.advice(),
+  Retry retry(setup.evaluation_micro_batch(), setup.device, setup.advice(),
               [](const Shortage& shortage, const std::string& action) {
                 spdlog::warn("out of memory in {}, micro-batch {}: {}", shortage.doing, shortage.micro_batch, action);
               });
   std::optional<ForwardSnapshot> snapshot;
   with_one_retry("what a prediction may change", Owner::metrics, setup.device, setup.advice(),
                  [&] { snapshot.emplace(*setup.model, setup.device); });
-  const auto batch_size = static_cast<uint64_t>(setup.data.experiment.train.batch_size);
-  for (uint64_t first = 0;; first += batch_size) {
+  for (uint64_t first = 0;; first += input.batch_size()) {
     if (stop_requested() != Exit::ok) return false;
     const auto batch = read_batch(
         retry, [&] { return input.read(first); }, [] {});

@@ -30,6 +30,7 @@ class PredictInput {
  public:
   virtual ~PredictInput() = default;
   virtual uint64_t samples() const = 0;
+  virtual uint64_t batch_size() const = 0;
   // The batch that begins at sample `first`, a multiple of the batch size; nullopt after the last one. Valid until the
   // next call. Where memory ran out, the same batch may be read again.
   virtual std::optional<Batch> read(uint64_t first) = 0;

@@ -40,6 +40,11 @@ void MicroBatch::restore(int64_t size) {
   if (adapts_) size_ = std::clamp<int64_t>(size, 1, most_);
 }
 
+void MicroBatch::begin_at(int64_t size) {
+  most_ = adapts_ ? std::max(most_, size) : most_;
+  restore(size);
+}
+
 // Tightens every rung of the pressure ladder that costs speed alone. true: that gave memory back. Rungs that are tight
 // already do not count: what has been cached again since then is no new gain.
 bool Retry::trade_speed_for_memory() {

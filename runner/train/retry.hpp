@@ -44,6 +44,8 @@ class MicroBatch {
 
   // Takes the size of a resumed run.
   void restore(int64_t size);
+  // The same, where it may be larger than `most` was.
+  void begin_at(int64_t size);
 
  private:
   static constexpr int64_t first_patience = 20, most_patience = 5120;

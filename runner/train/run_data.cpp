@@ -179,6 +179,10 @@ LoaderOptions RunData::loader_options(bool training, int64_t built_bytes) const 
   return options;
 }
 
+bool RunData::evaluates_in_larger_batches() const {
+  return experiment.train.micro_batch == 0 && experiment.metrics.mode != "sampled";
+}
+
 Ranks RunData::ranks() const { return group != nullptr ? group->ranks() : Ranks(); }
 
 StatisticsRequest RunData::statistics_request() const {

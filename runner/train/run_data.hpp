@@ -56,6 +56,10 @@ struct RunData {
   // two differ: runs, probes and plans ask here. `built_bytes`: Setup::built_bytes, a probe's where there is no model.
   LoaderOptions loader_options(bool training, int64_t built_bytes) const;
 
+  // Whether the batches of an evaluation may be larger than those of training: train.micro_batch does not fix what goes
+  // through the model at once, and metrics.mode does not count batches.
+  bool evaluates_in_larger_batches() const;
+
   Ranks ranks() const;  // of the group
 
   StatisticsRequest statistics_request() const;  // of the normalisation, as the experiment asks for it

@@ -1,5 +1,6 @@
 #include "train/setup.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "config/digest.hpp"
@@ -94,6 +95,20 @@ Setup::Setup(const RunData& known, std::string started_from)
       built_bytes(held_bytes()) {
   apply_matmul(matmul);
   (void)lower_wins(known.experiment.experiment.metric);  // says so where nobody measures it
+}
+
+LoaderOptions Setup::loader_options(bool training) const {
+  const LoaderOptions options = data.loader_options(training, built_bytes);
+  if (training || !data.evaluates_in_larger_batches() || !indivisible_because().empty()) return options;
+  std::vector<int64_t> field_bytes;
+  for (const Field& field : data.source->fields()) field_bytes.push_back(field.bytes());
+  return in_larger_batches(options, field_bytes);
+}
+
+MicroBatch Setup::evaluation_micro_batch() const {
+  const MicroBatch training = micro_batch();
+  if (!training.adapts()) return training;
+  return {std::max(training.size(), loader_options(/*training=*/false).slot_samples()), /*adapts=*/true};
 }
 
 MicroBatch Setup::micro_batch() const {

@@ -31,9 +31,10 @@ struct Setup {
   const MatmulChoice matmul;
   const int64_t built_bytes;  // what the process held once all this was there
 
-  LoaderOptions loader_options(bool training) const { return data.loader_options(training, built_bytes); }
-  MicroBatch micro_batch() const;           // samples of one forward pass, and whether they may change
-  std::string indivisible_because() const;  // why batches cannot be divided to save memory; "" where they can
+  LoaderOptions loader_options(bool training) const;
+  MicroBatch micro_batch() const;             // samples of one forward pass, and whether they may change
+  MicroBatch evaluation_micro_batch() const;  // the same without backward: at most a batch of that loader
+  std::string indivisible_because() const;    // why batches cannot be divided to save memory; "" where they can
   nlohmann::json mathematics() const;  // what changes the mathematics; differences.cpp names the keys of its entries
   std::string identity() const;        // its hash
   Advice advice() const;               // what would make it fit when it does not

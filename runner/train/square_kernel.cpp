@@ -30,6 +30,35 @@ struct SumSquares {
   }
 };
 
+// As SumSquares, of what it leaves: every value divided.
+template <class T>
+struct DivideAndSumSquares {
+  static HEADROOM_KERNEL_BODY void run(T* values, int64_t count, T divisor, double* total) {
+    std::array<double, lanes> sums{};
+    const int64_t whole = count / lanes * lanes;
+    for (int64_t i = 0; i < whole; i += lanes) {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const T divided = values[i + lane] / divisor;
+        values[i + lane] = divided;
+        sums[lane] += static_cast<double>(divided) * static_cast<double>(divided);
+      }
+    }
+    for (int64_t i = whole; i < count; ++i) {
+      values[i] /= divisor;
+      sums[i - whole] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+    }
+    *total = 0.0;
+    for (const double sum : sums) *total += sum;
+  }
+};
+
+template <class T>
+double sum_divided(T* values, int64_t count, double divisor) {
+  double total = 0.0;
+  sdk::run_kernel<DivideAndSumSquares<T>>(values, count, static_cast<T>(divisor), &total);
+  return total;
+}
+
 template <class T>
 double sum(const T* values, int64_t count) {
   double total = 0.0;
@@ -41,5 +70,11 @@ double sum(const T* values, int64_t count) {
 
 double sum_of_squares(const float* values, int64_t count) { return sum(values, count); }
 double sum_of_squares(const double* values, int64_t count) { return sum(values, count); }
+double divide_and_sum_squares(float* values, int64_t count, double divisor) {
+  return sum_divided(values, count, divisor);
+}
+double divide_and_sum_squares(double* values, int64_t count, double divisor) {
+  return sum_divided(values, count, divisor);
+}
 
 }  // namespace headroom

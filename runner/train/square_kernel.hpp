@@ -9,4 +9,8 @@ namespace headroom {
 double sum_of_squares(const float* values, int64_t count);
 double sum_of_squares(const double* values, int64_t count);
 
+// Divides the values in place, in their own type; the sum is of what comes out.
+double divide_and_sum_squares(float* values, int64_t count, double divisor);
+double divide_and_sum_squares(double* values, int64_t count, double divisor);
+
 }  // namespace headroom

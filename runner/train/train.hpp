@@ -29,6 +29,7 @@ struct PlannedStart {
   int64_t wanted_bytes = 0;            // the peak, with the sample cache
   double waited_seconds = 0;           // of memory.wait, for memory to measure with
   int64_t micro_batch = 0;             // to begin with, where it is not fixed
+  int64_t evaluation_micro_batch = 0;  // likewise, without backward
   std::vector<std::string> recompute;  // kinds, where memory.recompute leaves them open
   std::string line;                    // for the log
 };

@@ -82,7 +82,7 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
     if (ranks_) ranks_->take_in(shares);
     // Where one of these runs out of memory the window begins again, so nothing is divided twice.
     gradients.weight = window_.divide();
-    gradients.norm = clip_gradients(window_.gradients(), clipping_);
+    gradients.norm = clip_gradients(window_.gradients(), clipping_, window_.norm());
     gradients.loss = window_.sums().loss();
   });
   // Where one of several begins again, all do.

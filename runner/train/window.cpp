@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "error.hpp"
+#include "train/pieces.hpp"
 
 namespace headroom {
 
@@ -122,7 +123,7 @@ double Window::divide() {
                     ": a weight is the number of elements that loss_sum is summed over");
   }
   if (weight > 0 && counted_here_) check_.end_window();
-  if (weight > 0 && !gradients_.empty()) at::_foreach_div_(gradients_, weight * loss_scale_);
+  norm_ = divide_gradients(gradients_, weight > 0 ? weight * loss_scale_ : 1.0);
   return weight;
 }
 

@@ -70,6 +70,8 @@ class Window {
   // Divides the gradients by the weight and the loss scale. Returns the weight; 0 means nothing counted and no step
   // must be taken. Error(plugin) where it is below 0, and where the first windows that count give no gradient.
   double divide();
+  // Of the gradients as divide() left them.
+  double norm() const { return norm_; }
 
   // Buffers, generators and the plugin's state as they were at begin(), before the window begins again.
   void restore() { snapshot_.restore(); }
@@ -100,7 +102,7 @@ class Window {
   std::vector<at::Tensor> gradients_;
   GradientCheck check_;
   StepSums sums_;
-  double loss_scale_ = 1.0;
+  double loss_scale_ = 1.0, norm_ = 0.0;
   bool counted_here_ = true;  // false: of all processes' shares this one had nothing that counts
   ForwardSnapshot snapshot_;  // of when the window began
 };

@@ -67,5 +67,22 @@ TEST(ReadAhead, ReadsThatWaitAreNoMoreThanBatchesAhead) {
   EXPECT_EQ(extra_readers(reading(0, 2, 512 * mib), 0), 0u);
 }
 
+TEST(LargerBatches, AreOfSmallSamplesAndReadAheadNoFurther) {
+  const auto enlarged = [](int64_t batch_size, int64_t sample_bytes, uint64_t parts = 1) {
+    LoaderOptions options = reading(2, 4, 512 * mib);
+    options.batch_size = batch_size;
+    options.share = {0, parts};
+    return in_larger_batches(options, {sample_bytes});
+  };
+  EXPECT_EQ(enlarged(2, 64).batch_size, 64);
+  EXPECT_EQ(enlarged(3, 64).batch_size, 48) << "whole batches of training";
+  EXPECT_EQ(enlarged(2, mib / 8).batch_size, 8) << "1 MiB";
+  EXPECT_EQ(enlarged(2, mib).batch_size, 2);
+  EXPECT_EQ(enlarged(100, 64).batch_size, 100);
+  EXPECT_EQ(enlarged(4, 64, 2).batch_size, 128) << "64 for each of two processes";
+  EXPECT_EQ(enlarged(2, mib / 4).prefetch_factor, 2);
+  EXPECT_EQ(enlarged(2, 64).prefetch_factor, 1);
+}
+
 }  // namespace
 }  // namespace headroom

@@ -72,9 +72,43 @@ TEST(Fit, KeptOutputsGrowWithTheEpoch) {
   EXPECT_EQ(full.phase_bytes.front() - sums.phase_bytes.front(), 1000 * mib / 4);
 }
 
+TEST(Fit, EvaluationsTakeHalfOfWhatTrainingTakes) {
+  Probe probe = straight_probe();
+  probe.field_bytes = {1000};
+  RunLoaders loaders = readers(0, 1);
+  loaders.larger_evaluation_batches = true;
+  const auto at_once = [&](int64_t batch_size, int64_t micro_batch, int64_t times_smaller) {
+    for (ProbePoint& point : probe.points) {
+      point.training_activation_bytes = 10 * mib * point.micro_batch;
+      point.evaluation_activation_bytes = times_smaller == 0 ? 0 : 10 * mib * point.micro_batch / times_smaller;
+    }
+    return Fit(probe, loaders, false).predict({batch_size, 1, micro_batch}).evaluation_micro_batch;
+  };
+  EXPECT_EQ(at_once(2, 2, 10), 8) << "16 would take 8 of 10";
+  EXPECT_EQ(at_once(2, 2, 1000), 64) << "a batch";
+  EXPECT_EQ(at_once(64, 8, 4), 16);
+  EXPECT_EQ(at_once(64, 8, 1), 8) << "never less than training's";
+  EXPECT_EQ(at_once(2, 2, 0), 2) << "not measured";
+  loaders.larger_evaluation_batches = false;
+  EXPECT_EQ(at_once(2, 2, 1000), 2);
+}
+
+TEST(Fit, CountsTheLargerBatchesOfEvaluations) {
+  Probe probe = straight_probe();
+  probe.field_bytes = {mib / 8};
+  RunLoaders loaders = readers(0, 1);
+  const Prediction as_training = Fit(probe, loaders, false).predict({1, 1, 1});
+  loaders.larger_evaluation_batches = true;
+  const Prediction larger = Fit(probe, loaders, false).predict({1, 1, 1});
+  EXPECT_EQ(larger.slots_bytes - as_training.slots_bytes, 7 * mib / 8) << "8 samples instead of 1";
+  EXPECT_EQ(larger.least_bytes, as_training.least_bytes + 7 * mib / 8);
+}
+
 TEST(Probe, TravelsAsJson) {
   Probe probe = straight_probe();
   probe.kept_bytes = 7;
+  probe.points.front().training_activation_bytes = 9;
+  probe.points.front().evaluation_activation_bytes = 3;
   probe.indivisible_because = "it couples them";
   EXPECT_EQ(Probe::from_json(nlohmann::json::parse(probe.json().dump())).json(), probe.json());
   EXPECT_THROW(Probe::from_json({{"base_bytes", 1}}), nlohmann::json::exception);

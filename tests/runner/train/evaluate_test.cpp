@@ -10,7 +10,8 @@ namespace {
 struct Evaluation {
   Evaluation()
       : trial({"train.precision=fp64", "data.options.group_size=1"}),
-        loader(trial->data.source, trial->data.splits.val, Normalizer(), trial->loader_options(false)) {}
+        loader(trial->data.source, trial->data.splits.val, Normalizer(),
+               trial->data.loader_options(/*training=*/false, trial->built_bytes)) {}
   std::optional<StepSums> run(
       Retry& retry, const std::function<bool(int64_t)>& stop = [](int64_t) { return false; }) {
     return evaluate(*trial, loader, 0, retry, stop);
@@ -40,6 +41,44 @@ TEST(Evaluate, CountsBatchesAndStopsBetweenThem) {
   }));
   EXPECT_EQ(most, 7);
   EXPECT_FALSE(evaluation.run(retry, [](int64_t done) { return done == 3; }));
+}
+
+TEST(Evaluate, SmallSamplesComeInLargerBatchesThanThoseOfTraining) {
+  const auto at_once = [](const std::vector<std::string>& words) {
+    TrialSetup trial(words);
+    const int64_t batch_size = trial->loader_options(/*training=*/false).batch_size;
+    EXPECT_EQ(trial->evaluation_micro_batch().size(), batch_size);
+    EXPECT_EQ(trial->loader_options(/*training=*/true).batch_size, 8);
+    return batch_size;
+  };
+  EXPECT_EQ(at_once({}), 64);
+  EXPECT_EQ(at_once({"metrics={mode=\"sampled\"}"}), 8) << "the sample counts batches";
+  EXPECT_EQ(at_once({"model.plugin=trial_generator_model", "model.options.randomness=sequential"}), 8)
+      << "other pieces would be other draws";
+  TrialSetup fixed({"train.micro_batch=2"});
+  EXPECT_EQ(fixed->loader_options(/*training=*/false).batch_size, 8);
+  EXPECT_EQ(fixed->evaluation_micro_batch().size(), 2) << "equal bits at any limit";
+}
+
+TEST(Evaluate, LargerBatchesMeasureTheSame) {
+  Evaluation evaluation;
+  Loader larger(evaluation.trial->data.source, evaluation.trial->data.splits.val, Normalizer(),
+                evaluation.trial->loader_options(/*training=*/false));
+  EXPECT_EQ(larger.batches_per_epoch(), 1u);
+  const double expected = evaluation.loss(8);
+  Retry retry = retry_of(evaluation.trial->evaluation_micro_batch());
+  const auto sums = evaluate(*evaluation.trial, larger, 0, retry, [](int64_t) { return false; });
+  EXPECT_NEAR(sums->loss(), expected, 1e-12 * expected);
+}
+
+TEST(Evaluate, BuildsNoGraph) {
+  Evaluation evaluation;
+  Retry retry = retry_of({8, /*adapts=*/true});
+  ASSERT_TRUE(evaluation.run(retry, [](int64_t) {
+    EXPECT_FALSE(at::GradMode::is_enabled());
+    return false;
+  }));
+  EXPECT_TRUE(at::GradMode::is_enabled());
 }
 
 TEST(Evaluate, LeavesNoMicroBatchBehindWhereItIsStopped) {

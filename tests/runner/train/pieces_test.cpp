@@ -87,6 +87,38 @@ TEST(ClipGradients, MeasuresTensorsOfAnySizeTypeAndLayout) {
   at::set_num_threads(threads);
 }
 
+// One pass over memory, against LibTorch's division and the norm of its result.
+TEST(DivideGradients, GivesTheBitsOfTwoPasses) {
+  const at::Tensor large = at::randn({3, 123457});
+  const auto make = [&] {
+    return std::vector<at::Tensor>{large.clone(),
+                                   large.t().clone(),
+                                   at::empty({41, 9}).t().copy_(large.view(-1).narrow(0, 7, 369).view({9, 41})),
+                                   large.narrow(1, 0, 57).to(at::kDouble),
+                                   large.clone().slice(1, 0, 123457, 2),
+                                   large.narrow(1, 3, 77).to(at::kBFloat16),
+                                   large[0][0].clone()};
+  };
+  for (const double divisor : {1.0, 48.0, 1234567.0, 1.0 / 3.0, 65536.0 * 7.0}) {
+    const std::vector<at::Tensor> ours = make(), theirs = make();
+    at::_foreach_div_(theirs, divisor);
+    const double expected = clip_gradients(theirs, {});
+    EXPECT_EQ(divide_gradients(ours, divisor), expected) << divisor;
+    for (size_t i = 0; i < ours.size(); ++i) EXPECT_TRUE(ours[i].equal(theirs[i])) << i << " by " << divisor;
+    EXPECT_EQ(clip_gradients(ours, {.norm = 0.5}, expected), expected);
+    clip_gradients(theirs, {.norm = 0.5});
+    for (size_t i = 0; i < ours.size(); ++i) EXPECT_TRUE(ours[i].equal(theirs[i])) << i << " by " << divisor;
+  }
+}
+
+TEST(DivideGradients, ShowsWhatIsNotFinite) {
+  for (const double bad : {std::nan(""), HUGE_VAL}) {
+    const std::vector<at::Tensor> gradients = {at::ones({100}), at::full({3}, bad)};
+    EXPECT_FALSE(std::isfinite(divide_gradients(gradients, 4.0)));
+  }
+  EXPECT_EQ(divide_gradients({}, 4.0), 0.0);
+}
+
 TEST(ClipGradients, OfNothingIsZero) { EXPECT_EQ(clip_gradients({}, {.norm = 1.0}), 0.0); }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace {
 class Rows : public PredictInput {
  public:
   uint64_t samples() const override { return 2; }
+  uint64_t batch_size() const override { return 2; }
   std::optional<Batch> read(uint64_t) override { return std::nullopt; }
   std::optional<SamplePosition> position(size_t field, uint64_t sample) const override {
     if (field == 1) return std::nullopt;
