@@ -20,15 +20,16 @@ namespace headroom {
 inline constexpr int as_expected = 42;
 
 // Exit codes of `count` processes that run `body`, which returns what they end with. LibTorch has started no thread
-// here yet, so forks are whole.
-inline std::vector<int> in_ranks(int count, const std::function<int(RankGroup& group)>& body) {
+// here yet, so forks are whole. Nobody hangs: a watchdog ends each.
+inline std::vector<int> in_ranks(int count, const std::function<int(RankGroup& group)>& body,
+                                 unsigned watchdog_seconds = 240) {
   std::string folder = (std::filesystem::temp_directory_path() / "headroom-test-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
   std::vector<pid_t> processes;
   for (int rank = 0; rank < count; ++rank) {
     const pid_t process = fork();
     if (process == 0) {
-      alarm(240);  // a watchdog: nobody hangs
+      alarm(watchdog_seconds);
       try {
         Ranks ranks;
         ranks.rank = ranks.local_rank = rank;
