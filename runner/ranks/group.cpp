@@ -22,8 +22,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds time_to_meet(300), time_to_name(5);
-constexpr milliseconds time_to_fail(2000), one_look(100);
+constexpr seconds time_to_meet(300);
+// A connection of Gloo may break some time before the watch knows whose end it was.
+constexpr milliseconds time_to_name = time_to_lose_peer + milliseconds(500);
+constexpr milliseconds time_to_fail(300), one_look(100);
+// Where the network is gone all others end within five seconds: they are told of it, and either wait or compute. The
+// rest is for the end of the process.
+static_assert(time_to_lose_peer + std::max(time_to_fail, RankWatch::usual_patience) + milliseconds(500) < seconds(5));
+static_assert(time_to_name + milliseconds(500) < seconds(5));
 // One may prepare data for hours while the others wait. Who has ended is the watch's to tell.
 constexpr std::chrono::hours time_to_answer(24 * 30);
 
