@@ -73,8 +73,12 @@ class Headroom:
             rows = [row for row in csv.DictReader(file) if row["split"] == "train"]
         if keep:
             shutil.copyfile(os.path.join(run_folder, "checkpoints", "last", "model.safetensors"), keep)
+        self.ended(run_folder)
         shutil.rmtree(out)
         return rows, ends, peak_bytes
+
+    def ended(self, run_folder):
+        """For whoever wants to know more of a run."""
 
     def initial_weights(self, path):
         self.run(1, {"train.optimizer.lr": 1e-30, "train.optimizer.weight_decay": 0.0}, keep=path)
