@@ -2,7 +2,8 @@
 //
 // A bucket is sent once this rank's last backward pass of the window has given all gradients in it. All ranks send all
 // buckets in one order, whatever happened to them: a rank without samples, or whose parameters had no gradient, sends
-// what is left when its share is done. So no rank waits for a bucket that another never sends.
+// what is left when its share is done. So no rank waits for a bucket that another never sends. The order is that in
+// which rank 0's first window completed them; no sum depends on it.
 //
 // Memory may run out after some buckets were sent. What was sent is this rank's whole share of these gradients, and it
 // stays: the sums of all ranks arrive in the same memory. The share is then computed again for the others alone, which
@@ -13,7 +14,6 @@
 // the gradient tells: then all ranks begin the window again, and this one sends its buckets at the end from then on.
 #pragma once
 
-#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
@@ -64,15 +64,19 @@ class GradientReduction {
   };
   void begin_last_pass();
   void arrived(size_t bucket);
+  void note_completed(size_t bucket);
   void send_next();
+  void agree_on_order();
 
   RankGroup& group_;
   const std::vector<GradientBucket> buckets_;
-  std::vector<Sent> sent_;       // of the first buckets
+  std::vector<size_t> order_;      // in which buckets are sent
+  std::vector<size_t> completed_;  // buckets in the order of this rank's backward, until all have rank 0's
+  bool has_order_ = false;
+  std::vector<Sent> sent_;       // the first of order_
   std::vector<size_t> missing_;  // of each bucket, gradients that the last pass has still to give
   bool in_last_pass_ = false;
-  bool early_ = true;           // buckets are sent while backward runs
-  std::exception_ptr problem_;  // of a bucket that could not be sent
+  bool early_ = true;  // buckets are sent while backward runs
 };
 
 }  // namespace headroom

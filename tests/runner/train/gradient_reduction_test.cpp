@@ -1,6 +1,7 @@
 // Gradients that are summed over real processes while backward runs: exactly, whatever one of them meets.
 #include "train/gradient_reduction.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/function_hook.h>
@@ -148,6 +149,30 @@ TEST(GradientReduction, SendsWhileBackwardRunsAndSumsToTheSameBits) {
     });
     EXPECT_EQ(ended, std::vector<int>(3, as_expected));
   }
+}
+
+// A head that is registered before what leads to it: the first window tells.
+TEST(GradientReduction, SendsInTheOrderOfBackwardWhateverTheOrderOfParameters) {
+  const auto ended = in_ranks(2, [](RankGroup& group) {
+    Chain chain(4);
+    std::ranges::reverse(chain.trainable);
+    GradientReduction reduction(group, chain.trainable, each_alone);
+    const std::vector<at::Tensor> expected = chain.gradients({1.0, 2.0});
+    for (int window = 0; window < 3; ++window) {
+      reduction.begin();
+      for (const at::Tensor& gradient : reduction.open_gradients()) gradient.zero_();
+      bool sent_before_the_end = false;
+      const std::function<void()> look = [&] { sent_before_the_end = reduction.has_sent(); };
+      // Rank 0 has no sample in the first.
+      if (window > 0 || group.ranks().rank == 1)
+        last_pass(reduction, chain.loss(1.0 + group.ranks().rank, behind(0, look)));
+      if (!reduction.finish()) return 1;
+      if (sent_before_the_end != (window == 2)) return 2;
+      if (window > 0 && !chain.has(expected)) return 3;
+    }
+    return as_expected;
+  });
+  EXPECT_EQ(ended, std::vector<int>(2, as_expected));
 }
 
 // One rank has no samples, for another some parameters have no gradient, and one is frozen for all.

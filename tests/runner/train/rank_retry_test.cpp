@@ -10,6 +10,7 @@
 #include "../record/temporary_folder.hpp"
 #include "memory/tensor_allocator.hpp"
 #include "plugins/host.hpp"
+#include "plugins/torch_model.hpp"
 #include "train/train.hpp"
 
 namespace headroom {
