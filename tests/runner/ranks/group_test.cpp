@@ -62,6 +62,41 @@ TEST(Group, ARankThatIsKilledIsNamedByTheOthers) {
   }
 }
 
+TEST(Group, SumsMayBeUnderWayTogether) {
+  EXPECT_EQ(in_ranks(3,
+                     [](RankGroup& group) {
+                       std::vector<at::Tensor> numbers;
+                       std::vector<std::shared_ptr<RankGroup::Sum>> sums;
+                       for (int i = 0; i < 5; ++i) {
+                         numbers.push_back(at::full({1000 << i}, static_cast<double>(i + group.ranks().rank)));
+                         sums.push_back(group.begin_to_add_up(numbers.back()));
+                       }
+                       for (const auto& sum : sums) group.end(*sum);
+                       for (int i = 0; i < 5; ++i) {
+                         if (!numbers[static_cast<size_t>(i)].eq(3.0 * i + 3.0).all().item<bool>()) return 1;
+                       }
+                       return as_expected;
+                     }),
+            std::vector<int>(3, as_expected));
+}
+
+TEST(Group, WhereARankIsKilledTheSumsThatAreUnderWayHoldNobody) {
+  const auto ended = in_ranks(3, [](RankGroup& group) {
+    std::vector<std::shared_ptr<RankGroup::Sum>> sums;
+    try {
+      for (int i = 0; i < 5; ++i) {
+        if (group.ranks().rank == 1 && i == 2) raise(SIGKILL);
+        sums.push_back(group.begin_to_add_up(at::ones({1 << 16})));
+      }
+      for (const auto& sum : sums) group.end(*sum);
+      return 1;
+    } catch (const Error& problem) {
+      return problem.exit_code() == Exit::resumable ? as_expected : 2;
+    }
+  });
+  EXPECT_EQ(ended, (std::vector<int>{as_expected, 128 + SIGKILL, as_expected}));
+}
+
 TEST(Group, WhatDiffersIsOneSentenceOnAllRanks) {
   EXPECT_EQ(in_ranks(3,
                      [](RankGroup& group) {
