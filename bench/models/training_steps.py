@@ -74,6 +74,7 @@ class Headroom:
             rows = [row for row in csv.DictReader(file) if row["split"] == "train"]
         if keep:
             shutil.copyfile(os.path.join(run_folder, "checkpoints", "last", "model.safetensors"), keep)
+        self.ended(run_folder)
         shutil.rmtree(out)
         return rows, ends, peak_bytes
 
@@ -86,6 +87,9 @@ class Headroom:
         found, peak_bytes = process([self.program, "evaluate", self.trained, "--split", split, "--json"], self.folder)
         found = json.loads(found)
         return {"seconds": found["seconds"] / found["samples"], "peak_bytes": peak_bytes}
+
+    def ended(self, run_folder):
+        """For whoever wants to know more of a run."""
 
     def initial_weights(self, path):
         self.run(1, {"train.optimizer.lr": 1e-30, "train.optimizer.weight_decay": 0.0}, keep=path)

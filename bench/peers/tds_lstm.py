@@ -127,12 +127,12 @@ class TdsLstm(nn.Module):
         return F.interpolate(torch.stack(poses, 2), predicted, mode="linear", align_corners=False)
 
 
-def loss_of(model, batch, dtype, tuned=False):
-    """The mean over valid angles, and what an epoch's metrics are made of."""
+def loss_of(model, batch, dtype, tuned=False, forward=None):
+    """The mean over valid angles, and what an epoch's metrics are made of. `forward`: what wraps the model."""
     emg, angles, valid = batch[0].to(dtype), batch[1].to(dtype).transpose(1, 2), batch[2]
     target, mask = angles[..., model.context:], valid[:, model.context:]
     mask = (mask & mask[:, :1])[:, None].expand_as(target)
-    prediction = model(emg, angles[..., model.context])
+    prediction = (forward or model)(emg, angles[..., model.context])
     error = (prediction - target) * mask if tuned else (prediction - target)[mask]
     squared, absolute = model.loss
     total = absolute * error.abs() if squared == 0 else squared * error.square() + absolute * error.abs()
@@ -204,21 +204,33 @@ def evaluate_only(options, dtype, clock):
     return mae
 
 
+def divided(model, options):
+    """For the processes that torchrun's variables name: (what sums gradients in backward, bytes of its own for that)."""
+    torch.distributed.init_process_group("gloo")
+    wrapped = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=options.tuned)
+    buckets = str(wrapped._get_ddp_logging_data()["bucket_sizes"])
+    return wrapped, 0 if options.tuned else sum(int(size) for size in buckets.split(","))
+
+
 def train(options, batch_size, dtype, clock):
     torch.manual_seed(0)
     model = TdsLstm(NETWORKS[options.network]).to(dtype)
+    forward, beside_bytes = divided(model, options) if options.ddp else (model, 0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, weight_decay=0.01, fused=True if options.tuned else None)
     data = Windows(options.data, "train", options.window, options.stride)
     data.normalize(min(200, len(data)))
     validation = Windows(options.data, "val", options.window, options.stride)
     validation.mean, validation.std = data.mean, data.std
-    kept = []
+    order, kept = {"shuffle": True}, []
+    if options.ddp:
+        batch_size //= torch.distributed.get_world_size()
+        order = {"sampler": torch.utils.data.distributed.DistributedSampler(data, drop_last=True)}
     while len(clock.steps) < options.steps:
         clock.start()
-        for batch in torch.utils.data.DataLoader(data, batch_size, shuffle=True, num_workers=options.workers):
+        for batch in torch.utils.data.DataLoader(data, batch_size, num_workers=options.workers, **order):
             optimizer.zero_grad()
             with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
-                loss, prediction, target = loss_of(model, batch, dtype, options.tuned)
+                loss, prediction, target = loss_of(model, batch, dtype, options.tuned, forward)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
@@ -229,7 +241,7 @@ def train(options, batch_size, dtype, clock):
                 break
     if kept:
         torch.cat([p for p, _ in kept]).sub_(torch.cat([t for _, t in kept])).abs().mean()
-    return evaluate(model, validation, batch_size, dtype) if options.validate else None
+    return (evaluate(model, validation, batch_size, dtype) if options.validate else None), beside_bytes
 
 
 def check(options, dtype):
@@ -266,6 +278,7 @@ def main():
     parser.add_argument("--stride", type=int, default=25)
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--evaluate", action="store_true")
+    parser.add_argument("--ddp", action="store_true", help="one of several processes, which torchrun's variables name")
     parser.add_argument("--no-validation", dest="validate", action="store_false")
     parser.add_argument("--halve", action="store_true", help="on out of memory begin again with half the batch")
     parser.add_argument("--keep", action="store_true", help="keep all predictions and targets to the epoch's end")
@@ -288,7 +301,7 @@ def main():
         clock = StepClock()
         # The exception is gone when the handler ends, and with it the frames that hold the failed attempt's tensors.
         try:
-            mae = train(options, batch_size, dtype, clock)
+            mae, beside_bytes = train(options, batch_size, dtype, clock)
             break
         except (RuntimeError, MemoryError) as problem:
             if options.precision == "bf16" and "LSTM forward propagation primitive" in str(problem):
@@ -298,7 +311,8 @@ def main():
                 raise
         gc.collect()
         batch_size //= 2
-    clock.print(batch=batch_size, val_mae=mae, samples_per_second=batch_size * len(clock.steps) / (time.monotonic() - began))
+    clock.print(batch=batch_size, val_mae=mae, beside_bytes=beside_bytes,
+                samples_per_second=batch_size * len(clock.steps) / (time.monotonic() - began))
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ StepResult Model::step(hr_mode mode, int64_t step, std::span<const uint64_t> sam
   return result;
 }
 
-void Model::backward(const at::Tensor& loss) {
+void Model::backward(const at::Tensor& loss, at::TensorList only) {
   const Refusals refusals;
   if (backward_ != nullptr) {
     hr_error error = no_error();
@@ -154,7 +154,11 @@ void Model::backward(const at::Tensor& loss) {
     return;
   }
   try {
-    loss.backward();
+    if (only.empty()) {
+      loss.backward();
+    } else {
+      loss.backward({}, /*retain_graph=*/std::nullopt, /*create_graph=*/false, only);
+    }
     refusals.require_none(id_, "backward through the model's step");
   } catch (const c10::OutOfMemoryError&) {
     throw;

@@ -89,8 +89,12 @@ class Model {
                   bool want_outputs = false);
 
   // Adds the gradients of `loss`: the loss_sum of the last step(), or that times a number. A c10::OutOfMemoryError of
-  // the plugin comes back as one; any other error of the graph is Error(plugin), one of whoever made it.
-  void backward(const at::Tensor& loss);
+  // the plugin comes back as one; any other error of the graph is Error(plugin), one of whoever made it. `only` (empty:
+  // all): the parameters whose gradients change. REQUIRES: `only` is empty where runs_backward().
+  void backward(const at::Tensor& loss, at::TensorList only = {});
+
+  // The plugin runs its backward passes itself (headroom.backward/1).
+  bool runs_backward() const { return backward_ != nullptr; }
 
   // The model's side of headroom.predict/1. NULL: the plugin lacks it, and predict() must not be called.
   const hr_predict* predictor() const { return predictor_; }

@@ -22,8 +22,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds time_to_meet(300), time_to_name(5);
-constexpr milliseconds time_to_fail(2000), one_look(100);
+constexpr seconds time_to_meet(300);
+// A connection of Gloo may break some time before the watch knows whose end it was.
+constexpr milliseconds time_to_name = time_to_lose_peer + milliseconds(500);
+constexpr milliseconds time_to_fail(300), one_look(100);
+// Where the network is gone all others end within five seconds: they are told of it, and either wait or compute. The
+// rest is for the end of the process.
+static_assert(time_to_lose_peer + std::max(time_to_fail, RankWatch::usual_patience) + milliseconds(500) < seconds(5));
+static_assert(time_to_name + milliseconds(500) < seconds(5));
 // One may prepare data for hours while the others wait. Who has ended is the watch's to tell.
 constexpr std::chrono::hours time_to_answer(24 * 30);
 
@@ -98,6 +104,12 @@ struct RankGroup::Backend {
   c10::intrusive_ptr<c10d::Backend> gloo;
 };
 
+class RankGroup::Sum {
+ public:
+  c10::intrusive_ptr<c10d::Work> work;
+  std::shared_ptr<Completion> completion;
+};
+
 RankGroup::RankGroup(const Ranks& ranks) : ranks_(ranks) {
   try {
     auto store = open_store(ranks);
@@ -152,14 +164,13 @@ void leave_running(c10::intrusive_ptr<c10d::Backend> gloo) {
 
 }  // namespace
 
-// `under_way`: a collective that has not ended yet.
-void RankGroup::give_up(const std::string& problem, bool under_way) {
+void RankGroup::give_up(const std::string& problem) {
   std::optional<int> lost;
   if (watch_ != nullptr) {
     lost = watch_->lost_within(time_to_name);
     watch_->acknowledge();
   }
-  if (under_way) {
+  if (last_begun_ != nullptr && !last_begun_->completion->wait_for(milliseconds(0))) {
     leave_running(std::move(backend_->gloo));
   } else {
     // Closes the connections: who waits for this rank goes on.
@@ -182,36 +193,42 @@ void RankGroup::end_overdue(int lost) const {
   std::_Exit(static_cast<int>(Exit::resumable));
 }
 
-template <class Start>
-void RankGroup::run(Start&& start) {
-  const auto is_lost = [this] { return watch_ != nullptr && watch_->lost(); };
-  if (backend_->gloo == nullptr || is_lost()) give_up("it was given up before", /*under_way=*/false);
-  const auto completion = std::make_shared<Completion>();
-  std::string problem;
+std::shared_ptr<RankGroup::Sum> RankGroup::begin_to_add_up(at::Tensor tensor) {
+  if (backend_->gloo == nullptr || is_lost()) give_up("it was given up before");
   try {
-    const c10::intrusive_ptr<c10d::Work> work = start(*backend_->gloo);
-    work->getFuture()->addCallback([completion](c10::ivalue::Future&) { completion->complete(); });
-    bool ended = false;
-    // The ends of the others' connections mostly end it, too.
-    for (auto left = time_to_fail; !ended && left > milliseconds(0); left -= is_lost() ? one_look : milliseconds(0))
-      ended = completion->wait_for(one_look);
-    if (!ended) give_up("", /*under_way=*/true);
-    work->wait();  // throws what it ended with
-    return;
-  } catch (const Error&) {
-    throw;
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const std::exception& caught) {
-    problem = caught.what();
+    std::vector<at::Tensor> tensors = {std::move(tensor)};
+    auto begun = std::make_shared<Sum>();
+    begun->completion = std::make_shared<Completion>();
+    begun->work = backend_->gloo->allreduce(tensors);
+    begun->work->getFuture()->addCallback(
+        [completion = begun->completion](c10::ivalue::Future&) { completion->complete(); });
+    last_begun_ = begun;
+    return begun;
+  } catch (const std::exception& problem) {
+    give_up(problem.what());
   }
-  give_up(problem, /*under_way=*/false);
 }
 
-void RankGroup::add_up(at::Tensor tensor) {
-  std::vector<at::Tensor> tensors = {std::move(tensor)};
-  run([&](c10d::Backend& gloo) { return gloo.allreduce(tensors); });
+void RankGroup::end(Sum& sum) {
+  bool ended = false;
+  // The ends of the others' connections mostly end it, too.
+  for (auto left = time_to_fail; !ended && left > milliseconds(0); left -= is_lost() ? one_look : milliseconds(0))
+    ended = sum.completion->wait_for(one_look);
+  std::string problem;
+  if (ended) {
+    try {
+      // It holds a connection, which is to close with the others.
+      const c10::intrusive_ptr<c10d::Work> work = std::move(sum.work);
+      work->wait();  // throws what it ended with
+      return;
+    } catch (const std::exception& caught) {
+      problem = caught.what();
+    }
+  }
+  give_up(problem);
 }
+
+void RankGroup::add_up(at::Tensor tensor) { end(*begin_to_add_up(std::move(tensor))); }
 
 void RankGroup::add_up(std::span<double> numbers) {
   const auto sums = std::make_shared<std::vector<double>>(numbers.begin(), numbers.end());
@@ -227,18 +244,11 @@ std::vector<std::string> RankGroup::gather(std::string_view bytes) {
   const auto longest = static_cast<size_t>(*std::ranges::max_element(*sizes));
   std::vector<std::string> all(count);
   if (longest == 0) return all;
-  // Of one length for all, as the collective wants it.
-  std::vector<std::shared_ptr<std::vector<char>>> texts;
-  std::vector<std::vector<at::Tensor>> outputs(1);
-  for (size_t i = 0; i < count; ++i) {
-    texts.push_back(std::make_shared<std::vector<char>>(longest));
-    outputs[0].push_back(tensor_over(texts[i], at::kByte));
-  }
-  const auto own = std::make_shared<std::vector<char>>(bytes.begin(), bytes.end());
-  own->resize(longest);
-  std::vector<at::Tensor> inputs = {tensor_over(own, at::kByte)};
-  run([&](c10d::Backend& gloo) { return gloo.allgather(outputs, inputs); });
-  for (size_t i = 0; i < count; ++i) all[i].assign(texts[i]->data(), static_cast<size_t>((*sizes)[i]));
+  // Added up, each to the zeros of the others: Gloo's allgather takes a tensor's memory, which may be refused.
+  const auto texts = std::make_shared<std::vector<char>>(count * longest);
+  std::ranges::copy(bytes, texts->data() + rank * longest);
+  add_up(tensor_over(texts, at::kByte));
+  for (size_t i = 0; i < count; ++i) all[i].assign(texts->data() + i * longest, static_cast<size_t>((*sizes)[i]));
   return all;
 }
 

@@ -34,6 +34,11 @@ class RankGroup {
   // In place, on the CPU; afterwards all ranks hold the same bits. The tensor is contiguous.
   void add_up(at::Tensor tensor);
   void add_up(std::span<double> numbers);
+  // add_up() in two parts: this rank computes in between, and leaves the tensor alone. Sums are made one after the
+  // other, in the order in which they were begun.
+  class Sum;
+  std::shared_ptr<Sum> begin_to_add_up(at::Tensor tensor);
+  void end(Sum& sum);
 
   // What each rank gives, in the order of ranks.
   std::vector<std::string> gather(std::string_view bytes);
@@ -64,14 +69,14 @@ class RankGroup {
 
  private:
   struct Backend;
-  template <class Start>
-  void run(Start&& start);
+  bool is_lost() const { return watch_ != nullptr && watch_->lost(); }
   std::string name_of(int rank) const;  // "rank 1 of 4 on host a"
-  [[noreturn]] void give_up(const std::string& problem, bool under_way);
+  [[noreturn]] void give_up(const std::string& problem);
   void end_overdue(int lost) const;
 
   const Ranks ranks_;
   std::unique_ptr<Backend> backend_;
+  std::shared_ptr<Sum> last_begun_;  // where it has ended, all have
   std::vector<std::string> hosts_;
   mutable Mutex note_mutex_;
   std::filesystem::path lost_note_ GUARDED_BY(note_mutex_);  // empty: nowhere

@@ -76,8 +76,8 @@ void notice_lost_peer(const Descriptor& socket) {
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 4);
-  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 5000);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, static_cast<int>(time_to_lose_peer.count()) - 1);
+  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(std::chrono::milliseconds(time_to_lose_peer).count()));
 }
 
 // A datagram socket that is connected has sent nothing, and knows its own address.

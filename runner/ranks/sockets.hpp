@@ -21,8 +21,9 @@ Listener listen_for_ranks(bool here_only);
 std::optional<Descriptor> accept_rank(const Listener& listener, std::chrono::steady_clock::time_point until);
 Descriptor connect_to(const std::string& host, uint16_t port);
 
-// From here on a peer whose machine or network is gone ends the connection within some five seconds, as a peer that has
-// ended does at once. One that is only slow keeps it: its kernel answers.
+// From here on a peer whose machine or network is gone ends the connection after so long, as a peer that has ended does
+// at once. One that is only slow keeps it: its kernel answers.
+inline constexpr std::chrono::seconds time_to_lose_peer(3);
 void notice_lost_peer(const Descriptor& socket);
 
 // The address under which this machine reaches `host`: a machine's own name may mean a loopback address.

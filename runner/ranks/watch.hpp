@@ -24,8 +24,9 @@ class RankWatch {
 
   // Connects all ranks; made by all of them. `overdue` is called by the watch's thread where this rank has not
   // acknowledge()d or leave()d `patience` after one was lost: it computes, and would do so in vain. std::system_error.
+  static constexpr std::chrono::milliseconds usual_patience{1000};
   RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<void(int lost)> overdue,
-            std::chrono::milliseconds patience = std::chrono::seconds(5));
+            std::chrono::milliseconds patience = usual_patience);
   // Without leave() before, the others take this rank for lost.
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;

@@ -77,7 +77,10 @@ class TrainingLoop {
   std::optional<StepSums> evaluate_shares(const std::function<bool(int64_t done)>& stop);
 
   // loop_evaluation.cpp
-  bool evaluate_epoch();  // false: stopped by a signal, or others took the memory
+  bool evaluate_epoch();  // false: stopped by a signal, or others took the memory, of this rank or of another
+  bool measure_epoch();   // the same, of this rank
+  bool is_evaluated() const;
+  std::optional<StepSums> evaluate_val();
   double least_gain() const;
   bool compare_with_best();  // true: this evaluation is the best so far
   void judge_by_metric();    // forgets a best that another metric chose

@@ -3,46 +3,58 @@
 #include <cmath>
 #include <utility>
 
+#include "ranks/group.hpp"
 #include "train/loop.hpp"
 #include "train/signals.hpp"
 
 namespace headroom {
 
+// Where others took the memory of one rank, the others end their evaluation too.
+bool TrainingLoop::evaluate_epoch() {
+  const bool measured = measure_epoch();
+  return setup_.data.group != nullptr ? setup_.data.group->on_all(measured) : measured;
+}
+
 // The metrics of the epoch. Those of train are sums that the steps left; those of val are measured here, with the
-// averaged weights where there are some, every eval.every_epochs epochs and at the end.
-bool TrainingLoop::evaluate_epoch() try {
-  Measured measured;
-  const auto measure = [this](Measured& found, const StepSums& sums, const char* split) {
+// averaged weights where there are some. What ranks tell each other comes first: none of them may end before it.
+bool TrainingLoop::measure_epoch() try {
+  std::optional<StepSums> val;
+  if (is_evaluated()) {
+    val = evaluate_val();
+    if (!val) return false;
+    if (setup_.data.ranks().is_first()) examples_->write(position_.step, position_.epoch + 1);
+  }
+  const auto measured = [this](const StepSums& sums, const char* split) {
+    Measured found;
     with_one_retry("the metrics of an epoch", Owner::metrics, setup_.device, setup_.advice(),
                    [&] { found = sums.measured(split, setup_.model->metrics()); });
+    return found;
   };
-  measure(measured, step_.epoch_sums(), "train");
-  // The last epoch is evaluated whatever eval.every_epochs says.
-  const bool last = position_.epoch + 1 >= experiment_.train.epochs || position_.step == experiment_.train.max_steps;
-  if (val_loader_ == nullptr || ((position_.epoch + 1) % experiment_.eval.every_epochs != 0 && !last)) {
-    position_.measured = std::move(measured);
-    return true;
-  }
-  log_.begin_epoch("val", position_.epoch, experiment_.train.epochs,
-                   static_cast<int64_t>(val_loader_->batches_per_epoch()));
-  memory_.note(Phase::evaluating);
-  const Optimizer::Averaged averaged(step_.optimizer());
-  const auto stop = [&](int64_t batches) {
-    log_.progress(batches, {});
-    gc_points_.eval_batch_done();
-    return stop_requested() != Exit::ok;
-  };
-  const auto sums = evaluate_shares(stop);
-  if (!sums) return false;
-  if (setup_.data.ranks().is_first()) examples_->write(position_.step, position_.epoch + 1);
-  Measured of_val;
-  measure(of_val, *sums, "val");
-  measured.append(of_val);
-  position_.measured = std::move(measured);
+  Measured all = measured(step_.epoch_sums(), "train");
+  if (val) all.append(measured(*val, "val"));
+  position_.measured = std::move(all);
   return true;
 } catch (const TakenByOthers& taken) {
   stop_for(taken);
   return false;
+}
+
+// Every eval.every_epochs epochs; the last one is, whatever that says.
+bool TrainingLoop::is_evaluated() const {
+  const bool last = position_.epoch + 1 >= experiment_.train.epochs || position_.step == experiment_.train.max_steps;
+  return val_loader_ != nullptr && ((position_.epoch + 1) % experiment_.eval.every_epochs == 0 || last);
+}
+
+std::optional<StepSums> TrainingLoop::evaluate_val() {
+  log_.begin_epoch("val", position_.epoch, experiment_.train.epochs,
+                   static_cast<int64_t>(val_loader_->batches_per_epoch()));
+  memory_.note(Phase::evaluating);
+  const Optimizer::Averaged averaged(step_.optimizer());
+  return evaluate_shares([&](int64_t batches) {
+    log_.progress(batches, {});
+    gc_points_.eval_batch_done();
+    return stop_requested() != Exit::ok;
+  });
 }
 
 // What an evaluation has to gain to count for train.early_stop and the plateau schedule.

@@ -54,12 +54,12 @@ std::optional<StepSums> TrainingLoop::evaluate_shares(const std::function<bool(i
   const RankShares shares = gather_shares(group, sums ? &*sums : nullptr, 0);
   if (taken != nullptr) std::rethrow_exception(taken);
   if (shares.missing >= 0) return std::nullopt;
+  for (const std::string& json : group.gather(json_text(examples_->taken())))
+    examples_->add_taken(nlohmann::json::parse(json));
   with_one_retry("the sums of an evaluation", Owner::metrics, setup_.device, setup_.advice(), [&] {
     StepSums scratch(setup_.model->metrics().size(), setup_.device, setup_.output_metrics());
     add_up(shares, *sums, scratch);
   });
-  for (const std::string& json : group.gather(json_text(examples_->taken())))
-    examples_->add_taken(nlohmann::json::parse(json));
   return sums;
 }
 

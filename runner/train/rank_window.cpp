@@ -27,10 +27,11 @@ RankWindow::RankWindow(const Setup& setup, Window& window)
     : model_(*setup.model),
       group_(*setup.data.group),
       window_(window),
-      gradients_(window.gradients()),
+      gradients_(*window.reduction()),
       scratch_(setup.model->metrics().size(), setup.device, setup.output_metrics()) {}
 
 void RankWindow::begin() {
+  begin_again();
   if (!knows_traces_) before_ = changeable(model_);
 }
 
@@ -46,10 +47,10 @@ void RankWindow::require_no_traces() {
 }
 
 RankShares RankWindow::add_up(int64_t samples) {
+  sums_hold_ = gradients_.finish();
   RankShares shares = gather_shares(group_, &window_.sums(), samples);
   if (shares.missing >= 0) throw TakenOnAnotherRank(shares.missing, group_.host_of(shares.missing));
   require_no_traces();
-  gradients_.add_up(group_);
   return shares;
 }
 
@@ -57,8 +58,16 @@ void RankWindow::take_in(const RankShares& shares) {
   window_.replace_sums([&](StepSums& sums) { headroom::add_up(shares, sums, scratch_); });
 }
 
-void RankWindow::give_up() { (void)gather_shares(group_, nullptr, 0); }
+// The others wait for its buckets, and then for its word; what it sends they throw away.
+void RankWindow::give_up() {
+  (void)gradients_.finish();
+  (void)gather_shares(group_, nullptr, 0);
+}
 
-bool RankWindow::on_all(bool holds) { return group_.on_all(holds); }
+bool RankWindow::complete(bool here) {
+  const bool is_complete = group_.on_all(here && sums_hold_);
+  if (!is_complete) begin_again();
+  return is_complete;
+}
 
 }  // namespace headroom

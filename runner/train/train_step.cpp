@@ -13,7 +13,7 @@ TrainStep::TrainStep(const Setup& setup, StepHooks hooks)
       recompute_(*setup.model, setup.data.experiment.memory.recompute),
       retry_(setup.micro_batch(), setup.device, setup.advice(), hooks_.shortage),
       loss_scale_(scales_loss(setup.data.experiment.train.precision)),
-      window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics()),
+      window_(*setup.model, setup.device, setup.dtype, retry_, setup.output_metrics(), setup.data.group.get()),
       optimizer_(setup.data.experiment.train.optimizer, setup.data.experiment.train.ema_decay,
                  setup.model->parameters(), setup.data.optimizer.get()),
       epoch_sums_(setup.model->metrics().size(), setup.device, setup.output_metrics()),
@@ -66,7 +66,7 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
   hooks_.phase(Phase::loading);
   while (const auto batch = batches.next(retry_)) {
     hooks_.phase(Phase::forward);
-    if (!window_.add(*batch, step, hooks_.wants_outputs(*batch))) return std::nullopt;
+    if (!window_.add(*batch, step, hooks_.wants_outputs(*batch), batches.at_end())) return std::nullopt;
     gradients.samples += static_cast<int64_t>(batch->count());
     hooks_.batch_done();
     hooks_.phase(Phase::loading);
@@ -85,11 +85,13 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
     gradients.norm = clip_gradients(window_.gradients(), clipping_, window_.norm());
     gradients.loss = window_.sums().loss();
   });
-  // Where one of several begins again, all do.
-  const bool fits_all = ranks_ ? ranks_->on_all(fits) : fits;
+  // The gradients are those of all by now: where one of several begins again, all do.
+  const bool is_complete = ranks_ ? ranks_->complete(fits) : fits;
   if (!fits) retry_.after(shortage);
-  if (!fits_all || overflows(gradients)) return std::nullopt;
-  return gradients;
+  if (!is_complete) return std::nullopt;
+  if (!overflows(gradients)) return gradients;
+  if (ranks_) ranks_->begin_again();
+  return std::nullopt;
 }
 
 // Only under a loss scale: a finite loss whose gradients are not finite. At the smallest scale train.on_nonfinite

@@ -14,36 +14,45 @@ ForwardSnapshot make_snapshot(Model& model, at::Device device) {
   return {model, device};
 }
 
-// Gives them gradients, at one place from the start: what a step needs is held before the first one is taken.
 std::vector<Parameter*> make_trainable(Model& model) {
-  const OwnerScope scope(Owner::gradients);
   std::vector<Parameter*> trainable;
   for (Parameter& parameter : model.parameters()) {
     if (parameter.kind != HR_PARAMETER) continue;
     // What is never trained has no graph and no gradient.
     parameter.tensor->requires_grad_(parameter.trains());
-    if (!parameter.trains()) continue;
-    parameter.tensor->mutable_grad() = at::zeros_like(*parameter.tensor);
-    trainable.push_back(&parameter);
+    if (parameter.trains()) trainable.push_back(&parameter);
   }
   return trainable;
 }
 
-std::vector<at::Tensor> gradients_of(std::span<Parameter* const> trainable) {
+// At one place from the start: what a step needs is held before the first one is taken. `made`: there are gradients.
+std::vector<at::Tensor> gradients_of(std::span<Parameter* const> trainable, bool made) {
+  const OwnerScope scope(Owner::gradients);
   std::vector<at::Tensor> gradients;
-  for (const Parameter* parameter : trainable) gradients.push_back(parameter->tensor->grad());
+  for (const Parameter* parameter : trainable) {
+    if (!made) parameter->tensor->mutable_grad() = at::zeros_like(*parameter->tensor);
+    gradients.push_back(parameter->tensor->grad());
+  }
   return gradients;
+}
+
+void zero(at::TensorList gradients) {
+  if (gradients.empty()) return;
+  const PhaseScope zeroing(StepPhase::optimizer);
+  at::_foreach_zero_(gradients);
 }
 
 }  // namespace
 
-Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs)
+Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs,
+               RankGroup* group)
     : model_(model),
       device_(device),
       dtype_(dtype),
       retry_(retry),
       trainable_(make_trainable(model)),
-      gradients_(gradients_of(trainable_)),
+      reduction_(group != nullptr ? std::make_unique<GradientReduction>(*group, trainable_) : nullptr),
+      gradients_(gradients_of(trainable_, /*made=*/group != nullptr)),
       check_(model.id(), trainable_),
       sums_(model.metrics().size(), device, std::move(outputs)),
       snapshot_(make_snapshot(model, device)) {}
@@ -60,18 +69,20 @@ void Window::begin(double loss_scale) {
   loss_scale_ = loss_scale;
   snapshot_.discard();  // of the last window
   at::NoGradGuard no_grad;
-  if (!gradients_.empty()) {
-    const PhaseScope zeroing(StepPhase::optimizer);
-    at::_foreach_zero_(gradients_);
+  if (reduction_ != nullptr) {
+    zero(reduction_->open_gradients());
+  } else {
+    zero(gradients_);
   }
   sums_.zero();
   // Last: where memory runs out before it, there is nothing to restore.
   snapshot_.take();
 }
 
-bool Window::add(const Batch& batch, int64_t step, bool want_outputs) {
+bool Window::add(const Batch& batch, int64_t step, bool want_outputs, bool is_last) {
+  const auto total = static_cast<int64_t>(batch.count());
   if (in_micro_batches(batch, retry_, [&](int64_t first, int64_t count) {
-        return add_micro_batch(batch, first, count, step, want_outputs);
+        return add_micro_batch(batch, first, count, step, want_outputs, is_last && first + count == total);
       })) {
     return true;
   }
@@ -81,7 +92,8 @@ bool Window::add(const Batch& batch, int64_t step, bool want_outputs) {
 
 // Out of memory in forward has changed no gradient: where forward changes nothing else either, this micro-batch alone
 // is repeated (again). In backward some gradients hold this micro-batch and some do not: the window is lost.
-PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs) {
+PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs,
+                                bool is_last) {
   const char* doing = "forward";
   Shortage shortage;
   const bool fits = attempt_within_memory(shortage, doing, count, [&] {
@@ -89,7 +101,7 @@ PassEnd Window::add_micro_batch(const Batch& batch, int64_t first, int64_t count
     const StepResult result = run_forward(tensors, step, want_outputs);
     // From here on gradients change, so a shortage loses the window.
     doing = "backward";
-    run_backward(result);
+    run_backward(result, is_last);
     const PhaseScope measuring(StepPhase::metrics);
     sums_.add(result);
   });
@@ -107,12 +119,21 @@ StepResult Window::run_forward(const MicroBatchTensors& tensors, int64_t step, b
   return result;
 }
 
-void Window::run_backward(const StepResult& result) {
+void Window::run_backward(const StepResult& result, bool is_last) {
   const PhaseScope backward(StepPhase::backward);
+  // Whether a plugin's own pass comes back to a gradient is not known: its gradients are sent when it is over.
+  const GradientReduction::LastPass last(is_last && !model_.runs_backward() ? reduction_.get() : nullptr);
   // A micro-batch may hold nothing to learn from; GradientCheck tells where none ever does.
   if (!result.loss_sum.requires_grad()) return;
-  model_.backward(loss_scale_ == 1.0 ? result.loss_sum : result.loss_sum * loss_scale_);
+  add_gradients(loss_scale_ == 1.0 ? result.loss_sum : result.loss_sum * loss_scale_);
   check_.after_backward();
+}
+
+// To all gradients; of a share that is computed again to those that were not sent.
+void Window::add_gradients(const at::Tensor& loss) {
+  if (reduction_ == nullptr || !reduction_->has_sent()) return model_.backward(loss);
+  const std::vector<at::Tensor> open = reduction_->open_parameters();
+  if (!open.empty()) model_.backward(loss, open);
 }
 
 double Window::divide() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "metrics/metrics.hpp"
 #include "plugins/torch_model.hpp"
 #include "train/gradient_check.hpp"
+#include "train/gradient_reduction.hpp"
 #include "train/micro_batches.hpp"
 
 namespace headroom {
@@ -27,7 +29,7 @@ class WindowBatches {
 
   // nullopt at the window's end. What runs out of memory is read again.
   std::optional<Batch> next(Retry& retry) {
-    if (at_ >= end_) return std::nullopt;
+    if (at_end()) return std::nullopt;
     const PhaseScope waiting(StepPhase::wait);
     auto batch = read_batch(
         retry, [&] { return loader_.next(); }, [&] { seek(at_); });
@@ -37,11 +39,14 @@ class WindowBatches {
 
   // The same, but where memory runs out that is thrown.
   std::optional<Batch> next() {
-    if (at_ >= end_) return std::nullopt;
+    if (at_end()) return std::nullopt;
     auto batch = loader_.next();
     advance();
     return batch;
   }
+
+  // Whether next() has returned the last batch.
+  bool at_end() const { return at_ >= end_; }
 
   // To the window's first sample, and behind its last.
   void rewind() { seek(at_ = first_); }
@@ -59,14 +64,17 @@ class WindowBatches {
 class Window {
  public:
   // Makes the gradients of every trainable parameter; later windows add into the same memory. Runs the micro-batches of
-  // `retry`.
-  Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs = {});
+  // `retry`. `group`: the processes that share each window; NULL: this one alone.
+  Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs = {},
+         RankGroup* group = nullptr);
 
-  // Gradients and sums to zero. Losses are multiplied by `loss_scale` before backward.
+  // Gradients and sums to zero; what was sent to other ranks already stays. Losses are multiplied by `loss_scale`
+  // before backward.
   void begin(double loss_scale = 1.0);
   // Forward and backward, micro-batch by micro-batch; what runs out of memory in forward is repeated. false: memory ran
   // out where gradients were being added, and the window must begin again with its first batch (all else is restored).
-  [[nodiscard]] bool add(const Batch& batch, int64_t step, bool want_outputs = false);
+  // `is_last`: of the window.
+  [[nodiscard]] bool add(const Batch& batch, int64_t step, bool want_outputs = false, bool is_last = false);
   // Divides the gradients by the weight and the loss scale. Returns the weight; 0 means nothing counted and no step
   // must be taken. Error(plugin) where it is below 0, and where the first windows that count give no gradient.
   double divide();
@@ -86,19 +94,23 @@ class Window {
   }
   const GradientCheck& check() const { return check_; }
   std::span<const at::Tensor> gradients() const { return gradients_; }
+  GradientReduction* reduction() { return reduction_.get(); }  // NULL without a group
   // Of trainable parameters that `step` leaves unfrozen.
   void thaw(int64_t step);
 
  private:
   StepResult run_forward(const MicroBatchTensors& tensors, int64_t step, bool want_outputs);
-  void run_backward(const StepResult& result);
-  PassEnd add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs);
+  void run_backward(const StepResult& result, bool is_last);
+  void add_gradients(const at::Tensor& loss);
+  PassEnd add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs,
+                          bool is_last);
 
   Model& model_;
   at::Device device_;
   at::ScalarType dtype_;
   Retry& retry_;
   std::vector<Parameter*> trainable_;
+  std::unique_ptr<GradientReduction> reduction_;
   std::vector<at::Tensor> gradients_;
   GradientCheck check_;
   StepSums sums_;

@@ -2,60 +2,15 @@
 #include "ranks/group.hpp"
 
 #include <csignal>
-#include <filesystem>
-#include <functional>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include "error.hpp"
+#include "in_ranks.hpp"
 #include "ranks/agreement.hpp"
 
 namespace headroom {
 namespace {
-
-namespace fs = std::filesystem;
-
-// What a rank's process ends with where all its expectations held.
-constexpr int as_expected = 42;
-
-// Exit codes of `count` processes that run `body`, which returns what they end with. LibTorch has started no thread
-// here yet, so forks are whole.
-std::vector<int> in_ranks(int count, const std::function<int(RankGroup& group)>& body) {
-  std::string folder = (fs::temp_directory_path() / "headroom-test-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
-  std::vector<pid_t> processes;
-  for (int rank = 0; rank < count; ++rank) {
-    const pid_t process = fork();
-    if (process == 0) {
-      alarm(240);  // a watchdog: nobody hangs
-      try {
-        Ranks ranks;
-        ranks.rank = ranks.local_rank = rank;
-        ranks.count = ranks.local_count = count;
-        ranks.store_file = folder + "/store";
-        RankGroup group(ranks);
-        const int ended_with = body(group);
-        group.leave();
-        _exit(ended_with);
-      } catch (const Error& problem) {
-        std::fprintf(stderr, "%d: %s\n", rank, problem.what());
-        _exit(static_cast<int>(problem.exit_code()));
-      }
-    }
-    processes.push_back(process);
-  }
-  std::vector<int> ended;
-  for (const pid_t process : processes) {
-    int status = 0;
-    waitpid(process, &status, 0);
-    ended.push_back(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
-  }
-  fs::remove_all(folder);
-  return ended;
-}
 
 TEST(Group, AddsUpTheSameBitsOnAllRanks) {
   for (const int count : {2, 3, 4}) {
@@ -105,6 +60,41 @@ TEST(Group, ARankThatIsKilledIsNamedByTheOthers) {
     expected[static_cast<size_t>(killed)] = 128 + SIGKILL;
     EXPECT_EQ(ended, expected);
   }
+}
+
+TEST(Group, SumsMayBeUnderWayTogether) {
+  EXPECT_EQ(in_ranks(3,
+                     [](RankGroup& group) {
+                       std::vector<at::Tensor> numbers;
+                       std::vector<std::shared_ptr<RankGroup::Sum>> sums;
+                       for (int i = 0; i < 5; ++i) {
+                         numbers.push_back(at::full({1000 << i}, static_cast<double>(i + group.ranks().rank)));
+                         sums.push_back(group.begin_to_add_up(numbers.back()));
+                       }
+                       for (const auto& sum : sums) group.end(*sum);
+                       for (int i = 0; i < 5; ++i) {
+                         if (!numbers[static_cast<size_t>(i)].eq(3.0 * i + 3.0).all().item<bool>()) return 1;
+                       }
+                       return as_expected;
+                     }),
+            std::vector<int>(3, as_expected));
+}
+
+TEST(Group, WhereARankIsKilledTheSumsThatAreUnderWayHoldNobody) {
+  const auto ended = in_ranks(3, [](RankGroup& group) {
+    std::vector<std::shared_ptr<RankGroup::Sum>> sums;
+    try {
+      for (int i = 0; i < 5; ++i) {
+        if (group.ranks().rank == 1 && i == 2) raise(SIGKILL);
+        sums.push_back(group.begin_to_add_up(at::ones({1 << 16})));
+      }
+      for (const auto& sum : sums) group.end(*sum);
+      return 1;
+    } catch (const Error& problem) {
+      return problem.exit_code() == Exit::resumable ? as_expected : 2;
+    }
+  });
+  EXPECT_EQ(ended, (std::vector<int>{as_expected, 128 + SIGKILL, as_expected}));
 }
 
 TEST(Group, WhatDiffersIsOneSentenceOnAllRanks) {

@@ -3,6 +3,9 @@
 #include <atomic>
 #include <future>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include "ranks/sockets.hpp"
 
@@ -84,6 +87,21 @@ TEST(RankWatch, OnlyWhoDoesNotKnowItIsOverdue) {
   others[0].acknowledge();
   std::this_thread::sleep_for(milliseconds(1000));
   EXPECT_EQ(others.overdue.load(), -1);
+}
+
+// The rest of the five seconds is for the ends of those that hear of it.
+TEST(RankWatch, APeerThatGivesNoSignIsLostAfterThreeSeconds) {
+  const Listener listener = listen_for_ranks(/*here_only=*/true);
+  const Descriptor socket = connect_to("127.0.0.1", listener.port);
+  notice_lost_peer(socket);
+  const auto setting = [&](int option) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    EXPECT_EQ(getsockopt(socket.get(), IPPROTO_TCP, option, &value, &size), 0);
+    return value;
+  };
+  EXPECT_EQ(setting(TCP_USER_TIMEOUT), 3000);
+  EXPECT_EQ(setting(TCP_KEEPIDLE) + setting(TCP_KEEPINTVL) * setting(TCP_KEEPCNT), 3);
 }
 
 TEST(RankWatch, AStrangerAtItsPortIsNoRank) {

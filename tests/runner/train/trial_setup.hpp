@@ -16,8 +16,8 @@ namespace headroom {
 
 class TrialSetup {
  public:
-  // `words` are key=value.
-  explicit TrialSetup(const std::vector<std::string>& words = {}) {
+  // `words` are key=value. `group`: the processes that share each window; NULL: this one alone.
+  explicit TrialSetup(const std::vector<std::string>& words = {}, const std::shared_ptr<RankGroup>& group = nullptr) {
     set_host_torch_tag(host_torch_tag());
     std::string pattern = (std::filesystem::temp_directory_path() / "headroom-test-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
@@ -41,7 +41,8 @@ samples = 200
 batch_size = 8
 )";
     experiment_ = std::make_unique<Experiment>(load(words));
-    data_ = std::make_unique<const RunData>(prepare_data(*experiment_, {HEADROOM_TEST_PLUGIN_DIR}));
+    data_ =
+        std::make_unique<const RunData>(prepare_data(*experiment_, {HEADROOM_TEST_PLUGIN_DIR}, /*trains=*/true, group));
     setup_ = std::make_unique<const Setup>(*data_);
   }
   ~TrialSetup() {
