@@ -59,7 +59,8 @@ foreach(target IN ITEMS headroom headroom-train headroom-hdf5 headroom_infer LIS
     if(HEADROOM_TORCH AND NOT target MATCHES "^headroom(-hdf5)?$")
       set_target_properties(${target} PROPERTIES INSTALL_RPATH "${LIBTORCH_DIR}/lib") # CMake drops a .venv in the tree
     endif()
-    install(TARGETS ${target} RUNTIME DESTINATION ${folder} LIBRARY DESTINATION ${folder} COMPONENT program)
+    install(TARGETS ${target} RUNTIME DESTINATION ${folder} COMPONENT program LIBRARY DESTINATION ${folder}
+                                                                                      COMPONENT program)
   endif()
 endforeach()
 
