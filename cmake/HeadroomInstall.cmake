@@ -1,4 +1,4 @@
-# cmake --install: the program with its plugins, and (component sdk) what a plugin outside this tree needs, where
+# cmake --install: the program with its plugins and experiments, and (component sdk) what a plugin outside this tree needs, where
 # find_package(Headroom) gives headroom::sdk and headroom_add_plugin().
 
 include(GNUInstallDirs)
@@ -59,6 +59,18 @@ foreach(target IN ITEMS headroom headroom-train headroom-hdf5 headroom_infer LIS
     if(HEADROOM_TORCH AND NOT target MATCHES "^headroom(-hdf5)?$")
       set_target_properties(${target} PROPERTIES INSTALL_RPATH "${LIBTORCH_DIR}/lib") # CMake drops a .venv in the tree
     endif()
-    install(TARGETS ${target} RUNTIME DESTINATION ${folder} LIBRARY DESTINATION ${folder} COMPONENT program)
+    install(TARGETS ${target} RUNTIME DESTINATION ${folder} COMPONENT program LIBRARY DESTINATION ${folder}
+                                                                                      COMPONENT program)
   endif()
 endforeach()
+
+# The experiments lie beside the program, where it finds them by name.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/experiments" DESTINATION "${CMAKE_INSTALL_DATADIR}/headroom" COMPONENT program)
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/headroom")
+file(CREATE_LINK "${PROJECT_SOURCE_DIR}/experiments" "${PROJECT_BINARY_DIR}/share/headroom/experiments" SYMBOLIC)
+
+# What cmake/wheel/build.py has to know of this build.
+if(HEADROOM_TORCH)
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/wheel.json" @ONLY CONTENT
+       "{\"version\": \"@PROJECT_VERSION@\", \"torch\": \"@LibTorch_VERSION@\", \"cuda\": \"@LibTorch_CUDA@\", \"torch_folder\": \"@LIBTORCH_DIR@\"}\n")
+endif()

@@ -15,6 +15,7 @@
 #include "memory/child_process.hpp"
 #include "memory/descriptor.hpp"
 #include "mutex.hpp"
+#include "program_root.hpp"
 
 namespace headroom {
 
@@ -79,11 +80,9 @@ void limit_cpu_time(rlim_t most) {
   setrlimit(RLIMIT_CPU, &limit);
 }
 
-// bin/, libexec/ and the tests' folder are neighbours.
 fs::path installed_program() {
-  std::error_code failed;
-  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
-  return failed ? fs::path() : self.parent_path().parent_path() / "libexec" / "headroom-hdf5";
+  const fs::path root = program_root();
+  return root.empty() ? root : root / "libexec" / "headroom-hdf5";
 }
 
 [[noreturn]] void throw_ended(const ChildEnd& end, const std::string& path) {

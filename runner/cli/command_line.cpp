@@ -77,7 +77,8 @@ std::vector<Override> ExperimentWords::overrides() const {
 }
 
 void add_experiment_words(CLI::App& command, ExperimentWords& words, bool file_required) {
-  auto* file = command.add_option("file", words.file, "Experiment file (TOML)");
+  auto* file = command.add_option("file", words.file,
+                                  "Experiment file (TOML), or the name of one that comes with Headroom: quick_demo");
   if (file_required) file->required();
   // One value an option: otherwise CLI11 takes the words behind it as further values.
   command.add_option("--set", words.set, "Override a key, e.g. --set train.batch_size=8; repeats")

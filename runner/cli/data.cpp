@@ -262,7 +262,7 @@ void synthesise(const ExperimentWords& words, const CommandLine& line) {
 void add_data(CLI::App& app, CommandLine& line) {
   auto* data = app.add_subcommand("data", "Make, look at and convert data")->require_subcommand(1);
   auto* command = data->add_subcommand("synth", "Write the synthetic data of an experiment's [data.synth]");
-  command->footer("Example: headroom data synth experiments/quick_demo.toml");
+  command->footer("Example: headroom data synth quick_demo");
   auto words = std::make_shared<ExperimentWords>();
   add_experiment_words(*command, *words);
   add_plugin_dirs(*command, line);

@@ -106,7 +106,7 @@ Exit sweep(const SweepWords& words, const CommandLine& line) {
 
 void add_sweep(CLI::App& app, CommandLine& line) {
   auto* command = app.add_subcommand("sweep", "Many runs of one experiment, scheduled by memory");
-  command->footer("Example: headroom sweep experiments/sweeps/batch_x_accumulation.toml --jobs 2");
+  command->footer("Example: headroom sweep sweeps/batch_x_accumulation --jobs 2");
   auto words = std::make_shared<SweepWords>();
   add_experiment_words(*command, words->experiment, /*file_required=*/false);
   command->add_option("--resume", words->resume, "Folder of a sweep to continue (runs/<name>/<time>-<id>)");

@@ -31,7 +31,7 @@ void add_run_overrides(CLI::App& command, std::vector<std::string>& set) {
 
 CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
   auto* command = app.add_subcommand("run", "Train, validate, leave a run folder");
-  command->footer("Example: headroom run experiments/quick_demo.toml --set train.epochs=2");
+  command->footer("Example: headroom run quick_demo --set train.epochs=2");
   // --resume takes its file from the run; run_action() sees that one of the two is given.
   add_experiment_words(*command, words.experiment, /*file_required=*/false);
   auto* resume = command->add_option("--resume", words.resume, "Run folder to continue in (runs/<name>/<time>-<id>)");
@@ -52,7 +52,7 @@ CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
 
 CLI::App* define_plan(CLI::App& app, CommandLine& line, PlanWords& words) {
   auto* command = app.add_subcommand("plan", "Predict a run's memory, and what would make it fit");
-  command->footer("Example: headroom plan experiments/quick_demo.toml --limit \"600 MiB\"");
+  command->footer("Example: headroom plan quick_demo --limit \"600 MiB\"");
   add_experiment_words(*command, words.experiment);
   command->add_option("--limit", words.limit, "In place of memory.limit: auto, off, 80%, 8 GiB");
   command->add_flag("--json", words.json, "Print JSON");
@@ -62,7 +62,7 @@ CLI::App* define_plan(CLI::App& app, CommandLine& line, PlanWords& words) {
 
 CLI::App* define_profile(CLI::App& app, CommandLine& line, ProfileWords& words) {
   auto* command = app.add_subcommand("profile", "Where the time and memory of a step go");
-  command->footer("Example: headroom profile experiments/quick_demo.toml --steps 50 --trace trace.json");
+  command->footer("Example: headroom profile quick_demo --steps 50 --trace trace.json");
   add_experiment_words(*command, words.experiment);
   command->add_option("--steps", words.steps, "Steps to measure, after 5 of warm-up")
       ->check(step_count_problem)

@@ -110,7 +110,7 @@ void validate(const ExperimentWords& words, bool json, const CommandLine& line) 
 void add_validate(CLI::App& app, CommandLine& line) {
   auto* command =
       app.add_subcommand("validate", "Check an experiment file down to the plugins' options and the data's fields");
-  command->footer("Example: headroom validate experiments/quick_demo.toml");
+  command->footer("Example: headroom validate quick_demo");
   auto words = std::make_shared<ExperimentWords>();
   auto json = std::make_shared<bool>(false);
   add_experiment_words(*command, *words);

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "config/literals.hpp"
+#include "config/own_experiments.hpp"
 #include "config/sentences.hpp"
 
 namespace headroom {
@@ -22,11 +23,20 @@ toml::source_region in_file(const fs::path& file) {
   return region;
 }
 
+// What to give instead of a file that is not there.
+std::string what_to_give(const fs::path& missing) {
+  std::string text = "give the path of an experiment file (TOML)";
+  const std::vector<std::string> names = own_experiment_names();
+  // A path with the suffix is no misspelt name.
+  if (missing.extension() == ".toml" || names.empty()) return text;
+  return text + ", or the name of one that comes with Headroom: " + any_of(names, /*in_quotes=*/false);
+}
+
 std::string read_text(const fs::path& file, const toml::source_region& asked_at, std::string_view asked_by) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   const std::string name = std::string(asked_by) + place(in_file(file));
-  if (!fs::exists(status)) refuse(asked_at, name + " does not exist; give the path of an experiment file (TOML)");
+  if (!fs::exists(status)) refuse(asked_at, name + " does not exist; " + what_to_give(file));
   if (fs::is_directory(status)) refuse(asked_at, name + " is a folder; give the path of an experiment file (TOML)");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(asked_at, name + " cannot be opened for reading; check its permissions");
@@ -161,7 +171,7 @@ toml::table read_with_bases(const fs::path& file, std::vector<fs::path>& chain, 
     refuse(extends->source(),
            "extends is " + describe(*extends) + "; it must be the path of one experiment file, relative to this one");
   }
-  const fs::path base_file = (file.parent_path() / base->get()).lexically_normal();
+  const fs::path base_file = experiment_file((file.parent_path() / base->get()).lexically_normal(), base->get());
   toml::table base_table =
       read_with_bases(base_file, chain, extends->source(), "extends names a file that cannot be used: ");
   // Before the merge: what this file sets itself stays.
@@ -251,10 +261,12 @@ toml::table read_overrides(const std::vector<Override>& overrides) {
 
 toml::table read_one_file(const fs::path& file) { return parse_file(file, {}, ""); }
 
-toml::table read_document(const fs::path& file, const std::vector<Override>& overrides) {
+// Absolute from here on: places in sentences and relative paths follow from it.
+fs::path experiment_path(const fs::path& word) { return experiment_file(fs::absolute(word).lexically_normal(), word); }
+
+toml::table read_document(const fs::path& word, const std::vector<Override>& overrides) {
   std::vector<fs::path> chain;
-  // Absolute from here on: places in sentences and relative paths follow from it.
-  toml::table table = read_with_bases(fs::absolute(file).lexically_normal(), chain, {}, "");
+  toml::table table = read_with_bases(experiment_path(word), chain, {}, "");
   lay_over(table, read_overrides(overrides));
   return table;
 }

@@ -13,10 +13,14 @@
 
 namespace headroom {
 
-// Reads `file`, merges in what it `extends` without the keys that it lists in `remove`, and applies `overrides` to the
-// result, from which the keys `extends` and `remove` are removed. Tables merge; everything else is replaced.
-// Error(bad_input) for files that cannot be read, TOML that does not parse, cycles.
-toml::table read_document(const std::filesystem::path& file, const std::vector<Override>& overrides);
+// The file that `word` on the command line means, absolute and normalised: a path, or the name of one of the program's
+// own experiments.
+std::filesystem::path experiment_path(const std::filesystem::path& word);
+
+// Reads the file that `word` means, merges in what it `extends` without the keys that it lists in `remove`, and applies
+// `overrides` to the result, from which the keys `extends` and `remove` are removed. Tables merge; everything else is
+// replaced. Error(bad_input) for files that cannot be read, TOML that does not parse, cycles.
+toml::table read_document(const std::filesystem::path& word, const std::vector<Override>& overrides);
 
 // Reads one file without what it extends. Error(bad_input) for a file that cannot be read, and for TOML that does not
 // parse.

@@ -114,7 +114,7 @@ Experiment load_with_rungs(const fs::path& file, const ReadDocument& read, Optio
   // Checked here, while [sweep] is still in the document: read_fields() moves it into the experiment.
   if (toml::table* sweep = document.get_as<toml::table>("sweep")) read_sweep(*sweep);
   Experiment experiment;
-  experiment.file = fs::absolute(file).lexically_normal();
+  experiment.file = experiment_path(file);
   open_sections(experiment, document);
   const std::vector<std::string> set = read_fields(experiment, document);
   complete_optimizer(experiment.train.optimizer, set);

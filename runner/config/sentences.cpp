@@ -6,6 +6,7 @@
 
 #include "config/document.hpp"
 #include "config/literals.hpp"
+#include "config/own_experiments.hpp"
 
 namespace headroom {
 
@@ -78,7 +79,7 @@ namespace {
 
 fs::path folder_of(const toml::source_region& at) {
   if (!at.path || at.path->empty() || is_override(*at.path)) return fs::current_path();
-  return fs::path(*at.path).parent_path();
+  return folder_of_paths(*at.path);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "error.hpp"
 #include "plugins/note.hpp"
+#include "program_root.hpp"
 
 namespace headroom {
 
@@ -58,9 +59,7 @@ std::vector<Path> plugin_folders(std::span<const Path> plugin_dirs) {
       rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
     }
   }
-  std::error_code problem;
-  const Path executable = std::filesystem::read_symlink("/proc/self/exe", problem);
-  if (!problem) folders.push_back(executable.parent_path().parent_path() / "lib" / "headroom");
+  if (const Path root = program_root(); !root.empty()) folders.push_back(root / "lib" / "headroom");
   return folders;
 }
 

@@ -308,6 +308,20 @@ test_unknown_preset() {
   expect_said "not understood: build debug; ./headroom build [release|dev|asan|tsan]"
 }
 
+test_a_wheel_is_packed_into_dist_unless_told() {
+  stand_in python3 </dev/null
+  run LIBTORCH_DIR="$torch" -- wheel
+  expect_code 0
+  expect_called "python3 $home/cmake/wheel/build.py $home/build/release dist"
+  run -- wheel "a folder"
+  expect_called "python3 $home/cmake/wheel/build.py $home/build/release a folder"
+  run -- wheel --help
+  expect_code 0
+  run -- wheel one two
+  expect_code 2
+  expect_said "not understood: wheel one two; ./headroom wheel [FOLDER]"
+}
+
 test_two_at_once_take_turns() {
   run LIBTORCH_DIR="$torch" -- limits
   exec 8>"$home/build/.lock"
