@@ -137,7 +137,7 @@ TEST_F(SlurmSweep, ComesToTheTableOfALocalOne) {
 
   EXPECT_NE(slurm("scontrol show job " + id).find("Restarts=1"), std::string::npos) << slurm("scontrol show job " + id);
   const std::string log = read_text(longest / "log.txt");
-  EXPECT_EQ(count_of(log, " headroom run --resume "), 1u) << log;
+  EXPECT_EQ(count_of(log, "Z headroom run --resume "), 1u) << log;
   EXPECT_EQ(slurm("squeue --noheader"), "") << "a job is left";
 }
 
@@ -178,6 +178,21 @@ TEST_F(SlurmSweep, HalvingPromotesAsItDoesHere) {
   ASSERT_EQ(jobs.exit_code, 0) << jobs.err;
   EXPECT_EQ(outcome("jobs"), outcome("local"));
   EXPECT_EQ(slurm("squeue --noheader"), "");
+}
+
+// Slurm counts the pages of libraries, too, which memory.limit does not.
+TEST_F(SlurmSweep, AJobThatSlurmKillsRanOutOfMemory) {
+  add_sweep("\"experiment.seed\" = [1]\n");
+  const Finished killed = headroom_program(words("jobs", {"--no-plan", "--set", "train.epochs=10000", "--set",
+                                                          "memory.limit=off", "--on", "slurm", "--", "--mem=120M"}),
+                                           beside_slurm());
+  ASSERT_EQ(killed.exit_code, 0) << killed.err;
+  const Json trial = read_json(run_folder("jobs") / "results.json").at("trials").at(0);
+  EXPECT_EQ(trial.at("state"), "failed");
+  EXPECT_EQ(trial.at("retry").at("micro_batch"), 2);
+  EXPECT_NE(trial.at("why").get<std::string>().find("Slurm killed its job for holding more than --mem: slurmstepd"),
+            std::string::npos)
+      << trial.at("why");
 }
 
 TEST_F(SlurmSweep, ARefusalIsInSlurmsWords) {
