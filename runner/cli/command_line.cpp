@@ -112,7 +112,8 @@ int run_command_line(CLI::App& app, CommandLine& line, int argc, char** argv) {
   spdlog::set_pattern("%v");
   // The trainer gets the same words and parses them again.
   line.arguments.assign(argv + 1, argv + argc);
-  if (argc > 1 && std::string_view(argv[1]) == "watch") {  // the parser keeps its hands off another program's words
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "watch" || command == "sweep") {  // the parser keeps its hands off another program's words
     char** dashes = std::find(argv, argv + argc, std::string_view("--"));
     if (dashes != argv + argc) line.behind_dashes.assign(dashes + 1, argv + argc);
     argc = static_cast<int>(dashes - argv);

@@ -7,7 +7,7 @@
 #include "cli/export_converter.hpp"
 #include "cli/trainer_program.hpp"
 #include "error.hpp"
-#include "imports/tool_output.hpp"
+#include "memory/tool_output.hpp"
 #include "own_suffix.hpp"
 #include "record/output_file.hpp"
 

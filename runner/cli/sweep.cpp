@@ -8,6 +8,7 @@
 #include "config/literals.hpp"
 #include "memory/cores.hpp"
 #include "record/run_folder.hpp"
+#include "sweep/slurm_jobs.hpp"
 #include "sweep/sweep.hpp"
 
 namespace headroom {
@@ -18,8 +19,8 @@ namespace fs = std::filesystem;
 
 struct SweepWords {
   ExperimentWords experiment;
-  std::string resume, out = "runs";
-  int jobs = 0;  // 0: auto
+  std::string resume, out = "runs", on;  // on: "": here
+  int jobs = 0;                          // 0: auto
   bool no_plan = false;
 };
 
@@ -40,6 +41,13 @@ SweepSection section_of(Experiment& experiment, const std::vector<Override>& ove
     }
   }
   return sweep;
+}
+
+// Slurm decides how many of the jobs run at once, and a job has the CPUs that its threads need.
+void leave_cores_to_slurm(SweepPlan& plan, const Experiment& experiment, int jobs) {
+  const int trials = static_cast<int>(plan.trials.size());
+  plan.jobs = jobs > 0 ? std::min(jobs, trials) : trials;
+  plan.threads = std::max(1, experiment.experiment.threads);
 }
 
 // As many trials at once as there are cores for their threads; threads that the experiment leaves open share the cores.
@@ -76,7 +84,13 @@ RunFolder begin_sweep(const SweepWords& words, const CommandLine& line) {
   plan.trials = list_trials(sweep, experiment);
   // Absolute, because the sweep may be resumed from another working folder.
   for (const fs::path& dir : line.plugin_dirs) plan.plugin_dirs.push_back(fs::absolute(dir).lexically_normal());
-  divide_cores(plan, experiment, words.jobs);
+  if (words.on == "slurm") {
+    require_slurm();
+    plan.slurm = line.behind_dashes;
+    leave_cores_to_slurm(plan, experiment, words.jobs);
+  } else {
+    divide_cores(plan, experiment, words.jobs);
+  }
   check_plugins(experiment, line.plugin_dirs);  // before there is a folder
   RunFolder folder = RunFolder::create(fs::absolute(words.out).lexically_normal(), plan.name);
   lay_out_sweep(folder.path(), plan, overrides,
@@ -90,28 +104,46 @@ Exit sweep(const SweepWords& words, const CommandLine& line) {
                 "sweep needs an experiment file, or --resume with a sweep's folder, and not both: see headroom sweep "
                 "--help");
   }
+  if (words.resume.empty() && words.on != "slurm" && !line.behind_dashes.empty()) {
+    throw Error(
+        Exit::bad_input, "cli",
+        "words behind -- are options of sbatch, as in headroom sweep FILE --on slurm -- --time=4:00:00: add --on "
+        "slurm, or leave out " +
+            line.behind_dashes.front());
+  }
   // Trials run this very program.
   const fs::path program = fs::read_symlink("/proc/self/exe");
   // The folder of begin_sweep() lives until run_sweep() has returned, and with it its lock.
   if (words.resume.empty()) return run_sweep(begin_sweep(words, line).path(), program, 0);
   if (!words.experiment.set.empty())
     throw Error(Exit::bad_input, "cli", "sweep --resume continues the sweep as it began: --set cannot be used with it");
+  if (!words.on.empty())
+    throw Error(Exit::bad_input, "cli",
+                "sweep --resume continues the sweep where it began: --on cannot be used with it");
   // Refuses the folder of a run, which RunFolder::open() would take.
   read_sweep_plan(words.resume);
   const RunFolder folder = RunFolder::open(fs::absolute(words.resume));
-  return run_sweep(folder.path(), program, words.jobs);
+  return run_sweep(folder.path(), program, words.jobs, line.behind_dashes);
 }
 
 }  // namespace
 
 void add_sweep(CLI::App& app, CommandLine& line) {
   auto* command = app.add_subcommand("sweep", "Many runs of one experiment, scheduled by memory");
-  command->footer("Example: headroom sweep sweeps/batch_x_accumulation --jobs 2");
+  command->footer(
+      "Examples: headroom sweep sweeps/batch_x_accumulation --jobs 2\n"
+      "          headroom sweep FILE --on slurm -- --partition=gpu --time=4:00:00");
   auto words = std::make_shared<SweepWords>();
   add_experiment_words(*command, words->experiment, /*file_required=*/false);
   command->add_option("--resume", words->resume, "Folder of a sweep to continue (runs/<name>/<time>-<id>)");
   command->add_option("--out", words->out, "Parent folder of the sweep's folder")->capture_default_str();
-  command->add_option("--jobs", words->jobs, "Largest number of trials at once; default: the number of cores")
+  command
+      ->add_option("--on", words->on,
+                   "slurm: trials are jobs of a Slurm cluster; options of sbatch may follow behind --")
+      ->check(CLI::IsMember({"slurm"}));
+  command
+      ->add_option("--jobs", words->jobs,
+                   "Largest number of trials at once; default: the number of cores, or all where they are jobs")
       ->check(CLI::Range(1, 4096));
   command->add_flag("--no-plan", words->no_plan, "Start trials without predicting their memory first");
   add_plugin_dirs(*command, line);

@@ -8,7 +8,7 @@
 #include "arrays/open_files.hpp"
 #include "error.hpp"
 #include "imports/parquet_script.hpp"
-#include "imports/tool_output.hpp"
+#include "memory/tool_output.hpp"
 
 namespace headroom {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <optional>
 
-#include "imports/tool_output.hpp"
+#include "memory/tool_output.hpp"
 
 namespace headroom {
 

@@ -12,6 +12,7 @@
 #include "memory/readable.hpp"
 #include "memory/reservations.hpp"
 #include "memory/start_queue.hpp"
+#include "sweep/trial_process.hpp"
 
 namespace headroom {
 
@@ -112,6 +113,18 @@ LimitOutlook outlook_of(const std::string& limit) {
   return {decide_limit(limit, now).bytes.value_or(0), decide_limit(limit, later).bytes.value_or(0)};
 }
 
+// A job has a machine of the cluster for itself, up to the size that Slurm gives it.
+LimitOutlook outlook_on_node(const std::string& limit, int64_t node_bytes) {
+  Rooms rooms;
+  if (node_bytes > 0) {
+    rooms.rooms.push_back(
+        {.name = "the cluster's largest node", .scope = "node", .bound_bytes = node_bytes, .room_bytes = node_bytes});
+  }
+  int64_t bytes = decide_limit(limit, rooms).bytes.value_or(0);
+  if (node_bytes > 0 && bytes > 0) bytes = std::min(bytes, limit_within(node_bytes));
+  return {bytes, bytes};
+}
+
 // Some more than the plan, for what it cannot see.
 int64_t limit_for(int64_t peak_bytes, int64_t largest_bytes) {
   constexpr int64_t furniture_bytes = 32 << 20;
@@ -137,6 +150,10 @@ const LimitOutlook& Admission::look(const std::string& limit) {
   return found != of_round_.end() ? found->second : of_round_.emplace(limit, outlook_of(limit)).first->second;
 }
 
+LimitOutlook Admission::outlook(const std::string& limit) {
+  return node_bytes_ ? outlook_on_node(limit, *node_bytes_) : look(limit);
+}
+
 bool Admission::is_due_again(int64_t too_little_bytes) {
   const int64_t enough = clearly_more_than(too_little_bytes);
   return automatic().bytes >= enough || automatic().later_bytes < enough;
@@ -145,7 +162,7 @@ bool Admission::is_due_again(int64_t too_little_bytes) {
 Admission::Judgement Admission::judge(const Trial& trial, const TrialShape& shape, const std::string& limit, bool alone,
                                       TrialRecord& record) {
   if (alone) {
-    largest_.insert_or_assign(limit, look(limit));
+    largest_.insert_or_assign(limit, outlook(limit));
   } else if (!largest_.contains(limit)) {
     // "auto" follows what is free: while trials run, that says too little of what this one could have.
     if (limit == "auto") return {Answer::later, ""};

@@ -68,6 +68,10 @@ struct LimitOutlook {
 
 class Admission {
  public:
+  // `node_bytes`: the memory of the largest machine that trials run on, 0 where it is not known; nullopt: they run on
+  // this one.
+  explicit Admission(std::optional<int64_t> node_bytes = std::nullopt) : node_bytes_(node_bytes) {}
+
   enum class Answer { fits, infeasible, pruned, no_plan, later };
   struct Judgement {
     Answer answer = Answer::later;
@@ -75,7 +79,7 @@ class Admission {
   };
 
   // Judges a trial by its plan, and fills in the figures of `record`. `limit`: memory.limit of the trial's experiment.
-  // `alone`: nothing of the sweep is running, so a trial can have all that is free now. A trial is not infeasible
+  // `alone`: no other trial runs where this one would, so it can have all that is free there. A trial is not infeasible
   // because of memory that runs outside of the sweep hold: the answer is then `later`, with a sentence.
   Judgement judge(const Trial& trial, const TrialShape& shape, const std::string& limit, bool alone,
                   TrialRecord& record);
@@ -98,7 +102,9 @@ class Admission {
 
  private:
   const LimitOutlook& look(const std::string& limit);
+  LimitOutlook outlook(const std::string& limit);  // where trials run
 
+  std::optional<int64_t> node_bytes_;
   Needs needs_;
   std::vector<const Trial*> infeasible_;
   std::map<std::string, LimitOutlook> largest_;   // by memory.limit, when no trial ran

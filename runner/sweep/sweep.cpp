@@ -11,6 +11,8 @@
 #include "memory/readable.hpp"
 #include "record/numbers.hpp"
 #include "record/run_folder.hpp"
+#include "sweep/slurm_jobs.hpp"
+#include "sweep/trial_job.hpp"
 #include "sweep/trial_process.hpp"
 #include "sweep/trial_starts.hpp"
 
@@ -26,40 +28,47 @@ constexpr int most_setups = 2;     // of these where it runs out of memory befor
 
 class Supervisor {
  public:
-  Supervisor(const fs::path& folder, const fs::path& program, int jobs)
+  Supervisor(const fs::path& folder, const fs::path& program, SweepPlan plan)
       : folder_(folder),
-        plan_(read_sweep_plan(folder)),
+        plan_(std::move(plan)),
         view_(terminal_of(STDERR_FILENO)),
+        slurm_(jobs_of(folder, plan_)),
         rungs_(plan_.halving, entries_),
-        starts_(program, plan_, entries_, rungs_, view_) {
-    if (jobs > 0) plan_.jobs = jobs;
+        starts_(program, plan_, entries_, rungs_, view_, slurm_ ? &*slurm_ : nullptr) {
     entries_.reserve(plan_.trials.size());
     for (const Trial& trial : plan_.trials) {
       TrialEntry& entry = entries_.emplace_back(folder, trial);
       // Nobody works on a trial that has settled: what an earlier life of this sweep left of it can go.
       if (entry.settle()) remove_trial_cgroup(entry.cgroup);
+      if (slurm_ && entry.result.record.job > 0 && !entry.result.record.decided)
+        entry.take_job(entry.result.record.job);
       // So that it prunes trials which need no less, as in that life.
       if (entry.state() == TrialState::infeasible) starts_.add_infeasible(trial);
     }
     rungs_.promote();  // as far as an earlier life of this sweep knew
-    for (TrialEntry& entry : entries_) rungs_.pause(entry);
+    for (TrialEntry& entry : entries_) {
+      // What a job has reached is seen at its end.
+      if (!entry.is_job()) rungs_.pause(entry);
+    }
   }
 
   Exit run() {
     SignalRelay signals({SIGTERM, SIGINT, SIGHUP});
     view_.say("sweep: " + std::to_string(entries_.size()) + " trials, " + std::to_string(count(entries_, is_end)) +
               " of them done, " + std::to_string(plan_.jobs) + " at once with " + std::to_string(plan_.threads) +
-              " threads each, in " + folder_.string());
+              " threads each" + (slurm_ ? ", as jobs of Slurm named " + slurm_->name() : "") + ", in " +
+              folder_.string());
     for (;;) {
       const auto before = Clock::now();
       take_signals(signals);
+      if (slurm_ && stop_ == Exit::ok) look_at_jobs();
       // Ends before starts: they free memory and promote trials, which start in the same round.
       for (TrialEntry& entry : entries_) look_after(entry);
       rungs_.promote();
-      if (!is_stopping()) starts_.start_what_fits();
+      if (!is_stopping() && (!slurm_ || slurm_->has_answered())) start_trials();
       busy_ += Clock::now() - before;
       show();
-      if (count(entries_, is_active) == 0 && (is_stopping() || count(entries_, is_open) == 0)) return conclude();
+      if (!is_busy() && (is_stopping() || count(entries_, is_open) == 0)) return conclude();
       // A lock that is given back sends no signal, so trials that settle are looked at more often. Ends of children
       // wake this poll (SIGCHLD); 500 ms are for the table, and for memory that others give back.
       const bool settling = count(entries_, [](TrialState state) { return state == TrialState::settling; }) > 0;
@@ -69,15 +78,36 @@ class Supervisor {
   }
 
  private:
+  static std::optional<SlurmJobs> jobs_of(const fs::path& folder, const SweepPlan& plan) {
+    if (!plan.slurm) return std::nullopt;
+    require_slurm();
+    return SlurmJobs(job_name(folder), *plan.slurm);
+  }
+
   bool is_stopping() const { return stop_ != Exit::ok || storm_.sentence().has_value(); }
+
+  // Whether something works that it waits for. Where a signal ends this process its jobs go on.
+  bool is_busy() const {
+    return std::ranges::any_of(entries_, [this](const TrialEntry& entry) {
+      return is_active(entry.result.state) && (stop_ == Exit::ok || !entry.is_job());
+    });
+  }
+
+  void start_trials() {
+    starts_.start_what_fits();
+    for (const auto& [entry, end] : starts_.take_refused()) fail(*entry, end);
+  }
 
   void take_signals(SignalRelay& signals) {
     bool from_terminal = false;
     while (const auto received = signals.take(from_terminal)) {
       if (stop_ == Exit::ok) {
         stop_ = received->signal == SIGINT ? Exit::interrupted : Exit::resumable;
-        view_.say("sweep: " + signal_name(received->signal) + " from " + received->sender +
-                  ": trials save and stop; go on with: headroom sweep --resume " + shell_word(folder_.string()));
+        const std::string go_on = "headroom sweep --resume " + shell_word(folder_.string());
+        view_.say("sweep: " + signal_name(received->signal) + " from " + received->sender + ": " +
+                  (slurm_ ? "its jobs go on in Slurm; follow them with: " + go_on +
+                                ", or end them with: scancel --name=" + slurm_->name()
+                          : "trials save and stop; go on with: " + go_on));
       }
       // The terminal has sent Ctrl-C to the children itself; a second one would end them at once.
       if (!from_terminal || received->signal == SIGHUP) stop_children(received->signal == SIGINT ? SIGINT : SIGTERM);
@@ -90,9 +120,53 @@ class Supervisor {
     }
   }
 
+  // ---- jobs
+
+  void look_at_jobs() {
+    const bool is_new = slurm_->look();
+    const std::string& complaint = slurm_->complaint();
+    if (!complaint.empty() && complaint != said_) view_.say("sweep: Slurm does not answer: " + complaint);
+    said_ = complaint;
+    if (!is_new) return;
+    // A copy: cancel() and submit() change the list.
+    for (const SlurmJob& job : std::vector(slurm_->all())) {
+      if (!job.is_over()) take_job(job);
+    }
+  }
+
+  // A job of a trial that this sweep has not given it: it died between sbatch and trial.json; or somebody had Slurm
+  // start the job again of a trial that is done, or waits at the end of a rung.
+  void take_job(const SlurmJob& job) {
+    const auto entry = std::ranges::find(entries_, job.trial, &TrialEntry::id);
+    if (entry != entries_.end() && entry->result.record.job == job.id) return;
+    if (entry != entries_.end() && entry->result.record.job == 0 && is_open(entry->state())) {
+      view_.say(entry->id() + ": job " + std::to_string(job.id) + " was found in Slurm");
+      return entry->take_job(job.id);
+    }
+    view_.say("sweep: job " + std::to_string(job.id) + " is cancelled: no trial of the sweep needs it");
+    slurm_->cancel(job.id);
+  }
+
+  void look_after_job(TrialEntry& entry) {
+    const SlurmJob* job = slurm_->find(entry.result.record.job);
+    entry.queued.clear();
+    if (job != nullptr && job->is_waiting())
+      entry.queued = "job " + std::to_string(job->id) + " " + job->state + ": " + job->reason;
+    if (!slurm_->has_answered() || (job != nullptr && !job->is_over())) return;
+    // Slurm forgets jobs some minutes after their end.
+    entry.exit_code = job != nullptr ? job->exit_code() : static_cast<int>(Exit::killed);
+    entry.state() = TrialState::settling;
+    entry.result.record.job = 0;
+    starts_.add_job_end();
+    take_end(entry);
+    // With what was decided about its end, or it would be judged by the next life of this sweep.
+    entry.folder.write(entry.result.record);
+  }
+
   // ---- ends
 
   void look_after(TrialEntry& entry) {
+    if (entry.is_job()) return look_after_job(entry);
     if (entry.child > 0 && ended_by(entry.child)) {
       entry.exit_code = wait_for(entry.child).exit_code();
       entry.child = -1;
@@ -174,6 +248,9 @@ class Supervisor {
     storm_exit_ = static_cast<Exit>(end.exit_code);
     view_.say("sweep: trials fail alike, the rest is not started: " + why);
     stop_children(SIGTERM);
+    for (const TrialEntry& other : entries_) {
+      if (other.is_job()) slurm_->cancel(other.result.record.job);
+    }
   }
 
   // ---- what people see
@@ -214,6 +291,8 @@ class Supervisor {
   // Before rungs and starts, which keep references to plan, view and entries. No entry is added after the beginning.
   SweepPlan plan_;
   SweepView view_;
+  std::optional<SlurmJobs> slurm_;  // nullopt: trials are children of this process
+  std::string said_;                // Slurm's words, as last reported
   std::vector<TrialEntry> entries_;
   SweepRungs rungs_;
   TrialStarts starts_;
@@ -239,8 +318,16 @@ void lay_out_sweep(const fs::path& folder, const SweepPlan& plan, const std::vec
   write_file_atomically(folder / "sweep.json", json_text(plan.json(), 2) + "\n");
 }
 
-Exit run_sweep(const fs::path& folder, const fs::path& program, int jobs) {
-  return Supervisor(folder, program, jobs).run();
+Exit run_sweep(const fs::path& folder, const fs::path& program, int jobs,
+               const std::vector<std::string>& sbatch_options) {
+  SweepPlan plan = read_sweep_plan(folder);
+  if (jobs > 0) plan.jobs = jobs;
+  if (!sbatch_options.empty()) {
+    if (!plan.slurm)
+      throw Error(Exit::bad_input, "sweep", "words behind -- are options of sbatch, and this sweep does not use Slurm");
+    plan.slurm = sbatch_options;
+  }
+  return Supervisor(folder, program, std::move(plan)).run();
 }
 
 }  // namespace headroom

@@ -72,6 +72,7 @@ Json TrialRecord::json() const {
   if (micro_batch > 0) json["micro_batch"] = micro_batch;
   if (retry_micro_batch > 0) json["retry"] = {{"micro_batch", retry_micro_batch}, {"because", retry_because}};
   if (!rung_metrics.empty()) json["rung_metrics"] = rung_metrics;
+  if (job > 0) json["slurm_job"] = job;
   return json;
 }
 
@@ -83,6 +84,7 @@ TrialRecord TrialRecord::from_json(const Json& json) {
   record.predicted_peak_bytes = json.value("predicted_peak_bytes", int64_t{0});
   record.limit_bytes = json.value("limit_bytes", int64_t{0});
   record.micro_batch = json.value("micro_batch", int64_t{0});
+  record.job = json.value("slurm_job", int64_t{0});
   if (json.contains("retry")) {
     json["retry"].at("micro_batch").get_to(record.retry_micro_batch);
     json["retry"].at("because").get_to(record.retry_because);
@@ -174,6 +176,7 @@ Json SweepPlan::json() const {
   Json json = {{"format", 1},        {"name", name}, {"keys", keys},        {"file", file},
                {"metric", metric},   {"set", set},   {"plugin_dirs", dirs}, {"jobs", jobs},
                {"threads", threads}, {"plan", plan}, {"limit", limit},      {"trials", list}};
+  if (slurm) json["slurm"] = {{"options", *slurm}};
   if (halving.is_on()) json["halving"] = {{"rung_epochs", halving.rung_epochs}, {"reduction", halving.reduction}};
   return json;
 }
@@ -190,6 +193,7 @@ SweepPlan SweepPlan::from_json(const Json& json) {
   json.at("limit").get_to(plan.limit);
   for (const std::string& dir : json.at("plugin_dirs").get<std::vector<std::string>>())
     plan.plugin_dirs.emplace_back(dir);
+  if (json.contains("slurm")) json["slurm"].at("options").get_to(plan.slurm.emplace());
   if (json.contains("halving")) {
     json["halving"].at("rung_epochs").get_to(plan.halving.rung_epochs);
     json["halving"].at("reduction").get_to(plan.halving.reduction);

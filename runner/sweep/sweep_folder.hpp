@@ -45,6 +45,7 @@ struct TrialRecord {
   int64_t retry_micro_batch = 0;                      // used after it ran out of memory once; 0: it did not
   std::string retry_because;
   std::vector<double> rung_metrics;  // the best experiment.metric at the end of each rung reached; NaN: none
+  int64_t job = 0;                   // of Slurm, whose end the sweep has not seen; 0: none
 
   nlohmann::json json() const;
   static TrialRecord from_json(const nlohmann::json& json);  // nlohmann::json::exception
@@ -71,6 +72,7 @@ class TrialFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path experiment() const { return path_ / "trial.toml"; }
   std::filesystem::path log() const { return path_ / "log.txt"; }
+  std::filesystem::path job() const { return path_ / "job.sh"; }
 
   TrialRecord record() const;  // an empty one where there is none
   void write(const TrialRecord& record) const;
@@ -96,6 +98,7 @@ struct SweepPlan {
   int jobs = 1, threads = 1;                       // trials at once, and compute threads of each
   bool plan = true;                                // predict memory first
   std::string limit;                               // memory.limit of the experiment
+  std::optional<std::vector<std::string>> slurm;   // trials are jobs of Slurm's, with these options of sbatch
   Halving halving;
   std::vector<Trial> trials;  // without choices
 

@@ -45,6 +45,19 @@ bool TrialEntry::settle() {
   return true;
 }
 
+void TrialEntry::take_job(int64_t id) {
+  result.record.job = id;
+  folder.write(result.record);
+  state() = TrialState::running;
+  std::error_code none;
+  // Before the job: whatever it writes is newer, by the clock of the same file system.
+  began = fs::last_write_time(folder.job(), none);
+  seen_step = -1;
+  // What this machine's other runs hold is not what the job lacks.
+  outlook = {};
+  too_little_bytes = 0;
+}
+
 void TrialEntry::look_at() {
   // Once, when it is needed: trial.toml does not change.
   if (std::exchange(looked_at, true)) return;
@@ -84,6 +97,10 @@ int64_t TrialEntry::unreserved_bytes() const {
 
 RunningRow TrialEntry::row() {
   RunningRow row{.id = id(), .state = std::string(state_name(state())), .position = "", .speed = "", .held = ""};
+  if (!queued.empty()) {
+    row.state = "queued", row.position = queued;
+    return row;
+  }
   if (state() != TrialState::running || !has_begun()) return row;
   const auto box = read_black_box(folder.newest_run() / black_box_file);
   if (!box || box->records.empty()) return row;

@@ -31,14 +31,19 @@ struct TrialEntry {
   std::string said;              // why it waits, as last reported
   size_t rung = 0;               // the one that it may run to
   std::string checkpoint;        // the one that the last attempt left
+  std::string queued;            // what its job waits for: "job 12 pending: Resources"; "" where it runs
 
   const std::string& id() const { return result.trial->id; }
   TrialState& state() { return result.state; }
   int64_t allowed_bytes() const { return result.record.limit_bytes; }  // 0: not known
+  // Its run is a job of Slurm's, which goes on without the sweep.
+  bool is_job() const { return result.record.job > 0 && result.state == TrialState::running; }
 
   // Takes the trial's state from the disk, unless a process still works on it: the state is then `settling`. Returns
   // true when the state was taken.
   bool settle();
+  // It has a job from now on, which a sweep that is started anew finds in the record.
+  void take_job(int64_t id);
   // Reads shape and limit from its experiment.
   void look_at();
   // Records what the sweep decided about it.

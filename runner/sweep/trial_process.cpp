@@ -1,5 +1,6 @@
 #include "sweep/trial_process.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -38,9 +39,8 @@ fs::path folder_of_cgroup(const std::string& name) {
   return own.empty() ? fs::path() : own.front() / name;
 }
 
-// What a cgroup is charged beside a trainer's own memory: its supervisor, page tables, pages of files in use; and a run
-// keeps to 0.9 of what its cgroup leaves.
-int64_t bound_for(int64_t limit_bytes) { return limit_bytes + limit_bytes / 4 + (int64_t{256} << 20); }
+// What a cgroup is charged beside a trainer's own memory: its supervisor, page tables, pages of files in use.
+constexpr int64_t beside_bytes = int64_t{256} << 20;
 
 bool set_bound(const fs::path& folder, int64_t bytes) {
   // Of cgroup v1; memory.max is of v2.
@@ -49,6 +49,11 @@ bool set_bound(const fs::path& folder, int64_t bytes) {
 }
 
 }  // namespace
+
+// A quarter, because a run keeps to 0.9 of what its cgroup leaves.
+int64_t bound_for(int64_t limit_bytes) { return limit_bytes + limit_bytes / 4 + beside_bytes; }
+
+int64_t limit_within(int64_t bound_bytes) { return std::max<int64_t>((bound_bytes - beside_bytes) / 5 * 4, 1); }
 
 fs::path make_trial_cgroup(const std::string& name, int64_t limit_bytes) {
   const fs::path folder = folder_of_cgroup(name);
@@ -163,6 +168,17 @@ bool kernel_killed(const fs::path& run, const std::string& log_tail, fs::file_ti
          json["ended"].value("kind", nlohmann::json()) == "oom_kill";
 }
 
+// The line with which Slurm's daemon says that a job, or the kernel in the job's cgroup, was over --mem; "" for none.
+std::string slurm_memory_line(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const bool memory = line.find("memory limit") != std::string::npos || line.find("oom-kill") != std::string::npos ||
+                        line.find("oom_kill") != std::string::npos;
+    if (memory && line.starts_with("slurmstepd")) return line;
+  }
+  return "";
+}
+
 // What tells trials apart in sentences that mean the same: numbers, and with them trials' folders.
 std::string without_numbers(const std::string& sentence) {
   std::string text;
@@ -179,6 +195,10 @@ TrialEnd read_trial_end(const TrialFolder& folder, const TrialRecord& record, in
   const std::string tail = tail_of(folder.log());
   TrialEnd end{.exit_code = exit_code, .micro_batch = record.micro_batch, .sentence = last_sentence(tail)};
   end.oom_kill = kernel_killed(run, tail, began);
+  if (const std::string line = slurm_memory_line(tail); !line.empty()) {
+    end.oom_kill = true;
+    end.sentence = "[sweep] Slurm killed its job for holding more than --mem: " + line;
+  }
   std::error_code none;
   const auto noted = fs::last_write_time(run / black_box_file, none);  // made anew by each attempt that trains
   end.in_setup = none || noted < began;

@@ -15,8 +15,14 @@
 
 namespace headroom {
 
-// Makes the memory cgroup of a trial, below the sweep's own, or reuses the one of that name. Its limit is the kernel's
-// backstop behind the limit that the trial keeps itself; it has room for a trial whose memory.limit is `limit_bytes`.
+// What a trial's surroundings, a cgroup or a job, have to give it for a memory.limit of `limit_bytes`: they count more
+// than the trainer's own memory.
+int64_t bound_for(int64_t limit_bytes);
+// The largest memory.limit that has room in `bound_bytes`; at least 1.
+int64_t limit_within(int64_t bound_bytes);
+
+// Makes the memory cgroup of a trial, below the sweep's own, or reuses the one of that name. Its limit, bound_for(), is
+// the kernel's backstop behind the limit that the trial keeps itself.
 // Empty where none can be made: no rights, or a cgroup (v2) that cannot be divided while it holds processes. `name`:
 // unique on this machine. [control]
 std::filesystem::path make_trial_cgroup(const std::string& name, int64_t limit_bytes);
@@ -35,7 +41,7 @@ pid_t start_trial_process(const std::filesystem::path& program, const std::vecto
 // How the process of a trial ended.
 struct TrialEnd {
   int exit_code = 0;        // 128 + signal where one ended the supervisor itself
-  bool oom_kill = false;    // the kernel killed it for lack of memory
+  bool oom_kill = false;    // the kernel or Slurm killed it for lack of memory
   bool in_setup = false;    // before its first batch
   int64_t micro_batch = 0;  // the last one that it used
   std::string sentence;     // the last line of its log

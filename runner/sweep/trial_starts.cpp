@@ -6,6 +6,7 @@
 
 #include "memory/readable.hpp"
 #include "record/run_folder.hpp"
+#include "sweep/trial_job.hpp"
 #include "sweep/trial_process.hpp"
 
 namespace headroom {
@@ -75,14 +76,29 @@ namespace fs = std::filesystem;
 
 constexpr int most_plans = 3;  // attempts to plan one trial
 
+// What jobs may have; nullopt: trials run here.
+std::optional<int64_t> node_bytes_of(const SlurmJobs* slurm) {
+  return slurm != nullptr ? std::optional(slurm->node_bytes()) : std::nullopt;
+}
+
 }  // namespace
+
+TrialStarts::TrialStarts(fs::path program, const SweepPlan& plan, std::vector<TrialEntry>& entries,
+                         const SweepRungs& rungs, SweepView& view, SlurmJobs* slurm)
+    : program_(std::move(program)),
+      plan_(plan),
+      entries_(entries),
+      rungs_(rungs),
+      view_(view),
+      slurm_(slurm),
+      admission_(node_bytes_of(slurm)) {}
 
 void TrialStarts::start_what_fits() {
   admission_.begin_round();
   // Without halving all trials are on rung 0.
   for (size_t rung = std::max<size_t>(plan_.halving.rung_epochs.size(), 1); rung-- > 0;) {
     for (TrialEntry& entry : entries_) {
-      if (count(entries_, is_active) >= static_cast<size_t>(plan_.jobs)) return;
+      if (count(entries_, is_active) >= static_cast<size_t>(plan_.jobs) || !takes_jobs()) return;
       if (entry.rung == rung && is_open(entry.state()) && may_start(entry)) start(entry);
     }
   }
@@ -91,7 +107,7 @@ void TrialStarts::start_what_fits() {
 bool TrialStarts::may_start(TrialEntry& entry) {
   entry.look_at();
   if (!is_due(entry)) return false;
-  const bool alone = count(entries_, is_active) == 0;
+  const bool alone = is_alone();
   // One that has begun, or was planned in an earlier life of the sweep, has its limit already.
   const bool is_new = entry.result.run.folder.empty() && entry.allowed_bytes() == 0;
   if (plan_.plan && is_new && entry.plans < most_plans && !fits(entry, alone)) return false;
@@ -100,6 +116,12 @@ bool TrialStarts::may_start(TrialEntry& entry) {
   if (needed == 0) return !plan_.plan;  // without a plan it may take all there is
   return has_room(needed);
 }
+
+bool TrialStarts::takes_jobs() const {
+  return slurm_ == nullptr || (slurm_->complaint().empty() && !waits_for_job_end_);
+}
+
+bool TrialStarts::is_alone() const { return slurm_ != nullptr || count(entries_, is_active) == 0; }
 
 bool TrialStarts::has_room(int64_t bytes) {
   return admission_.has_room(bytes, [this] { return expected_bytes(); });
@@ -156,7 +178,7 @@ void TrialStarts::ask_for_plan(TrialEntry& entry) {
     other.look_at();
     if (other.shape.group == entry.shape.group && other.shape.window() > largest->shape.window()) largest = &other;
   }
-  const bool alone = count(entries_, is_active) == 0;
+  const bool alone = is_alone();
   if ((largest->plans_alone && !alone) || !is_due(*largest)) return;
   plan_has_company_ = !alone;
   ++largest->plans;
@@ -198,6 +220,7 @@ void TrialStarts::decide(TrialEntry& entry, TrialState state, const std::string&
 }
 
 void TrialStarts::start(TrialEntry& entry) {
+  if (slurm_ != nullptr) return submit(entry);
   const int64_t limit = entry.allowed_bytes();
   const fs::path cgroup = limit > 0 ? make_trial_cgroup(entry.cgroup, limit) : fs::path();
   std::string limit_word = limit > 0 ? std::to_string(limit) : "";
@@ -205,7 +228,12 @@ void TrialStarts::start(TrialEntry& entry) {
   // let it grow until the kernel kills: "auto" keeps it within what there is.
   const bool is_free = limit > 0 && has_room(limit), is_taken = limit > 0 && entry.limit == "auto" && !is_free;
   if (is_taken) limit_word = "auto";
-  if (!start_child(entry, words_of(entry, limit_word), {}, cgroup, TrialState::running)) return;
+  const fs::path& run = entry.result.run.folder;
+  std::vector<std::string> words{"run", "--resume", run.string()};
+  if (run.empty()) words = begin_words(entry);
+  const std::vector<std::string> common = common_words(entry, limit_word);
+  words.insert(words.end(), common.begin(), common.end());
+  if (!start_child(entry, words, {}, cgroup, TrialState::running)) return;
   if (is_free) entry.outlook = {};  // others hold nothing that it could lack
   plan_has_company_ = true;
   ++started_;
@@ -218,16 +246,50 @@ void TrialStarts::start(TrialEntry& entry) {
             (is_taken ? ", memory.limit auto: the " + size_text(limit) + " that it is planned with are not free" : ""));
 }
 
-std::vector<std::string> TrialStarts::words_of(const TrialEntry& entry, const std::string& limit) const {
+void TrialStarts::submit(TrialEntry& entry) {
+  const int64_t limit = entry.allowed_bytes();
+  const std::string limit_word = limit > 0 ? std::to_string(limit) : "";
+  write_file_atomically(
+      entry.folder.job(),
+      job_script(program_, entry.folder, {.begin = begin_words(entry), .both = common_words(entry, limit_word)}));
+  const JobRequest request{.script = entry.folder.job(),
+                           .log = entry.folder.log(),
+                           .trial = entry.id(),
+                           .memory_bytes = limit > 0 ? bound_for(limit) : 0,
+                           .cpus = plan_.threads};
+  const auto before = std::chrono::steady_clock::now();
+  const auto job = slurm_->submit(request);
+  starting_ += std::chrono::steady_clock::now() - before;
+  if (!job) return take_refusal(entry);
+  entry.take_job(*job);
+  ++started_;
+  const int64_t until = rungs_.until_epoch(entry);
+  view_.say(entry.id() + ": job " + std::to_string(*job) + (entry.result.run.folder.empty() ? "" : ", goes on") +
+            (until > 0 ? ", to epoch " + std::to_string(until) : "") +
+            (limit > 0 ? ", memory.limit " + size_text(limit) + ", --mem " + size_text(request.memory_bytes) : ""));
+}
+
+// Slurm may be away, or take no more jobs of a user than so many. Otherwise it has no reason to take this one later.
+void TrialStarts::take_refusal(TrialEntry& entry) {
+  const std::string words = slurm_->complaint();
+  if (!slurm_->look_now()) return say_once(entry, "Slurm takes no job: " + words + "; it is asked again");
+  waits_for_job_end_ = count(entries_, [](TrialState state) { return state == TrialState::running; }) > 0;
+  if (waits_for_job_end_) return say_once(entry, "Slurm refuses its job, which waits for another one's end: " + words);
+  refused_.emplace_back(&entry, TrialEnd{.exit_code = static_cast<int>(Exit::bad_input),
+                                         .sentence = "[sweep] Slurm refuses its job: " + words});
+  // It is no longer open until it is judged.
+  entry.state() = TrialState::settling;
+}
+
+std::vector<std::string> TrialStarts::begin_words(const TrialEntry& entry) const {
+  std::vector<std::string> words{"run", entry.folder.experiment().string(), "--out", entry.folder.path().string()};
+  if (!plan_.plan) words.emplace_back("--no-plan");
+  return words;
+}
+
+std::vector<std::string> TrialStarts::common_words(const TrialEntry& entry, const std::string& limit) const {
   const TrialRecord& record = entry.result.record;
-  const fs::path& run = entry.result.run.folder;
-  std::vector<std::string> words{"run"};
-  if (run.empty()) {
-    words.insert(words.end(), {entry.folder.experiment().string(), "--out", entry.folder.path().string()});
-    if (!plan_.plan) words.emplace_back("--no-plan");
-  } else {
-    words.insert(words.end(), {"--resume", run.string()});
-  }
+  std::vector<std::string> words;
   // At the end of its rung the run saves and stops (exit 75).
   if (const int64_t until = rungs_.until_epoch(entry); until > 0)
     words.insert(words.end(), {"--until-epoch", std::to_string(until)});

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sweep/admission.hpp"
 #include "sweep/halving.hpp"
+#include "sweep/slurm_jobs.hpp"
 #include "sweep/trial_entry.hpp"
 #include "sweep/trial_process.hpp"
 
@@ -38,12 +40,17 @@ class SweepRungs {
 
 class TrialStarts {
  public:
+  // `slurm`: runs of trials become its jobs; nullptr: they are children of this process. Plans are children in any
+  // case.
   TrialStarts(std::filesystem::path program, const SweepPlan& plan, std::vector<TrialEntry>& entries,
-              const SweepRungs& rungs, SweepView& view)
-      : program_(std::move(program)), plan_(plan), entries_(entries), rungs_(rungs), view_(view) {}
+              const SweepRungs& rungs, SweepView& view, SlurmJobs* slurm = nullptr);
 
   // Starts the trials that fit, one after the other, those of the highest rung first.
   void start_what_fits();
+  // The trials whose jobs Slurm refused for good since the last call, and its words.
+  std::vector<std::pair<TrialEntry*, TrialEnd>> take_refused() { return std::exchange(refused_, {}); }
+  // Tells it that a job has ended: Slurm may take one now that it refused before.
+  void add_job_end() { waits_for_job_end_ = false; }
   // Takes the result of an entry's planning, which has ended. Returns how it failed, where memory was not the reason.
   // `is_stopping`: the result is ignored.
   std::optional<TrialEnd> take_plan(TrialEntry& entry, bool is_stopping);
@@ -63,11 +70,17 @@ class TrialStarts {
   bool fits(TrialEntry& entry, bool alone);
   void ask_for_plan(TrialEntry& entry);
   void start(TrialEntry& entry);
+  void submit(TrialEntry& entry);
+  void take_refusal(TrialEntry& entry);
   bool has_room(int64_t bytes);
+  bool takes_jobs() const;
+  bool is_alone() const;  // no other trial runs on this machine
   bool is_due(const TrialEntry& entry);
   void say_once(TrialEntry& entry, const std::string& why);
-  // `limit`: its memory.limit; empty: as in its experiment.
-  std::vector<std::string> words_of(const TrialEntry& entry, const std::string& limit) const;
+  // What begins the trial's run, and what is said whether it begins or goes on. `limit`: its memory.limit; empty: as in
+  // its experiment.
+  std::vector<std::string> begin_words(const TrialEntry& entry) const;
+  std::vector<std::string> common_words(const TrialEntry& entry, const std::string& limit) const;
   void add_plugin_dirs(std::vector<std::string>& words) const;
   bool start_child(TrialEntry& entry, const std::vector<std::string>& words, const std::filesystem::path& answer,
                    const std::filesystem::path& cgroup, TrialState state);
@@ -78,8 +91,11 @@ class TrialStarts {
   std::vector<TrialEntry>& entries_;
   const SweepRungs& rungs_;
   SweepView& view_;
+  SlurmJobs* slurm_;
   Admission admission_;
-  bool plan_has_company_ = false;  // other trials run, or have started, while one is planned
+  bool plan_has_company_ = false;   // other trials run, or have started, while one is planned
+  bool waits_for_job_end_ = false;  // Slurm takes no further job of this sweep for now
+  std::vector<std::pair<TrialEntry*, TrialEnd>> refused_;
   size_t started_ = 0;
   std::chrono::steady_clock::duration starting_ = {};
 };

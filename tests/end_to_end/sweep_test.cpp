@@ -208,5 +208,18 @@ TEST_F(Sweep, RefusesWhatItCannotDo) {
   EXPECT_NE(nowhere.err.find("is not a sweep's folder"), std::string::npos) << nowhere.err;
 }
 
+TEST_F(Sweep, WithoutSlurmNothingBegins) {
+  add_sweep("\"experiment.seed\" = [1, 2]\n");
+  const Finished absent =
+      headroom_program(sweep_words({"--on", "slurm"}), here({"PATH=" + (folder_ / "nothing").string()}));
+  EXPECT_EQ(absent.exit_code, 2) << absent.err;
+  EXPECT_NE(absent.err.find("--on slurm needs Slurm's commands, and sbatch is not in PATH"), std::string::npos)
+      << absent.err;
+  const Finished here = headroom(sweep_words({"--", "--time=5"}));
+  EXPECT_EQ(here.exit_code, 2) << here.err;
+  EXPECT_NE(here.err.find("add --on slurm, or leave out --time=5"), std::string::npos) << here.err;
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
 }  // namespace
 }  // namespace headroom

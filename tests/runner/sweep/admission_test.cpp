@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../memory/reservation_trial.hpp"
+#include "sweep/trial_process.hpp"
 
 namespace headroom {
 namespace {
@@ -128,6 +129,25 @@ class AdmissionTest : public ReservationTrial {
   const Trial trial_{.id = "001", .settings = {}, .choices = {}};
   TrialRecord record_;
 };
+
+// Whatever is free on this machine.
+TEST_F(AdmissionTest, AJobHasTheLargestNodeForItself) {
+  Child other([](Child& self) { hold(self, "other", int64_t{1} << 50); });
+  other.hear();
+  admission_ = Admission(int64_t{1} << 48);
+  admission_.add_plan({.group = "large"}, plan_of(int64_t{1} << 46));
+  EXPECT_EQ(judge("large", /*alone=*/true).answer, Answer::fits);
+  EXPECT_GT(record_.limit_bytes, int64_t{1} << 46);
+  admission_ = Admission(1000 * mib);
+  admission_.add_plan({.group = "most"}, plan_of(560 * mib));
+  admission_.add_plan({.group = "huge"}, plan_of(800 * mib));
+  EXPECT_EQ(judge("most", true).answer, Answer::fits);
+  EXPECT_EQ(record_.limit_bytes, limit_within(1000 * mib)) << "the job's --mem has to fit the node";
+  EXPECT_EQ(judge("huge", true).answer, Answer::infeasible);
+  admission_ = Admission(0);  // sinfo did not say: then sbatch refuses what is too large
+  admission_.add_plan({.group = "large"}, plan_of(int64_t{1} << 46));
+  EXPECT_EQ(judge("large", true).answer, Answer::fits);
+}
 
 TEST_F(AdmissionTest, WhatOtherRunsHoldMakesNothingInfeasible) {
   admission_.add_plan({.group = "small"}, plan_of(10 * mib));

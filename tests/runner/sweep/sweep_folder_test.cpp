@@ -23,6 +23,7 @@ TEST(SweepFolder, RecordsComeBackAsTheyWere) {
   record.exit_code = 5;
   record.predicted_peak_bytes = 7, record.limit_bytes = 6, record.micro_batch = 5;
   record.retry_micro_batch = 4, record.retry_because = "because";
+  record.job = 12;
   folder.write(record);
   EXPECT_EQ(folder.record().json(), record.json());
   EXPECT_EQ(record.json().at("state"), "infeasible");

@@ -80,6 +80,29 @@ TEST(TrialEnds, ATrialMayWriteEqualSigns) {
   EXPECT_EQ(read_trial_end(folder, {}, 4, fs::file_time_type::clock::now()).sentence, "a == b");
 }
 
+TEST(TrialEnds, SlurmKillsForMemory) {
+  const TemporaryFolder sweep;
+  const TrialFolder folder(sweep.path(), "001");
+  const std::string says =
+      "slurmstepd-n1: error: StepId=3.batch exceeded memory limit (328310784 > 52428800), being killed";
+  sweep.write("trials/001/log.txt",
+              first_line + "epoch 1\n" + says + "\nslurmstepd-n1: error: *** JOB 3 CANCELLED ***\n");
+  const TrialEnd end = read_trial_end(folder, {}, 137, fs::file_time_type::clock::now());
+  EXPECT_TRUE(end.ran_out());
+  EXPECT_EQ(end.sentence, "[sweep] Slurm killed its job for holding more than --mem: " + says);
+  // A requeued job has the lines of its first attempt in the log, too.
+  sweep.write("trials/001/log.txt", first_line + says + "\n" + first_line + "[data] broken\n");
+  EXPECT_FALSE(read_trial_end(folder, {}, 137, fs::file_time_type::clock::now()).oom_kill);
+}
+
+TEST(TrialBounds, TheLimitOfATrialHasRoomInWhatItIsGiven) {
+  constexpr int64_t mib = 1 << 20;
+  for (const int64_t bound : {300 * mib, 6000 * mib, int64_t{1} << 41})
+    EXPECT_LE(bound_for(limit_within(bound)), bound);
+  EXPECT_GT(limit_within(6000 * mib), 4000 * mib);
+  EXPECT_EQ(limit_within(100 * mib), 1) << "no limit at all would be 0";
+}
+
 TEST(TrialEnds, APostMortemOfThisAttemptIsBelieved) {
   const TemporaryFolder sweep;
   const TrialFolder folder(sweep.path(), "001");

@@ -1,4 +1,4 @@
-// A program on the user's machine - ffmpeg, Python - that works on a file and writes to a pipe.
+// A program on the user's machine - ffmpeg, Python, squeue - that writes to a pipe.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ namespace headroom {
 
 class ToolOutput {
  public:
-  // Starts words[0], looked up in PATH, for the command `command`. Throws Error(bad_input, `absent`) where it is missing.
+  // Starts words[0], looked up in PATH, for the command `command`. Throws Error(bad_input, `absent`) where it is
+  // missing.
   ToolOutput(std::vector<std::string> words, const std::string& command, const std::string& absent);
   // Ends the program if it still runs.
   ~ToolOutput();

@@ -1,17 +1,15 @@
-#include "imports/tool_output.hpp"
+#include "memory/tool_output.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <system_error>
 #include <unistd.h>
 
 #include "error.hpp"
-#include "headroom/sdk/error.hpp"
 #include "memory/child_process.hpp"
 #include "memory/readable.hpp"
 
@@ -55,7 +53,7 @@ bool ToolOutput::refill() {
   do {
     got = ::read(pipe_.get(), buffer_.data(), buffer_.size());
   } while (got < 0 && errno == EINTR);
-  if (got < 0) throw sdk::Error(HR_IO, std::string("what a program reads of it is lost: ") + std::strerror(errno));
+  if (got < 0) throw std::system_error(errno, std::generic_category(), "what a program writes cannot be read");
   rest_ = std::span(buffer_).first(static_cast<size_t>(got));
   return got > 0;
 }
