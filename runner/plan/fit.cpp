@@ -11,8 +11,6 @@ namespace {
 
 // A run's own furniture that a probe has not: logs, the black box, the monitor's thread, what normalising left.
 constexpr int64_t furniture_bytes = 5 << 20;
-// A reader's scratch memory, in chunks: as it is stored, and between two filters.
-constexpr int64_t scratch_chunks = 2;
 // Of what grows with the micro-batch: how much an allocator's free lists may add over many windows.
 constexpr double creep = 0.03;
 
@@ -105,9 +103,8 @@ Prediction Fit::predict(const Setting& setting) const {
   prediction.batch_bytes = slot_bytes(probe_.field_bytes, setting.batch_size);
   prediction.evaluation_micro_batch = evaluation_micro_batch(setting);
   // Without workers the thread that trains decodes.
-  const int64_t decoded = std::max(1, loaders_.training.num_workers) * probe_.largest_chunk_bytes;
-  prediction.decoding_bytes = decoded + scratch_chunks * decoded;
-  prediction.chunk_bytes = std::max(probe_.chunk_bytes, decoded) + scratch_chunks * decoded;
+  prediction.decoding_bytes = std::max(1, loaders_.training.num_workers) * probe_.largest_chunk_bytes;
+  prediction.chunk_bytes = std::max(probe_.chunk_bytes, prediction.decoding_bytes);
   prediction.kept_bytes = full_ ? probe_.kept_bytes * (probe_.train_samples + probe_.val_samples) : 0;
   int64_t level = 0;
   for (size_t phase = 0; phase < probe_phases.size(); ++phase) {

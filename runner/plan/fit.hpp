@@ -24,7 +24,7 @@ struct Prediction {
   int64_t slots_bytes = 0;                                 // of all loaders
   int64_t batch_bytes = 0;                                 // one slot
   int64_t chunk_bytes = 0;                                 // decoded chunks that are kept
-  int64_t decoding_bytes = 0;                              // for each reader a decoded chunk and its scratch memory
+  int64_t decoding_bytes = 0;                              // one decoded chunk for each reader
   int64_t work_bytes = 0;              // the peak with one batch at a time, without reading ahead and caches
   int64_t least_bytes = 0;             // the least that it can run with, also returning free lists when memory is short
   int64_t kept_bytes = 0;              // metrics.mode = "full"

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "data/cache_session.hpp"
 #include "data/slots.hpp"
@@ -10,7 +9,6 @@
 #include "memory/monitor.hpp"
 #include "memory/process_memory.hpp"
 #include "memory/readable.hpp"
-#include "memory/relief.hpp"
 #include "memory/reservations.hpp"
 #include "memory/supervised.hpp"
 #include "plan/probe.hpp"
@@ -26,7 +24,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t largest_micro_batch = 16;
-constexpr int last_rung_of_reads = 100;  // memory/relief.hpp: scratch memory, caches
 constexpr uint64_t most_samples_judged = 1 << 20;  // of a split, evenly spaced, when looking for the costliest
 constexpr int least_windows = 3, most_windows = 6;
 constexpr double most_seconds = 20.0;  // of windows at one micro-batch, beyond the least
@@ -129,15 +126,6 @@ class ProbeRun {
     return ledger.held_bytes - ledger.live(Owner::batches) - ledger.live(Owner::cache);
   }
 
-  // How many readers have decoded by now, and how much of what they freed malloc keeps, is chance, of which a line
-  // through small micro-batches would make much. What windows use again is the tensors' and stays.
-  static void drop_what_reads_keep() {
-    for (const auto& rung : rungs()) {
-      if (rung->order <= last_rung_of_reads && rung->give_back) rung->give_back(std::numeric_limits<int64_t>::max());
-    }
-    purge_heap();
-  }
-
   // Of all loaders, with batches of `size` samples.
   int64_t slots_bytes(int64_t size) const {
     const int64_t batch_bytes = slot_bytes(probe_.field_bytes, size);
@@ -197,7 +185,6 @@ class ProbeRun {
     level_ = 0;
     // Phases are numbered as in probe_phases.
     const auto note = [&](size_t phase) {
-      drop_what_reads_keep();
       level_ = std::max(level_, held_by_work(read_ledger()));
       point.held_bytes[phase] = level_;
     };
@@ -234,7 +221,6 @@ class ProbeRun {
     accumulate(train);
     step();
     if (val != nullptr) evaluate_some(*val);
-    drop_what_reads_keep();
     // In place of what tensors hold now, the most that they held within the step.
     return held_by_work(read_ledger()) - tight.now_bytes() + tight.peak_bytes();
   }
