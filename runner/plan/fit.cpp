@@ -31,15 +31,18 @@ Fit::Fit(Probe probe, const RunLoaders& loaders, bool full)
     : probe_(std::move(probe)), loaders_(loaders), full_(full) {}
 
 int64_t Fit::slots_at(int64_t batch_size) const {
-  const auto bytes_of = [&](const LoaderOptions& options, int64_t size, int64_t samples) {
+  const auto batches = [](int64_t samples, int64_t size) { return (samples + size - 1) / size; };
+  const auto bytes_of = [&](const LoaderOptions& options, int64_t size, int64_t most_batches) {
     const int64_t batch_bytes = slot_bytes(probe_.field_bytes, size);
-    const int64_t batches = batches_in_all(options, (samples + size - 1) / size);
-    return static_cast<int64_t>(slot_count(options, batch_bytes, batches)) * batch_bytes;
+    return static_cast<int64_t>(slot_count(options, batch_bytes, most_batches)) * batch_bytes;
   };
-  const int64_t bytes = bytes_of(loaders_.training, batch_size, probe_.train_samples);
+  const LoaderOptions& training = loaders_.training;
+  const int64_t bytes =
+      bytes_of(training, batch_size, batches_in_all(training, batches(probe_.train_samples, batch_size)));
   if (probe_.val_samples == 0) return bytes;
+  // An evaluation reads nothing ahead of its own last batch.
   const LoaderOptions evaluation = evaluation_at(batch_size);
-  return bytes + bytes_of(evaluation, evaluation.batch_size, probe_.val_samples);
+  return bytes + bytes_of(evaluation, evaluation.batch_size, batches(probe_.val_samples, evaluation.batch_size));
 }
 
 // As one process of a run has them.

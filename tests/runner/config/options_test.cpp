@@ -192,7 +192,7 @@ TEST(Options, AreRefusedWithThesePlacesAndWords) {
       {"zzzzzzzzzz = 5",
        "5:1: unknown option model.options.zzzzzzzzzz of model 'net'; its options are flag, count, rate, word, room, "
        "where, "
-       "stage, flags, counts, rates, words, rooms, wheres or stages"},
+       "stage, flags, counts, rates, words, rooms, wheres, stages or any"},
   };
   for (const Refusal& c : cases)
     EXPECT_EQ(refused(every_type(), std::string(c.text) + "\n"), std::string("[config] x.toml:") + c.sentence);
