@@ -10,14 +10,6 @@
 
 namespace headroom {
 
-ThreadBuffer::Use& ThreadBuffer::Use::operator=(Use&& other) noexcept {
-  if (this == &other) return *this;
-  end();
-  buffer_ = std::exchange(other.buffer_, nullptr);
-  size_ = std::exchange(other.size_, 0);
-  return *this;
-}
-
 ThreadBuffer::ThreadBuffer()
     : rung_(add_rung(
           {.name = "scratch memory of reads", .order = 40, .give_back = [this](int64_t) { return give_back(); }})) {}
@@ -41,8 +33,8 @@ void ThreadBuffer::grow_to(uint64_t bytes) {
   Permit permit = make_room(static_cast<int64_t>(whole));
   // A little more than the limit, as malloc would: a read that is refused a few bytes cannot go on.
   if (!permit) permit = try_to_grow_heap(static_cast<int64_t>(whole));
-  if (!permit && whole > EssentialAllocations::most_tensor_bytes) {
-    note_heap_refusal(static_cast<int64_t>(whole));
+  if (!permit) {
+    note_refusal(static_cast<int64_t>(whole));
     throw std::bad_alloc();
   }
   void* memory = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

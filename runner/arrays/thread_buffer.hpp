@@ -19,17 +19,20 @@ class ThreadBuffer {
    public:
     Use() = default;  // of no bytes
     Use(Use&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-    Use& operator=(Use&& other) noexcept;
-    ~Use() { end(); }
+    Use& operator=(Use&& other) noexcept {
+      std::swap(buffer_, other.buffer_);
+      std::swap(size_, other.size_);
+      return *this;
+    }
+    ~Use() {
+      if (buffer_ != nullptr) buffer_->in_use_.store(false, std::memory_order_release);
+    }
     std::byte* data() const { return buffer_ != nullptr ? buffer_->memory_ : nullptr; }
     uint64_t size() const { return size_; }
 
    private:
     friend class ThreadBuffer;
     Use(ThreadBuffer& buffer, uint64_t size) : buffer_(&buffer), size_(size) {}
-    void end() {
-      if (buffer_ != nullptr) std::exchange(buffer_, nullptr)->in_use_.store(false, std::memory_order_release);
-    }
 
     ThreadBuffer* buffer_ = nullptr;
     uint64_t size_ = 0;
@@ -53,7 +56,7 @@ class ThreadBuffer {
   std::byte* memory_ = nullptr;  // of its own mapping, so that all of it goes back to the system
   uint64_t size_ = 0;            // whole pages
 
-  RungRegistration rung_;  // the last member: its function uses the others
+  RungRegistration rung_;  // made last: its function uses the others
 };
 
 }  // namespace headroom

@@ -14,8 +14,8 @@ namespace headroom {
 
 struct Rung {
   std::string name;  // "sample cache", for log lines
-  // Lower is taken first: 40 scratch memory of reads, 50 sample cache, 100 decoded chunks, 200 prefetch, 300 purge, 400 micro-batch, 500 checkpoint
-  // and exit.
+  // Lower is taken first: 40 scratch memory of reads, 50 sample cache, 100 decoded chunks, 200 prefetch, 300 purge, 400
+  // micro-batch, 500 checkpoint and exit.
   int order = 0;
   // Frees about `wanted_bytes` at once and returns how many it freed. Called from any thread in the middle of an
   // allocation. REQUIRES: it takes locks only with try_lock, and allocates nothing. Empty: this rung frees nothing at
