@@ -1,6 +1,9 @@
 #include "arrays/thread_buffer.hpp"
 
 #include <new>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 #include <sys/mman.h>
 #include <thread>
 
@@ -9,6 +12,18 @@
 #include "memory/untouched_pages.hpp"
 
 namespace headroom {
+
+namespace {
+
+// AddressSanitizer is to see who goes beyond the request, as in memory of malloc.
+void mark_used([[maybe_unused]] std::byte* memory, [[maybe_unused]] uint64_t size, [[maybe_unused]] uint64_t bytes) {
+#ifdef __SANITIZE_ADDRESS__
+  __asan_unpoison_memory_region(memory, bytes);
+  __asan_poison_memory_region(memory + bytes, size - bytes);
+#endif
+}
+
+}  // namespace
 
 ThreadBuffer::ThreadBuffer()
     : rung_(add_rung(
@@ -23,6 +38,7 @@ ThreadBuffer::Use ThreadBuffer::take(uint64_t bytes) {
   while (in_use_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
   Use use(*this, bytes);
   if (size_ < bytes) grow_to(bytes);
+  mark_used(memory_, size_, bytes);
   return use;
 }
 
@@ -48,6 +64,7 @@ void ThreadBuffer::grow_to(uint64_t bytes) {
 int64_t ThreadBuffer::free_memory() {
   if (memory_ == nullptr) return 0;
   pages_unmapped(memory_, size_);
+  mark_used(memory_, size_, size_);
   munmap(std::exchange(memory_, nullptr), size_);
   const auto freed = static_cast<int64_t>(std::exchange(size_, 0));
   account(Owner::scratch, -freed);

@@ -75,5 +75,14 @@ TEST(ThreadBuffer, ReadsAndShortagesTakeTurns) {
   pressure.join();
 }
 
+#ifdef __SANITIZE_ADDRESS__
+TEST(ThreadBufferDeathTest, ASanitizerSeesWhoGoesBeyondTheRequest) {
+  ThreadBuffer buffer;
+  write(buffer.take(size));
+  const ThreadBuffer::Use use = buffer.take(size / 2);
+  EXPECT_DEATH(std::memset(use.data(), 7, use.size() + 1), "use-after-poison");
+}
+#endif
+
 }  // namespace
 }  // namespace headroom
