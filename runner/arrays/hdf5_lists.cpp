@@ -23,7 +23,7 @@ class ListMemory {
     H5Pset_vlen_mem_manager(
         transfer_.get(), take, this, [](void*, void*) {}, nullptr);
   }
-  ~ListMemory() { account(Owner::scratch, -static_cast<int64_t>(bytes_)); }
+  ~ListMemory() { account(Owner::reads, -static_cast<int64_t>(bytes_)); }
   ListMemory(const ListMemory&) = delete;
   ListMemory& operator=(const ListMemory&) = delete;
 
@@ -45,7 +45,7 @@ class ListMemory {
       return nullptr;
     }
     self.bytes_ += bytes;
-    account(Owner::scratch, static_cast<int64_t>(bytes));
+    account(Owner::reads, static_cast<int64_t>(bytes));
     return self.lists_.back().get();
   }
 

@@ -1,5 +1,6 @@
 #include "arrays/thread_buffer.hpp"
 
+#include <algorithm>
 #include <new>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -14,6 +15,17 @@
 namespace headroom {
 
 namespace {
+
+// Of all buffers of this thread, and the most of any thread.
+thread_local int64_t wanted_of_thread = 0;
+std::atomic<int64_t> largest_of_threads{0};
+
+void note_wanted(int64_t more_bytes) {
+  wanted_of_thread += more_bytes;
+  int64_t seen = largest_of_threads.load();
+  while (seen < wanted_of_thread && !largest_of_threads.compare_exchange_weak(seen, wanted_of_thread)) {
+  }
+}
 
 // AddressSanitizer is to see who goes beyond the request, as in memory of malloc.
 void mark_used([[maybe_unused]] std::byte* memory, [[maybe_unused]] uint64_t size, [[maybe_unused]] uint64_t bytes) {
@@ -32,6 +44,7 @@ ThreadBuffer::ThreadBuffer()
 ThreadBuffer::~ThreadBuffer() {
   rung_ = {};
   free_memory();
+  note_wanted(-wanted_bytes_);
 }
 
 ThreadBuffer::Use ThreadBuffer::take(uint64_t bytes) {
@@ -58,7 +71,9 @@ void ThreadBuffer::grow_to(uint64_t bytes) {
   pages_mapped(PageUse::heap, memory, whole);
   memory_ = static_cast<std::byte*>(memory);
   size_ = whole;
-  account(Owner::scratch, static_cast<int64_t>(size_));
+  account(Owner::reads, static_cast<int64_t>(size_));
+  const int64_t wanted = std::max(wanted_bytes_, static_cast<int64_t>(size_));
+  note_wanted(wanted - std::exchange(wanted_bytes_, wanted));
 }
 
 int64_t ThreadBuffer::free_memory() {
@@ -67,7 +82,7 @@ int64_t ThreadBuffer::free_memory() {
   mark_used(memory_, size_, size_);
   munmap(std::exchange(memory_, nullptr), size_);
   const auto freed = static_cast<int64_t>(std::exchange(size_, 0));
-  account(Owner::scratch, -freed);
+  account(Owner::reads, -freed);
   return freed;
 }
 
@@ -77,5 +92,7 @@ int64_t ThreadBuffer::give_back() {
   in_use_.store(false, std::memory_order_release);
   return freed;
 }
+
+int64_t largest_reader_bytes() { return largest_of_threads.load(); }
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
 // Scratch memory that a thread keeps between reads: touching new pages would cost more than the read. It is on the
-// ledger as scratch. While no read uses it, a shortage of memory takes it (memory/relief.hpp).
+// ledger as reads. While no read uses it, a shortage of memory takes it (memory/relief.hpp).
 #pragma once
 
 #include <atomic>
@@ -55,8 +55,13 @@ class ThreadBuffer {
   std::atomic<bool> in_use_{false};
   std::byte* memory_ = nullptr;  // of its own mapping, so that all of it goes back to the system
   uint64_t size_ = 0;            // whole pages
+  int64_t wanted_bytes_ = 0;     // the largest size that it had; of the thread
 
   RungRegistration rung_;  // made last: its function uses the others
 };
+
+// The most that the buffers of one thread have taken together, whatever a shortage took in between. Of the process.
+// [any]
+int64_t largest_reader_bytes();
 
 }  // namespace headroom

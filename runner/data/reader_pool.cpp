@@ -35,6 +35,12 @@ void block_signals() {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
+// What reads decode in, the host's and the plugin's.
+int64_t scratch_bytes() {
+  const LedgerReading ledger = read_ledger();
+  return ledger.live(Owner::reads) + ledger.live(Owner::scratch);
+}
+
 size_t index_of(ReaderPool::Kind kind) { return static_cast<size_t>(kind); }
 
 }  // namespace
@@ -234,9 +240,7 @@ void ReaderPool::add_extra_reader() {
   {
     const MutexLock lock(mutex_);
     if (stopping_ || extra_readers_started_ >= most_extra_readers_) return;
-    if (extra_readers_started_ >= unconditional_extra_readers &&
-        read_ledger().live(Owner::scratch) > scratch_limit_bytes)
-      return;
+    if (extra_readers_started_ >= unconditional_extra_readers && scratch_bytes() > scratch_limit_bytes) return;
     ++extra_readers_started_;
   }
   std::thread thread;

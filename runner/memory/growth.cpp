@@ -99,6 +99,8 @@ std::string_view holder_knob(size_t holder) {
       return "metrics.mode = \"online\" (constant memory)";
     case Owner::checkpoint:
       return "checkpoint.every_steps (fewer checkpoints)";
+    case Owner::reads:
+      return "data.num_workers (fewer threads that read)";
     case Owner::scratch:
       return "model.options and data.options (the plugins' own memory)";
   }

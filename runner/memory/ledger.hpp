@@ -18,9 +18,10 @@ enum class Owner : uint8_t {
   cache,
   metrics,
   checkpoint,
+  reads,    // what reads decode in
   scratch,  // plugins' own memory (headroom.memory/1), buffers without another owner
 };
-inline constexpr size_t owner_count = 9;
+inline constexpr size_t owner_count = 10;
 std::string_view owner_name(Owner owner);
 
 // Tensors allocated on this thread until the end of the scope are accounted to `owner`, also when they live longer.

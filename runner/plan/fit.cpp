@@ -106,26 +106,29 @@ Prediction Fit::predict(const Setting& setting) const {
   prediction.batch_bytes = slot_bytes(probe_.field_bytes, setting.batch_size);
   prediction.evaluation_micro_batch = evaluation_micro_batch(setting);
   // Without workers the thread that trains decodes.
-  prediction.decoding_bytes = std::max(1, loaders_.training.num_workers) * probe_.largest_chunk_bytes;
-  prediction.chunk_bytes = std::max(probe_.chunk_bytes, prediction.decoding_bytes);
+  const int64_t readers = std::max(1, loaders_.training.num_workers);
+  const int64_t decoded_bytes = readers * probe_.largest_chunk_bytes;
+  prediction.readers_bytes = readers * probe_.reader_bytes;
+  prediction.chunk_bytes = std::max(probe_.chunk_bytes, decoded_bytes);
   prediction.kept_bytes = full_ ? probe_.kept_bytes * (probe_.train_samples + probe_.val_samples) : 0;
   int64_t level = 0;
   for (size_t phase = 0; phase < probe_phases.size(); ++phase) {
     level = std::max(level, held_at(phase, setting.micro_batch));
     // Outputs are kept from the epoch's first window to its end.
     const int64_t kept = probe_.kept_bytes * (probe_.train_samples + (phase >= 2 ? probe_.val_samples : 0));
-    prediction.phase_bytes[phase] =
-        furniture_bytes + level + prediction.slots_bytes + prediction.chunk_bytes + (full_ ? kept : 0);
+    prediction.phase_bytes[phase] = furniture_bytes + level + prediction.slots_bytes + prediction.chunk_bytes +
+                                    prediction.readers_bytes + (full_ ? kept : 0);
   }
   prediction.peak_bytes = prediction.phase_bytes.back();
   const int64_t of_evaluation = slot_bytes(probe_.field_bytes, evaluation_at(setting.batch_size).batch_size);
   const int64_t reading =
       (probe_.val_samples > 0 ? std::max(prediction.batch_bytes, of_evaluation) : prediction.batch_bytes) +
-      prediction.decoding_bytes;
+      decoded_bytes;
+  prediction.reading_bytes = reading + probe_.reader_bytes;
   prediction.work_bytes = prediction.peak_bytes - prediction.slots_bytes - prediction.chunk_bytes + reading;
   // Both come of measurements, whose noise may put the least above the other.
-  prediction.least_bytes = std::min(prediction.work_bytes,
-                                    furniture_bytes + least_at(setting.micro_batch) + reading + prediction.kept_bytes);
+  prediction.least_bytes = std::min(prediction.work_bytes, furniture_bytes + least_at(setting.micro_batch) +
+                                                               prediction.reading_bytes + prediction.kept_bytes);
   while (prediction.phase_bytes[prediction.largest_phase] < prediction.peak_bytes - prediction.peak_bytes / 100)
     ++prediction.largest_phase;
   return prediction;

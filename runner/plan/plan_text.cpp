@@ -107,7 +107,7 @@ std::string Plan::refusal(const Experiment& experiment) const {
     return a.prediction.least_bytes < b.prediction.least_bytes;
   });
   const Prediction& least = smallest->prediction;
-  const int64_t reading = least.batch_bytes + least.decoding_bytes;
+  const int64_t reading = least.reading_bytes;
   // The parts have to add up to the sum in the sentence: this is what the others leave.
   const int64_t growing = least.least_bytes - base_bytes - reading - least.kept_bytes;
   std::string text = "the smallest setting, " + setting_text(smallest->setting) + ", needs " +

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "arrays/thread_buffer.hpp"
 #include "data/cache_session.hpp"
 #include "data/slots.hpp"
 #include "memory/arena.hpp"
@@ -121,9 +122,9 @@ class ProbeRun {
     return probe_.base_bytes + growth * size / last.micro_batch + slots;
   }
 
-  // Of what was read ahead and cached only as much as a probe needs.
+  // Of what was read ahead and cached only as much as a probe needs. Which readers decode is chance.
   static int64_t held_by_work(const LedgerReading& ledger) {
-    return ledger.held_bytes - ledger.live(Owner::batches) - ledger.live(Owner::cache);
+    return ledger.held_bytes - ledger.live(Owner::batches) - ledger.live(Owner::cache) - ledger.live(Owner::reads);
   }
 
   // Of all loaders, with batches of `size` samples.
@@ -285,6 +286,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   probe.largest_chunk_bytes = static_cast<int64_t>(data.stored.largest_chunk_bytes);
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
                  [&] { ProbeRun(setup, probe, folder).run(room); });
+  probe.reader_bytes = largest_reader_bytes();
   probe.seconds = since(began);
   return probe;
 }

@@ -108,6 +108,7 @@ std::string Advice::warning(const LedgerReading& ledger) const {
   const auto owner = static_cast<Owner>(largest);
   // Of activations, and of what has no knob of its own.
   const char* knob = "train.micro_batch";
+  if (owner == Owner::reads) knob = "data.num_workers";
   if (owner == Owner::batches) knob = "data.num_workers and data.prefetch_factor";
   if (owner == Owner::cache) knob = "data.cache_size";
   if (owner == Owner::metrics) knob = "metrics.mode";

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t mib = 1 << 20;
 constexpr uint64_t size = 8 * mib;
 
-int64_t scratch_bytes() { return read_ledger().live(Owner::scratch); }
+int64_t reads_bytes() { return read_ledger().live(Owner::reads); }
 
 std::byte* write(const ThreadBuffer::Use& use) {
   std::memset(use.data(), 7, use.size());
@@ -22,22 +22,22 @@ std::byte* write(const ThreadBuffer::Use& use) {
 }
 
 TEST(ThreadBuffer, KeepsItsMemoryBetweenReads) {
-  const int64_t before = scratch_bytes();
+  const int64_t before = reads_bytes();
   ThreadBuffer buffer;
   const std::byte* first = write(buffer.take(size));
-  EXPECT_EQ(scratch_bytes() - before, int64_t{size});
+  EXPECT_EQ(reads_bytes() - before, int64_t{size});
   EXPECT_EQ(buffer.take(size / 2).data(), first);
   EXPECT_EQ(buffer.take(size / 2).size(), size / 2);
-  EXPECT_EQ(scratch_bytes() - before, int64_t{size});
+  EXPECT_EQ(reads_bytes() - before, int64_t{size});
 }
 
 TEST(ThreadBuffer, AShortageTakesItWhileNoReadUsesIt) {
   ThreadBuffer buffer;
   write(buffer.take(size));
-  const int64_t held = held_bytes(), scratch = scratch_bytes();
+  const int64_t held = held_bytes(), reads = reads_bytes();
   EXPECT_GE(give_back_memory(INT64_MAX), int64_t{size});
   EXPECT_LE(held_bytes(), held - int64_t{size} + mib);
-  EXPECT_LE(scratch_bytes(), scratch - int64_t{size});
+  EXPECT_LE(reads_bytes(), reads - int64_t{size});
   EXPECT_EQ(*write(buffer.take(size)), std::byte{7});  // and the next read has it again
 }
 
@@ -50,13 +50,29 @@ TEST(ThreadBuffer, AShortageLeavesWhatAReadUses) {
 }
 
 TEST(ThreadBuffer, GoesWithItsThread) {
-  const int64_t before = scratch_bytes();
+  const int64_t before = reads_bytes();
   std::thread([&] {
     thread_local ThreadBuffer buffer;
     write(buffer.take(size));
-    EXPECT_EQ(scratch_bytes() - before, int64_t{size});
+    EXPECT_EQ(reads_bytes() - before, int64_t{size});
   }).join();
-  EXPECT_EQ(scratch_bytes(), before);
+  EXPECT_EQ(reads_bytes(), before);
+}
+
+// A plan adds this for each reader, whichever of them a probe saw at work.
+TEST(ThreadBuffer, TheMostOfOneThreadIsKnown) {
+  const auto of_thread = [](int shortages) {
+    ThreadBuffer raw, decoded;
+    for (int i = 0; i <= shortages; ++i) {
+      write(raw.take(8 * size));
+      write(decoded.take(12 * size));
+      if (i < shortages) give_back_memory(INT64_MAX);
+    }
+  };
+  std::thread(of_thread, 0).join();
+  EXPECT_EQ(largest_reader_bytes(), int64_t{20 * size});
+  std::thread(of_thread, 2).join();
+  EXPECT_EQ(largest_reader_bytes(), int64_t{20 * size}) << "what a shortage took is counted once";
 }
 
 // Where a read and a shortage want it at once, one waits for the other.

@@ -59,6 +59,12 @@ TEST(Plan, CountsDecodedChunks) {
   EXPECT_EQ(chunked.peak_bytes - plain.peak_bytes, 30 * mib);
   EXPECT_EQ(chunked.work_bytes - plain.work_bytes, 2 * 4 * mib) << "one that each reader decodes";
   EXPECT_EQ(chunked.least_bytes - plain.least_bytes, 2 * 4 * mib);
+  probe.reader_bytes = mib;
+  const Prediction decoding = predicted();
+  EXPECT_EQ(decoding.peak_bytes - chunked.peak_bytes, 2 * mib);
+  EXPECT_EQ(decoding.work_bytes - chunked.work_bytes, 2 * mib);
+  EXPECT_EQ(decoding.least_bytes - chunked.least_bytes, mib) << "another one waits for it";
+  probe.reader_bytes = 0;
   probe.chunk_bytes = mib;  // data.chunk_cache_size
   EXPECT_EQ(predicted().peak_bytes - plain.peak_bytes, 2 * 4 * mib);
 }
