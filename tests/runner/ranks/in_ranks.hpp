@@ -1,6 +1,7 @@
 // Ranks of a group for tests: real processes of this machine.
 #pragma once
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -30,6 +31,7 @@ inline std::vector<int> in_ranks(int count, const std::function<int(RankGroup& g
     const pid_t process = fork();
     if (process == 0) {
       alarm(watchdog_seconds);
+      std::signal(SIGPIPE, SIG_IGN);  // as Headroom's programs do
       try {
         Ranks ranks;
         ranks.rank = ranks.local_rank = rank;
