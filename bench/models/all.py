@@ -34,14 +34,15 @@ CASES = {  # the bench, its settings, Headroom and the peers as they are and tun
     "act 120x160, batch 2": (act_policy, ["--batch", "2"], MODULES, (2.6, 1.2, 0.6)),
     "act 120x160, batch 8": (act_policy, ["--batch", "8"], MODULES, (2.6, 1.2, 0.6)),
     "act 480x640, batch 2": (act_policy, LARGE, MODULES, (1.6, 1.15, 0.75)),
-    "tds quick, evaluation, batch 16": (tds_lstm, ["--batch", "16", "--evaluate"], MODULES, (1.0, None, None)),
-    "tds published, T 2290, evaluation": (tds_lstm, [*PUBLISHED, "--evaluate"], MODULES, (1.0, None, None)),
-    "act 120x160, evaluation, batch 2": (act_policy, ["--batch", "2", "--steps", "40", "--evaluate"], MODULES, (1.0, None, None)),
-    "act 480x640, evaluation, batch 2": (act_policy, [*LARGE, "--evaluate"], MODULES, (1.0, None, None)),
-    "vrt reduced, evaluation": (spike_vrt, ["--evaluate"], MODULES, (1.0, None, None)),
+    "tds quick, evaluation, batch 16": (tds_lstm, ["--batch", "16", "--evaluate"], MODULES, (1.5, None, None)),
+    "tds published, T 2290, evaluation": (tds_lstm, [*PUBLISHED, "--evaluate"], MODULES, (1.5, None, None)),
+    "act 120x160, evaluation, batch 2": (act_policy, ["--batch", "2", "--steps", "40", "--evaluate"], MODULES, (1.5, None, None)),
+    "act 480x640, evaluation, batch 2": (act_policy, [*LARGE, "--evaluate"], MODULES, (1.5, None, None)),
+    "vrt reduced, evaluation": (spike_vrt, ["--evaluate"], MODULES, (1.5, None, None)),
     "vrt reduced": (spike_vrt, ["--contenders", *KEEPING], KEEPING, (2.2, 1.3, 0.6)),
     "vrt reduced, recomputing": (spike_vrt, ["--contenders", *RECOMPUTING], RECOMPUTING, (1.5, None, 0.3)),
 }
+START_AIM = 8  # times as soon from the process's start to the end of its first step, where data is planned and cached
 
 
 class Ratio:
@@ -72,7 +73,8 @@ class Row:
 
     def missed(self):
         speed, tuned, peak = self.aims
-        checks = (("speed", self.speed, speed, 1), ("against tuned", self.speed_tuned, tuned, 1), ("peak", self.peak, peak, -1))
+        checks = (("speed", self.speed, speed, 1), ("against tuned", self.speed_tuned, tuned, 1), ("start", self.start, START_AIM, 1),
+                  ("peak", self.peak, peak, -1))
         return [f"{what} {found.median():.2f} for {aim}" for what, found, aim, sign in checks
                 if aim and found.rounds and sign * found.median() < sign * aim]
 
