@@ -113,11 +113,15 @@ class RankGroup::Sum {
 RankGroup::RankGroup(const Ranks& ranks) : ranks_(ranks) {
   try {
     auto store = open_store(ranks);
+    const std::vector<int> others = open_connections();
     auto gloo = open_backend(ranks, store);
     backend_ = std::make_unique<Backend>(std::move(store), std::move(gloo));
     hosts_ = gather(host_name());
+    std::vector<int> connections = open_connections();
+    std::erase_if(connections, [&](int connection) { return std::ranges::find(others, connection) != others.end(); });
     watch_ = std::make_unique<RankWatch>(
-        ranks, [this](const std::string& text) { return from_first(text); }, [this](int lost) { end_overdue(lost); });
+        ranks, [this](const std::string& text) { return from_first(text); }, [this](int lost) { end_overdue(lost); },
+        std::move(connections));
   } catch (const std::exception& problem) {
     const std::string what = problem.what();
     throw Error(Exit::bad_input, "ranks",
@@ -169,6 +173,7 @@ void RankGroup::give_up(const std::string& problem) {
   if (watch_ != nullptr) {
     lost = watch_->lost_within(time_to_name);
     watch_->acknowledge();
+    watch_->forget_connections();
   }
   if (last_begun_ != nullptr && !last_begun_->completion->wait_for(milliseconds(0))) {
     leave_running(std::move(backend_->gloo));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "memory/descriptor.hpp"
 
@@ -25,6 +26,14 @@ Descriptor connect_to(const std::string& host, uint16_t port);
 // at once. One that is only slow keeps it: its kernel answers.
 inline constexpr std::chrono::seconds time_to_lose_peer(3);
 void notice_lost_peer(const Descriptor& socket);
+
+// The TCP connections that this process has now.
+std::vector<int> open_connections();
+// From here on the system asks whether the peer of an idle connection is still there.
+void ask_while_idle(int socket);
+// Whether the peer's kernel has left all unanswered that was sent and asked for some six seconds. That of a process
+// that is slow to read does answer.
+bool is_cut(int socket);
 
 // The address under which this machine reaches `host`: a machine's own name may mean a loopback address.
 std::string address_towards(const std::string& host, uint16_t port);

@@ -55,11 +55,16 @@ uint64_t number_of_run() {
 }  // namespace
 
 RankWatch::RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<void(int)> overdue,
-                     std::chrono::milliseconds patience)
-    : is_first_(ranks.is_first()), overdue_(std::move(overdue)), patience_(patience), wake_(eventfd(0, EFD_CLOEXEC)) {
+                     std::vector<int> connections, std::chrono::milliseconds patience)
+    : is_first_(ranks.is_first()),
+      overdue_(std::move(overdue)),
+      patience_(patience),
+      wake_(eventfd(0, EFD_CLOEXEC)),
+      connections_(std::move(connections)) {
   if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
   meet(ranks, from_first);
   for (const Peer& peer : peers_) notice_lost_peer(peer.socket);
+  for (const int connection : connections_) ask_while_idle(connection);
   // Signals are for the threads that wait for them.
   sigset_t all, before;
   sigfillset(&all);
@@ -119,6 +124,11 @@ void RankWatch::acknowledge() {
   acknowledged_ = true;
 }
 
+void RankWatch::forget_connections() {
+  const MutexLock lock(mutex_);
+  connections_.clear();
+}
+
 void RankWatch::leave() {
   acknowledge();
   for (const Peer& peer : peers_) send_value(peer.socket, leaves);
@@ -129,6 +139,14 @@ bool RankWatch::is_overdue() const {
   return lost_ && !acknowledged_ && Clock::now() - lost_at_ > patience_;
 }
 
+// Whoever waits at such a connection is told that it has ended.
+void RankWatch::shut_down_cut_connections() {
+  const MutexLock lock(mutex_);
+  for (const int connection : connections_) {
+    if (is_cut(connection)) shutdown(connection, SHUT_RDWR);
+  }
+}
+
 void RankWatch::run() {
   for (;;) {
     std::vector<pollfd> files = {{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
@@ -136,7 +154,8 @@ void RankWatch::run() {
     for (const Peer& peer : peers_)
       files.push_back({.fd = peer.is_there ? peer.socket.get() : -1, .events = POLLIN, .revents = 0});
     const bool waits_for_this_rank = lost().has_value();
-    if (poll(files.data(), files.size(), waits_for_this_rank ? 100 : -1) < 0) continue;
+    if (poll(files.data(), files.size(), waits_for_this_rank ? 100 : 1000) < 0) continue;
+    shut_down_cut_connections();
     if (files[0].revents != 0) return;
     for (size_t i = 0; i < peers_.size(); ++i) {
       if (files[i + 1].revents != 0) hear(peers_[i]);

@@ -1,6 +1,6 @@
 // Whether all ranks of a run are still there. Each holds a connection to rank 0, which tells the others whose has
 // ended. A collective alone would notice a machine that is gone only once its timeout is over, and could not say whose
-// it was.
+// it was. The collectives' own connections are looked at too: two ranks may reach rank 0 and not each other.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,11 @@ class RankWatch {
   using FromFirst = std::function<std::string(const std::string& text)>;
 
   // Connects all ranks; made by all of them. `overdue` is called by the watch's thread where this rank has not
-  // acknowledge()d or leave()d `patience` after one was lost: it computes, and would do so in vain. std::system_error.
+  // acknowledge()d or leave()d `patience` after one was lost: it computes, and would do so in vain. `connections`:
+  // those of the collectives, which are shut down where the way to the peer is cut. std::system_error.
   static constexpr std::chrono::milliseconds usual_patience{1000};
   RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<void(int lost)> overdue,
-            std::chrono::milliseconds patience = usual_patience);
+            std::vector<int> connections = {}, std::chrono::milliseconds patience = usual_patience);
   // Without leave() before, the others take this rank for lost.
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;
@@ -38,6 +39,8 @@ class RankWatch {
   std::optional<int> lost_within(std::chrono::milliseconds time) const;
   // This rank knows who is lost and ends. [any]
   void acknowledge();
+  // Before the collectives' connections are closed. [any]
+  void forget_connections();
   // The run is done: the ends of ranks are no losses from here on. Called by all of them. [control]
   void leave();
 
@@ -52,6 +55,7 @@ class RankWatch {
   void hear(Peer& peer);
   void lose(int rank);
   bool is_overdue() const;
+  void shut_down_cut_connections();
 
   const bool is_first_;
   const std::function<void(int)> overdue_;
@@ -60,6 +64,7 @@ class RankWatch {
   Descriptor wake_;          // an eventfd: the thread ends
   mutable Mutex mutex_;
   mutable Condition changed_;
+  std::vector<int> connections_ GUARDED_BY(mutex_);
   std::optional<int> lost_ GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point lost_at_ GUARDED_BY(mutex_);
   bool acknowledged_ GUARDED_BY(mutex_) = false;

@@ -1,4 +1,4 @@
-// Two machines of a run, each a network namespace, and the link between them is cut.
+// Machines of a run, each a network namespace, and links between them are cut.
 #include <cstdlib>
 #include <fcntl.h>
 #include <memory>
@@ -13,49 +13,67 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class OnTwoMachines : public RunInRanks {
+class OnMachines : public RunInRanks {
  protected:
+  static constexpr int machines = 3;
+
+  // The first has the bridge that all are connected to.
   void SetUp() override {
     RunInRanks::SetUp();
-    const std::string first = name(0), second = name(1);
-    for (const std::string& words :
-         {"netns add " + first, "netns add " + second,
-          "-n " + first + " link add hr0 type veth peer name hr1 netns " + second,
-          "-n " + first + " address add 10.213.78.1/24 dev hr0", "-n " + second + " address add 10.213.78.2/24 dev hr1",
-          "-n " + first + " link set lo up", "-n " + second + " link set lo up", "-n " + first + " link set hr0 up",
-          "-n " + second + " link set hr1 up"}) {
-      if (!ip(words)) GTEST_SKIP() << "no network namespaces with a link between them can be made here: ip " << words;
+    const std::string hub = name(0);
+    std::vector<std::string> all = {"netns add " + hub, "-n " + hub + " link set lo up",
+                                    "-n " + hub + " link add hr0 type bridge", address_of(0),
+                                    "-n " + hub + " link set hr0 up"};
+    for (int rank = 1; rank < machines; ++rank) {
+      const std::string other = name(rank), port = "hr" + std::to_string(rank);
+      all.insert(all.end(), {"netns add " + other, "-n " + other + " link set lo up",
+                             "-n " + hub + " link add " + port + " type veth peer name hr0 netns " + other,
+                             "-n " + hub + " link set " + port + " master hr0 up", address_of(rank),
+                             "-n " + other + " link set hr0 up"});
+    }
+    for (const std::string& words : all) {
+      if (!ip(words)) GTEST_SKIP() << "no network namespaces with links between them can be made here: ip " << words;
     }
   }
   void TearDown() override {
     programs_.clear();
-    for (const int rank : {0, 1}) ip("netns delete " + name(rank));
+    for (int rank = 0; rank < machines; ++rank) ip("netns delete " + name(rank));
     RunInRanks::TearDown();
   }
 
   static std::string name(int rank) { return "headroom-" + std::to_string(getpid()) + "-" + std::to_string(rank); }
+  static std::string address(int rank) { return "10.213.78." + std::to_string(rank + 1); }
+  static std::string address_of(int rank) {
+    return "-n " + name(rank) + " address add " + address(rank) + "/24 dev hr0";
+  }
   static bool ip(const std::string& words) { return std::system(("ip " + words + " 2>/dev/null").c_str()) == 0; }
 
   // What a thread starts is in the namespace of the thread.
-  void start(int rank, const std::vector<std::string>& environment) {
+  void start(int rank, int ranks, const std::vector<std::string>& environment) {
     const Descriptor ours(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
     const Descriptor its(open(("/run/netns/" + name(rank)).c_str(), O_RDONLY | O_CLOEXEC));
     ASSERT_EQ(setns(its.get(), CLONE_NEWNET), 0);
     std::vector<std::string> variables = environment;
-    variables.insert(variables.end(), {"RANK=" + std::to_string(rank), "WORLD_SIZE=2", "LOCAL_RANK=0",
-                                       "LOCAL_WORLD_SIZE=1", "MASTER_ADDR=10.213.78.1", "MASTER_PORT=29500"});
+    variables.insert(variables.end(),
+                     {"RANK=" + std::to_string(rank), "WORLD_SIZE=" + std::to_string(ranks), "LOCAL_RANK=0",
+                      "LOCAL_WORLD_SIZE=1", "MASTER_ADDR=" + address(0), "MASTER_PORT=29500"});
     programs_.push_back(std::make_unique<Program>(words_of(1, {}, "runs"), here(variables)));
     ASSERT_EQ(setns(ours.get(), CLONE_NEWNET), 0);
+  }
+  void expect_the_rest_by_one_process() {
+    const Finished on = resumed(run_folder(), 1);
+    EXPECT_EQ(on.exit_code, 0) << on.err;
+    expect_weights(run_folder(), alone().weights);
   }
   std::vector<std::unique_ptr<Program>> programs_;
 };
 
 // They compute when it is cut; then they wait for each other, or go on computing.
-TEST_F(OnTwoMachines, AllEndAndNameTheOtherWhereTheLinkIsCut) {
+TEST_F(OnMachines, AllEndAndNameTheOtherWhereTheLinkIsCut) {
   for (const bool waits : {true, false}) {
     fs::remove_all(folder_ / "runs");
     const fs::path waiting = folder_ / "waiting";
-    for (const int rank : {0, 1}) start(rank, {"HEADROOM_TEST_PAUSE=train:6:" + waiting.string()});
+    for (const int rank : {0, 1}) start(rank, 2, {"HEADROOM_TEST_PAUSE=train:6:" + waiting.string()});
     ASSERT_TRUE(eventually([&] { return fs::exists(waiting); }));
     ASSERT_TRUE(ip("-n " + name(0) + " link set hr0 down"));
     if (waits) fs::remove(waiting);
@@ -66,11 +84,23 @@ TEST_F(OnTwoMachines, AllEndAndNameTheOtherWhereTheLinkIsCut) {
     }
     fs::remove(waiting);
     programs_.clear();
-    const Finished on = resumed(run_folder(), 1);
-    EXPECT_EQ(on.exit_code, 0) << on.err;
-    expect_weights(run_folder(), alone().weights);
+    expect_the_rest_by_one_process();
     ASSERT_TRUE(ip("-n " + name(0) + " link set hr0 up"));
   }
+}
+
+TEST_F(OnMachines, AllEndWhereTwoReachTheFirstAndNotEachOther) {
+  const fs::path waiting = folder_ / "waiting";
+  for (const int rank : {0, 1, 2}) start(rank, 3, {"HEADROOM_TEST_PAUSE=train:6:" + waiting.string()});
+  ASSERT_TRUE(eventually([&] { return fs::exists(waiting); }));
+  ASSERT_TRUE(ip("-n " + name(1) + " route add blackhole " + address(2)));
+  ASSERT_TRUE(ip("-n " + name(2) + " route add blackhole " + address(1)));
+  fs::remove(waiting);
+  for (const auto& program : programs_) {
+    const Finished end = program->wait();
+    EXPECT_EQ(end.exit_code, 75) << end.err;
+  }
+  expect_the_rest_by_one_process();
 }
 
 }  // namespace

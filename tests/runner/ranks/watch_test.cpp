@@ -1,5 +1,6 @@
 #include "ranks/watch.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ class Watches {
           return heard.get();
         };
         watches_[static_cast<size_t>(rank)] = std::make_unique<RankWatch>(
-            ranks, from_first, [this](int lost) { overdue.store(lost); }, patience);
+            ranks, from_first, [this](int lost) { overdue.store(lost); }, std::vector<int>{}, patience);
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -102,6 +103,26 @@ TEST(RankWatch, APeerThatGivesNoSignIsLostAfterThreeSeconds) {
   };
   EXPECT_EQ(setting(TCP_USER_TIMEOUT), 3000);
   EXPECT_EQ(setting(TCP_KEEPIDLE) + setting(TCP_KEEPINTVL) * setting(TCP_KEEPCNT), 3);
+}
+
+// It may compute for minutes: its kernel answers that there is no room.
+TEST(RankWatch, TheWayToAPeerThatDoesNotReadIsNotCut) {
+  const Listener listener = listen_for_ranks(/*here_only=*/true);
+  const Descriptor socket = connect_to("127.0.0.1", listener.port);
+  const auto until = std::chrono::steady_clock::now() + seconds(9);
+  const std::optional<Descriptor> peer = accept_rank(listener, until);
+  ASSERT_TRUE(peer);
+  const std::vector<int> connections = open_connections();
+  EXPECT_NE(std::ranges::find(connections, socket.get()), connections.end());
+  EXPECT_EQ(std::ranges::find(connections, listener.socket.get()), connections.end());
+  ask_while_idle(socket.get());
+  const std::vector<char> bytes(1 << 20);
+  while (send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) {
+  }
+  while (std::chrono::steady_clock::now() < until) {
+    ASSERT_FALSE(is_cut(socket.get()));
+    std::this_thread::sleep_for(milliseconds(20));
+  }
 }
 
 TEST(RankWatch, AStrangerAtItsPortIsNoRank) {
