@@ -7,6 +7,7 @@
 #include "arrays/convert.hpp"
 #include "arrays/hdf5_array.hpp"
 #include "arrays/hdf5_object.hpp"
+#include "arrays/thread_buffer.hpp"
 #include "headroom/sdk/shape_text.hpp"
 #include "memory/ledger.hpp"
 
@@ -171,6 +172,7 @@ uint64_t Hdf5Array::read_list(std::span<const uint64_t> at, DLDataType dtype, vo
     throw;
   }
   require_all_unchanged(*file);
+  note_bytes_beside_buffers(static_cast<int64_t>(memory.bytes()));
   const uint64_t values = std::min<uint64_t>(most, list[0].len);
   if (values > 0) {
     convert({.from_dtype = value.dtype,

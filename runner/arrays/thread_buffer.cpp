@@ -22,9 +22,7 @@ std::atomic<int64_t> largest_of_threads{0};
 
 void note_wanted(int64_t more_bytes) {
   wanted_of_thread += more_bytes;
-  int64_t seen = largest_of_threads.load();
-  while (seen < wanted_of_thread && !largest_of_threads.compare_exchange_weak(seen, wanted_of_thread)) {
-  }
+  note_bytes_beside_buffers(0);
 }
 
 // AddressSanitizer is to see who goes beyond the request, as in memory of malloc.
@@ -94,5 +92,12 @@ int64_t ThreadBuffer::give_back() {
 }
 
 int64_t largest_reader_bytes() { return largest_of_threads.load(); }
+
+void note_bytes_beside_buffers(int64_t bytes) {
+  const int64_t taken = wanted_of_thread + bytes;
+  int64_t seen = largest_of_threads.load();
+  while (seen < taken && !largest_of_threads.compare_exchange_weak(seen, taken)) {
+  }
+}
 
 }  // namespace headroom

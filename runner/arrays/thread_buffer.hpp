@@ -60,8 +60,10 @@ class ThreadBuffer {
   RungRegistration rung_;  // made last: its function uses the others
 };
 
-// The most that the buffers of one thread have taken together, whatever a shortage took in between. Of the process.
-// [any]
+// The most that the buffers of one thread have taken together, whatever a shortage took in between, with what a read
+// took beside them. Of the process. [any]
 int64_t largest_reader_bytes();
+// A read of this thread has taken so much beside its buffers. [any]
+void note_bytes_beside_buffers(int64_t bytes);
 
 }  // namespace headroom

@@ -72,12 +72,14 @@ class Finder {
     add(room);
   }
 
-  // What the job's other processes hold is not known here; runs of Headroom among them have reservations in its scope.
+  // What the job's other processes hold is not known here; runs of Headroom among them have reservations in its scope,
+  // which count whole.
   void add_slurm() {
     const auto slurm = slurm_memory();
     if (!slurm) return;
     add({.name = slurm->name,
          .scope = slurm->scope,
+         .counts_others = false,
          .bound_bytes = slurm->bytes,
          .used_bytes = std::min(found_.held_bytes, slurm->bytes)});
   }

@@ -14,10 +14,11 @@ struct Room {
   std::string name;            // "cgroup /user.slice/job_7 (v2)", "system", "RLIMIT_DATA"
   std::string scope{};         // which processes share it: a cgroup's id, a Slurm job, "machine"; empty: this one alone
   bool hard = true;            // false: memory.high, above which the kernel slows a cgroup down
+  bool counts_others = true;   // used_bytes has what other processes hold; false: it is not known
   int64_t bound_bytes = 0;     // the cgroup's limit, the machine's memory, the rlimit
   int64_t used_bytes = 0;      // by all processes that share it, without what the kernel drops on demand
   int64_t room_bytes = 0;      // bound - (used - U), never below 0 nor above the bound
-  int64_t reserved_bytes = 0;  // reserved by other runs and not held yet; set_aside() (reservations.hpp) fills it in
+  int64_t reserved_bytes = 0;  // reserved by other runs, not in used_bytes; set_aside() (reservations.hpp) fills it in
   int64_t claimed_bytes = 0;   // what those runs claim, before claims are cut
   int64_t margin_part = 10;    // "auto" leaves one part in this many free: 2 where another bound is unknown
 

@@ -12,6 +12,7 @@
 #include "error.hpp"
 #include "memory/cgroups.hpp"
 #include "memory/proc_file.hpp"
+#include "memory/slurm.hpp"
 
 namespace headroom {
 namespace {
@@ -136,7 +137,7 @@ void set_aside(Rooms& rooms, const std::vector<OtherRun>& others) {
     for (const OtherRun& run : others) {
       if (!shares(room, run)) continue;
       int64_t& total = run.is_trusted ? trusted : untrusted;
-      total = sum(total, run.outstanding_bytes());
+      total = sum(total, room.counts_others ? run.outstanding_bytes() : std::max(run.reserved_bytes, run.held_bytes));
     }
     room.claimed_bytes = sum(trusted, untrusted);
     room.reserved_bytes = sum(std::min(trusted, room.bound_bytes), std::min(untrusted, room.room_bytes / 2));
@@ -168,6 +169,7 @@ Reservation Reservation::queue(const std::string& name, int64_t wanted_bytes) {
   place.entry_ = {.name = name, .pid = ::getpid(), .reserved_bytes = wanted_bytes};
   place.entry_.waiting_since_ns = boot_clock_ns();
   for (const MemoryCgroup& cgroup : memory_cgroups()) place.entry_.scopes.push_back(cgroup.id);
+  if (const auto slurm = slurm_memory()) place.entry_.scopes.push_back(slurm->scope);
   if (auto folder = ReservationFolder::open(/*make=*/true)) {
     folder->lock();
     place.write(*folder);

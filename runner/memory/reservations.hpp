@@ -22,7 +22,7 @@ struct OtherRun {
   int64_t reserved_bytes = 0;
   int64_t held_bytes = 0;             // its U, read now; where its process cannot be read, the U in its file
   int64_t waiting_since_ns = 0;       // on the machine's boot clock; 0: it is running
-  std::vector<std::string> scopes{};  // ids of the cgroups it is in
+  std::vector<std::string> scopes{};  // ids of the cgroups it is in, and of its Slurm job
   bool is_trusted = true;             // a process of this user and this pid namespace
 
   bool waits() const { return waiting_since_ns > 0; }

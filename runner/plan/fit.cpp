@@ -108,7 +108,9 @@ Prediction Fit::predict(const Setting& setting) const {
   // Without workers the thread that trains decodes.
   const int64_t readers = std::max(1, loaders_.training.num_workers);
   const int64_t decoded_bytes = readers * probe_.largest_chunk_bytes;
-  prediction.readers_bytes = readers * probe_.reader_bytes;
+  // While an evaluation's readers work, training's wait and keep what they decode in.
+  const bool both_read = probe_.val_samples > 0 && loaders_.training.persistent_workers;
+  prediction.readers_bytes = (readers + (both_read ? loaders_.evaluation.num_workers : 0)) * probe_.reader_bytes;
   prediction.chunk_bytes = std::max(probe_.chunk_bytes, decoded_bytes);
   prediction.kept_bytes = full_ ? probe_.kept_bytes * (probe_.train_samples + probe_.val_samples) : 0;
   int64_t level = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <sstream>
 #include <string_view>
 
@@ -111,7 +112,8 @@ int64_t largest_node_bytes(const std::string& lines, const std::string& partitio
 }
 
 std::string partition_of(const std::vector<std::string>& options) {
-  std::string partition;
+  const char* usual = std::getenv("SBATCH_PARTITION");
+  std::string partition = usual != nullptr ? usual : "";
   for (size_t i = 0; i < options.size(); ++i) {
     const std::string& word = options[i];
     if (word == "-p" || word == "--partition") {

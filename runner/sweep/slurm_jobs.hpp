@@ -34,7 +34,7 @@ std::vector<SlurmJob> read_jobs(const std::string& lines);
 // default one where that is empty. 0: none is listed.
 int64_t largest_node_bytes(const std::string& lines, const std::string& partition);
 
-// The partition that sbatch's options name; "" where they name none.
+// The partition that sbatch's options name, or else SBATCH_PARTITION; "" where neither does.
 std::string partition_of(const std::vector<std::string>& options);
 
 struct JobRequest {

@@ -7,6 +7,7 @@
 #include "../plugins/process_host.hpp"
 #include "arrays/arrays.hpp"
 #include "arrays/inspect.hpp"
+#include "arrays/thread_buffer.hpp"
 #include "h5_files.hpp"
 
 namespace headroom {
@@ -126,6 +127,13 @@ TEST_F(ListsOfNumbers, AnythingElseIsASentence) {
     EXPECT_THAT(sentence([&] { sdk::list_lengths(sdk::Host(host()), path_, name); }, HR_INVALID_ARGUMENT),
                 testing::HasSubstr("lists of numbers are needed"));
   }
+}
+
+TEST_F(ListsOfNumbers, WhatOneTakesCountsAsAReaders) {
+  write("lists", H5T_STD_I32LE, {1 << 20}, {1});
+  int32_t value = 0;
+  EXPECT_EQ(open("lists").read(std::vector<uint64_t>{0}, sdk::i32, &value, 1), uint64_t{1} << 20);
+  EXPECT_GE(largest_reader_bytes(), int64_t{4} << 20);
 }
 
 // A length that the file's heap does not hold, as a damaged file has it.

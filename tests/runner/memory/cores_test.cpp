@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 class Cores : public testing::Test {
  protected:
   void SetUp() override {
+    unsetenv("SLURMD_NODENAME");  // the tests may run as a job
     std::string pattern = (fs::temp_directory_path() / "headroom-test-XXXXXX").string();
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     root_ = pattern + "/";

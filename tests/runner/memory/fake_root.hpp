@@ -14,6 +14,7 @@ inline constexpr int64_t gib = int64_t{1} << 30, mib = 1 << 20;
 class FakeRoot : public testing::Test {
  protected:
   void SetUp() override {
+    unsetenv("SLURMD_NODENAME");  // the tests may run as a job
     std::string pattern = (std::filesystem::temp_directory_path() / "headroom-root-XXXXXX").string();
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     root_ = pattern;

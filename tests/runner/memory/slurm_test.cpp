@@ -6,9 +6,11 @@
 #include <map>
 #include <vector>
 
+#include "child.hpp"
 #include "fake_root.hpp"
 #include "memory/cores.hpp"
 #include "memory/limits.hpp"
+#include "memory/reservations.hpp"
 
 namespace headroom {
 namespace {
@@ -58,6 +60,30 @@ TEST_F(Slurm, TheJobsMemoryIsABoundThatKills) {
   const MemoryLimit told = decide_limit(std::to_string(8 * gib), found);
   EXPECT_EQ(told.bytes, 4 * gib - 4 * gib / 10);
   EXPECT_THAT(told.rule, HasSubstr("of room in SLURM_MEM_PER_NODE of job 123"));
+}
+
+TEST_F(Slurm, AnotherRunOfTheJobCountsWithWhatItHolds) {
+  set({{"SLURMD_NODENAME", "n1"}, {"SLURM_JOB_ID", "123"}, {"SLURM_MEM_PER_NODE", "8192"}});
+  Rooms found = read_rooms(root_.string());
+  const OtherRun other{.reserved_bytes = 4 * gib, .held_bytes = 3 * gib, .scopes = {"slurm:123"}};
+  set_aside(found, {other});
+  EXPECT_EQ(found.rooms[0].reserved_bytes, 4 * gib);
+  EXPECT_EQ(found.rooms[1].reserved_bytes, gib) << "the system's use has the rest";
+}
+
+TEST_F(Slurm, ARunTellsOthersOfItsJob) {
+  setenv("HEADROOM_RESERVATIONS", (root_ / "reservations").c_str(), 1);
+  set({{"SLURMD_NODENAME", "n1"}, {"SLURM_JOB_ID", "123"}, {"SLURM_MEM_PER_NODE", "8192"}});
+  Child child([](Child& self) {
+    const Reservation reservation = Reservation::claim("other", gib);
+    self.tell();
+    self.hear();
+  });
+  child.hear();
+  const std::vector<OtherRun> runs = other_runs();
+  unsetenv("HEADROOM_RESERVATIONS");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_THAT(runs[0].scopes, testing::Contains("slurm:123"));
 }
 
 TEST_F(Slurm, MemoryForEachCpuIsForAllCpusOfTheMachine) {

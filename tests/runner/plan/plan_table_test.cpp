@@ -61,10 +61,14 @@ TEST(Plan, CountsDecodedChunks) {
   EXPECT_EQ(chunked.least_bytes - plain.least_bytes, 2 * 4 * mib);
   probe.reader_bytes = mib;
   const Prediction decoding = predicted();
-  EXPECT_EQ(decoding.peak_bytes - chunked.peak_bytes, 2 * mib);
-  EXPECT_EQ(decoding.work_bytes - chunked.work_bytes, 2 * mib);
+  EXPECT_EQ(decoding.peak_bytes - chunked.peak_bytes, 2 * 2 * mib) << "the readers of training and of evaluations";
+  EXPECT_EQ(decoding.work_bytes - chunked.work_bytes, 2 * 2 * mib);
   EXPECT_EQ(decoding.least_bytes - chunked.least_bytes, mib) << "another one waits for it";
+  probe.val_samples = 0;
+  const int64_t without_evaluations = predicted().peak_bytes;
   probe.reader_bytes = 0;
+  EXPECT_EQ(without_evaluations - predicted().peak_bytes, 2 * mib);
+  probe.val_samples = 100;
   probe.chunk_bytes = mib;  // data.chunk_cache_size
   EXPECT_EQ(predicted().peak_bytes - plain.peak_bytes, 2 * 4 * mib);
 }

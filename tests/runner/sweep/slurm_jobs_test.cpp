@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sstream>
+#include <stdlib.h>
 
 namespace headroom {
 namespace {
@@ -52,11 +53,16 @@ TEST(SlurmJobs, TheLargestNodeIsOneOfThePartition) {
 }
 
 TEST(SlurmJobs, ThePartitionIsReadAsSbatchReadsIt) {
+  unsetenv("SBATCH_PARTITION");
   EXPECT_EQ(partition_of({}), "");
   EXPECT_EQ(partition_of({"--time=5", "--partition=gpu"}), "gpu");
   EXPECT_EQ(partition_of({"--partition", "gpu", "-t", "5"}), "gpu");
   EXPECT_EQ(partition_of({"-pgpu"}), "gpu");
   EXPECT_EQ(partition_of({"-p", "gpu", "--parsable"}), "gpu");
+  setenv("SBATCH_PARTITION", "big", 1);
+  EXPECT_EQ(partition_of({"--time=5"}), "big");
+  EXPECT_EQ(partition_of({"-pgpu"}), "gpu");
+  unsetenv("SBATCH_PARTITION");
 }
 
 }  // namespace
