@@ -1,7 +1,7 @@
 // The random operators of LibTorch, drawing by the keys of the thread's DrawScope.
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "draws.hpp"
@@ -76,7 +76,6 @@ void draw_into(at::Tensor& self, const DrawScope& scope, int words, const Value&
   if (self.numel() == 0) return;
   const DrawScope::Draw draw = scope.begin_draw(self.sizes());
   const Outside outside;
-  const at::NoGradGuard no_grad;
   const bool direct = self.is_contiguous() && !self.requires_grad() &&
                       (self.scalar_type() == at::kFloat || self.scalar_type() == at::kDouble);
   // Whole numbers up to 2^53 are exact in double.
@@ -94,7 +93,7 @@ void draw_into(at::Tensor& self, const DrawScope& scope, int words, const Value&
   if (direct) {
     self.unsafeGetTensorImpl()->bump_version();
   } else {
-    self.copy_(to);
+    self.copy_(to);  // into a graph too: what was overwritten gets no gradient, as from LibTorch's own draws
   }
 }
 
@@ -155,7 +154,8 @@ at::Tensor& random_below(at::Tensor& self, int64_t to, Generator own) {
   return random_between(self, 0, to, std::move(own));
 }
 
-// mean + std x normal, of the shape that the two have together.
+// mean + std x normal, of the shape that the two have together. Without a graph: LibTorch's own gives the two no
+// gradient.
 at::Tensor normal_around(const at::Tensor& mean, const at::Tensor& std, Generator own) {
   const auto sizes = at::infer_size(mean.sizes(), std.sizes());
   at::Tensor values;
@@ -166,6 +166,7 @@ at::Tensor normal_around(const at::Tensor& mean, const at::Tensor& std, Generato
   }
   normal(values, 0.0, 1.0, std::move(own));
   const Outside outside;
+  const at::NoGradGuard no_grad;
   return values * std + mean;
 }
 at::Tensor normal_tensor_tensor(const at::Tensor& mean, const at::Tensor& std, Generator own) {

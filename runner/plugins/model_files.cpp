@@ -1,7 +1,6 @@
 #include "plugins/model_files.hpp"
 
 #include <fstream>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -34,11 +33,17 @@ struct ListedFiles {
   }
 };
 
+// In pieces: a file of weights may be larger than the memory there is.
 std::string digest_of_file(const std::string& path, const std::string& id) {
   std::ifstream file(path, std::ios::binary);
-  const std::string content{std::istreambuf_iterator<char>(file), {}};
-  if (!file) throw Error(Exit::bad_input, id, "the model's file " + path + " cannot be read");
-  return Digest().add(content).hex();
+  std::vector<char> piece(1 << 20);
+  Digest digest;
+  while (file) {
+    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    digest.add({piece.data(), static_cast<size_t>(file.gcount())});
+  }
+  if (!file.eof()) throw Error(Exit::bad_input, id, "the model's file " + path + " cannot be read");
+  return digest.hex();
 }
 
 }  // namespace

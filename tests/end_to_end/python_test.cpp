@@ -470,6 +470,24 @@ class Draws(Net):
   }
 }
 
+// As LibTorch's own draws: a gradient that went through one would train another model than torch does.
+TEST_F(PythonRun, NoGradientGoesThroughADraw) {
+  add_to_file(R"(
+
+class Noisy(Line):
+    def forward(self, x):
+        outputs = super().forward(x)
+        if torch.is_grad_enabled():
+            for noise in (outputs.clone().normal_(), torch.normal(outputs, 1.0), torch.normal(outputs, outputs.exp())):
+                if noise.requires_grad:
+                    through = torch.autograd.grad(noise.sum(), outputs, retain_graph=True, allow_unused=True)[0]
+                    assert through is None or not through.any(), "a gradient went through a draw"
+        return outputs
+)");
+  const Finished finished = run({"model.options.class=Noisy", "train.max_steps=1"}, "noisy");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+}
+
 TEST_F(PythonRun, AFileThatIsImportedFromElsewhereIsNamed) {
   fs::create_directory(folder_ / "elsewhere");
   write_text(folder_ / "elsewhere/others.py", "width = 3\n");

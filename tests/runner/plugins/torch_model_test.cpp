@@ -141,12 +141,19 @@ TEST(TorchModel, TheContentOfItsFilesIsDigested) {
     return model_file_digests(library, options(table, "how = \"" + file + "\""), *Session::of_process());
   };
   EXPECT_THROW(digests(), Error);
+  std::filesystem::create_directory(file);  // opens, and cannot be read
+  EXPECT_THROW(digests(), Error);
+  std::filesystem::remove(file);
   std::ofstream(file) << "one";
   const auto one = digests();
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one.begin()->first, "its file");
   std::ofstream(file) << "two";
   EXPECT_NE(digests(), one);
+  std::filesystem::resize_file(file, (1 << 20) + 1);
+  const auto large = digests();
+  std::ofstream(file, std::ios::app) << "more";
+  EXPECT_NE(digests(), large);
   std::filesystem::remove(file);
   EXPECT_TRUE(model_file_digests(linear(), options(to_option_table(linear().model_torch()->options), ""),
                                  *Session::of_process())
