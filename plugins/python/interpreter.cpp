@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
-#include <optional>
 
 #include "adapter_source.hpp"
 #include "installation.hpp"

@@ -13,7 +13,6 @@ namespace headroom::python {
 
 // F(result, name, parameters)
 #define HEADROOM_PYTHON_FUNCTIONS(F)                                             \
-  F(int, Py_IsInitialized, ())                                                   \
   F(void, Py_InitializeEx, (int))                                                \
   F(PyThreadState*, PyEval_SaveThread, ())                                       \
   F(PyGILState_STATE, PyGILState_Ensure, ())                                     \
@@ -25,7 +24,6 @@ namespace headroom::python {
   F(void, PyErr_NormalizeException, (PyObject**, PyObject**, PyObject**))        \
   F(int, PyException_SetTraceback, (PyObject*, PyObject*))                       \
   F(PyObject*, PyImport_AddModule, (const char*))                                \
-  F(PyObject*, PyImport_ImportModule, (const char*))                             \
   F(PyObject*, PyModule_GetDict, (PyObject*))                                    \
   F(PyObject*, PyEval_GetBuiltins, ())                                           \
   F(int, PyDict_SetItemString, (PyObject*, const char*, PyObject*))              \

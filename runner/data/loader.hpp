@@ -63,8 +63,8 @@ size_t batches_ahead_of_disk(const LoaderOptions& options, int64_t batch_bytes);
 
 // For passes without backward, whose batches may be of any size: small samples in larger batches, because few of them
 // at a time leave a processor waiting. Batches are doubled while a loader's share of one stays within 64 samples and 1
-// MiB; beyond that nothing was gained where it was measured. As many samples are read ahead as before. `field_bytes`:
-// of one sample.
+// MiB; beyond that nothing was gained where it was measured. As many samples are read ahead as before, but at least a
+// batch a reader. `field_bytes`: of one sample.
 LoaderOptions in_larger_batches(LoaderOptions options, const std::vector<int64_t>& field_bytes);
 
 // How many batches a loader will deliver; INT64_MAX: not known.
