@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unistd.h>
 
+#include "../runner/shell.hpp"
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -356,20 +357,12 @@ TEST_F(Commands, TheFrontIsSmall) {
 #endif
 }
 
-std::string output_of_shell(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
-  pclose(pipe);
-  return text;
-}
-
 TEST_F(Commands, TheFrontNeedsNoLibTorch) {
-  const std::string needed = output_of_shell(std::string("ldd ") + HEADROOM_BUILD_DIR + "/bin/headroom");
+  const std::string needed = shell(std::string("ldd ") + HEADROOM_BUILD_DIR + "/bin/headroom").out;
   EXPECT_NE(needed.find("libc.so"), std::string::npos);
   for (const char* library : {"libtorch", "libc10", "libgomp", "mkl"})
     EXPECT_EQ(needed.find(library), std::string::npos) << needed;
-  EXPECT_NE(output_of_shell(std::string("ldd ") + HEADROOM_BUILD_DIR + "/libexec/headroom-train").find("libtorch_cpu"),
+  EXPECT_NE(shell(std::string("ldd ") + HEADROOM_BUILD_DIR + "/libexec/headroom-train").out.find("libtorch_cpu"),
             std::string::npos);
 }
 

@@ -1,5 +1,4 @@
 // An optimizer that a plugin offers: examples/muon, and faulty_optimizer with one fault at a time.
-#include <csignal>
 
 #include "trial_run.hpp"
 
@@ -29,16 +28,7 @@ class OptimizerRun : public TrialRun {
 
 TEST_F(OptimizerRun, KilledAndResumedItEndsBitEqual) {
   ASSERT_EQ(run(with_muon(), "whole").exit_code, 0);
-  const fs::path waiting = folder_ / "waiting";
-  Program program(run_words(with_muon(), "killed"), here({"HEADROOM_TEST_PAUSE=train:22:" + waiting.string()}));
-  ASSERT_TRUE(eventually([&] { return fs::exists(waiting); }));
-  kill(program.trainer(), SIGKILL);
-  EXPECT_EQ(program.wait().exit_code, 137);
-  fs::remove(waiting);
-  const Finished resumed =
-      headroom({"run", "--resume", run_folder("killed").string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_NE(resumed.err.find("bit-equal to an undisturbed run"), std::string::npos) << resumed.err;
+  ASSERT_NO_FATAL_FAILURE(run_killed_and_resumed(with_muon(), "killed", "HEADROOM_TEST_PAUSE=train:22:"));
   for (const char* file : {"checkpoints/last/model.safetensors", "checkpoints/last/state.safetensors"})
     EXPECT_TRUE(read_text(run_folder("killed") / file) == read_text(run_folder("whole") / file)) << file;
   EXPECT_EQ(metrics_without_times(run_folder("killed")), metrics_without_times(run_folder("whole")));

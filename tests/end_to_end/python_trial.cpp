@@ -1,6 +1,5 @@
 #include "python_trial.hpp"
 
-#include <csignal>
 #include <cstdlib>
 
 namespace headroom {
@@ -60,16 +59,7 @@ std::string PythonTrial::weights(const std::string& out) const {
 void PythonTrial::expect_bit_equal_after_kill(const std::vector<std::string>& set) const {
   const Finished whole = run(set, "whole");
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
-  const fs::path waiting = folder_ / "waiting";
-  Program program(run_words(set, "killed"), here({"PAUSE=" + waiting.string()}));
-  ASSERT_TRUE(eventually([&] { return fs::exists(waiting); }));
-  kill(program.trainer(), SIGKILL);
-  EXPECT_EQ(program.wait().exit_code, 137);
-  fs::remove(waiting);
-  const Finished resumed =
-      headroom({"run", "--resume", run_folder("killed").string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_NE(resumed.err.find("bit-equal to an undisturbed run"), std::string::npos) << resumed.err;
+  ASSERT_NO_FATAL_FAILURE(run_killed_and_resumed(set, "killed", "PAUSE="));
   EXPECT_TRUE(weights("killed") == weights("whole"));
 }
 

@@ -1,12 +1,11 @@
 // Sweeps as jobs of a real Slurm: slurmctld and two slurmd of this machine (tests/tools/slurm). Skipped where those are
 // not installed.
 #include <algorithm>
-#include <array>
 #include <csignal>
-#include <cstdio>
 #include <memory>
-#include <sys/wait.h>
 
+#include "../runner/shell.hpp"
+#include "sweep_outcome.hpp"
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -14,23 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-struct Answer {
-  int exit_code = -1;
-  std::string out;
-};
-
-Answer shell(const std::string& command) {
-  Answer answer;
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return answer;
-  std::array<char, 4096> block{};
-  for (size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
-    answer.out.append(block.data(), got);
-  const int status = ::pclose(pipe);
-  answer.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-  return answer;
-}
 
 size_t count_of(const std::string& text, const std::string& part) {
   size_t count = 0;
@@ -80,23 +62,7 @@ class SlurmSweep : public TrialRun {
              return fs::exists(run.path() / "sweep.json");
            });
   }
-  // What must not depend on where trials run.
-  Json outcome(const std::string& out) const {
-    Json outcome = Json::array();
-    const Json results = read_json(run_folder(out) / "results.json");
-    for (const Json& trial : results.at("trials")) {
-      const fs::path run = run_folder(out) / trial.value("run", "none");
-      outcome.push_back({{"id", trial.at("id")},
-                         {"state", trial.at("state")},
-                         {"why", trial.value("why", "")},
-                         {"identity", trial.value("identity", "")},
-                         {"metric", trial.value("metric", Json())},
-                         {"epochs", trial.value("epochs", Json())},
-                         {"rung_metrics", trial.value("rung_metrics", Json())},
-                         {"metrics", fs::exists(run) ? read_json(run / "summary.json").at("metrics") : Json()}});
-    }
-    return outcome;
-  }
+  Json outcome(const std::string& out) const { return sweep_outcome(run_folder(out)); }
 
   const std::string tool_ = std::string(HEADROOM_SOURCE_DIR) + "/tests/tools/slurm";
   fs::path cluster_;

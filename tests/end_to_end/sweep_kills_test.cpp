@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "sweep_outcome.hpp"
 #include "trial_run.hpp"
 
 namespace headroom {
@@ -55,23 +56,7 @@ class SweepKills : public TrialRun {
     EXPECT_EQ(last.exit_code, 0) << last.err;
     return kills;
   }
-  // What must not depend on kills.
-  Json outcome(const std::string& out) const {
-    Json outcome = Json::array();
-    const Json results = read_json(run_folder(out) / "results.json");
-    for (const Json& trial : results.at("trials")) {
-      const fs::path run = run_folder(out) / trial.value("run", "none");
-      outcome.push_back({{"id", trial.at("id")},
-                         {"state", trial.at("state")},
-                         {"why", trial.value("why", "")},
-                         {"identity", trial.value("identity", "")},
-                         {"metric", trial.value("metric", Json())},
-                         {"epochs", trial.value("epochs", Json())},
-                         {"rung_metrics", trial.value("rung_metrics", Json())},
-                         {"metrics", fs::exists(run) ? read_json(run / "summary.json").at("metrics") : Json()}});
-    }
-    return outcome;
-  }
+  Json outcome(const std::string& out) const { return sweep_outcome(run_folder(out)); }
 
   // Sweeps again and again, until so many kills have been survived.
   void expect_nothing_changes(const std::string& sweep) const {

@@ -1,5 +1,6 @@
 #include "trial_run.hpp"
 
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -104,6 +105,20 @@ fs::path TrialRun::run_folder(const std::string& out) const {
   for (const auto& entry : fs::directory_iterator(folder_ / out / "trial", error)) found.push_back(entry.path());
   EXPECT_EQ(found.size(), 1u) << "run folders below " << out;
   return found.empty() ? fs::path() : found.front();
+}
+
+void TrialRun::run_killed_and_resumed(const std::vector<std::string>& set, const std::string& out,
+                                      const std::string& pause) const {
+  const fs::path waiting = folder_ / "waiting";
+  Program program(run_words(set, out), here({pause + waiting.string()}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(waiting); }));
+  kill(program.trainer(), SIGKILL);
+  EXPECT_EQ(program.wait().exit_code, 137);
+  fs::remove(waiting);
+  const Finished resumed =
+      headroom({"run", "--resume", run_folder(out).string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("bit-equal to an undisturbed run"), std::string::npos) << resumed.err;
 }
 
 bool TrialRun::has_saved(const std::string& out) const {

@@ -31,6 +31,10 @@ class TrialRun : public testing::Test {
   Finished run(const std::vector<std::string>& set = {}, const std::string& out = "runs") const;
   Finished headroom(std::vector<std::string> words) const { return headroom_program(std::move(words), here()); }
   StartPlace here(std::vector<std::string> environment = {}) const;
+  // A run whose trainer is killed (SIGKILL) where it waits, and that is resumed to its end. `pause`: the variable that
+  // makes it wait, without the file's name at its end, as in "HEADROOM_TEST_PAUSE=train:22:".
+  void run_killed_and_resumed(const std::vector<std::string>& set, const std::string& out,
+                              const std::string& pause) const;
   // The one run folder below OUT; fails the test when there is not exactly one.
   std::filesystem::path run_folder(const std::string& out = "runs") const;
   // Whether a run below OUT has written a checkpoint by now.

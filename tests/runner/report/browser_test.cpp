@@ -1,11 +1,10 @@
 // Pages in headless Chromium, TensorBoard's files with the real package. Skipped where those are not installed.
-#include <cstdio>
 #include <cstdlib>
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 
 #include "report/run_report.hpp"
 #include "report/sweep_report.hpp"
+#include "shell.hpp"
 #include "written_run.hpp"
 
 namespace headroom {
@@ -13,23 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-struct Answer {
-  int exit_code = -1;
-  std::string out;
-};
-
-Answer shell(const std::string& command) {
-  Answer answer;
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return answer;
-  std::array<char, 4096> block;
-  for (size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
-    answer.out.append(block.data(), got);
-  const int status = ::pclose(pipe);
-  answer.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-  return answer;
-}
 
 class Browser : public TemporaryFolder {
  protected:
