@@ -22,8 +22,8 @@ inline constexpr std::array<std::string_view, 5> probe_phases = {"training", "op
 
 struct ProbePoint {
   int64_t micro_batch = 0;
-  std::array<int64_t, probe_phases.size()>
-      held_bytes{};         // U after each phase, less slots, caches and what reads decode in; never decreases
+  // U after each phase, less slots, caches and what reads decode in; never decreases.
+  std::array<int64_t, probe_phases.size()> held_bytes{};
   int64_t least_bytes = 0;  // the same at its peak, without what allocators keep for reuse
   // Tensors at the peak of a window and of an evaluation; 0: not measured, as on a GPU.
   int64_t training_activation_bytes = 0, evaluation_activation_bytes = 0;
