@@ -73,14 +73,20 @@ def parser():
     return parser
 
 
+def prepare(args, folder):
+    """Writes data and experiment; the samples of a step."""
+    samples = (args.steps + 1) * args.batch  # one batch more than steps
+    subprocess.run([args.python, "-c", MAKE_DATA, os.path.join(folder, "data.hdf5"), str(samples), str(args.cameras), str(args.height),
+                    str(args.width), "100"], check=True)
+    with open(os.path.join(folder, "bench.toml"), "w") as file:
+        file.write(EXPERIMENT.format(**vars(args)))
+    return args.batch
+
+
 def measure(args):
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
         data, experiment = os.path.join(folder, "data.hdf5"), os.path.join(folder, "bench.toml")
-        samples = (args.steps + 1) * args.batch  # one batch more than steps
-        subprocess.run([args.python, "-c", MAKE_DATA, data, str(samples), str(args.cameras), str(args.height), str(args.width), "100"],
-                       check=True)
-        with open(experiment, "w") as file:
-            file.write(EXPERIMENT.format(**vars(args)))
+        prepare(args, folder)
         words = [args.python, os.path.join(ROOT, "bench", "peers", "act_policy.py"), data, "--batch", str(args.batch), "--steps",
                  str(args.steps), "--chunk", str(args.chunk), "--threads", str(args.threads)]
         headroom = Headroom(args.build, folder, experiment, args.batch, args.steps)

@@ -130,14 +130,19 @@ def parser():
     return parser
 
 
+def prepare(args, folder):
+    """Writes data and experiment; the samples of a step."""
+    os.mkdir(os.path.join(folder, "data"))
+    frames = args.steps + args.clip  # one clip more than steps
+    subprocess.run([args.python, "-c", MAKE_DATA, os.path.join(folder, "data", "sequence.hdf5"), str(frames), str(args.size)], check=True)
+    with open(os.path.join(folder, "bench.toml"), "w") as file:
+        file.write(experiment(args))
+    return 1
+
+
 def measure(args):
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
-        os.mkdir(os.path.join(folder, "data"))
-        frames = args.steps + args.clip  # one clip more than steps
-        subprocess.run([args.python, "-c", MAKE_DATA, os.path.join(folder, "data", "sequence.hdf5"), str(frames), str(args.size)],
-                       check=True)
-        with open(os.path.join(folder, "bench.toml"), "w") as file:
-            file.write(experiment(args))
+        prepare(args, folder)
         return take_turns((evaluated if args.evaluate else contenders)(args, folder), args.rounds)
 
 

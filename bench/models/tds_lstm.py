@@ -82,12 +82,17 @@ def experiment(args):
                              stride=args.stride, threads=args.threads)
 
 
+def prepare(args, folder):
+    """Writes the experiment; the samples of a step."""
+    with open(os.path.join(folder, "bench.toml"), "w") as file:
+        file.write(experiment(args))
+    return args.batch * args.accumulate
+
+
 def measure(args):
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
         path, data = os.path.join(folder, "bench.toml"), os.path.join(folder, "data")
-        with open(path, "w") as file:
-            file.write(experiment(args))
-        samples = args.batch * args.accumulate
+        samples = prepare(args, folder)
         headroom = Headroom(args.build, folder, path, samples, args.steps)
         subprocess.run([headroom.program, "data", "synth", path], check=True, stdout=subprocess.DEVNULL)
         words = [args.python, os.path.join(ROOT, "bench", "peers", "tds_lstm.py"), data, "--no-validation", "--batch", str(samples)]
