@@ -70,7 +70,8 @@ double event_ns(BlackBox& box) {
 // A look of the monitor, the black box's record included: what the process's other thread burns while this one sleeps.
 double look_ns(BlackBox& box) {
   const double start = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
-  Monitor monitor(&box, 0, std::chrono::milliseconds(1));
+  Monitor monitor(0, std::chrono::milliseconds(1));
+  monitor.fill(box);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   return (cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - start) / static_cast<double>(std::max<int64_t>(monitor.looks(), 1));
 }

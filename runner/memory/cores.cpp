@@ -1,10 +1,16 @@
 #include "memory/cores.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
 #include <fstream>
+#include <limits>
+#include <optional>
 #include <sched.h>
 #include <set>
+#include <thread>
+#include <unistd.h>
 
 #include "memory/slurm.hpp"
 
@@ -40,6 +46,17 @@ double cpu_quota(const std::string& root) {
   return v1_quota > 0 && v1_period > 0 ? v1_quota / v1_period : 0.0;
 }
 
+// Of the whole machine, this thread included.
+std::optional<int> running_threads(const std::string& root) {
+  std::ifstream file(root + "proc/stat");
+  std::string name;
+  while (file >> name) {
+    if (int count = 0; name == "procs_running" && file >> count) return count;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int auto_threads(const std::string& root) {
@@ -48,6 +65,20 @@ int auto_threads(const std::string& root) {
     threads = std::clamp(static_cast<int>(std::ceil(quota)), 1, threads);
   if (const int given = slurm_cpus(); given > 0) threads = std::min(threads, given);
   return threads;
+}
+
+bool cores_are_free(const std::string& root) {
+  const int threads = auto_threads(root);
+  if (const double quota = cpu_quota(root); quota > 0 && quota < threads) return false;
+  std::array<int, 3> others{};  // one look may meet a thread that only passes by
+  for (int& count : others) {
+    const std::optional<int> running = running_threads(root);
+    if (!running) return false;
+    count = *running - 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::ranges::sort(others);
+  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - others[1] >= threads;
 }
 
 }  // namespace headroom

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "memory/cores.hpp"
 #include "memory/limits.hpp"
 #include "memory/readable.hpp"
 #include "memory/supervised.hpp"
@@ -145,8 +146,9 @@ pid_t start(const std::filesystem::path& program, const std::vector<std::string>
             ChildOptions options) {
   std::vector<std::string> words{program.string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  // OpenMP threads sleep while they wait instead of burning the cores others need.
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr)
+  // Between two parallel parts OpenMP's threads look for the next one, which is fast: waking a processor that sleeps
+  // takes long, in a virtual machine above all. Where others want the cores they sleep at once.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr && !cores_are_free())
     options.environment.emplace_back("OMP_WAIT_POLICY=PASSIVE");
   options.environment.push_back(parent_variable + std::to_string(getpid()));
   // Where it is set already, a supervisor started us, and our own limit may be a lower one.

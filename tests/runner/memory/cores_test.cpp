@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string>
+#include <unistd.h>
 
 namespace headroom {
 namespace {
@@ -73,6 +75,30 @@ TEST_F(Cores, NonsenseInTheFilesIsNoQuota) {
   EXPECT_EQ(auto_threads(root_), cpus());
   write("sys/fs/cgroup/cpu.max", "lots 100000\n");
   EXPECT_EQ(auto_threads(root_), cpus());
+}
+
+// The machine's own processors, of which `others` run something beside the thread that looks.
+std::string stat_with(int others) {
+  return "cpu  1 2 3\ncpu0 1 2 3\nctxt 5\nprocs_running " + std::to_string(1 + others) + "\nprocs_blocked 0\n";
+}
+
+TEST_F(Cores, AreFreeWhileNobodyElseRuns) {
+  write("proc/stat", stat_with(0));
+  EXPECT_TRUE(cores_are_free(root_));
+  write("proc/stat", stat_with(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))));
+  EXPECT_FALSE(cores_are_free(root_));
+}
+
+TEST_F(Cores, AreNotFreeWhereAQuotaHoldsThemBack) {
+  write("proc/stat", stat_with(0));
+  write("sys/fs/cgroup/cpu.max", "50000 100000\n");
+  EXPECT_FALSE(cores_are_free(root_));
+}
+
+TEST_F(Cores, AreNotFreeWhereNobodySaysWhatRuns) {
+  EXPECT_FALSE(cores_are_free(root_));
+  write("proc/stat", "cpu  1 2 3\n");
+  EXPECT_FALSE(cores_are_free(root_));
 }
 
 }  // namespace
