@@ -60,7 +60,8 @@ def write_python(site, about):
     root = site / "headroom"
     (root / "lib/cmake/Headroom/HeadroomLibTorch.cmake").write_text(
         'get_filename_component(HEADROOM_LIBTORCH_DIR "${CMAKE_CURRENT_LIST_DIR}/../../../../torch" ABSOLUTE)\n')
-    shutil.copyfile(HERE / "headroom_init.py", root / "__init__.py")
+    for module in sorted((HERE.parent.parent / "python/headroom").glob("*.py")):
+        shutil.copyfile(module, root / module.name)
     text = (HERE / "headroom_command.py").read_text()
     for name in ("version", "torch", "cuda"):
         text = text.replace(f"@{name}@", about[name])

@@ -1,0 +1,44 @@
+"""Headroom in Python: runs and their results, memory limits for loops of your own, and the data loader.
+
+This folder is the package `headroom`. Names without an underscore are for its users. A name is imported when it is first used,
+so that `import headroom` itself needs neither numpy nor torch:
+
+    run, sweep                      experiments.py    an experiment file is run by the program
+    Run, Sweep                      runs.py           what a run folder or a sweep's folder holds
+    limit, postmortem               guard.py          a hard limit on the tensors of this process
+    Accumulator                     accumulator.py    windows of samples in a loop of one's own
+    Loader                          loader.py         the program's data loader as an iterable
+    program                         installation.py   the path of the program
+
+docs/python.md shows them in use."""
+
+from .installation import check_torch, program, version as __version__
+
+_MODULES = {
+    "run": "experiments",
+    "sweep": "experiments",
+    "Run": "runs",
+    "Sweep": "runs",
+    "limit": "guard",
+    "postmortem": "guard",
+    "Accumulator": "accumulator",
+    "Loader": "loader",
+}
+
+__all__ = ["program", *_MODULES]
+
+check_torch()  # ImportError where torch is not the one that Headroom was built with
+
+
+def __getattr__(name):
+    if name not in _MODULES:
+        raise AttributeError(f"module 'headroom' has no attribute {name!r}; it has {', '.join(__all__)}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_MODULES])
