@@ -1,7 +1,10 @@
 """Where this package's program and libraries are: in a wheel beside it, in a clone below build/release."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
+from typing import Dict
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -24,7 +27,8 @@ except ImportError:  # a clone, whose folder python/ is on PYTHONPATH
 
 
 def library(name: str) -> str:
-    """The path of the shared library libNAME.so that the package loads. ImportError where this installation lacks it."""
+    """The path of the shared library libNAME.so that the package loads. ImportError where this installation lacks
+    it."""
     path = _root() / "lib" / f"lib{name}.so"
     if not path.exists():
         raise ImportError(f"{path} is missing: build Headroom with ./headroom build, or install its wheel again")
@@ -38,3 +42,12 @@ def check_torch() -> None:
     except ImportError:  # a clone: its program finds the LibTorch that it was built with
         return
     torch_folder()
+
+
+def environment() -> Dict[str, str]:
+    """What the program is started with. ImportError as check_torch()."""
+    try:
+        from _headroom_command import environment as of_wheel
+    except ImportError:
+        return dict(os.environ)
+    return of_wheel()
