@@ -65,7 +65,7 @@ for place in elsewhere beside; do
   "$bin/python" - <<'PYTHON' || fail "import headroom cannot run an experiment with torch $place"
 import headroom
 
-run = headroom.run("quick_demo", set={"train.epochs": 1, "data.synth.seconds": 3.0}, progress=False)
+run = headroom.run("quick_demo", set={"train.epochs": 2}, progress=False)
 assert run.status == "finished" and run == headroom.Run.latest("runs/quick_demo"), run
 PYTHON
 done

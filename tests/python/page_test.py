@@ -14,8 +14,10 @@ PAGE = Path(__file__).parents[2] / "docs/python.md"
 
 class ThePage(unittest.TestCase):
     def test_runs_as_it_says(self):
-        section = PAGE.read_text().partition("\n## Runs from Python\n")[2].partition("\n## ")[0]
-        blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+        page = PAGE.read_text()
+        begin = page.index("\n## Runs from Python\n")
+        end = page.find("\n## ", begin + 1)
+        blocks = list(re.compile(r"```python\n(.*?)```", re.DOTALL).finditer(page, begin, end if end > 0 else len(page)))
         self.assertGreater(len(blocks), 3)
         folder = tempfile.mkdtemp(prefix="headroom-test-")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
@@ -23,7 +25,8 @@ class ThePage(unittest.TestCase):
         os.chdir(folder)
         names = {}
         for block in blocks:
-            exec(compile(block, str(PAGE), "exec"), names)
+            lines_before = "\n" * page.count("\n", 0, block.start(1))  # so that a traceback shows the page's line
+            exec(compile(lines_before + block[1], str(PAGE), "exec"), names)
         self.assertEqual([run.status for run in names["sweep"].trials], ["finished", "finished"])
         self.assertIn("train.optimizer.lr", names["best"].settings)
         self.assertEqual(names["prediction"].arrays("recordings")["prediction"].shape[1], 20)
