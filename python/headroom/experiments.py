@@ -31,9 +31,10 @@ class RunError(RuntimeError):
         self.exit_code, self.sentence, self.run, self.postmortem = exit_code, sentence, run, postmortem
 
     def __str__(self) -> str:
-        where = f"\nrun folder: {self.run.folder}" if self.run is not None else ""
-        told = f"\n{self.postmortem}" if self.postmortem else ""
-        return f"{self.sentence} (exit code {self.exit_code}){told}{where}"
+        lines = [f"{self.sentence} (exit code {self.exit_code})"]
+        lines += [line for line in self.postmortem.splitlines() if line != self.sentence]
+        lines += [f"folder: {self.run.folder}"] if self.run is not None else []
+        return "\n".join(lines)
 
 
 def _sentence(said: str) -> str:
