@@ -60,7 +60,9 @@ def write_python(site, about):
     root = site / "headroom"
     (root / "lib/cmake/Headroom/HeadroomLibTorch.cmake").write_text(
         'get_filename_component(HEADROOM_LIBTORCH_DIR "${CMAKE_CURRENT_LIST_DIR}/../../../../torch" ABSOLUTE)\n')
-    shutil.copyfile(HERE / "headroom_init.py", root / "__init__.py")
+    package = HERE.parent.parent / "python/headroom"
+    for file in sorted([*package.glob("*.py"), package / "py.typed"]):
+        shutil.copyfile(file, root / file.name)
     text = (HERE / "headroom_command.py").read_text()
     for name in ("version", "torch", "cuda"):
         text = text.replace(f"@{name}@", about[name])

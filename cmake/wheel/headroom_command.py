@@ -29,16 +29,22 @@ def torch_folder():
     return folder
 
 
+def environment():
+    """What the program is started with: it looks for torch beside the package. One that lies elsewhere, as the system's
+    below a virtual environment, it has to be told. ImportError as torch_folder()."""
+    torch, told = torch_folder(), dict(os.environ)
+    if not os.path.exists(os.path.join(SITE, "torch", "lib")):
+        folders = [os.path.join(torch, "lib"), os.environ.get("LD_LIBRARY_PATH")]
+        told["LD_LIBRARY_PATH"] = ":".join(filter(None, folders))
+    return told
+
+
 def main():
     try:
-        torch = torch_folder()
+        told = environment()
     except ImportError as problem:
         print(problem, file=sys.stderr)
         return 2
-    environment = dict(os.environ)
-    # The program looks for torch beside the package. One that lies elsewhere, as the system's below a virtual environment, it
-    # has to be told; not `headroom watch`, whose command may have a torch of its own.
-    if not os.path.exists(os.path.join(SITE, "torch", "lib")) and sys.argv[1:2] != ["watch"]:
-        folders = [os.path.join(torch, "lib"), os.environ.get("LD_LIBRARY_PATH")]
-        environment["LD_LIBRARY_PATH"] = ":".join(filter(None, folders))
-    os.execve(PROGRAM, ["headroom", *sys.argv[1:]], environment)
+    if sys.argv[1:2] == ["watch"]:  # whose command may have a torch of its own
+        told = dict(os.environ)
+    os.execve(PROGRAM, ["headroom", *sys.argv[1:]], told)

@@ -90,6 +90,11 @@ void add_plugin_dirs(CLI::App& command, CommandLine& line) {
       ->allow_extra_args(false);
 }
 
+void add_folder_to(CLI::App& command, std::string& file) {
+  command.add_option("--folder-to", file,
+                     "File that gets the path of the new folder as soon as there is one, for scripts");
+}
+
 void append_words(std::vector<std::string>& words, const ExperimentWords& experiment,
                   const std::vector<std::filesystem::path>& plugin_dirs) {
   for (const std::string& word : experiment.set) words.insert(words.end(), {"--set", word});

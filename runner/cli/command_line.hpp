@@ -31,6 +31,7 @@ struct ExperimentWords {
 };
 void add_experiment_words(CLI::App& command, ExperimentWords& words, bool file_required = true);
 void add_plugin_dirs(CLI::App& command, CommandLine& line);
+void add_folder_to(CLI::App& command, std::string& file);
 // Appends these options, --set and --plugin-dir, to the arguments of another process.
 void append_words(std::vector<std::string>& words, const ExperimentWords& experiment,
                   const std::vector<std::filesystem::path>& plugin_dirs);

@@ -33,6 +33,7 @@ std::vector<std::string> words_of(const RunWords& run, const CommandLine& line) 
     words.insert(words.end(), {"--resume", run.resume});
     if (run.changed) words.emplace_back("--changed");
   }
+  if (!run.folder_to.empty()) words.insert(words.end(), {"--folder-to", run.folder_to});
   if (run.until_epoch > 0) words.insert(words.end(), {"--until-epoch", std::to_string(run.until_epoch)});
   append_words(words, run.experiment, line.plugin_dirs);
   return words;

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 struct SweepWords {
   ExperimentWords experiment;
-  std::string resume, out = "runs", on;  // on: "": here
+  std::string resume, out = "runs", on, folder_to;  // on: "": here; folder_to: file, "": none
   int jobs = 0;                          // 0: auto
   bool no_plan = false;
 };
@@ -95,6 +95,7 @@ RunFolder begin_sweep(const SweepWords& words, const CommandLine& line) {
   RunFolder folder = RunFolder::create(fs::absolute(words.out).lexically_normal(), plan.name);
   lay_out_sweep(folder.path(), plan, overrides,
                 [&](const Experiment& trial) { return resolved(trial, line.plugin_dirs); });
+  if (!words.folder_to.empty()) folder.tell(words.folder_to);
   return folder;
 }
 
@@ -137,6 +138,7 @@ void add_sweep(CLI::App& app, CommandLine& line) {
   add_experiment_words(*command, words->experiment, /*file_required=*/false);
   command->add_option("--resume", words->resume, "Folder of a sweep to continue (runs/<name>/<time>-<id>)");
   command->add_option("--out", words->out, "Parent folder of the sweep's folder")->capture_default_str();
+  add_folder_to(*command, words->folder_to);
   command
       ->add_option("--on", words->on,
                    "slurm: trials are jobs of a Slurm cluster; options of sbatch may follow behind --")

@@ -55,6 +55,7 @@ int run_action(const RunWords& words, const CommandLine& line) {
   }
   request.changed = words.changed;
   request.out = words.out;
+  request.folder_to = words.folder_to;
   request.plugin_dirs = line.plugin_dirs;
   request.until_epoch = words.until_epoch;
   request.group = join_group(ranks_from_environment());

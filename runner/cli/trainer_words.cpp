@@ -38,6 +38,7 @@ CLI::App* define_run(CLI::App& app, CommandLine& line, RunWords& words) {
   command->add_flag("--changed", words.changed, "Continue although --set or the data change the mathematics of the run")
       ->needs(resume);
   command->add_option("--out", words.out, "Parent folder of the run's folder")->capture_default_str();
+  add_folder_to(*command, words.folder_to);
   command->add_flag("--no-plan", words.no_plan, "Start without predicting memory first (see headroom plan)");
   command->add_option("--nproc", words.nproc, "Processes of this machine that share each window (docs/processes.md)")
       ->check(CLI::Range(1, 1024))

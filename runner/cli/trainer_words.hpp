@@ -12,7 +12,7 @@ namespace headroom {
 
 struct RunWords {
   ExperimentWords experiment;
-  std::string resume, out = "runs";
+  std::string resume, out = "runs", folder_to;  // folder_to: file; empty: none
   bool no_plan = false, changed = false;
   int nproc = 1;            // processes
   int64_t until_epoch = 0;  // 0: to the run's own end

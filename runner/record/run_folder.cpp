@@ -140,6 +140,10 @@ RunFolder RunFolder::open(const fs::path& folder) {
   return RunFolder(std::move(path), lock);
 }
 
+void RunFolder::tell(const fs::path& file) const {
+  write_file_atomically(file, fs::absolute(path_).lexically_normal().string() + "\n");
+}
+
 RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
 

@@ -57,13 +57,15 @@ std::string init_id_of(const Experiment& experiment, const LoadedCheckpoint* che
                                : start_id(experiment.init);
 }
 
-void write_head(const RunFolder& folder, const RunData& data) {
+void write_head(const RunFolder& folder, const RunData& data, const std::filesystem::path& folder_to) {
   tell_supervisor_run_folder(folder.path());
   if (!data.ranks().is_first()) return;
   // An earlier one would be taken for this run's.
   forget_postmortem(folder.path());
   write_file_atomically(folder.path() / "experiment.toml", data.resolved_toml());
   write_file_atomically(folder.path() / "splits.json", json_text(data.splits.json(), 1) + "\n");
+  // Last: whoever reads it finds a run there.
+  if (!folder_to.empty()) folder.tell(folder_to);
 }
 
 void watch_memory(RunMemory& memory, const std::filesystem::path& folder, RunLog& log) {
@@ -138,7 +140,7 @@ Exit train(const TrainRequest& request) {
 
   // After the last check: a run that is refused leaves no folder, or the earlier one as it was.
   const RunFolder folder = earlier ? std::move(earlier->folder) : make_run_folder(request.out, data);
-  write_head(folder, data);
+  write_head(folder, data, request.folder_to);
   RunLog log = data.ranks().is_first() ? RunLog(folder, experiment.train.log_every) : RunLog();
   if (!experiment.record.events_to.empty()) log.send_events_to(experiment.record.events_to);
   announce(setup, log);

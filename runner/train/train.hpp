@@ -38,6 +38,7 @@ struct TrainRequest {
   Experiment experiment;
   std::filesystem::path out = "runs";           // a new run goes to out/<experiment.name>/<time>-<id>
   std::optional<std::filesystem::path> resume;  // an existing run folder to go on in
+  std::filesystem::path folder_to;              // file that gets the path of the run's folder; empty: none
   bool changed = false;                         // resumes though the mathematics are others than the checkpoint's
   std::vector<std::filesystem::path> plugin_dirs;
   // The processes that share the run, of which this is one; NULL: it is alone.

@@ -62,7 +62,14 @@ for place in elsewhere beside; do
     ln -s "$packages/torch" "$site/torch"
   fi
   "$bin/headroom" run quick_demo --set train.epochs=2 --set data.synth.seconds=3 || fail "the run failed with torch $place"
+  "$bin/python" - <<'PYTHON' || fail "import headroom cannot run an experiment with torch $place"
+import headroom
+
+run = headroom.run("quick_demo", set={"train.epochs": 2}, progress=False)
+assert run.status == "finished" and run == headroom.Run.latest("runs/quick_demo"), run
+PYTHON
 done
+[[ -f $site/headroom/py.typed ]] || fail "the package does not say that it has types"
 [[ -d $folder/here/data/quick_demo && -d $folder/here/runs/quick_demo ]] || fail "data and runs are not in the working folder"
 "$bin/headroom" new model wrist && [[ -f wrist/wrist.cpp ]] || fail "the package has no SDK"
 
