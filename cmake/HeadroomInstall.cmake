@@ -46,17 +46,17 @@ add_custom_command(
 add_custom_target(headroom_sdk_folder ALL DEPENDS "${PROJECT_BINARY_DIR}/sdk.installed")
 add_dependencies(headroom_app headroom_sdk_folder)
 
-foreach(target IN ITEMS headroom headroom-train headroom-hdf5 headroom_infer LISTS HEADROOM_PLUGINS)
+foreach(target IN ITEMS headroom headroom-train headroom-hdf5 headroom_infer headroom_loader LISTS HEADROOM_PLUGINS)
   if(TARGET ${target})
     set(folder lib/headroom)
     if(target STREQUAL "headroom")
       set(folder bin)
     elseif(target MATCHES "^headroom-(train|hdf5)$")
       set(folder libexec)
-    elseif(target STREQUAL "headroom_infer")
+    elseif(target MATCHES "^headroom_(infer|loader)$")
       set(folder lib)
     endif()
-    if(HEADROOM_TORCH AND NOT target MATCHES "^headroom(-hdf5)?$")
+    if(HEADROOM_TORCH AND NOT target MATCHES "^headroom(-hdf5|_loader)?$")
       set_target_properties(${target} PROPERTIES INSTALL_RPATH "${LIBTORCH_DIR}/lib") # CMake drops a .venv in the tree
     endif()
     install(TARGETS ${target} RUNTIME DESTINATION ${folder} COMPONENT program LIBRARY DESTINATION ${folder}

@@ -55,7 +55,7 @@ CASES = [
 
 
 def contenders(case):
-    """{name: settings of python_loader.py, or of loader_bench where they name a plugin}, in the order of the table."""
+    """{name: settings of python_loader.py, of loader_bench ("headroom ...") or headroom_loader.py}, in the order of the table."""
     def python(style, workers, **more):
         return {"style": style, "workers": workers, "order": case["order"], **more}
 
@@ -64,6 +64,7 @@ def contenders(case):
         result["guides' recipe"] = python("plain", 2, order="global")
     result["tuned w0"], result["tuned w2"] = python("tuned", 0), python("tuned", 2)
     result["headroom"], result["headroom map"] = {"memory_map": False}, {"memory_map": True}
+    result["from Python"] = {"order": case["order"]}
     return result
 
 
@@ -79,6 +80,11 @@ def headroom_settings(case, contender, build, folder, seconds):
             "seconds": seconds, "warm_up": case["warm_up"], "most_samples": case["most_samples"],
             "chunk_cache_size": case["chunk_cache_bytes"], **contender,
             "options": {"path": os.path.join(folder, case["files"]), **case["headroom"]["options"]}}
+
+
+def from_python_settings(case, contender, build, folder, seconds):
+    headroom = headroom_settings(case, {}, build, folder, seconds)
+    return {**python_settings(case, contender, folder, seconds), "source": headroom["plugin"], "options": headroom["options"]}
 
 
 def files_of(case, folder):

@@ -58,6 +58,11 @@ class Bench:
         result["memory_bytes"] = result["pss_bytes"] - result["pss_at_start_bytes"]
         return result
 
+    def from_python(self, case, contender):
+        settings = cases.from_python_settings(case, contender, self.build, self.folder, self.seconds)
+        return answer_of([self.python, os.path.join(HERE, "headroom_loader.py"), json.dumps(settings)],
+                         env={**os.environ, "HEADROOM_ROOT": self.build})
+
     def ceiling(self, case):
         return answer_of([os.path.join(self.build, "bench", "ceiling_bench"), str(case["block_bytes"]),
                           str(case["threads"]), str(min(1.0, self.seconds)), str(case["most_samples"] if case["cold"] else 0),
@@ -68,7 +73,7 @@ class Bench:
         contenders = list(cases.contenders(case).items())
         first = number % len(contenders)
         for name, settings in contenders[first:] + contenders[:first]:
-            run = self.headroom if name.startswith("headroom") else self.python_loader
+            run = self.headroom if name.startswith("headroom") else self.from_python if name == "from Python" else self.python_loader
             result = run(case, settings)
             rounds.setdefault(name, []).append(result)
         rounds.setdefault("ceiling", []).append(self.ceiling(case))
@@ -88,7 +93,7 @@ def main():
     if words.quick:
         words.rounds = 1
     chosen = [case for case in cases.CASES if case["name"] in words.cases]
-    subprocess.run(["ninja", "-C", words.build, "loader_bench", "ceiling_bench", "emg_hdf5", "hdf5"], check=True,
+    subprocess.run(["ninja", "-C", words.build, "loader_bench", "ceiling_bench", "emg_hdf5", "hdf5", "headroom_loader", "headroom-hdf5"], check=True,
                    stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as temporary:
         folder = words.folder or temporary

@@ -7,7 +7,7 @@ first used, so that `import headroom` itself needs neither numpy nor torch:
     Run, Sweep                      runs.py, sweeps.py    what a run folder or a sweep's folder holds
     limit, postmortem               guard.py              a hard limit on the tensors of this process
     Accumulator                     accumulator.py        windows of samples in a loop of one's own
-    Loader                          loader.py             the program's data loader as an iterable
+    Loader, LoaderError             loader.py             the program's data loader as an iterable
     program                         installation.py       the path of the program
 
 docs/python.md shows them in use."""
@@ -36,6 +36,7 @@ _MODULES = {
     "postmortem": "guard",
     "Accumulator": "accumulator",
     "Loader": "loader",
+    "LoaderError": "loader",
 }
 
 __all__ = ["program", *_MODULES]

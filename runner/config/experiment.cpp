@@ -168,6 +168,11 @@ Experiment load_experiment(const fs::path& file, const std::vector<Override>& ov
   return load(file, [&] { return read_document(file, overrides); });
 }
 
+Experiment load_keys(const std::vector<Override>& keys) {
+  // The name is one for sentences about what is missing.
+  return load("the keys given", [&] { return read_overrides(keys); });
+}
+
 Experiment load_trial(const fs::path& file, const std::vector<Override>& overrides,
                       const std::vector<SweptChoice>& choices) {
   return load(file, [&] {

@@ -212,6 +212,10 @@ struct Override {  // --set key=value
 // absolute.
 Experiment load_experiment(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
+// The same without a file: `keys` are all that is set, and every required key must be among them. Relative paths are
+// relative to the working folder.
+Experiment load_keys(const std::vector<Override>& keys);
+
 // Loads one trial of the file's [sweep] (sweep.hpp): the experiment with the chosen values and without the [sweep].
 struct SweptChoice;
 Experiment load_trial(const std::filesystem::path& file, const std::vector<Override>& overrides,

@@ -204,15 +204,32 @@ struct Loader::State {
   }
 
   void wait_for_front() EXCLUDES(mutex) {
-    {
-      const MutexLock lock(mutex);
-      if (front_is_ready()) return;
-      consumer_waits = true;
-    }
-    wake_readers();
+    if (!begin_wait()) return;
     const MutexLock lock(mutex);
     while (!front_is_ready()) batch_ready.wait(mutex);
     consumer_waits = false;
+  }
+
+  // False once `end` has passed. A thread that then still reads is not disturbed.
+  bool wait_for_front(Clock::time_point end) EXCLUDES(mutex) {
+    if (!begin_wait()) return true;
+    const auto began = Clock::now();
+    const MutexLock lock(mutex);
+    while (!front_is_ready() && batch_ready.wait_until(mutex, end)) continue;
+    consumer_waits = false;
+    times.stall += std::chrono::duration<double>(Clock::now() - began).count();
+    return front_is_ready();
+  }
+
+  // False where there is nothing to wait for.
+  bool begin_wait() EXCLUDES(mutex) {
+    {
+      const MutexLock lock(mutex);
+      if (front_is_ready()) return false;
+      consumer_waits = true;
+    }
+    wake_readers();
+    return true;
   }
 
   // Ends the epoch, and its threads unless they persist.
@@ -356,6 +373,14 @@ std::optional<Batch> Loader::next() {
   state.count_skipped(*job);
   if (job->error) std::rethrow_exception(job->error);
   return std::move(job->batch);
+}
+
+bool Loader::wait_until(Clock::time_point end) {
+  State& state = *state_;
+  if (!state.positioned) seek(0);
+  if (state.plan.options.num_workers == 0 || !state.begin_next()) return true;
+  state.readers->start();
+  return state.wait_for_front(end);
 }
 
 uint64_t Loader::skipped_samples() const { return state_->skipped; }

@@ -1,6 +1,7 @@
 // Delivers the batches of a split in order. Threads read ahead into a pool of slots.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -132,6 +133,10 @@ class Loader {
   // What a reader threw is thrown here, after all batches before it. Where that is for want of memory (std::bad_alloc,
   // or Error(does_not_fit) of the source) the loader goes on after a seek() to the batch that failed. [control]
   std::optional<Batch> next();
+
+  // Waits until next() would return without waiting for a reader, for a consumer that has other things to look after.
+  // Returns false once `end` has passed. With num_workers = 0 there is nothing to wait for. [control]
+  bool wait_until(std::chrono::steady_clock::time_point end);
 
   // Samples left out of the batches delivered so far. One that seek() has read again is counted once in its epoch.
   uint64_t skipped_samples() const;

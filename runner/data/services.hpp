@@ -2,6 +2,7 @@
 //
 // What other folders use:
 // - the start of a program: register_data_services(). A run: make_session().
+// - open_data() opens what an experiment's [data] says (opened_data.hpp).
 // - divide() makes the splits (split.hpp); find_statistics() and Normalizer standardise (normalizer.hpp);
 //   choose_order() decides data.shuffle (order.hpp).
 // - Loader delivers batches (loader.hpp), in an Order (order.hpp), in memory of slots (slots.hpp).

@@ -130,11 +130,13 @@ SlotPool::SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size
 void SlotPool::push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot) {
   slot->below_ = std::move(stack);
   stack = std::move(slot);
+  ++free_count_;
 }
 
 std::unique_ptr<Slot> SlotPool::pop(std::unique_ptr<Slot>& stack) {
   std::unique_ptr<Slot> top = std::move(stack);
   stack = std::move(top->below_);
+  --free_count_;
   return top;
 }
 
@@ -260,7 +262,12 @@ void SlotPool::take_back(std::unique_ptr<Slot> used) {
   {
     const MutexLock lock(mutex_);
     was_empty = !has_one_or_grows();
-    push(free_, std::move(used));
+    // Beyond that it is one which a consumer of many batches needed: unmapped below, without the mutex.
+    if (free_count_ < most_) {
+      push(free_, std::move(used));
+    } else {
+      --made_;
+    }
   }
   if (was_empty && returned_) returned_();
 }

@@ -60,7 +60,8 @@ class Slot {
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
 
 // The slots of one loader, made as they are needed. A slot that is lent keeps the pool alive, so a batch may outlive
-// its loader. All members [any]; only grow() and lend() allocate.
+// its loader. Of slots that come back from a consumer who held many, the pool keeps `most` free ones. All members
+// [any]; only grow() and lend() allocate.
 class SlotPool : public std::enable_shared_from_this<SlotPool> {
  public:
   // At most `most` slots. The first `usual` are made without need; a further one only where none is free. `returned` is
@@ -101,8 +102,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   bool has_one_or_grows() const REQUIRES(mutex_) { return has_one() || may_grow(); }
   std::unique_ptr<Slot> take() REQUIRES(mutex_);
   std::unique_ptr<Slot> take_owed();
-  static void push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot);
-  static std::unique_ptr<Slot> pop(std::unique_ptr<Slot>& stack);
+  void push(std::unique_ptr<Slot>& stack, std::unique_ptr<Slot> slot) REQUIRES(mutex_);
+  std::unique_ptr<Slot> pop(std::unique_ptr<Slot>& stack) REQUIRES(mutex_);
   void back_off() REQUIRES(mutex_);
   void take_back(std::unique_ptr<Slot> used);
 
@@ -122,6 +123,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   int64_t backoff_left_ GUARDED_BY(mutex_) = 0;  // batches until the pool may grow again
   int64_t backoff_ GUARDED_BY(mutex_) = 32;      // what backoff_left_ is set to next time; doubles, as a back-off
   std::unique_ptr<Slot> unused_ GUARDED_BY(mutex_), free_ GUARDED_BY(mutex_);  // stacks; unused_: never read into
+  size_t free_count_ GUARDED_BY(mutex_) = 0;                                    // slots in both
 };
 
 }  // namespace headroom

@@ -373,5 +373,23 @@ TEST(Loader, AConsumerThatHoldsManyBatchesGetsMoreMemoryRatherThanADeadlock) {
   }
 }
 
+TEST(Loader, AConsumerThatHeldManyBatchesGivesTheirMemoryBack) {
+  FakeData data;
+  const auto source = open_fake(data);
+  for (const int workers : {0, 1, 3}) {
+    LoaderOptions plain = options(workers);
+    plain.disk_ahead_bytes = 0;
+    Loader loader(source, train(*source), {}, plain);
+    std::vector<Batch> held;
+    while (auto batch = loader.next()) held.push_back(std::move(*batch));
+    ASSERT_EQ(held.size(), 12u);
+    const auto of_a_slot = static_cast<int64_t>(page_bytes);
+    EXPECT_GE(read_ledger().live(Owner::batches), 12 * of_a_slot);
+    held.clear();
+    // As many as are ready or being read, and the one in use.
+    EXPECT_LE(read_ledger().live(Owner::batches), (2 * workers + 1) * of_a_slot) << "with " << workers << " threads";
+  }
+}
+
 }  // namespace
 }  // namespace headroom

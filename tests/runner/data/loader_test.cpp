@@ -286,6 +286,27 @@ TEST(Loader, AnEmptySplitEndsAtOnce) {
   }
 }
 
+TEST(Loader, AConsumerMayLookAfterOtherThingsWhileItWaits) {
+  FakeData data;
+  std::atomic<bool> may_read = false;
+  data.during_read = [&] {
+    while (!may_read) std::this_thread::yield();
+  };
+  const auto source = open_fake(data);
+  Loader loader(source, train(*source), {}, options(2)), other(source, train(*source), {}, options(0));
+  for (int look = 0; look < 3; ++look) EXPECT_FALSE(loader.wait_until(std::chrono::steady_clock::now()));
+  may_read = true;
+  std::vector<std::string> all;
+  while (true) {
+    while (!loader.wait_until(std::chrono::steady_clock::now() + std::chrono::milliseconds(1))) continue;
+    const auto batch = loader.next();
+    if (!batch) break;
+    all.push_back(content(*batch));
+  }
+  EXPECT_TRUE(other.wait_until({})) << "it reads in next()";
+  EXPECT_TRUE(all == epoch_of(other));
+}
+
 TEST(Loader, ABatchOutlivesItsLoader) {
   FakeData data;
   const auto source = open_fake(data);
