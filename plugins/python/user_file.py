@@ -98,7 +98,7 @@ def _import_file(path, option):
     finally:
         for other in set(sys.modules) - before | {name}:
             file = os.path.abspath(getattr(sys.modules.get(other), "__file__", None) or "")
-            if not _is_own(os.path.realpath(file)):
+            if not os.path.isfile(file) or not _is_own(os.path.realpath(file)):  # torch.ops names one that is not there
                 continue
             _own_modules.add(other)
             if file.startswith(folder + os.sep):
