@@ -61,7 +61,7 @@ class Points:
         READ += 1
         time.sleep(float(os.environ.get("SLEEP", "0")))
         pause = os.environ.get("PAUSE")
-        if pause and READ == 300:
+        if pause and READ == 200:
             open(pause, "w").close()
             while os.path.exists(pause):
                 time.sleep(0.01)
