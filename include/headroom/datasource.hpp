@@ -25,6 +25,8 @@
 //                                                         // its recording the sample shows; left out: nobody knows.
 //                                                         // hr_positions says what this promises
 //     uint64_t trim(int level);                           // left out: nothing to give back
+//     static std::vector<std::string> cost_options();     // options that never change what is read: no part of a
+//                                                         // run's identity; left out: none
 //     static OptionList synth_options();                  // keys of [data.synth]; with synthesise()
 //     static void synthesise(const Host& host, const Options& options, const std::filesystem::path& folder);
 //   };
@@ -47,6 +49,7 @@
 #include <vector>
 
 #include "headroom/classes.h"
+#include "headroom/costs.h"
 #include "headroom/positions.h"
 #include "headroom/sdk/array_writer.hpp"
 #include "headroom/sdk/arrays.hpp"
@@ -283,6 +286,18 @@ struct SourceTable {
       store(out, {sizeof(hr_position), 0, found->first, found->rows, found->length});
     });
   }
+  // Made once and kept for ever.
+  static const hr_cost_options* cost_options() {
+    static const auto* names = new std::vector<std::string>(T::cost_options());
+    static const auto* pointers = [] {
+      auto* list = new std::vector<const char*>;
+      for (const std::string& name : *names) list->push_back(name.c_str());
+      list->push_back(nullptr);
+      return list;
+    }();
+    static const hr_cost_options table{sizeof(hr_cost_options), 0, pointers->data()};
+    return &table;
+  }
   static uint64_t trim(hr_source* source, int32_t level) noexcept {
     if constexpr (requires(T & object) { object.trim(level); }) {
       uint64_t freed = 0;
@@ -337,6 +352,9 @@ struct SourceTable {
         static const hr_class_names table{sizeof(hr_class_names), 0, class_name};
         return &table;
       }
+    }
+    if constexpr (requires { T::cost_options(); }) {
+      if (id == HR_COST_OPTIONS) return cost_options();
     }
     if constexpr (requires(const T& object) { object.position(0u, 0u, uint64_t{0}); }) {
       if (id == HR_POSITIONS) {

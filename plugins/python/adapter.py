@@ -5,15 +5,12 @@ import collections
 import copy
 import functools
 import gc
-import importlib
-import importlib.util
 import inspect
 import json
 import math
 import os
 import random
 import sys
-import sysconfig
 import traceback
 
 # torch.compile does nothing in the user's file: a step that is compiled is one by model.options.compile.
@@ -25,23 +22,6 @@ _memory_errors = (MemoryError,) + tuple(
     getattr(torch, name) for name in ("OutOfMemoryError",) if hasattr(torch, name)
 ) + (torch.cuda.OutOfMemoryError,)
 _packages = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__)))
-_standard = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
-
-
-class InputError(Exception):
-    """Something that the experiment file or the user's file can correct."""
-
-
-def _chain(error):
-    """The exception with all that it was raised from, or while handling."""
-    seen, open_ = [], [error]
-    while open_:
-        error = open_.pop()
-        if error is None or any(error is known for known in seen):
-            continue
-        seen.append(error)
-        open_ += [error.__cause__, error.__context__]
-    return seen
 
 
 def _ran_out_of_memory(error):
@@ -50,33 +30,6 @@ def _ran_out_of_memory(error):
         or (isinstance(one, RuntimeError) and "DefaultCPUAllocator: " in str(one))
         for one in _chain(error)
     )
-
-
-def _place(error, folder):
-    """The innermost line of the user's own: below the folder of the file, or else outside of the packages."""
-    frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    frames = [(code, line) for code, line in frames if code.co_filename != __name__]
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{os.path.basename(error.filename)}, line {error.lineno}: "
-    inside = [f for f in frames if folder and os.path.abspath(f[0].co_filename).startswith(folder + os.sep)]
-    outside = [f for f in frames if not os.path.abspath(f[0].co_filename).startswith(_packages + os.sep)]
-    for found in (inside, outside, frames):
-        if found:
-            code, line = found[-1]
-            return f"{os.path.basename(code.co_filename)}, line {line}, in {code.co_name}: "
-    return ""
-
-
-def _traceback_text(error):
-    """Without the lines of torch and of this file, where there are others."""
-    whole = traceback.TracebackException.from_exception(error)
-    one = whole
-    while one is not None:
-        kept = [f for f in one.stack if f.filename != __name__ and not f.filename.startswith(_packages + os.sep)]
-        if kept:
-            one.stack = traceback.StackSummary.from_list(kept)
-        one = one.__cause__ or one.__context__
-    return "".join(whole.format()).rstrip()
 
 
 def explain(error, folder=""):
@@ -117,56 +70,7 @@ def _guarded(function):
     return call
 
 
-# ---- the user's file -------------------------------------------------------------------------------------------------
-
-_latest_folder = ""
-_local_modules = set()  # of the file's folder: read anew for each model
-_own_modules = set()  # those, and what else was imported that is not installed
-
-
-def _is_own(file):
-    """Whether it is code that belongs to the user, not to what is installed."""
-    parts = set(file.split(os.sep))
-    is_installed = parts & {"site-packages", "dist-packages"} or any(file.startswith(s + os.sep) for s in _standard)
-    return file.endswith(".py") and not is_installed
-
-
-def _import_file(path):
-    """The file as a module of its own name, beside whatever it imports from its folder. Always read anew."""
-    global _latest_folder
-    folder = os.path.dirname(path)
-    name = os.path.splitext(os.path.basename(path))[0]
-    while os.path.exists(os.path.join(folder, "__init__.py")):  # of a package: its relative imports work
-        name = os.path.basename(folder) + "." + name
-        folder = os.path.dirname(folder)
-    for known in list(_local_modules):
-        sys.modules.pop(known, None)
-    _own_modules.difference_update(_local_modules)
-    _local_modules.clear()
-    if _latest_folder in sys.path:
-        sys.path.remove(_latest_folder)
-    sys.path.insert(0, folder)
-    _latest_folder = folder
-    importlib.invalidate_caches()
-    before = set(sys.modules)
-    try:
-        if "." in name:
-            importlib.import_module(name.rpartition(".")[0])
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None:
-            raise InputError(f"model.options.file is {path}, which is no Python file: its name must end in .py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    finally:
-        for other in set(sys.modules) - before | {name}:
-            file = os.path.abspath(getattr(sys.modules.get(other), "__file__", None) or "")
-            if not _is_own(os.path.realpath(file)):
-                continue
-            _own_modules.add(other)
-            if file.startswith(folder + os.sep):
-                _local_modules.add(other)
-    return module, folder
+# ---- the module -------------------------------------------------------------------------------------------------------
 
 
 def _build(file, name, arguments):
@@ -395,7 +299,7 @@ class Model:
         self.names = list(fields)
         self.inputs, self.target = list(inputs), target
         generator, threads, dtype = torch.get_rng_state(), torch.get_num_threads(), torch.get_default_dtype()
-        self.file, self.folder = _import_file(path)
+        self.file, self.folder = _import_file(path, "model.options.file")
         self._require_fields()
         # Whatever the file seeds when it is read: first weights follow from experiment.seed.
         torch.set_rng_state(generator)

@@ -97,21 +97,8 @@ fs::path environment_of_torch() {
   return folder;
 }
 
-fs::path find_program(const fs::path& wanted) {
-  std::error_code ignored;
-  if (!wanted.empty()) {
-    if (fs::is_regular_file(wanted, ignored)) return wanted;
-    if (fs::path found = program_in(wanted); !found.empty()) return found;
-    sdk::invalid("model.options.python is " + wanted.string() + ", where there is neither a program nor bin/python3");
-  }
-  const std::vector<fs::path> places = {environment_of("VIRTUAL_ENV"), environment_of("CONDA_PREFIX"),
-                                        environment_of_torch()};
-  for (const fs::path& place : places) {
-    if (place.empty()) continue;
-    if (fs::path found = program_in(place); !found.empty()) return found;
-  }
-  sdk::invalid("no Python was found (looked at $VIRTUAL_ENV, $CONDA_PREFIX and " + places.back().string() +
-               "): activate the environment of the model, or set model.options.python to its folder");
+std::vector<fs::path> usual_environments() {
+  return {environment_of("VIRTUAL_ENV"), environment_of("CONDA_PREFIX"), environment_of_torch()};
 }
 
 // Two files of equal bytes in 64 places, over all of their length: two builds differ everywhere.
@@ -147,9 +134,28 @@ fs::path host_torch_folder() {
   return fs::weakly_canonical(found.dli_fname, ignored).parent_path();
 }
 
+fs::path find_program(const fs::path& wanted, const std::string& option) {
+  std::error_code ignored;
+  if (!wanted.empty()) {
+    if (fs::is_regular_file(wanted, ignored)) return wanted;
+    if (fs::path found = program_in(wanted); !found.empty()) return found;
+    sdk::invalid(option + " is " + wanted.string() + ", where there is neither a program nor bin/python3");
+  }
+  for (const fs::path& place : usual_environments()) {
+    if (place.empty()) continue;
+    if (fs::path found = program_in(place); !found.empty()) return found;
+  }
+  return {};
+}
+
 Installation find_installation(const fs::path& wanted) {
   Installation found;
-  found.program = find_program(wanted);
+  found.program = find_program(wanted, "model.options.python");
+  if (found.program.empty()) {
+    sdk::invalid("no Python was found (looked at $VIRTUAL_ENV, $CONDA_PREFIX and " +
+                 usual_environments().back().string() +
+                 "): activate the environment of the model, or set model.options.python to its folder");
+  }
   const std::string answer = output_of(found.program, kQuestion);
   for (size_t begin = 0; begin < answer.size();) {
     const size_t end = std::min(answer.find('\n', begin), answer.size());

@@ -16,8 +16,12 @@ struct Installation {
   std::filesystem::path torch_folder;
 };
 
-// `wanted`: a program, a virtual environment, or empty: $VIRTUAL_ENV, $CONDA_PREFIX, then the environment that the
-// host's LibTorch lies in. Error(invalid argument) says where it looked.
+// The program of a Python. `wanted`: a program, a virtual environment, or empty: $VIRTUAL_ENV, $CONDA_PREFIX, then the
+// environment that the host's LibTorch lies in; empty where there is none of these. `option`: what gave `wanted`.
+// Error(invalid argument) where `wanted` is neither.
+std::filesystem::path find_program(const std::filesystem::path& wanted, const std::string& option);
+
+// `wanted` as above, of model.options.python. Error(invalid argument) says where it looked.
 Installation find_installation(const std::filesystem::path& wanted);
 
 // Refuses a torch that is not the host's LibTorch, naming both versions: one process has room for one of them.

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <mutex>
 
-#include "adapter_source.hpp"
+#include "python_sources.hpp"
 #include "installation.hpp"
 
 namespace headroom::python {

@@ -108,11 +108,11 @@ class Search {
 
 }  // namespace
 
-std::vector<sdk::ModelFile> module_files(const fs::path& file) {
+std::vector<sdk::ModelFile> module_files(const fs::path& file, const std::string& option) {
   std::error_code problem;
   const fs::path path = fs::canonical(file, problem);
   if (problem || !fs::is_regular_file(path, problem) || !std::ifstream(path)) {
-    sdk::invalid("model.options.file is " + file.string() + ", which cannot be read" +
+    sdk::invalid(option + " is " + file.string() + ", which cannot be read" +
                  (problem ? ": " + problem.message() : std::string()));
   }
   fs::path root = path.parent_path();

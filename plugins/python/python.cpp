@@ -1,9 +1,11 @@
-// model.plugin = "python": an nn.Module of a user's file, unchanged, as a model of the runner.
+// model.plugin = "python": an nn.Module of a user's file, unchanged, as a model of the runner. dataset.hpp has
+// data.source = "python".
 #include <ATen/DLConvertor.h>
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "dataset.hpp"
 #include "draws.hpp"
 #include "headroom/model.hpp"
 #include "headroom/sdk/shape_text.hpp"
@@ -41,12 +43,12 @@ class PythonModel {
   }
 
   static std::vector<ModelFile> files(const Host&, const Options& options) {
-    return module_files(options.path("file"));
+    return module_files(options.path("file"), "model.options.file");
   }
 
   PythonModel(const Host& host, const Options& options, const Fields& fields, uint64_t seed)
       : host_(host), fields_(fields), seed_(seed), target_(options.string("target")) {
-    const std::vector<ModelFile> known = module_files(options.path("file"));
+    const std::vector<ModelFile> known = module_files(options.path("file"), "model.options.file");
     start_interpreter(options.has("python") ? options.path("python") : std::filesystem::path());
     intercept_draws();
     const Gil gil;
@@ -346,5 +348,7 @@ class PythonModel {
 
 }  // namespace headroom::python
 
-HEADROOM_PLUGIN(.id = "python", .version = "1.0", .summary = "A torch.nn.Module of your own Python file, unchanged",
-                .interfaces = {headroom::sdk::model<headroom::python::PythonModel>()});
+HEADROOM_PLUGIN(.id = "python", .version = "1.0",
+                .summary = "A torch.nn.Module or a Dataset of your own Python file, unchanged",
+                .interfaces = {headroom::sdk::model<headroom::python::PythonModel>(),
+                               headroom::sdk::datasource<headroom::python::PythonSource>()});

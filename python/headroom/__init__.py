@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # for editors and checkers of types: nothing is imported
     from .accumulator import Accumulator
     from .experiments import RunError, run, sweep
     from .guard import limit, postmortem
-    from .loader import Loader
+    from .loader import Loader, LoaderError
     from .runs import Run
     from .sweeps import Sweep
 

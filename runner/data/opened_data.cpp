@@ -52,11 +52,12 @@ void require_a_window(const OpenedData& data) {
 
 }  // namespace
 
-std::string options_without_paths(const OptionTable& table, const OptionValues& values) {
+std::string options_without_paths(const OptionTable& table, const OptionValues& values,
+                                  const std::vector<std::string>& costs) {
   OptionTable kept;
   OptionValues kept_values;
   for (size_t i = 0; i < table.size(); ++i) {
-    if (table[i].type == OptionType::path) continue;
+    if (table[i].type == OptionType::path || std::ranges::count(costs, table[i].name) > 0) continue;
     kept.push_back(table[i]);
     kept_values.push_back(values[i]);
   }
@@ -120,7 +121,7 @@ StatisticsRequest OpenedData::statistics_request() const {
   const DataSection& data = experiment.data;
   // Kept statistics hold only as long as the same code reads the same content in the same way.
   const nlohmann::json reads_as = {source->id(), file_id(source_library.path()),
-                                   options_without_paths(data_table, data_options)};
+                                   options_without_paths(data_table, data_options, source_library.cost_options())};
   return {.source = *source,
           .train = splits.train,
           .mode = data.normalize,

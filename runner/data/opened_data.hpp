@@ -76,7 +76,9 @@ struct LoaderInput {
 LoaderInput loader_input(const OpenedData& data, Normalizer measured,
                          const std::function<void(const std::string& line)>& say);
 
-// The options as TOML, less those that say where files lie: for ids that are the same wherever a file is put.
-std::string options_without_paths(const OptionTable& table, const OptionValues& values);
+// The options as TOML, less those that say where files lie, and less `costs`: for ids that are the same wherever a file
+// is put, whatever reading it costs.
+std::string options_without_paths(const OptionTable& table, const OptionValues& values,
+                                  const std::vector<std::string>& costs = {});
 
 }  // namespace headroom

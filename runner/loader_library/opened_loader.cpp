@@ -103,7 +103,8 @@ Normalizer OpenedLoader::found_statistics() {
 std::string OpenedLoader::order_digest() const {
   const OrderChoice& order = data_.order;
   Digest digest;
-  digest.add(data_.content_id).add(options_without_paths(data_.data_table, data_.data_options));
+  digest.add(data_.content_id)
+      .add(options_without_paths(data_.data_table, data_.data_options, data_.source_library.cost_options()));
   digest.add(split_name_).add(data_.splits.json().dump()).add(input_.measured.to_json().dump());
   digest.add(training_ ? "training" : "evaluation");
   if (training_) {

@@ -5,13 +5,14 @@
 //   ledger           counts who holds the memory, by owner; it explains, and refuses nothing
 //   untouched_pages  counts pages that were granted and not written yet, which the kernel does not count as held
 //   relief           the pressure ladder: releases memory, in a fixed order, before the budget refuses a request
+//   child_watch      measures child processes, whose memory is a part of U
 //   monitor          a thread that reads the surroundings four times a second, lowers the budget's ceiling as
 //                    other processes take memory, and writes to the black box
 //   supervisor       the parent process without LibTorch: it sees the trainer die, and reads the black box afterwards
 //   reservations     what the runs of one machine reserve; start_queue waits for room there (memory.wait)
 //
-// "U" is what a process itself holds: RssAnon + RssShmem, without pages of files, which the kernel drops when it needs
-// memory. Other folders include what they need; arena, allocation_table and cgroup_search are internal. Only
+// "U" is what a process and its children hold: RssAnon + RssShmem, without pages of files, which the kernel drops when it
+// needs memory. Other folders include what they need; arena, allocation_table and cgroup_search are internal. Only
 // tensor_allocator and device_limit include LibTorch (c10).
 //
 // Thread rules: [any] any thread, [control] one thread at a time, [compute] the thread that trains.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <spawn.h>
 #include <string_view>
 #include <sys/signalfd.h>
@@ -13,12 +14,16 @@
 #include "error.hpp"
 #include "memory/data_limit.hpp"
 #include "memory/process_tree.hpp"
+#include "mutex.hpp"
 
 extern char** environ;
 
 namespace headroom {
 
 namespace {
+
+Mutex helpers_mutex;
+std::set<pid_t> helpers GUARDED_BY(helpers_mutex);
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> list;
@@ -77,7 +82,14 @@ pid_t start_child(std::vector<std::string> words, const ChildOptions& options) {
   posix_spawnattr_destroy(&attributes);
   // posix_spawn() returns its error, also that of the exec, instead of setting errno.
   if (failed != 0) throw std::system_error(failed, std::generic_category(), words.front());
+  const MutexLock lock(helpers_mutex);
+  helpers.insert(child);
   return child;
+}
+
+bool is_helper_process(pid_t child) {
+  const MutexLock lock(helpers_mutex);
+  return helpers.contains(child);
 }
 
 bool ChildEnd::by_signal() const { return WIFSIGNALED(status); }
@@ -92,6 +104,8 @@ ChildEnd wait_for(pid_t child) {
   }
   // In KiB: getrusage(2).
   end.peak_resident_bytes = static_cast<int64_t>(usage.ru_maxrss) * 1024;
+  const MutexLock lock(helpers_mutex);
+  helpers.erase(child);
   return end;
 }
 

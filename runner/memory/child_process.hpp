@@ -28,6 +28,9 @@ struct ChildOptions {
 // Throws std::system_error with the reason when it cannot be started. [control]
 pid_t start_child(std::vector<std::string> words, const ChildOptions& options);
 
+// Whether `child` was started by start_child() of this process and is not waited for yet. [any]
+bool is_helper_process(pid_t child);
+
 struct ChildEnd {
   int status = 0;                   // as waitpid() gives it
   int64_t peak_resident_bytes = 0;  // the largest of it and the children it waited for

@@ -103,6 +103,8 @@ std::string_view holder_knob(size_t holder) {
       return "data.num_workers (fewer threads that read)";
     case Owner::scratch:
       return "model.options and data.options (the plugins' own memory)";
+    case Owner::workers:
+      return "data.num_workers (fewer processes that read)";
   }
   // For the compiler: the switch has all owners.
   return "";

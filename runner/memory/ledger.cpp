@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, owner_count> names = {"parameters", "gradients", "optimizer", "activations",
                                                              "batches",    "cache",     "metrics",   "checkpoint",
-                                                             "reads",      "scratch"};
+                                                             "reads",      "scratch",   "workers"};
 
 // A line of its own for each: threads that account for different owners do not disturb one another.
 struct alignas(64) Counter {

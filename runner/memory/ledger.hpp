@@ -1,4 +1,4 @@
-// Who holds the process's memory: bytes by owner, now and at their peak. The tensor allocator, the loader's slots, the
+// Who holds the process's memory and that of its children: bytes by owner, now and at their peak. The tensor allocator, the loader's slots, the
 // caches and the plugins report to it. Owners, slack and other add up to U, what the kernel counts.
 #pragma once
 
@@ -20,8 +20,9 @@ enum class Owner : uint8_t {
   checkpoint,
   reads,    // what reads decode in
   scratch,  // plugins' own memory (headroom.memory/1), buffers without another owner
+  workers,  // child processes (child_watch.hpp)
 };
-inline constexpr size_t owner_count = 10;
+inline constexpr size_t owner_count = 11;
 std::string_view owner_name(Owner owner);
 
 // Tensors allocated on this thread until the end of the scope are accounted to `owner`, also when they live longer.
@@ -45,7 +46,7 @@ struct LedgerReading {
   std::array<int64_t, owner_count> live_bytes{}, peak_bytes{};
   int64_t slack_bytes = 0;      // mapped by the tensor allocator and in no tensor: free lists, rounding
   int64_t other_bytes = 0;      // the rest of U: stacks, libraries, oneDNN's own buffers
-  int64_t held_bytes = 0;       // U = RssAnon + RssShmem, what the kernel sees
+  int64_t held_bytes = 0;       // U, held_bytes(): what the kernel sees
   int64_t peak_held_bytes = 0;  // the largest U that was ever read
   int64_t live(Owner owner) const { return live_bytes[static_cast<size_t>(owner)]; }
 };

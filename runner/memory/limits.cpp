@@ -9,6 +9,7 @@
 #include "error.hpp"
 #include "memory/cgroups.hpp"
 #include "memory/proc_file.hpp"
+#include "memory/process_memory.hpp"
 #include "memory/readable.hpp"
 #include "memory/slurm.hpp"
 #include "memory/supervised.hpp"
@@ -30,7 +31,7 @@ class Finder {
   explicit Finder(const std::string& root) : root_(root), proc_(fs::path(root) / "proc") {
     status_ = read_proc_file(proc_ / "self/status").value_or("");
     machine_ = read_proc_file(proc_ / "meminfo").value_or("");
-    found_.held_bytes = held_bytes_in(status_).value_or(0);
+    found_.held_bytes = held_bytes_in(status_).value_or(0) + children_bytes();
     found_.swap_free_bytes = bytes_after(machine_, "SwapFree:").value_or(0);
     found_.swap_total_bytes = bytes_after(machine_, "SwapTotal:").value_or(0);
   }

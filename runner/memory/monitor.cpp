@@ -199,7 +199,32 @@ void Monitor::hold_below(int64_t ceiling_bytes) const {
   if (above > 0) give_back_memory(above);
 }
 
+// Beyond what the heap may take of its own accord (try_to_grow_heap), so that it is the children's doing.
+void Monitor::hold_children_below_limit() {
+  if (limit_bytes_ <= 0 || children_bytes() == 0) return;
+  const int64_t most = limit_bytes_ + 2 * cushion_bytes(limit_bytes_);
+  if (held_bytes() <= most) return;
+  give_back_memory(held_bytes() - most);
+  const int64_t held = held_bytes();
+  if (held <= most) return;
+  const auto ended = children_.end_largest();
+  if (!ended) return;
+  const std::string sentence = "the run and its child processes held " + size_text(held) + ", above the limit of " +
+                               size_text(limit_bytes_) + ": process " + std::to_string(ended->pid) + " (" +
+                               ended->name + "), which held " + size_text(ended->bytes) +
+                               " of it, was ended; lower data.num_workers or what a worker keeps, or raise memory.limit";
+  const MutexLock lock(mutex_);
+  if (tell_) tell_(sentence);
+}
+
+void Monitor::tell_of_children(std::function<void(const std::string&)> tell) {
+  const MutexLock lock(mutex_);
+  tell_ = std::move(tell);
+}
+
 Surroundings Monitor::look() {
+  children_.look();
+  hold_children_below_limit();
   const Surroundings now = reader_.look();
   {
     const MutexLock lock(mutex_);

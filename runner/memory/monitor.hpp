@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "memory/black_box.hpp"
+#include "memory/child_watch.hpp"
 #include "memory/limits.hpp"
 #include "mutex.hpp"
 
@@ -75,8 +77,9 @@ class SurroundingsReader {
 };
 
 // A thread that looks at the surroundings four times a second, and twenty times while other processes take memory that
-// the run counts on. It writes memory figures to the black box, knows whether memory runs short, and sets the budget's
-// ceiling (budget.hpp) to the room that is left.
+// the run counts on. It writes memory figures to the black box, measures child processes, knows whether memory runs short, and sets the budget's
+// ceiling (budget.hpp) to the room that is left. Allocations of child processes ask nobody: where they take the run above
+// its limit, and nothing can be given back for them, the largest one is ended.
 class Monitor {
  public:
   // Starts the thread; the destructor ends it and lifts the ceiling. One a process. `limit_bytes`: the run's; 0: none,
@@ -95,7 +98,11 @@ class Monitor {
   // the monitor's own thread. [any]
   void look_now(std::chrono::milliseconds most = std::chrono::seconds(10));
 
+  // `tell` gets a sentence for each child process that it ended. [control] before there is one
+  void tell_of_children(std::function<void(const std::string& sentence)> tell);
+
   Surroundings surroundings() const;                                        // at the last look [any]
+  int64_t largest_child_bytes() const { return children_.largest_bytes(); }  // at a look so far [any]
   bool is_short() const { return short_.load(std::memory_order_relaxed); }  // [any], a load
   int64_t looks() const { return looks_.load(); }
 
@@ -103,10 +110,13 @@ class Monitor {
   void watch();
   Surroundings look();
   void hold_below(int64_t ceiling_bytes) const;
+  void hold_children_below_limit();
 
   int64_t limit_bytes_;
   std::chrono::milliseconds period_;
-  SurroundingsReader reader_;  // of the thread alone
+  // Of the thread alone.
+  SurroundingsReader reader_;
+  ChildWatch children_;
   std::atomic<bool> short_{false};
   std::atomic<int64_t> looks_{0};
   mutable Mutex mutex_;
@@ -116,6 +126,7 @@ class Monitor {
   int64_t asked_ GUARDED_BY(mutex_) = 0, answered_ GUARDED_BY(mutex_) = 0;
   Surroundings last_ GUARDED_BY(mutex_);
   std::vector<BlackBox*> boxes_ GUARDED_BY(mutex_);
+  std::function<void(const std::string&)> tell_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

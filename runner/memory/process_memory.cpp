@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,8 @@
 namespace headroom {
 
 namespace {
+
+std::atomic<int64_t> children{0};
 
 // Opened once: a read from offset 0 gives fresh figures, and needs no descriptor when there are none left.
 int status_file() {
@@ -68,7 +71,12 @@ int64_t bytes_in(std::string_view line, std::string_view key) {
 
 }  // namespace
 
-int64_t held_bytes() {
+int64_t children_bytes() { return children.load(std::memory_order_relaxed); }
+void set_children_bytes(int64_t bytes) { children.store(bytes, std::memory_order_relaxed); }
+
+int64_t held_bytes() { return own_held_bytes() + children_bytes(); }
+
+int64_t own_held_bytes() {
   constexpr std::string_view anonymous = "RssAnon:", shared = "RssShmem:";
   StatusLines lines;
   int64_t bytes = 0;

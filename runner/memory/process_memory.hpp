@@ -7,10 +7,15 @@
 
 namespace headroom {
 
-// U: what this process itself holds, RssAnon + RssShmem, read so cheaply that an allocator may ask. [any] Some 2 us;
-// allocates nothing and takes no lock, so it may be called from inside an allocation. The kernel's counters lag by up
-// to half a megabyte.
+// U: what this process holds, RssAnon + RssShmem, and its children at the last look; read so cheaply that an allocator
+// may ask. [any] Some 2 us; allocates nothing and takes no lock, so it may be called from inside an allocation. The
+// kernel's counters lag by up to half a megabyte.
 int64_t held_bytes();
+int64_t own_held_bytes();  // without the children
+
+// What the children hold (child_watch.hpp). [any]
+int64_t children_bytes();
+void set_children_bytes(int64_t bytes);
 
 struct DeviceMemory {
   int64_t allocated_bytes = 0;  // by tensors

@@ -110,7 +110,9 @@ Prediction Fit::predict(const Setting& setting) const {
   const int64_t decoded_bytes = readers * probe_.largest_chunk_bytes;
   // While an evaluation's readers work, training's wait and keep what they decode in.
   const bool both_read = probe_.val_samples > 0 && loaders_.training.persistent_workers;
-  prediction.readers_bytes = (readers + (both_read ? loaders_.evaluation.num_workers : 0)) * probe_.reader_bytes;
+  const int64_t all_readers = readers + (both_read ? loaders_.evaluation.num_workers : 0);
+  prediction.readers_bytes = all_readers * probe_.reader_bytes;
+  prediction.workers_bytes = all_readers * probe_.worker_bytes;
   prediction.chunk_bytes = std::max(probe_.chunk_bytes, decoded_bytes);
   prediction.kept_bytes = full_ ? probe_.kept_bytes * (probe_.train_samples + probe_.val_samples) : 0;
   int64_t level = 0;
@@ -119,14 +121,15 @@ Prediction Fit::predict(const Setting& setting) const {
     // Outputs are kept from the epoch's first window to its end.
     const int64_t kept = probe_.kept_bytes * (probe_.train_samples + (phase >= 2 ? probe_.val_samples : 0));
     prediction.phase_bytes[phase] = furniture_bytes + level + prediction.slots_bytes + prediction.chunk_bytes +
-                                    prediction.readers_bytes + (full_ ? kept : 0);
+                                    prediction.readers_bytes + prediction.workers_bytes + (full_ ? kept : 0);
   }
   prediction.peak_bytes = prediction.phase_bytes.back();
   const int64_t of_evaluation = slot_bytes(probe_.field_bytes, evaluation_at(setting.batch_size).batch_size);
   const int64_t reading =
       (probe_.val_samples > 0 ? std::max(prediction.batch_bytes, of_evaluation) : prediction.batch_bytes) +
       decoded_bytes;
-  prediction.reading_bytes = reading + probe_.reader_bytes;
+  // Processes stay when less is read ahead.
+  prediction.reading_bytes = reading + probe_.reader_bytes + prediction.workers_bytes;
   prediction.work_bytes = prediction.peak_bytes - prediction.slots_bytes - prediction.chunk_bytes + reading;
   // Both come of measurements, whose noise may put the least above the other.
   prediction.least_bytes = std::min(prediction.work_bytes, furniture_bytes + least_at(setting.micro_batch) +

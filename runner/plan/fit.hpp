@@ -26,6 +26,7 @@ struct Prediction {
   int64_t chunk_bytes = 0;                                 // decoded chunks that are kept
   int64_t reading_bytes = 0;           // one batch, a decoded chunk for each reader, and what one of them decodes in
   int64_t readers_bytes = 0;           // what the readers of all loaders decode in
+  int64_t workers_bytes = 0;           // their child processes
   int64_t work_bytes = 0;              // the peak with one batch at a time, without reading ahead and caches
   int64_t least_bytes = 0;             // the least that it can run with, also returning free lists when memory is short
   int64_t kept_bytes = 0;              // metrics.mode = "full"

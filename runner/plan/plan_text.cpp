@@ -37,6 +37,10 @@ std::string kept_text(const Plan& plan) {
          size_text(plan.kept_samples * plan.kept_bytes_per_sample);
 }
 
+std::string workers_text(const Prediction& prediction) {
+  return prediction.workers_bytes > 0 ? ", " + size_text(prediction.workers_bytes) + " for worker processes" : "";
+}
+
 std::string verdict(const PlanRow& row) {
   if (row.fits) return "fits";
   return row.works ? "fits with less read ahead and cached" : "does not fit";
@@ -80,7 +84,7 @@ std::string Plan::text(const Experiment& experiment) const {
   out += "\nAs written (>): " + setting_text(as_written.setting) + " takes at most " +
          size_text(as_written.prediction.peak_bytes) + ", which " + verdict(as_written) + "; " + size_text(base_bytes) +
          " of it before the first batch, " + size_text(as_written.prediction.slots_bytes) +
-         " for batches read ahead.\n";
+         " for batches read ahead" + workers_text(as_written.prediction) + ".\n";
   if (as_written.prediction.kept_bytes > 0) out += "metrics.mode = \"full\" keeps " + kept_text(*this) + " of it.\n";
   if (!recommended) return out + "\n" + refusal(experiment) + "\n";
   const Setting &best = recommended->setting, &now = as_written.setting;
@@ -107,13 +111,13 @@ std::string Plan::refusal(const Experiment& experiment) const {
     return a.prediction.least_bytes < b.prediction.least_bytes;
   });
   const Prediction& least = smallest->prediction;
-  const int64_t reading = least.reading_bytes;
+  const int64_t reading = least.reading_bytes - least.workers_bytes;
   // The parts have to add up to the sum in the sentence: this is what the others leave.
-  const int64_t growing = least.least_bytes - base_bytes - reading - least.kept_bytes;
+  const int64_t growing = least.least_bytes - base_bytes - least.reading_bytes - least.kept_bytes;
   std::string text = "the smallest setting, " + setting_text(smallest->setting) + ", needs " +
                      size_text(least.least_bytes) + " and the limit is " + limit_and_cushion_text(limit) + " (" +
                      limit.rule + "): " + size_text(base_bytes) + " before the first batch, " + size_text(reading) +
-                     " for one batch, " + size_text(growing) + " for one micro-batch";
+                     " for one batch" + workers_text(least) + ", " + size_text(growing) + " for one micro-batch";
   if (least.kept_bytes > 0) text += ", " + kept_text(*this) + " of outputs kept by metrics.mode = \"full\"";
   if (!recompute.empty()) text += "; " + listed(recompute) + " are computed again in backward already";
   text += ". To make it fit, cheapest first: raise memory.limit";

@@ -37,6 +37,7 @@ nlohmann::json Probe::json() const {
           {"chunk_bytes", chunk_bytes},
           {"largest_chunk_bytes", largest_chunk_bytes},
           {"reader_bytes", reader_bytes},
+          {"worker_bytes", worker_bytes},
           {"field_bytes", field_bytes},
           {"why_whole", indivisible_because},
           {"seconds", seconds}};
@@ -60,6 +61,7 @@ Probe Probe::from_json(const nlohmann::json& json) {
   json.at("chunk_bytes").get_to(probe.chunk_bytes);
   json.at("largest_chunk_bytes").get_to(probe.largest_chunk_bytes);
   json.at("reader_bytes").get_to(probe.reader_bytes);
+  json.at("worker_bytes").get_to(probe.worker_bytes);
   json.at("field_bytes").get_to(probe.field_bytes);
   json.at("why_whole").get_to(probe.indivisible_because);
   json.at("seconds").get_to(probe.seconds);
@@ -71,7 +73,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Part of the key, so that probes kept in another format, or measured by another rule, are never found.
-constexpr int probe_format = 8;
+constexpr int probe_format = 9;
 
 // This very file: another build of it is another file.
 nlohmann::json file_id(const fs::path& file) {

@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 5> probe_phases = {"training", "op
 
 struct ProbePoint {
   int64_t micro_batch = 0;
-  // U after each phase, less slots, caches and what reads decode in; never decreases.
+  // U after each phase, less slots, caches, what reads decode in and child processes; never decreases.
   std::array<int64_t, probe_phases.size()> held_bytes{};
   int64_t least_bytes = 0;  // the same at its peak, without what allocators keep for reuse
   // Tensors at the peak of a window and of an evaluation; 0: not measured, as on a GPU.
@@ -32,13 +32,14 @@ struct ProbePoint {
 // The figures of a probe.
 struct Probe {
   int64_t built_bytes = 0;         // U once the model is built
-  int64_t base_bytes = 0;          // U after set-up, optimizer included
+  int64_t base_bytes = 0;          // U after set-up, optimizer included; without child processes
   std::vector<ProbePoint> points;  // by rising micro-batch; empty: not even the smallest fitted
   std::string shortage;            // why it ended early; "" when memory sufficed
   int64_t train_samples = 0, val_samples = 0;
   int64_t chunk_bytes = 0;           // of decoded chunks that a run will keep, where memory allows
   int64_t largest_chunk_bytes = 0;   // decoded, of those
   int64_t reader_bytes = 0;          // the most that one thread decodes in
+  int64_t worker_bytes = 0;          // the most that a child process holds: one for each thread that reads, where any
   int64_t kept_bytes = 0;            // of the outputs of one sample, under metrics.mode = "full"
   std::vector<int64_t> field_bytes;  // of one sample, in the order of the slots
   std::string indivisible_because;   // why batches cannot be divided; "" where they can

@@ -81,8 +81,9 @@ std::vector<int64_t> bytes_of(const std::vector<Field>& fields) {
 // A run in small, at one micro-batch after the other.
 class ProbeRun {
  public:
-  ProbeRun(const Setup& setup, Probe& probe, const fs::path& folder)
+  ProbeRun(const Setup& setup, Probe& probe, Monitor& monitor, const fs::path& folder)
       : setup_(setup),
+        monitor_(monitor),
         probe_(probe),
         most_(std::min({largest_micro_batch, setup.data.window_samples(),
                         static_cast<int64_t>(setup.data.splits.train.length())})),
@@ -96,7 +97,7 @@ class ProbeRun {
 
   void run(int64_t room_bytes) {
     probe_.built_bytes = setup_.built_bytes;
-    probe_.base_bytes = held_bytes();
+    probe_.base_bytes = own_held_bytes();
     // Samples that are coupled may need company: a batch norm over one value fails.
     const bool coupled = (setup_.model->capabilities() & HR_COUPLES_SAMPLES) != 0;
     for (int64_t size = coupled ? 2 : 1; size <= std::min<int64_t>(most_, coupled ? 4 : 2); size *= 2) {
@@ -124,7 +125,8 @@ class ProbeRun {
 
   // Of what was read ahead and cached only as much as a probe needs. Which readers decode is chance.
   static int64_t held_by_work(const LedgerReading& ledger) {
-    return ledger.held_bytes - ledger.live(Owner::batches) - ledger.live(Owner::cache) - ledger.live(Owner::reads);
+    return ledger.held_bytes - ledger.live(Owner::batches) - ledger.live(Owner::cache) - ledger.live(Owner::reads) -
+           ledger.live(Owner::workers);
   }
 
   // Of all loaders, with batches of `size` samples.
@@ -214,6 +216,7 @@ class ProbeRun {
     note(4);
     point.least_bytes = least_of_a_step(train, val.get());
     step_.epoch_sums().zero();
+    monitor_.look_now();  // at the child processes of the readers, which end with these
   }
 
   int64_t least_of_a_step(Loader& train, Loader* val) {
@@ -249,6 +252,7 @@ class ProbeRun {
   }
 
   const Setup& setup_;
+  Monitor& monitor_;
   Probe& probe_;
   int64_t most_;
   Split train_, val_;
@@ -270,7 +274,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   require_room(room);
   // The limit is set before data and model take memory.
   set_memory_limit(room);
-  const Monitor monitor(room);
+  Monitor monitor(room);
   lift_start_limit();
   const RunData data = prepare_data(experiment, plugin_dirs);
   const Setup setup(data);
@@ -285,8 +289,9 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
       std::min(data.stored.compressed_bytes, static_cast<uint64_t>(experiment.data.chunk_cache_size_bytes)));
   probe.largest_chunk_bytes = static_cast<int64_t>(data.stored.largest_chunk_bytes);
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
-                 [&] { ProbeRun(setup, probe, folder).run(room); });
+                 [&] { ProbeRun(setup, probe, monitor, folder).run(room); });
   probe.reader_bytes = largest_reader_bytes();
+  probe.worker_bytes = monitor.largest_child_bytes();
   probe.seconds = since(began);
   return probe;
 }

@@ -224,12 +224,29 @@ std::span<const KnownInterface> known_interfaces() {
       {HR_INPUTS, [](const Library& by) { return by.inputs() != nullptr; }},
       {HR_CLASSES, [](const Library& by) { return by.classes() != nullptr; }},
       {HR_CLASS_NAMES, [](const Library& by) { return by.class_names() != nullptr; }},
+      {HR_COST_OPTIONS, [](const Library& by) { return !by.cost_options().empty(); }},
       {HR_POSITIONS, [](const Library& by) { return by.positions() != nullptr; }},
       {HR_CAPABILITIES, [](const Library& by) { return by.capabilities() != nullptr; }},
       {HR_BACKWARD, [](const Library& by) { return by.backward() != nullptr; }},
       {HR_MODEL_FILES, [](const Library& by) { return by.model_files() != nullptr; }},
       {HR_OPTIMIZER, [](const Library& by) { return by.optimizer() != nullptr; }}};
   return all;
+}
+
+std::vector<std::string> Library::cost_options() const {
+  const auto* table = interface_table<hr_cost_options>(*plugin_, HR_COST_OPTIONS, {SLOT(names)});
+  const hr_datasource* source = datasource();
+  std::vector<std::string> names;
+  if (table == nullptr || source == nullptr) return names;
+  const OptionTable options = to_option_table(source->options, id());
+  for (const char* const* name = table->names; *name != nullptr; ++name) {
+    if (std::ranges::none_of(options, [&](const OptionSpec& option) { return option.name == *name; })) {
+      throw Error(Exit::plugin, id(),
+                  "its table " HR_COST_OPTIONS " names '" + std::string(*name) + "', which is no option of its source");
+    }
+    names.emplace_back(*name);
+  }
+  return names;
 }
 
 std::vector<std::string> Library::recompute_kinds() const {

@@ -26,6 +26,7 @@
 #include "headroom/capabilities.h"
 #include "headroom/classes.h"
 #include "headroom/convert.h"
+#include "headroom/costs.h"
 #include "headroom/inputs.h"
 #include "headroom/model_files.h"
 #include "headroom/optimizer.h"
@@ -70,6 +71,10 @@ class Library {
   const hr_backward* backward() const;
   const hr_model_files* model_files() const;
   const hr_optimizer* optimizer() const;
+
+  // Options of the source that are no part of a run's identity; empty: none says so. Error(plugin) where it has no such
+  // option.
+  std::vector<std::string> cost_options() const;
 
   // The names that memory.recompute may have for a model, the one with most bytes saved per second first; empty: none.
   // Error(plugin) if they are empty, reserved, repeated or more than 64.

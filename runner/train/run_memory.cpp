@@ -17,7 +17,9 @@ namespace headroom {
 // Claimed by the first run of a process, and given back after the last.
 class ProcessMemory {
  public:
-  explicit ProcessMemory(MemoryGrant claimed) : grant(std::move(claimed)), monitor(prepared(grant)) {}
+  explicit ProcessMemory(MemoryGrant claimed) : grant(std::move(claimed)), monitor(prepared(grant)) {
+    monitor.tell_of_children([](const std::string& sentence) { spdlog::warn("[memory] {}", sentence); });
+  }
   ~ProcessMemory() { set_memory_limit(0); }
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;

@@ -92,7 +92,7 @@ Setup::Setup(const RunData& known, std::string started_from)
       model(make_model(known)),
       output_pairs(make_pairs(*model, *known.source)),
       matmul(matmul_of(known, *model)),
-      built_bytes(held_bytes()) {
+      built_bytes(own_held_bytes()) {
   apply_matmul(matmul);
   (void)lower_wins(known.experiment.experiment.metric);  // says so where nobody measures it
 }
@@ -143,7 +143,8 @@ nlohmann::json Setup::mathematics() const {
       {"model_files", data.model_files.empty() ? Json() : Json(data.model_files)},
       {"init", init_id},
       {"content", data.content_id},
-      {"data_options", options_without_paths(data.data_table, data.data_options)},
+      {"data_options",
+       options_without_paths(data.data_table, data.data_options, data.source_library.cost_options())},
       {"optimizer_options",
        data.optimizer ? Json(options_without_paths(data.optimizer->table(), data.optimizer->options())) : Json()},
       {"shuffle", data.order.name},

@@ -74,7 +74,9 @@ std::string Advice::knobs(const Shortage& shortage) const {
     same.push_back("data.cache_size = 0 (the cache holds " + size_text(ledger.live(Owner::cache)) + ")");
   }
   if (e.data.num_workers > 0) {
-    same.push_back("data.num_workers = 0 (batches hold " + size_text(ledger.live(Owner::batches)) + ")");
+    const int64_t workers = ledger.live(Owner::workers);
+    same.push_back("data.num_workers = 0 (batches hold " + size_text(ledger.live(Owner::batches)) +
+                   (workers > 0 ? ", worker processes " + size_text(workers) : "") + ")");
   }
   // A fixed micro-batch may be too large; "auto" goes down to 1.
   if (e.train.micro_batch > 1 && whole_.empty())
@@ -108,7 +110,7 @@ std::string Advice::warning(const LedgerReading& ledger) const {
   const auto owner = static_cast<Owner>(largest);
   // Of activations, and of what has no knob of its own.
   const char* knob = "train.micro_batch";
-  if (owner == Owner::reads) knob = "data.num_workers";
+  if (owner == Owner::reads || owner == Owner::workers) knob = "data.num_workers";
   if (owner == Owner::batches) knob = "data.num_workers and data.prefetch_factor";
   if (owner == Owner::cache) knob = "data.cache_size";
   if (owner == Owner::metrics) knob = "metrics.mode";

@@ -4,6 +4,7 @@
 #include "headroom/capabilities.h"
 #include "headroom/classes.h"
 #include "headroom/convert.h"
+#include "headroom/costs.h"
 #include "headroom/infer.h"
 #include "headroom/inputs.h"
 #include "headroom/lists.h"

@@ -73,6 +73,21 @@ TEST(Plan, CountsDecodedChunks) {
   EXPECT_EQ(predicted().peak_bytes - plain.peak_bytes, 2 * 4 * mib);
 }
 
+TEST(Plan, CountsTheProcessesOfReaders) {
+  Probe probe = straight_probe();
+  const auto plan = [&] { return make_plan(experiment_of(8, 1), Fit(probe, readers(2, 1), false), {std::nullopt, ""}); };
+  const Prediction without = plan().as_written.prediction;
+  EXPECT_EQ(plan().text(experiment_of(8, 1)).find("worker processes"), std::string::npos);
+  probe.worker_bytes = 100 * mib;
+  const Plan with = plan();
+  const Prediction& prediction = with.as_written.prediction;
+  EXPECT_EQ(prediction.workers_bytes, 2 * 2 * 100 * mib) << "training's and those of evaluations";
+  EXPECT_EQ(prediction.peak_bytes - without.peak_bytes, prediction.workers_bytes);
+  EXPECT_EQ(prediction.work_bytes - without.work_bytes, prediction.workers_bytes);
+  EXPECT_EQ(prediction.least_bytes - without.least_bytes, prediction.workers_bytes) << "they stay when memory is short";
+  EXPECT_NE(with.text(experiment_of(8, 1)).find("400.0 MiB for worker processes"), std::string::npos);
+}
+
 TEST(Plan, AWindowThatIsNoPowerOfTwoKeepsTheBatchAsWritten) {
   const Plan plan = plan_of(experiment_of(12, 3), 0);
   for (const PlanRow& row : plan.rows) EXPECT_EQ(row.setting.batch_size * row.setting.accumulation, 36);
