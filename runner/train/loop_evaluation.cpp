@@ -11,7 +11,8 @@ namespace headroom {
 
 // Where others took the memory of one rank, the others end their evaluation too.
 bool TrainingLoop::evaluate_epoch() {
-  const bool measured = measure_epoch();
+  is_measured_ = false;
+  const bool measured = is_measured_ = measure_epoch();
   return setup_.data.group != nullptr ? setup_.data.group->on_all(measured) : measured;
 }
 
@@ -53,7 +54,7 @@ std::optional<StepSums> TrainingLoop::evaluate_val() {
   return evaluate_shares([&](int64_t batches) {
     log_.progress(batches, {});
     gc_points_.eval_batch_done();
-    return stop_requested() != Exit::ok;
+    return stop_requested() != Exit::ok || is_in_vain();
   });
 }
 

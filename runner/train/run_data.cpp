@@ -185,6 +185,10 @@ bool RunData::evaluates_in_larger_batches() const {
 
 Ranks RunData::ranks() const { return group != nullptr ? group->ranks() : Ranks(); }
 
+bool RunData::is_elastic() const {
+  return group != nullptr && experiment.train.elastic && group->ranks().elastic;
+}
+
 StatisticsRequest RunData::statistics_request() const {
   const DataSection& data = experiment.data;
   // Kept statistics hold only as long as the same code reads the same content in the same way.

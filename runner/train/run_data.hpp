@@ -60,7 +60,8 @@ struct RunData {
   // through the model at once, and metrics.mode does not count batches.
   bool evaluates_in_larger_batches() const;
 
-  Ranks ranks() const;  // of the group
+  Ranks ranks() const;      // of the group
+  bool is_elastic() const;  // several processes, of which those that are left go on where one is killed
 
   StatisticsRequest statistics_request() const;  // of the normalisation, as the experiment asks for it
   CacheSetting cache_setting() const;            // what the sample cache is used for
