@@ -39,6 +39,10 @@ struct RankProcess {
   bool is_gone = false;          // it was killed, and the others go on without it
 };
 
+struct Loss {
+  int rank, group;  // the group without it
+};
+
 bool is_a_stop(int exit_code) {
   return exit_code == static_cast<int>(Exit::resumable) || exit_code == static_cast<int>(Exit::interrupted);
 }
@@ -49,7 +53,7 @@ class Launch {
  public:
   Launch(const std::filesystem::path& program, const std::vector<std::string>& words, int count, int least)
       : signals_({SIGTERM, SIGINT, SIGUSR1, SIGHUP}), folder_("ranks"), roster_(folder_.path()), least_(least) {
-    for (int rank = 0; rank < count; ++rank) processes_.push_back({start(program, words, rank, count), {}});
+    for (int rank = 0; rank < count; ++rank) processes_.push_back({start(program, words, rank, count), {}, false});
   }
   ~Launch() {
     for (const RankProcess& process : processes_) {
@@ -122,33 +126,37 @@ class Launch {
   void look_at(RankProcess& process) {
     if (process.exit_code || !ended_by(process.id)) return;
     process.exit_code = wait_for(process.id).exit_code();
-    if (least_ > 0 && *process.exit_code != 0) return decide(process);
+    if (least_ > 0) return decide(process);
     if (is_a_failure(*process.exit_code) && !failed_) failed_ = Clock::now();
   }
 
   // Whether the others go on without it. Only what was killed is taken for an accident: an error of its own would come
-  // again.
+  // again. One that has done its part is not waited for by those that take the last evaluation again.
   void decide(RankProcess& process) {
+    const int ended = *process.exit_code;
     // Where its front alone was killed, the trainer is to end before it stops all others.
-    if (was_killed(*process.exit_code)) end(process, SIGKILL);
-    Members left{.group = group_.group + 1};
+    if (was_killed(ended)) end(process, SIGKILL);
+    if (group_.ended || (ended == 0 && group_.group == 0)) return;
+    ++group_.group;
+    group_.ranks.clear();
     for (int rank = 0; rank < std::ssize(processes_); ++rank) {
-      if (!processes_[static_cast<size_t>(rank)].exit_code) left.ranks.push_back(rank);
+      if (!processes_[static_cast<size_t>(rank)].exit_code) group_.ranks.push_back(rank);
     }
-    process.is_gone = was_killed(*process.exit_code) && !group_.ended && std::ssize(left.ranks) >= least_;
-    left.ended = !process.is_gone;
-    if (left.ended && is_a_failure(*process.exit_code) && !failed_) failed_ = Clock::now();
-    group_ = left;
+    process.is_gone = was_killed(ended) && std::ssize(group_.ranks) >= least_;
+    group_.ended = ended != 0 && !process.is_gone;
     roster_.tell(group_);
-    if (process.is_gone) untold_.push_back(static_cast<int>(&process - processes_.data()));
+    if (process.is_gone) untold_.push_back({static_cast<int>(&process - processes_.data()), group_.group});
+    if (group_.ended && is_a_failure(ended)) failed_ = Clock::now();
   }
 
   // What those that are left say: rank 0's words are ours already.
   void follow() {
-    if (const auto step = group_.ended ? std::nullopt : roster_.step_of(group_.group)) {
-      for (const int rank : untold_) tell_lost(rank, *step);
-      untold_.clear();
-    }
+    std::erase_if(untold_, [this](const Loss& loss) {
+      for (int group = loss.group; group <= group_.group; ++group) {
+        if (const auto step = roster_.step_of(group)) return tell_lost(loss.rank, *step), true;
+      }
+      return false;
+    });
     const int first = first_left();
     if (first == 0) return;
     if (first != followed_) {
@@ -202,6 +210,7 @@ class Launch {
       // Otherwise rank 0 has said the same.
       if (static_cast<int>(rank) != first_rank && rank > 0 && ended != first) show(static_cast<int>(rank));
     }
+    if (least_ > 0 && first == 0) return 0;  // and what else was lost was not needed
     return failed != 0 ? failed : killed ? static_cast<int>(Exit::resumable) : first;
   }
 
@@ -217,7 +226,7 @@ class Launch {
   std::vector<RankProcess> processes_;
   std::optional<Clock::time_point> failed_;  // when the first of them did
   Members group_;                            // that was told last
-  std::vector<int> untold_;                  // ranks that were lost, and nobody has gone on since
+  std::vector<Loss> untold_;                 // since which nobody has gone on
   int followed_ = 0;                         // the rank whose words are shown,
   int64_t shown_ = 0;                        // and how many bytes of them were
 };

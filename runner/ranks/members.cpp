@@ -23,7 +23,7 @@ constexpr auto time_to_stop = seconds(3);
 constexpr auto one_look = std::chrono::milliseconds(5);
 
 // Whole, or not there.
-void write(const fs::path& file, const std::string& text) {
+void write_whole(const fs::path& file, const std::string& text) {
   fs::path written = file;
   written += "." + std::to_string(getpid());
   std::ofstream(written) << text << '\n';
@@ -44,7 +44,7 @@ fs::path first_file(const fs::path& run) { return run / "ranks" / "first"; }
 void Roster::tell(const Members& members) const {
   std::string text = std::to_string(members.group) + (members.ended ? " ended" : " goes-on");
   for (const int rank : members.ranks) text += ' ' + std::to_string(rank);
-  write(folder_ / "members", text);
+  write_whole(folder_ / "members", text);
 }
 
 Members Roster::read() const {
@@ -58,7 +58,7 @@ Members Roster::read() const {
 }
 
 void Roster::sign_in(int rank) const {
-  write(folder_ / ("trainer-" + std::to_string(rank)), std::to_string(getpid()));
+  write_whole(folder_ / ("trainer-" + std::to_string(rank)), std::to_string(getpid()));
 }
 
 std::optional<pid_t> Roster::process_of(int rank) const {
@@ -67,7 +67,7 @@ std::optional<pid_t> Roster::process_of(int rank) const {
 }
 
 void Roster::go_on(int group, int64_t step) const {
-  write(folder_ / ("step-" + std::to_string(group)), std::to_string(step));
+  write_whole(folder_ / ("step-" + std::to_string(group)), std::to_string(step));
 }
 
 std::optional<int64_t> Roster::step_of(int group) const {
@@ -82,7 +82,7 @@ std::string mark_of(int group, int rank) { return "came-" + std::to_string(group
 
 }  // namespace
 
-void Roster::come_to(int group, int rank) const { write(folder_ / mark_of(group, rank), ""); }
+void Roster::come_to(int group, int rank) const { write_whole(folder_ / mark_of(group, rank), ""); }
 
 bool Roster::have_all_come(const Members& members) const {
   std::error_code error;
@@ -109,7 +109,7 @@ std::optional<Members> next_group(const Roster& roster, int group, int rank, con
   }
 }
 
-void note_first_rank(const fs::path& run, int rank) { write(first_file(run), std::to_string(rank)); }
+void note_first_rank(const fs::path& run, int rank) { write_whole(first_file(run), std::to_string(rank)); }
 
 void forget_first_rank(const fs::path& run) {
   std::error_code none_there;

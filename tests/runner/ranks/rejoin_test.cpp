@@ -1,4 +1,4 @@
-// Ranks that are killed, and those that go on without them. The test's process stands for their launcher.
+// Ranks that are ended_by_kill, and those that go on without them. The test's process stands for their launcher.
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -65,7 +65,7 @@ std::vector<int> in_elastic_ranks(int count, const std::function<int(RankGroup& 
 }
 
 const std::function<bool()> never = [] { return false; };
-constexpr int killed = 128 + SIGKILL;
+constexpr int ended_by_kill = 128 + SIGKILL;
 
 std::vector<int> rejoined(RankGroup& group) {
   for (;;) {
@@ -100,7 +100,7 @@ TEST(Rejoin, ThoseThatAreLeftAddUpWithoutTheOneThatWasKilled) {
       return sum_of_numbers(group) == 6 - victim ? as_expected : 6;
     });
     std::vector<int> expected(4, as_expected);
-    expected[static_cast<size_t>(victim)] = killed;
+    expected[static_cast<size_t>(victim)] = ended_by_kill;
     EXPECT_EQ(ended, expected);
   }
 }
@@ -130,7 +130,7 @@ TEST(Rejoin, SumsThatWereUnderWayHaveEnded) {
     }
     return as_expected;
   });
-  EXPECT_EQ(ended, (std::vector<int>{as_expected, killed, as_expected}));
+  EXPECT_EQ(ended, (std::vector<int>{as_expected, ended_by_kill, as_expected}));
 }
 
 TEST(Rejoin, TwoAtOnceAndThenAllButOne) {
@@ -152,7 +152,7 @@ TEST(Rejoin, TwoAtOnceAndThenAllButOne) {
     rejoined(group);
     return sum_of_numbers(group) == 1 && group.is_first() && group.ranks().count == 1 ? as_expected : 3;
   });
-  EXPECT_EQ(ended, (std::vector<int>{killed, as_expected, killed, killed}));
+  EXPECT_EQ(ended, (std::vector<int>{ended_by_kill, as_expected, ended_by_kill, ended_by_kill}));
 }
 
 // The training loop counts on this: see loop_elastic.cpp. A rank is killed at any time; all others vote, and then step.
@@ -205,7 +205,7 @@ TEST(Rejoin, NobodyIsMoreThanAStepAheadAndWhoIsBehindHasVoted) {
       return as_expected;
     });
     std::vector<int> expected(4, as_expected);
-    expected[seed % 4] = expected[(seed + 1) % 4] = killed;
+    expected[seed % 4] = expected[(seed + 1) % 4] = ended_by_kill;
     EXPECT_EQ(ended, expected) << seed;
   }
 }
@@ -230,7 +230,7 @@ TEST(Rejoin, WhereTheRunDoesNotGoOnItEndsAsWithoutIt) {
       return named && problem.exit_code() == Exit::resumable ? as_expected : 4;
     }
   });
-  EXPECT_EQ(ended, (std::vector<int>{as_expected, killed}));
+  EXPECT_EQ(ended, (std::vector<int>{as_expected, ended_by_kill}));
 }
 
 }  // namespace
