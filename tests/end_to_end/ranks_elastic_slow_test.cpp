@@ -35,8 +35,7 @@ TEST_F(KillCampaign, WeightsAndLogsAreThoseOfTheUndisturbedRun) {
     const Finished end = program.wait();
     SCOPED_TRACE(out + ", killed:" + killed + "\n" + end.err);
     // Who is killed after the run's end, while it writes its result, leaves that to a resume.
-    if (end.exit_code == 75) EXPECT_EQ(resumed(run_folder(out), 2).exit_code, 0);
-    if (end.exit_code != 75) EXPECT_EQ(end.exit_code, 0);
+    EXPECT_EQ(end.exit_code == 75 ? resumed(run_folder(out), 2).exit_code : end.exit_code, 0);
     expect_as(expected, run_folder(out));
     fs::remove_all(folder_ / out);
     if (HasFailure()) return;

@@ -1,4 +1,4 @@
-// Ranks that are ended_by_kill, and those that go on without them. The test's process stands for their launcher.
+// Ranks that are killed, and those that go on without them. The test's process stands for their launcher.
 #include <chrono>
 #include <csignal>
 #include <cstring>
