@@ -23,7 +23,7 @@ bool TrainingLoop::measure_epoch() try {
   if (is_evaluated()) {
     val = evaluate_val();
     if (!val) return false;
-    if (setup_.data.ranks().is_first()) examples_->write(position_.step, position_.epoch + 1);
+    setup_.data.ranks().is_first() ? examples_->write(position_.step, position_.epoch + 1) : examples_->forget_taken();
   }
   const auto measured = [this](const StepSums& sums, const char* split) {
     Measured found;

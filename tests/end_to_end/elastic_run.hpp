@@ -15,6 +15,7 @@ class ElasticRun : public RunInRanks {
     Alone run;
     std::string metrics;
     std::vector<std::string> told;
+    nlohmann::json examples;  // of the last evaluation
   };
 
   static std::vector<std::string> elastic(std::vector<std::string> set) {
@@ -22,9 +23,10 @@ class ElasticRun : public RunInRanks {
     return set;
   }
   Undisturbed undisturbed(const std::vector<std::string>& set) const {
-    Undisturbed made{.run = alone(elastic(set)), .metrics = {}, .told = {}};
+    Undisturbed made{.run = alone(elastic(set)), .metrics = {}, .told = {}, .examples = {}};
     made.metrics = metrics_without_times(run_folder("alone"));
     made.told = told_by(run_folder("alone"));
+    made.examples = last_examples(run_folder("alone"));
     return made;
   }
   static pid_t trainer_of(const Program& program, int rank) {
@@ -58,12 +60,21 @@ class ElasticRun : public RunInRanks {
     expect_metrics(run, expected.run.summary);
     expect_rows(metrics_without_times(run), expected.metrics);
     EXPECT_EQ(told_by(run), expected.told);
+    const nlohmann::json examples = last_examples(run);
+    ASSERT_EQ(examples.size(), expected.examples.size());
+    for (const auto& [path, value] : expected.examples.items()) {
+      if (!value.is_number()) continue;
+      EXPECT_NEAR(examples.at(path).get<double>(), value.get<double>(), 1e-4) << path;
+    }
     EXPECT_FALSE(std::filesystem::exists(run / "postmortem.json"));
     for (const auto& entry : std::filesystem::directory_iterator(run / "checkpoints"))
       EXPECT_EQ(entry.path().string().find("tmp"), std::string::npos) << entry.path();
   }
 
  private:
+  static nlohmann::json last_examples(const std::filesystem::path& run) {
+    return read_json(run / "examples.json").at("last").flatten();
+  }
   // Scalars, checkpoints and ends, with their steps: neither twice nor left out.
   static std::vector<std::string> told_by(const std::filesystem::path& run) {
     std::vector<std::string> told;
