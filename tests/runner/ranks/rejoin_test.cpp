@@ -16,8 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What each of them ends with, by its number. `body` as of in_ranks(), of a group that outlives losses.
-std::vector<int> in_elastic_ranks(int count, const std::function<int(RankGroup& group)>& body) {
+// What each of them ends with, by its number. `body` as of in_ranks(), of a group that outlives losses, if at least
+// `least` are left.
+std::vector<int> in_elastic_ranks(int count, const std::function<int(RankGroup& group)>& body, size_t least = 1) {
   std::string folder = (fs::temp_directory_path() / "headroom-test-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
   std::map<pid_t, int> processes;
@@ -58,6 +59,7 @@ std::vector<int> in_elastic_ranks(int count, const std::function<int(RankGroup& 
     left = {.group = left.group + 1};
     for (const auto& [id, rank] : processes) left.ranks.push_back(rank);
     std::ranges::sort(left.ranks);
+    left.ended = left.ranks.size() < least;
     roster.tell(left);
   }
   fs::remove_all(folder);
@@ -218,8 +220,6 @@ TEST(Rejoin, WhereTheRunDoesNotGoOnItEndsAsWithoutIt) {
       for (;;) group.wait_for_all();
     } catch (const RankLost&) {
     }
-    // Before the launcher has said anything.
-    Roster(fs::path(group.ranks().store_file).parent_path()).tell({.group = 100, .ended = true});
     try {
       group.rejoin(never);
       return 2;
@@ -229,7 +229,7 @@ TEST(Rejoin, WhereTheRunDoesNotGoOnItEndsAsWithoutIt) {
       const bool named = std::string(problem.what()).find("rank 1 of 2 on host ") != std::string::npos;
       return named && problem.exit_code() == Exit::resumable ? as_expected : 4;
     }
-  });
+  }, /*least=*/2);
   EXPECT_EQ(ended, (std::vector<int>{as_expected, ended_by_kill}));
 }
 
