@@ -213,7 +213,7 @@ TEST(Rejoin, NobodyIsMoreThanAStepAheadAndWhoIsBehindHasVoted) {
 }
 
 TEST(Rejoin, WhereTheRunDoesNotGoOnItEndsAsWithoutIt) {
-  const auto ended = in_elastic_ranks(2, [](RankGroup& group) {
+  const auto body = [](RankGroup& group) {
     group.wait_for_all();
     if (group.ranks().rank == 1) raise(SIGKILL);
     try {
@@ -229,8 +229,8 @@ TEST(Rejoin, WhereTheRunDoesNotGoOnItEndsAsWithoutIt) {
       const bool named = std::string(problem.what()).find("rank 1 of 2 on host ") != std::string::npos;
       return named && problem.exit_code() == Exit::resumable ? as_expected : 4;
     }
-  }, /*least=*/2);
-  EXPECT_EQ(ended, (std::vector<int>{as_expected, ended_by_kill}));
+  };
+  EXPECT_EQ(in_elastic_ranks(2, body, /*least=*/2), (std::vector<int>{as_expected, ended_by_kill}));
 }
 
 }  // namespace
