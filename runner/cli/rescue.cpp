@@ -1,5 +1,7 @@
 #include "config/rescue.hpp"
 
+#include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -85,12 +87,20 @@ std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const C
   return run;
 }
 
+// 0: the run ends with the first process that is lost. What is wrong with the experiment its processes say.
+int least_ranks(const RunWords& words) try {
+  const TrainSection train = experiment_of(words).train;
+  return train.elastic ? static_cast<int>(std::min<int64_t>(train.elastic_min, INT_MAX)) : 0;
+} catch (const Error&) {
+  return 0;
+}
+
 }  // namespace
 
 int run_with_rescue(const RunWords& words, const CommandLine& line) {
   const Ranks ranks = ranks_from_environment();
   if (words.nproc > 1 && ranks.alone())
-    return launch_ranks(fs::read_symlink("/proc/self/exe"), line.arguments, words.nproc);
+    return launch_ranks(fs::read_symlink("/proc/self/exe"), line.arguments, words.nproc, least_ranks(words));
   // The others could not follow.
   if (!ranks.alone()) return run_trainer(line.arguments);
   Ended ended;

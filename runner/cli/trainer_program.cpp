@@ -14,6 +14,7 @@
 #include "plugins/describe.hpp"
 #include "plugins/library.hpp"
 #include "plugins/optimizer_plugin.hpp"
+#include "ranks/members.hpp"
 #include "ranks/ranks.hpp"
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
@@ -85,7 +86,8 @@ int run_trainer(const std::vector<std::string>& words, Ended& ended) {
   ended = supervise(trainer_program(), words, stall_report());
   const int exit_code = conclude(ended);
   // Behind the post-mortem, which the report repeats.
-  if (!ended.run_folder.empty() && ranks_from_environment().is_first()) try_to_write_run_report(ended.run_folder);
+  const fs::path& run = ended.run_folder;
+  if (!run.empty() && ranks_from_environment().rank == first_rank_of(run)) try_to_write_run_report(run);
   return exit_code;
 }
 

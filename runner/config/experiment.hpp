@@ -116,6 +116,8 @@ struct TrainSection {
   int64_t log_every = 50;             // steps
   bool drop_last = false;             // drops a ragged last window
   std::string on_nonfinite = "stop";  // stop | skip
+  bool elastic = false;               // where a process of several is killed, the others go on,
+  int64_t elastic_min = 1;            // if they are so many
   double ema_decay = 0.0;             // train.ema = { decay = 0.999 }; 0: off
   OptimizerSection optimizer;
   toml::table optimizer_options;       // of an optimizer that a plugin offers

@@ -63,6 +63,8 @@ void each_field(E& e, Visit&& visit) {
   visit("train.log_every", train.log_every);
   visit("train.drop_last", train.drop_last);
   visit("train.on_nonfinite", train.on_nonfinite);
+  visit("train.elastic", train.elastic);
+  visit("train.elastic_min", train.elastic_min);
   visit("train.ema.decay", train.ema_decay);
   visit("train.optimizer.name", train.optimizer.name);
   visit("train.optimizer.lr", train.optimizer.lr);

@@ -48,6 +48,7 @@ bool has_no_least(const Experiment& e) { return has_schedule(e, "constant") || r
 bool is_not_sampled(const Experiment& e) { return e.metrics.mode != "sampled"; }
 bool starts_fresh(const Experiment& e) { return e.init.from.empty(); }
 bool computes_on_the_cpu(const Experiment& e) { return e.experiment.device == "cpu"; }
+bool ends_with_a_rank(const Experiment& e) { return !e.train.elastic; }
 bool has_sweep(const Experiment& e) { return e.sweep.has_value(); }
 
 // Path, type, effect, meaning; then, where there is something to say: range, choices, when it is idle, required.
@@ -217,6 +218,15 @@ std::vector<Key> make_keys() {
        "when loss or gradients are not finite: end the run, or skip the step",
        {},
        {"stop", "skip"}},
+      {"train.elastic", boolean, cost.unprobed(),
+       "of several processes, those that are left go on where one was killed"},
+      {"train.elastic_min",
+       integer,
+       cost.unprobed(),
+       "fewest processes that go on",
+       {1, million},
+       {},
+       {ends_with_a_rank, "train.elastic is false"}},
       {"train.ema.decay", number, mathematics("ema_decay"), "decay of the moving average of the weights; 0: no average",
        below_one},
       {"train.optimizer.name",

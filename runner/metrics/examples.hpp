@@ -27,6 +27,8 @@ class Examples {
   // Returns what was taken since the last write, for another process of the run, which adds it to its own.
   nlohmann::json taken() const;
   void add_taken(const nlohmann::json& taken);
+  // In place of write(), where another process writes it: the next evaluation takes its own.
+  void forget_taken() { taken_.clear(); }
   // Writes what was taken since the last write, as the evaluation after `step`. Error(cannot_write).
   void write(int64_t step, int64_t epoch);
 

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <stdexcept>
+#include <sys/socket.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -13,6 +15,7 @@
 
 #include "error.hpp"
 #include "ranks/lost_note.hpp"
+#include "ranks/members.hpp"
 #include "ranks/sockets.hpp"
 
 namespace headroom {
@@ -23,6 +26,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds time_to_meet(300);
+// All are there and have nothing else to do; who does not come in this time is lost.
+constexpr seconds time_to_meet_again(10), time_to_break_off(3);
 // A connection of Gloo may break some time before the watch knows whose end it was.
 constexpr milliseconds time_to_name = time_to_lose_peer + milliseconds(500);
 constexpr milliseconds time_to_fail(300), one_look(100);
@@ -33,7 +38,7 @@ static_assert(time_to_name + milliseconds(500) < seconds(5));
 // One may prepare data for hours while the others wait. Who has ended is the watch's to tell.
 constexpr std::chrono::hours time_to_answer(24 * 30);
 
-c10::intrusive_ptr<c10d::Store> open_store(const Ranks& ranks) {
+c10::intrusive_ptr<c10d::Store> open_store(const Ranks& ranks, seconds time) {
   c10::intrusive_ptr<c10d::Store> store;
   if (!ranks.store_file.empty()) {
     store = c10::make_intrusive<c10d::FileStore>(ranks.store_file, ranks.count);
@@ -42,10 +47,10 @@ c10::intrusive_ptr<c10d::Store> open_store(const Ranks& ranks) {
     options.port = ranks.port;
     options.isServer = ranks.is_first() && !ranks.hosted_by_launcher;
     options.waitWorkers = false;
-    options.timeout = time_to_meet;
+    options.timeout = time;
     store = c10::make_intrusive<c10d::TCPStore>(ranks.host, options);
   }
-  store->setTimeout(time_to_meet);
+  store->setTimeout(time);
   return c10::make_intrusive<c10d::PrefixStore>("headroom/" + ranks.attempt, store);
 }
 
@@ -61,8 +66,9 @@ std::shared_ptr<gloo::transport::Device> open_device(const Ranks& ranks) {
   return c10d::ProcessGroupGloo::createDeviceForHostname(address);
 }
 
-c10::intrusive_ptr<c10d::Backend> open_backend(const Ranks& ranks, const c10::intrusive_ptr<c10d::Store>& store) {
-  auto options = c10d::ProcessGroupGloo::Options::create(time_to_answer);
+c10::intrusive_ptr<c10d::Backend> open_backend(const Ranks& ranks, const c10::intrusive_ptr<c10d::Store>& store,
+                                               milliseconds time) {
+  auto options = c10d::ProcessGroupGloo::Options::create(time);
   options->devices.push_back(open_device(ranks));
   options->threads = 1;
   return c10::make_intrusive<c10d::ProcessGroupGloo>(store, ranks.rank, ranks.count, options);
@@ -110,18 +116,45 @@ class RankGroup::Sum {
   std::shared_ptr<Completion> completion;
 };
 
-RankGroup::RankGroup(const Ranks& ranks) : ranks_(ranks) {
-  try {
-    auto store = open_store(ranks);
-    const std::vector<int> others = open_connections();
-    auto gloo = open_backend(ranks, store);
-    backend_ = std::make_unique<Backend>(std::move(store), std::move(gloo));
-    hosts_ = gather(host_name());
+namespace {
+
+// Of their own, so that the number of one that was closed meanwhile is never another file's.
+std::vector<Descriptor> copies_of(const std::vector<int>& connections) {
+  std::vector<Descriptor> copies;
+  for (const int connection : connections) {
+    Descriptor copy(fcntl(connection, F_DUPFD_CLOEXEC, 0));
+    if (copy) copies.push_back(std::move(copy));
+  }
+  return copies;
+}
+
+}  // namespace
+
+// A second time nobody is waited for that does not come.
+void RankGroup::meet(seconds time) {
+  auto store = open_store(ranks_, time);
+  const std::vector<int> others = open_connections();
+  auto gloo = open_backend(ranks_, store, outlives_losses_ ? milliseconds(time) : milliseconds(time_to_answer));
+  backend_ = std::make_unique<Backend>(std::move(store), std::move(gloo));
+  const auto made = [&others] {
     std::vector<int> connections = open_connections();
     std::erase_if(connections, [&](int connection) { return std::ranges::find(others, connection) != others.end(); });
-    watch_ = std::make_unique<RankWatch>(
-        ranks, [this](const std::string& text) { return from_first(text); }, [this](int lost) { end_overdue(lost); },
-        std::move(connections));
+    return connections;
+  };
+  std::vector<int> connections;
+  if (ranks_.elastic) lines_ = copies_of(connections = made());
+  hosts_ = gather(host_name());
+  if (!ranks_.elastic) connections = made();
+  watch_ = std::make_unique<RankWatch>(
+      ranks_, [this](const std::string& text) { return from_first(text); },
+      [this](int lost) { return end_overdue(lost); }, std::move(connections), RankWatch::usual_patience,
+      std::min(time, RankWatch::usual_time_to_meet));
+  if (outlives_losses_) backend_->gloo->setTimeout(time_to_answer);
+}
+
+RankGroup::RankGroup(const Ranks& ranks) : ranks_(ranks) {
+  try {
+    meet(time_to_meet);
   } catch (const std::exception& problem) {
     const std::string what = problem.what();
     throw Error(Exit::bad_input, "ranks",
@@ -142,11 +175,14 @@ void RankGroup::keep_lost_note_at(const std::filesystem::path& file) {
   lost_note_ = file;
 }
 
-bool RankGroup::stands_in() const { return ranks_.rank == 1 && watch_->lost() == 0; }
+bool RankGroup::stands_in() const {
+  return ranks_.rank == 1 && (lost_ == 0 || (watch_ != nullptr && watch_->lost() == 0));
+}
 
 std::string RankGroup::name_of(int rank) const {
   Ranks other = ranks_;
   other.rank = rank;
+  other.launched_rank = numbers_.empty() ? rank : numbers_[static_cast<size_t>(rank)];
   return other.name() + " on host " + host_of(rank);
 }
 
@@ -171,23 +207,79 @@ void leave_running(c10::intrusive_ptr<c10d::Backend> gloo) {
 void RankGroup::give_up(const std::string& problem) {
   std::optional<int> lost;
   if (watch_ != nullptr) {
-    lost = watch_->lost_within(time_to_name);
+    lost_ = lost = watch_->lost_within(time_to_name);
     watch_->acknowledge();
     watch_->forget_connections();
   }
-  if (last_begun_ != nullptr && !last_begun_->completion->wait_for(milliseconds(0))) {
+  const std::string sentence =
+      (lost ? name_of(*lost) + " has ended, or cannot be reached"
+            : "the connection between the ranks broke (" + problem.substr(0, problem.find('\n')) + ")") +
+      how_to_go_on;
+  break_off();
+  // Where a sum still writes to the gradients, the next one cannot begin.
+  if (!outlives_losses_ || backend_ == nullptr) throw Error(Exit::resumable, "ranks", sentence);
+  problem_ = sentence;
+  throw RankLost(sentence);
+}
+
+// Where losses are outlived, all that is under way comes to an end, here and on the ranks at the other ends.
+void RankGroup::break_off() {
+  for (const Descriptor& line : lines_) shutdown(line.get(), SHUT_RDWR);
+  lines_.clear();
+  if (backend_ == nullptr || backend_->gloo == nullptr) return;
+  const milliseconds time = outlives_losses_ ? milliseconds(time_to_break_off) : milliseconds(0);
+  if (last_begun_ != nullptr && !last_begun_->completion->wait_for(time)) {
     leave_running(std::move(backend_->gloo));
+    if (outlives_losses_) backend_ = nullptr;
   } else {
     // Closes the connections: who waits for this rank goes on.
     backend_->gloo.reset();
   }
-  throw Error(Exit::resumable, "ranks",
-              (lost ? name_of(*lost) + " has ended, or cannot be reached"
-                    : "the connection between the ranks broke (" + problem.substr(0, problem.find('\n')) + ")") +
-                  how_to_go_on);
 }
 
-void RankGroup::end_overdue(int lost) const {
+void RankGroup::outlive_losses() {
+  if (!ranks_.elastic) return;
+  Roster(std::filesystem::path(ranks_.store_file).parent_path()).sign_in(ranks_.launched_rank);
+  outlives_losses_ = true;
+}
+
+std::vector<int> RankGroup::rejoin(const std::function<bool()>& stopped) {
+  const Roster roster(std::filesystem::path(ranks_.store_file).parent_path());
+  std::vector<int> lost = numbers_;
+  if (lost.empty()) {
+    for (int rank = 0; rank < ranks_.launched_count; ++rank) lost.push_back(rank);
+  }
+  for (;;) {
+    watch_.reset();
+    last_begun_.reset();
+    const auto next = next_group(roster, group_, ranks_.launched_rank, stopped);
+    if (!next) throw Error(Exit::resumable, "ranks", problem_);
+    lost_.reset();
+    group_ = next->group;
+    numbers_ = next->ranks;
+    ranks_.rank = ranks_.local_rank =
+        static_cast<int>(std::ranges::find(numbers_, ranks_.launched_rank) - numbers_.begin());
+    ranks_.count = ranks_.local_count = static_cast<int>(numbers_.size());
+    ranks_.store_file = roster.store_of(group_).string();
+    try {
+      meet(time_to_meet_again);
+      break;
+    } catch (const std::exception&) {  // another one is lost
+      break_off();
+      if (backend_ == nullptr) throw Error(Exit::resumable, "ranks", problem_);
+    }
+  }
+  std::erase_if(lost, [&](int rank) { return std::ranges::find(numbers_, rank) != numbers_.end(); });
+  return lost;
+}
+
+void RankGroup::went_on(int64_t step) const {
+  if (is_first()) Roster(std::filesystem::path(ranks_.store_file).parent_path()).go_on(group_, step);
+}
+
+bool RankGroup::end_overdue(int lost) const {
+  // Who computes is waited for, unless the run does not go on.
+  if (outlives_losses_ && !Roster(std::filesystem::path(ranks_.store_file).parent_path()).read().ended) return false;
   const std::string sentence = "[ranks] " + name_of(lost) + " has ended, or cannot be reached, and " + ranks_.name() +
                                " ends in the middle of its window" + how_to_go_on;
   std::fprintf(stderr, "%s\n", sentence.c_str());
@@ -199,7 +291,7 @@ void RankGroup::end_overdue(int lost) const {
 }
 
 std::shared_ptr<RankGroup::Sum> RankGroup::begin_to_add_up(at::Tensor tensor) {
-  if (backend_->gloo == nullptr || is_lost()) give_up("it was given up before");
+  if (backend_ == nullptr || backend_->gloo == nullptr || is_lost()) give_up("it was given up before");
   try {
     std::vector<at::Tensor> tensors = {std::move(tensor)};
     auto begun = std::make_shared<Sum>();

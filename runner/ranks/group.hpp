@@ -2,18 +2,30 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "error.hpp"
+#include "memory/descriptor.hpp"
 #include "mutex.hpp"
 #include "ranks/ranks.hpp"
 #include "ranks/watch.hpp"
 
 namespace headroom {
+
+// In place of Error(resumable): the others can go on, by rejoin(). All sums that were under way have ended.
+class RankLost : public Error {
+ public:
+  explicit RankLost(const std::string& sentence) : Error(Exit::resumable, "ranks", sentence) {}
+};
 
 // Every function is called by all ranks, in the same order. Where one of them has ended, or cannot be reached,
 // Error(resumable) names it and its host, on all others: within seconds, since a process that computes and does not ask
@@ -59,6 +71,17 @@ class RankGroup {
   // In place of rank 0, which is lost: the first of the others.
   bool stands_in() const;
 
+  // From here on a rank that is lost is RankLost, and one that computes is waited for. Does nothing where the launcher
+  // does not follow such runs (Ranks::elastic). Before it, a loss ends the run.
+  void outlive_losses();
+  // After RankLost: those that are left become the group, with ranks of their own in the order they had. Returns who is
+  // no longer among them, as launched. Error(resumable), with the sentence of RankLost, where the run does not go on.
+  // `stopped`: whether it is to stop, so that nobody is waited for that computes for long.
+  std::vector<int> rejoin(const std::function<bool()>& stopped);
+  bool has_lost() const { return is_lost(); }
+  // The run goes on from `step`: tells the launcher, of the first rank.
+  void went_on(int64_t step) const;
+
   // Rank 0 is done with `body` before the others begin it: what it makes, they find.
   template <class Body>
   auto first_goes_first(Body&& body) {
@@ -72,10 +95,18 @@ class RankGroup {
   struct Backend;
   bool is_lost() const { return watch_ != nullptr && watch_->lost(); }
   std::string name_of(int rank) const;  // "rank 1 of 4 on host a"
+  void meet(std::chrono::seconds time);
   [[noreturn]] void give_up(const std::string& problem);
-  void end_overdue(int lost) const;
+  void break_off();
+  bool end_overdue(int lost) const;  // false: it is not decided yet
 
-  const Ranks ranks_;
+  Ranks ranks_;
+  std::atomic<bool> outlives_losses_ = false;
+  int group_ = 0;
+  std::vector<int> numbers_;       // as launched, of a group that is not the first
+  std::string problem_;            // the last RankLost
+  std::optional<int> lost_;        // of the group that broke
+  std::vector<Descriptor> lines_;  // of the collectives, where losses are outlived
   std::unique_ptr<Backend> backend_;
   std::shared_ptr<Sum> last_begun_;  // where it has ended, all have
   std::vector<std::string> hosts_;

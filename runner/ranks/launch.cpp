@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <poll.h>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "memory/descriptor.hpp"
 #include "memory/file_memory.hpp"
 #include "memory/supervised.hpp"
+#include "ranks/members.hpp"
 #include "ranks/ranks.hpp"
 
 namespace headroom {
@@ -34,6 +36,11 @@ Descriptor open_file(const std::filesystem::path& path, int flags) {
 struct RankProcess {
   pid_t id = -1;
   std::optional<int> exit_code;  // once it has ended
+  bool is_gone = false;          // it was killed, and the others go on without it
+};
+
+struct Loss {
+  int rank, group;  // the group without it
 };
 
 bool is_a_stop(int exit_code) {
@@ -44,9 +51,9 @@ bool was_killed(int exit_code) { return exit_code == static_cast<int>(Exit::kill
 
 class Launch {
  public:
-  Launch(const std::filesystem::path& program, const std::vector<std::string>& words, int count)
-      : signals_({SIGTERM, SIGINT, SIGUSR1, SIGHUP}), folder_("ranks") {
-    for (int rank = 0; rank < count; ++rank) processes_.push_back({start(program, words, rank, count), {}});
+  Launch(const std::filesystem::path& program, const std::vector<std::string>& words, int count, int least)
+      : signals_({SIGTERM, SIGINT, SIGUSR1, SIGHUP}), folder_("ranks"), roster_(folder_.path()), least_(least) {
+    for (int rank = 0; rank < count; ++rank) processes_.push_back({start(program, words, rank, count), {}, false});
   }
   ~Launch() {
     for (const RankProcess& process : processes_) {
@@ -62,17 +69,20 @@ class Launch {
       poll(&ready, 1, 200);
       pass_signals_on();
       for (RankProcess& process : processes_) look_at(process);
+      if (group_.group > 0) follow();
       if (failed_ && Clock::now() - *failed_ > grace) {
         for (const RankProcess& process : processes_) {
           if (!process.exit_code) end(process, SIGKILL);
         }
       }
     }
+    if (group_.group > 0) follow();
     return conclude();
   }
 
  private:
   std::filesystem::path words_of(int rank) const { return folder_.path() / ("rank-" + std::to_string(rank)); }
+  std::filesystem::path results_of(int rank) const { return folder_.path() / ("result-" + std::to_string(rank)); }
 
   pid_t start(const std::filesystem::path& program, std::vector<std::string> words, int rank, int count) {
     words.insert(words.begin(), program.string());
@@ -84,12 +94,17 @@ class Launch {
         .signal_mask = &signals_.mask_before(),
         // In a group of its own: it can be ended with its trainer.
         .apart = true};
+    if (least_ > 0) options.environment.push_back(ranks_elastic_variable + std::string("=1"));
     try {
       if (rank == 0) return start_child(std::move(words), options);
       const Descriptor nowhere = open_file("/dev/null", O_RDWR),
                        said = open_file(words_of(rank), O_WRONLY | O_CREAT | O_APPEND);
       options.stdin_file = options.stdout_file = nowhere.get();
       options.stderr_file = said.get();
+      // It may come to tell the run's result.
+      const Descriptor result =
+          least_ > 0 ? open_file(results_of(rank), O_WRONLY | O_CREAT | O_APPEND) : Descriptor();
+      if (result) options.stdout_file = result.get();
       return start_child(std::move(words), options);
     } catch (const std::system_error& problem) {
       throw Error(Exit::bug, "ranks", "cannot start " + program.string() + ": " + problem.code().message());
@@ -111,16 +126,81 @@ class Launch {
   void look_at(RankProcess& process) {
     if (process.exit_code || !ended_by(process.id)) return;
     process.exit_code = wait_for(process.id).exit_code();
+    if (least_ > 0) return decide(process);
     if (is_a_failure(*process.exit_code) && !failed_) failed_ = Clock::now();
   }
 
+  // Whether the others go on without it. Only what was killed is taken for an accident: an error of its own would come
+  // again. One that has done its part is not waited for by those that take the last evaluation again.
+  void decide(RankProcess& process) {
+    const int ended = *process.exit_code;
+    // Where its front alone was killed, the trainer is to end before it stops all others.
+    if (was_killed(ended)) end(process, SIGKILL);
+    if (group_.ended || (ended == 0 && group_.group == 0)) return;
+    ++group_.group;
+    group_.ranks.clear();
+    for (int rank = 0; rank < std::ssize(processes_); ++rank) {
+      if (!processes_[static_cast<size_t>(rank)].exit_code) group_.ranks.push_back(rank);
+    }
+    process.is_gone = was_killed(ended) && std::ssize(group_.ranks) >= least_;
+    group_.ended = ended != 0 && !process.is_gone;
+    roster_.tell(group_);
+    if (process.is_gone) untold_.push_back({static_cast<int>(&process - processes_.data()), group_.group});
+    if (group_.ended && is_a_failure(ended)) failed_ = Clock::now();
+  }
+
+  // What those that are left say: rank 0's words are ours already.
+  void follow() {
+    std::erase_if(untold_, [this](const Loss& loss) {
+      for (int group = loss.group; group <= group_.group; ++group) {
+        if (const auto step = roster_.step_of(group)) return tell_lost(loss.rank, *step), true;
+      }
+      return false;
+    });
+    const int first = first_left();
+    if (first == 0) return;
+    if (first != followed_) {
+      followed_ = first;
+      shown_ = 0;
+    }
+    shown_ += copy(words_of(first), shown_, stderr);
+  }
+
+  void tell_lost(int rank, int64_t step) const {
+    const auto trainer = roster_.process_of(rank);
+    const auto left = std::ssize(group_.ranks);
+    // On a terminal the progress line is in its place.
+    std::fprintf(stderr, "%srank %d (pid %d) was killed by signal %d; %d %s on from step %lld\n",
+                 isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "", rank,
+                 trainer ? *trainer : processes_[static_cast<size_t>(rank)].id, SIGKILL, static_cast<int>(left),
+                 left == 1 ? "rank goes" : "ranks go", static_cast<long long>(step));
+  }
+
+  // The first of those that the run went on with.
+  int first_left() const {
+    const auto left = std::ranges::find(processes_, false, &RankProcess::is_gone);
+    return static_cast<int>(left - processes_.begin());
+  }
+
+  // Returns how many bytes there were behind `from`.
+  static int64_t copy(const std::filesystem::path& file, int64_t from, std::FILE* to) {
+    std::ifstream stream(file, std::ios::binary);
+    stream.seekg(from);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    std::fwrite(text.data(), 1, text.size(), to);
+    std::fflush(to);
+    return std::ssize(text);
+  }
+
   int conclude() const {
-    const int first = *processes_.front().exit_code;
+    const int first_rank = first_left();
+    const int first = *processes_[static_cast<size_t>(first_rank)].exit_code;
+    if (first_rank > 0) copy(results_of(first_rank), 0, stdout);
     int failed = 0;
     bool killed = false;
     for (size_t rank = processes_.size(); rank-- > 0;) {
       const int ended = *processes_[rank].exit_code;
-      if (!is_a_failure(ended)) continue;
+      if (!is_a_failure(ended) || processes_[rank].is_gone) continue;
       // Perhaps by us, because it went on without the one that failed.
       if (was_killed(ended)) {
         killed = true;
@@ -128,8 +208,9 @@ class Launch {
         failed = ended;
       }
       // Otherwise rank 0 has said the same.
-      if (rank > 0 && ended != first) show(static_cast<int>(rank));
+      if (static_cast<int>(rank) != first_rank && rank > 0 && ended != first) show(static_cast<int>(rank));
     }
+    if (least_ > 0 && first == 0) return 0;  // and what else was lost was not needed
     return failed != 0 ? failed : killed ? static_cast<int>(Exit::resumable) : first;
   }
 
@@ -140,14 +221,20 @@ class Launch {
 
   SignalRelay signals_;
   const ScratchFolder folder_;
+  const Roster roster_;
+  const int least_;  // 0: a run whose rank is lost ends
   std::vector<RankProcess> processes_;
   std::optional<Clock::time_point> failed_;  // when the first of them did
+  Members group_;                            // that was told last
+  std::vector<Loss> untold_;                 // since which nobody has gone on
+  int followed_ = 0;                         // the rank whose words are shown,
+  int64_t shown_ = 0;                        // and how many bytes of them were
 };
 
 }  // namespace
 
-int launch_ranks(const std::filesystem::path& program, const std::vector<std::string>& words, int count) {
-  return Launch(program, words, count).wait();
+int launch_ranks(const std::filesystem::path& program, const std::vector<std::string>& words, int count, int least) {
+  return Launch(program, words, count, least).wait();
 }
 
 }  // namespace headroom

@@ -99,7 +99,10 @@ void find_address(Ranks& ranks, const Environment& environment) {
 
 }  // namespace
 
-std::string Ranks::name() const { return "rank " + std::to_string(rank) + " of " + std::to_string(count); }
+std::string Ranks::name() const {
+  return "rank " + std::to_string(elastic ? launched_rank : rank) + " of " +
+         std::to_string(elastic ? launched_count : count);
+}
 
 std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -131,6 +134,9 @@ Ranks ranks_from_environment(const Variable& variable) {
     ranks.local_count = environment.number(launcher.local_count, 1, *count).value_or(1);
     ranks.store_file = launcher.rank == rank_variable ? environment.text(ranks_store_variable) : "";
     if (ranks.store_file.empty()) find_address(ranks, environment);
+    ranks.elastic = !ranks.store_file.empty() && !environment.text(ranks_elastic_variable).empty();
+    ranks.launched_rank = ranks.rank;
+    ranks.launched_count = ranks.count;
     ranks.hosted_by_launcher = environment.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
     ranks.attempt = environment.text("TORCHELASTIC_RESTART_COUNT");
     return ranks;

@@ -6,6 +6,7 @@
 //   group      what they say to each other: sums, texts, agreement
 //   agreement  that all of them run the same thing
 //   lost_note  which of them is lost, for the post-mortem
+//   members    who is left of them, for a run that goes on without those that were killed
 //
 // Only group and agreement need LibTorch: the collectives are its c10d, over Gloo.
 #pragma once
@@ -27,10 +28,14 @@ struct Ranks {
   uint16_t port = 0;
   bool hosted_by_launcher = false;  // the launcher listens at that address, not rank 0
   std::string attempt;              // of a launcher that starts a run again
+  // Of a run that may go on without a rank that is killed: its launcher says who is left (members.hpp). Then `rank` and
+  // `count` are of those that are left, and these are as the launcher has it.
+  bool elastic = false;
+  int launched_rank = 0, launched_count = 1;
 
   bool alone() const { return count == 1; }
   bool is_first() const { return rank == 0; }
-  std::string name() const;  // "rank 1 of 4"
+  std::string name() const;  // "rank 1 of 4", as launched
 };
 
 // By `headroom run --nproc`, torchrun, srun, or mpirun of Open MPI or MPICH, whichever is found first. A batch script
@@ -48,5 +53,6 @@ std::string first_host(const std::string& list);
 inline constexpr const char* rank_variable = "HEADROOM_RANK";
 inline constexpr const char* ranks_variable = "HEADROOM_RANKS";
 inline constexpr const char* ranks_store_variable = "HEADROOM_RANKS_STORE";
+inline constexpr const char* ranks_elastic_variable = "HEADROOM_RANKS_ELASTIC";
 
 }  // namespace headroom

@@ -21,8 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto time_to_meet = std::chrono::seconds(60);
-
 // Whoever else finds the port does not know the run's number.
 struct Hello {
   uint64_t run;
@@ -54,15 +52,16 @@ uint64_t number_of_run() {
 
 }  // namespace
 
-RankWatch::RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<void(int)> overdue,
-                     std::vector<int> connections, std::chrono::milliseconds patience)
+RankWatch::RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<bool(int)> overdue,
+                     std::vector<int> connections, std::chrono::milliseconds patience,
+                     std::chrono::seconds time_to_meet)
     : is_first_(ranks.is_first()),
       overdue_(std::move(overdue)),
       patience_(patience),
       wake_(eventfd(0, EFD_CLOEXEC)),
       connections_(std::move(connections)) {
   if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
-  meet(ranks, from_first);
+  meet(ranks, from_first, time_to_meet);
   for (const Peer& peer : peers_) notice_lost_peer(peer.socket);
   for (const int connection : connections_) ask_while_idle(connection);
   // Signals are for the threads that wait for them.
@@ -79,7 +78,7 @@ RankWatch::~RankWatch() {
   thread_.join();
 }
 
-void RankWatch::meet(const Ranks& ranks, const FromFirst& from_first) {
+void RankWatch::meet(const Ranks& ranks, const FromFirst& from_first, std::chrono::seconds time_to_meet) {
   const bool one_machine = ranks.local_count == ranks.count;
   if (!ranks.is_first()) {
     const std::string told = from_first("");
@@ -160,10 +159,7 @@ void RankWatch::run() {
     for (size_t i = 0; i < peers_.size(); ++i) {
       if (files[i + 1].revents != 0) hear(peers_[i]);
     }
-    if (is_overdue()) {
-      overdue_(*lost());
-      acknowledge();
-    }
+    if (is_overdue() && overdue_(*lost())) acknowledge();
   }
 }
 

@@ -22,12 +22,15 @@ class RankWatch {
   // Gives all ranks the text that rank 0 gave it.
   using FromFirst = std::function<std::string(const std::string& text)>;
 
-  // Connects all ranks; made by all of them. `overdue` is called by the watch's thread where this rank has not
-  // acknowledge()d or leave()d `patience` after one was lost: it computes, and would do so in vain. `connections`:
-  // those of the collectives, which are shut down where the way to the peer is cut. std::system_error.
+  // Connects all ranks; made by all of them, within `time_to_meet`. `overdue` is called by the watch's thread where this
+  // rank has not acknowledge()d or leave()d `patience` after one was lost: it computes, and would do so in vain. It is
+  // called again and again until it returns true. `connections`: those of the collectives, which are shut down where
+  // the way to the peer is cut. std::system_error.
   static constexpr std::chrono::milliseconds usual_patience{1000};
-  RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<void(int lost)> overdue,
-            std::vector<int> connections = {}, std::chrono::milliseconds patience = usual_patience);
+  static constexpr std::chrono::seconds usual_time_to_meet{60};
+  RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<bool(int lost)> overdue,
+            std::vector<int> connections = {}, std::chrono::milliseconds patience = usual_patience,
+            std::chrono::seconds time_to_meet = usual_time_to_meet);
   // Without leave() before, the others take this rank for lost.
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;
@@ -50,7 +53,7 @@ class RankWatch {
     Descriptor socket;
     bool is_there = true;
   };
-  void meet(const Ranks& ranks, const FromFirst& from_first);
+  void meet(const Ranks& ranks, const FromFirst& from_first, std::chrono::seconds time_to_meet);
   void run();
   void hear(Peer& peer);
   void lose(int rank);
@@ -58,7 +61,7 @@ class RankWatch {
   void shut_down_cut_connections();
 
   const bool is_first_;
-  const std::function<void(int)> overdue_;
+  const std::function<bool(int)> overdue_;
   const std::chrono::milliseconds patience_;
   std::vector<Peer> peers_;  // of rank 0 all others, of the others rank 0
   Descriptor wake_;          // an eventfd: the thread ends

@@ -7,6 +7,7 @@
 #include "memory/proc_file.hpp"
 #include "memory/readable.hpp"
 #include "ranks/lost_note.hpp"
+#include "ranks/members.hpp"
 #include "ranks/ranks.hpp"
 #include "record/run_folder.hpp"
 
@@ -94,7 +95,8 @@ bool has_most_to_say(const Ended& ended, const Json& told) {
   if (ranks.alone() || ended.end.by_signal()) return true;
   std::error_code error;
   const bool stands_in = ranks.rank == 1 && told.contains("error");
-  return (ranks.is_first() || stands_in) && !fs::exists(ended.run_folder / postmortem_file, error);
+  const bool is_first = ranks.rank == first_rank_of(ended.run_folder);
+  return (is_first || stands_in) && !fs::exists(ended.run_folder / postmortem_file, error);
 }
 
 }  // namespace

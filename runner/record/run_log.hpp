@@ -23,6 +23,8 @@ class RunLog {
   // between progress lines in a pipe.
   explicit RunLog(const RunFolder& folder, int64_t log_every = 50);
   RunLog();  // says and writes nothing: of a run's processes beside the first
+  // Of such a process that may take over, and logs what the first does: keeps what it was given since settled().
+  static RunLog standby();
   RunLog(RunLog&&) noexcept;
   ~RunLog();
 
@@ -51,9 +53,26 @@ class RunLog {
   void truncate(const nlohmann::json& lengths);
   void sync();
 
+  // For standby(), between two processes: the files' lengths at a place that all logs have come to.
+  struct Marks {
+    uint64_t events = 0, metrics = 0, memory = 0, tensorboard = 0;
+  };
+  Marks marks() const;
+  // The first had come to `marks` where this log is now.
+  void settled(const Marks& marks);
+  // The first has ended: its files are cut back to the last marks, and what was kept since follows. From here on this
+  // is the run's log. Does nothing where it is not standby.
+  void take_over(const RunFolder& folder, int64_t log_every);
+
  private:
+  struct Lines;
   struct Sinks;
+  struct Standby;
+  bool is_silent() const { return sinks_ == nullptr && standby_ == nullptr; }
+  Sinks* sinks() const;  // NULL: nothing is written
+  void add(const Lines& lines);
   std::unique_ptr<Sinks> sinks_;
+  std::unique_ptr<Standby> standby_;
 };
 
 // Writes summary.json atomically, with "format" and the current "time".

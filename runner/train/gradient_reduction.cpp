@@ -34,11 +34,10 @@ GradientReduction::GradientReduction(RankGroup& group, std::span<Parameter* cons
       buckets_(make_gradient_buckets(trainable, most_bytes)),
       order_(buckets_.size()),
       missing_(buckets_.size()) {
-  has_order_ = buckets_.size() < 2;
   // From here on what was begun is kept.
   sent_.reserve(buckets_.size());
   completed_.reserve(buckets_.size());
-  std::iota(order_.begin(), order_.end(), size_t{0});
+  forget_order();
   for (size_t i = 0; i < buckets_.size(); ++i) {
     for (const Parameter* parameter : buckets_[i].parameters) {
       auto before = std::move(torch::autograd::impl::post_acc_grad_hooks(*parameter->tensor));
@@ -60,6 +59,12 @@ GradientReduction::~GradientReduction() {
 void GradientReduction::begin() {
   sent_.clear();
   completed_.clear();
+}
+
+void GradientReduction::forget_order() {
+  begin();
+  has_order_ = buckets_.size() < 2;
+  std::iota(order_.begin(), order_.end(), size_t{0});
 }
 
 std::vector<at::Tensor> GradientReduction::open_gradients() const {

@@ -35,6 +35,9 @@ class GradientReduction {
   // A window, also where all begin it again.
   void begin();
 
+  // Other ranks than before: they agree on an order again.
+  void forget_order();
+
   // What was not sent, and may still change: gradients, and the parameters among them that are not frozen.
   std::vector<at::Tensor> open_gradients() const;
   std::vector<at::Tensor> open_parameters() const;

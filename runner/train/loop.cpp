@@ -18,6 +18,10 @@ const char* const stopping_line =
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+bool is_finite(const TrainStep::Gradients& gradients) {
+  return std::isfinite(gradients.loss) && std::isfinite(gradients.norm);
+}
+
 int64_t total_steps(const TrainSection& train, int64_t windows_per_epoch) {
   const int64_t steps = train.epochs * windows_per_epoch;
   return train.max_steps > 0 ? std::min(train.max_steps, steps) : steps;
@@ -32,7 +36,9 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
       log_(log),
       memory_(memory),
       input_(std::move(input)),
-      train_loader_(input_.source, setup.data.splits.train, input_.applied, setup.loader_options(true)),
+      folder_(folder.path()),
+      train_loader_(std::make_unique<Loader>(input_.source, setup.data.splits.train, input_.applied,
+                                             setup.loader_options(true))),
       step_(setup, step_hooks()),
       eval_retry_(setup.micro_batch(), setup.device, setup.advice(),
                   [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),
@@ -50,8 +56,7 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
   if (setup.data.splits.val.length() > 0) {
     val_loader_ =
         std::make_unique<Loader>(input_.source, setup.data.splits.val, input_.applied, setup.loader_options(false));
-    examples_.emplace(folder.path(), setup.output_pairs, setup.model->outputs(), setup.model->fields(),
-                      setup.data.splits.val.length());
+    make_examples();
   } else if (metric_.starts_with("val/")) {
     // The default, val/loss, has to work without a validation split too.
     metric_ = "train/" + metric_.substr(4);
@@ -62,6 +67,12 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
   register_rungs();
 }
 
+void TrainingLoop::make_examples() {
+  if (val_loader_ == nullptr) return;
+  examples_.emplace(folder_, setup_.output_pairs, setup_.model->outputs(), setup_.model->fields(),
+                    setup_.data.splits.val.length());
+}
+
 StepHooks TrainingLoop::step_hooks() {
   return {
       .shortage = [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); },
@@ -70,7 +81,7 @@ StepHooks TrainingLoop::step_hooks() {
       .wants_outputs =
           [this](const Batch& batch) {
             // Counted by its first sample, a batch has the same number in a retry and in a resumed run.
-            return sample_.contains(batch.first / static_cast<uint64_t>(train_loader_.batch_size()));
+            return sample_.contains(batch.first / static_cast<uint64_t>(train_loader_->batch_size()));
           },
       .batch_done = [this] { gc_points_.train_batch_done(); }};
 }
@@ -122,7 +133,8 @@ void TrainingLoop::begin_with(const PlannedStart& planned) {
 }
 
 LoaderTimes TrainingLoop::loader_times() const {
-  LoaderTimes times = train_loader_.times();
+  LoaderTimes times = earlier_times_;
+  times += train_loader_->times();
   if (val_loader_ != nullptr) times += val_loader_->times();
   return times;
 }
@@ -135,8 +147,20 @@ Exit TrainingLoop::run() {
   run_started_ = started_ = saved_ = Clock::now();
   const WatchScope watched(watch_);
   if (watch_ != nullptr) watch_->begin_run(setup_);
-  train_loader_.seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
+  train_loader_->seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
   report_memory();
+  if (!outlives_losses()) return train_to_end();
+  for (bool has_begun = false;;) {
+    try {
+      if (!std::exchange(has_begun, true)) agree();
+      return train_to_end();
+    } catch (const RankLost&) {
+      go_on_with_those_left();
+    }
+  }
+}
+
+Exit TrainingLoop::train_to_end() {
   while (!done() || owes_an_evaluation()) {
     // finish_epoch() has saved.
     if (until_epoch_ > 0 && position_.epoch >= until_epoch_) return Exit::resumable;
@@ -153,7 +177,7 @@ Exit TrainingLoop::run() {
 bool TrainingLoop::train_epoch() {
   const uint64_t samples = setup_.data.samples_per_epoch();
   memory_.note(position_.step, position_.epoch + 1, step_.retry().size());
-  sample_ = setup_.metric_sample(train_loader_, /*training=*/true, position_.epoch);
+  sample_ = setup_.metric_sample(*train_loader_, /*training=*/true, position_.epoch);
   log_.begin_epoch("train", position_.epoch, experiment_.train.epochs, setup_.data.windows_per_epoch(), windows_done());
   interval_samples_ = 0;
   interval_started_ = Clock::now();
@@ -165,8 +189,9 @@ bool TrainingLoop::train_epoch() {
     step_meter_.begin();
     const bool stepped = train_window();
     step_meter_.end();
+    owes_agreement_ = stepped;
     agree();
-    if (stepped) save_when_due();
+    if (std::exchange(owes_agreement_, false)) save_when_due();
     memory_.judge();
     if (memory_.is_short()) gc_points_.pressure();
     if (const auto leak = leaks_.after_window(read_ledger())) log_.say(*leak);
@@ -175,7 +200,7 @@ bool TrainingLoop::train_epoch() {
   // train.max_steps ended the run within the epoch.
   if (position_.samples < samples) return true;
   require_a_step();
-  train_loader_.next();  // the epoch's end; reading ahead goes on into the next
+  train_loader_->next();  // the epoch's end; reading ahead goes on into the next
   return true;
 }
 
@@ -195,22 +220,32 @@ int64_t TrainingLoop::windows_done() const {
 // The gradients of one window, then one optimizer step. Everything before `essential` can be taken back: where others
 // take the memory, the window is as if it had not begun. After it nothing may fail for lack of memory.
 bool TrainingLoop::train_window() try {
-  const uint64_t end = std::min(position_.samples + static_cast<uint64_t>(setup_.data.window_samples()),
-                                setup_.data.samples_per_epoch());
-  WindowBatches batches(train_loader_, static_cast<uint64_t>(position_.epoch), position_.samples, end);
+  WindowBatches batches(*train_loader_, static_cast<uint64_t>(position_.epoch), position_.samples, end_of_window());
   const TrainStep::Gradients gradients = step_.accumulate(batches, position_.step);
   const bool counts = !(gradients.weight <= 0);  // NaN comes of data, or of the loss
-  had_weight_ = had_weight_ || counts;
-  const bool is_finite = std::isfinite(gradients.loss) && std::isfinite(gradients.norm);
-  const std::string bad_value = counts && !is_finite ? bad_value_in(batches) : "";
+  return finish_window(gradients, counts && !is_finite(gradients) ? bad_value_in(batches) : "");
+} catch (const TakenByOthers& taken) {
+  stop_for(taken);
+  return false;
+}
+
+uint64_t TrainingLoop::end_of_window() const {
+  return std::min(position_.samples + static_cast<uint64_t>(setup_.data.window_samples()),
+                  setup_.data.samples_per_epoch());
+}
+
+bool TrainingLoop::finish_window(const TrainStep::Gradients& gradients, const std::string& bad_value) {
   const EssentialAllocations essential;  // from here on the step is taken as a whole
-  position_.samples = end;
+  had_weight_ = had_weight_ || !(gradients.weight <= 0);
+  (void)step_.take_prepared();
+  position_.samples = end_of_window();
+  ++transitions_;
   interval_samples_ += gradients.samples;
   if (gradients.weight <= 0) {
     ++position_.skipped_windows;
     return false;
   }
-  if (!is_finite) {
+  if (!is_finite(gradients)) {
     ++position_.skipped_windows;
     report_not_finite(gradients.loss, gradients.norm, bad_value);
     // A running mean that has taken up one NaN would keep it for good.
@@ -225,9 +260,6 @@ bool TrainingLoop::train_window() try {
   report_step(gradients.loss, lr, gradients.norm);
   gc_points_.step_done(position_.step);
   return true;
-} catch (const TakenByOthers& taken) {
-  stop_for(taken);
-  return false;
 }
 
 void TrainingLoop::stop_for(const TakenByOthers& taken) {
@@ -278,6 +310,8 @@ void TrainingLoop::finish_epoch() {
   judge_plateau();
   // Saved below: a run that is resumed after this does not evaluate the epoch again.
   position_.finished_step = position_.step;
+  ++transitions_;
+  is_measured_ = false;
   if (position_.samples >=
       setup_.data.samples_per_epoch()) {  // otherwise train.max_steps ended the run within the epoch
     ++position_.epoch;
@@ -314,9 +348,15 @@ void TrainingLoop::save(bool is_best) {
   // Of all processes of the run together.
   position_.train_seconds += since(started_);
   started_ = Clock::now();
-  // Every rank holds the state; one writes it.
-  if (!setup_.data.ranks().is_first()) return;
+  saved_transitions_ = transitions_;
+  saved_best_ = is_best;
   log_.event("checkpoint", {{"step", position_.step}, {"best", is_best}});
+  // Every rank holds the state; one writes it.
+  if (setup_.data.ranks().is_first()) write_checkpoint(is_best);
+  saved_ = Clock::now();
+}
+
+void TrainingLoop::write_checkpoint(bool is_best) {
   // The checkpoint holds the lengths of the logs: up to there they have to be on the disk before it is.
   log_.sync();
   memory_.note(Phase::checkpoint);
@@ -333,7 +373,6 @@ void TrainingLoop::save(bool is_best) {
         "room for more");
   // A checkpoint on a tmpfs has taken memory that the next window may want.
   memory_.look_again();
-  saved_ = Clock::now();
 }
 
 }  // namespace headroom

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <sys/types.h>
+#include <vector>
 
 #include "memory/growth.hpp"
 #include "record/checkpoint.hpp"
@@ -52,9 +56,20 @@ class TrainingLoop {
   LoaderTimes loader_times() const;                      // of all loaders, since this process began
   double seconds() const;                                // since run() began
 
+  // Processes of the run that were killed, and without which the others went on. `rank`: as launched.
+  struct LostRank {
+    int rank = 0;
+    int64_t step = 0;  // from which they went on
+    std::string time;
+  };
+  const std::vector<LostRank>& lost_ranks() const { return lost_ranks_; }
+
  private:
+  Exit train_to_end();
   bool train_epoch();   // false: stopped by a signal between two windows
   bool train_window();  // one optimizer step; false: the window was skipped, or others took the memory
+  uint64_t end_of_window() const;
+  bool finish_window(const TrainStep::Gradients& gradients, const std::string& bad_value);  // the same
   std::string bad_value_in(WindowBatches& batches);  // of a window; "" where all are finite
   void end_watched_step(uint64_t first_sample);
   void require_a_step() const;  // at an epoch's end
@@ -64,6 +79,7 @@ class TrainingLoop {
   RunState state();
   void finish_epoch();
   void save(bool is_best);
+  void write_checkpoint(bool is_best);
   void save_when_due();
   bool done() const;
   bool owes_an_evaluation() const;  // it was stopped between its last step and its last evaluation
@@ -75,6 +91,17 @@ class TrainingLoop {
   uint64_t skipped_samples() const;                  // of all ranks
   std::string first_found(std::string found) const;  // by any rank
   std::optional<StepSums> evaluate_shares(const std::function<bool(int64_t done)>& stop);
+
+  // loop_elastic.cpp
+  bool outlives_losses();  // from here on
+  void go_on_with_those_left();
+  void rejoin();
+  void take_over();
+  void catch_up();
+  void make_loaders();
+  void end_with_supervisor() const;
+  bool is_in_vain() const;  // what this rank computes: another is lost
+  void make_examples();
 
   // loop_evaluation.cpp
   bool evaluate_epoch();  // false: stopped by a signal, or others took the memory, of this rank or of another
@@ -105,8 +132,10 @@ class TrainingLoop {
   RunLog& log_;
   RunMemory& memory_;
   const LoaderInput input_;
-  Loader train_loader_;
-  std::unique_ptr<Loader> val_loader_;
+  const std::filesystem::path folder_;
+  std::optional<RunFolder> taken_over_;  // its lock, which the first process had
+  std::unique_ptr<Loader> train_loader_, val_loader_;
+  LoaderTimes earlier_times_;         // of loaders that were replaced
   std::optional<Examples> examples_;  // where there is a val_loader_
   TrainStep step_;
   Retry eval_retry_;
@@ -118,6 +147,16 @@ class TrainingLoop {
   Exit agreed_stop_ = Exit::ok;   // what the ranks have agreed on,
   uint64_t skipped_samples_ = 0;  // and told each other
   int64_t until_epoch_ = 0;
+  // Of a run that goes on without ranks that are lost; loop_elastic.cpp says what for.
+  int64_t transitions_ = 0;
+  bool is_measured_ = false;      // the epoch, by this rank
+  bool owes_agreement_ = false;   // a step was taken, and not agreed on
+  int64_t saved_transitions_ = -1;
+  bool saved_best_ = false;
+  bool owes_checkpoint_ = false;  // the last one may be half written
+  std::vector<LostRank> lost_ranks_;
+  std::vector<int> newly_lost_;
+  pid_t supervisor_ = 0;
   StepWatch* watch_ = nullptr;
   Schedule schedule_;
   MetricSample sample_;  // of the epoch's batches

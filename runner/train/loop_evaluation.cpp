@@ -11,7 +11,8 @@ namespace headroom {
 
 // Where others took the memory of one rank, the others end their evaluation too.
 bool TrainingLoop::evaluate_epoch() {
-  const bool measured = measure_epoch();
+  is_measured_ = false;
+  const bool measured = is_measured_ = measure_epoch();
   return setup_.data.group != nullptr ? setup_.data.group->on_all(measured) : measured;
 }
 
@@ -22,7 +23,7 @@ bool TrainingLoop::measure_epoch() try {
   if (is_evaluated()) {
     val = evaluate_val();
     if (!val) return false;
-    if (setup_.data.ranks().is_first()) examples_->write(position_.step, position_.epoch + 1);
+    setup_.data.ranks().is_first() ? examples_->write(position_.step, position_.epoch + 1) : examples_->forget_taken();
   }
   const auto measured = [this](const StepSums& sums, const char* split) {
     Measured found;
@@ -53,7 +54,7 @@ std::optional<StepSums> TrainingLoop::evaluate_val() {
   return evaluate_shares([&](int64_t batches) {
     log_.progress(batches, {});
     gc_points_.eval_batch_done();
-    return stop_requested() != Exit::ok;
+    return stop_requested() != Exit::ok || is_in_vain();
   });
 }
 

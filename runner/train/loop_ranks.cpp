@@ -18,17 +18,27 @@ Exit TrainingLoop::stop_reason() const {
 // A signal, a shortage and a sample that is left out may come to one of them alone.
 void TrainingLoop::agree() {
   if (setup_.data.group == nullptr) return;
+  end_with_supervisor();
   const Exit asked = stop_requested();
-  std::array<double, 3> told = {asked == Exit::interrupted ? 1.0 : 0.0,
+  // Of the first rank's files; zeros are added to them.
+  const bool has_marks = setup_.data.is_elastic() && setup_.data.group->is_first();
+  const RunLog::Marks marks = has_marks ? log_.marks() : RunLog::Marks();
+  std::array<double, 7> told = {asked == Exit::interrupted ? 1.0 : 0.0,
                                 must_stop_ || asked == Exit::resumable ? 1.0 : 0.0,
-                                static_cast<double>(train_loader_.skipped_samples())};
+                                static_cast<double>(train_loader_->skipped_samples()),
+                                static_cast<double>(marks.events),
+                                static_cast<double>(marks.metrics),
+                                static_cast<double>(marks.memory),
+                                static_cast<double>(marks.tensorboard)};
   setup_.data.group->add_up(told);
+  const auto mark = [&told](size_t i) { return static_cast<uint64_t>(told[i]); };
+  log_.settled({mark(3), mark(4), mark(5), mark(6)});
   agreed_stop_ = told[1] > 0 ? Exit::resumable : told[0] > 0 ? Exit::interrupted : Exit::ok;
   skipped_samples_ = static_cast<uint64_t>(told[2]);
 }
 
 uint64_t TrainingLoop::skipped_samples() const {
-  return setup_.data.group != nullptr ? skipped_samples_ : train_loader_.skipped_samples();
+  return setup_.data.group != nullptr ? skipped_samples_ : train_loader_->skipped_samples();
 }
 
 std::string TrainingLoop::first_found(std::string found) const {

@@ -61,6 +61,9 @@ void require_divisible(const Setup& setup) {
   if (capabilities & HR_RNG_GENERATOR) refuse(group, model + "draws from the sequential generator");
   if (setup.data.experiment.metrics.mode == "full")
     refuse(group, "metrics.mode = \"full\" keeps outputs in one process", "use \"online\", or ");
+  if (setup.data.experiment.train.elastic && !group.ranks().elastic)
+    refuse(group, "train.elastic = true is for those that headroom run --nproc starts on one machine",
+           "start it so, set train.elastic = false, or ");
   if (setup.device.is_cuda())
     refuse(group, "several processes compute on the CPU alone", "set experiment.device = \"cpu\", or ");
 }
@@ -81,6 +84,9 @@ std::vector<std::string> rank_lines(const Setup& setup, bool resumed) {
   }
   std::vector<std::string> lines = {line};
   if (!resumed) lines.emplace_back("ranks: nothing is planned; each process finds the micro-batch that fits");
+  if (setup.data.is_elastic())
+    lines.emplace_back("ranks: where one is killed the others go on (train.elastic), if at least " +
+                       std::to_string(setup.data.experiment.train.elastic_min) + " are left");
   if (setup.data.experiment.rescue)
     lines.emplace_back("[rescue]: a run of several processes takes no rung where it does not fit");
   return lines;

@@ -35,6 +35,11 @@ void RankWindow::begin() {
   if (!knows_traces_) before_ = changeable(model_);
 }
 
+void RankWindow::begin_anew() {
+  gradients_.forget_order();
+  knows_traces_ = false;
+}
+
 // Ranks without a sample have changed nothing, so all are asked.
 void RankWindow::require_no_traces() {
   if (std::exchange(knows_traces_, true)) return;

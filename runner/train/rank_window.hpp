@@ -16,6 +16,8 @@ class RankWindow {
   // Before a window, and where all begin it again.
   void begin();
   void begin_again() { gradients_.begin(); }
+  // The group has lost ranks: what all had agreed on, those that are left may not all know.
+  void begin_anew();
   // Every rank's gradients become the sums of all. TakenOnAnotherRank where another could not do its share.
   // Error(bad_input) where passes of the first window changed the model by themselves: each rank would go its own way.
   RankShares add_up(int64_t samples);

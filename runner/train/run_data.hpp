@@ -42,7 +42,8 @@ struct RunData : OpenedData {
   // through the model at once, and metrics.mode does not count batches.
   bool evaluates_in_larger_batches() const;
 
-  Ranks ranks() const;  // of the group
+  Ranks ranks() const;      // of the group
+  bool is_elastic() const;  // several processes, of which those that are left go on where one is killed
 };
 
 // Writes [data.synth] data first where `path` does not exist. `experiment` must outlive the result. Sets LibTorch's

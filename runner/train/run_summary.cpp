@@ -58,6 +58,15 @@ nlohmann::json rescue_json(const Setup& setup) {
   return {{"rungs", rescue->rungs.size()}, {"keeps_mathematics", all_keep}, {"taken", list}};
 }
 
+// Of a run that goes on without those that are killed.
+nlohmann::json ranks_json(const Setup& setup, const TrainingLoop& loop) {
+  nlohmann::json lost = nlohmann::json::array();
+  for (const auto& [rank, step, time] : loop.lost_ranks())
+    lost.push_back({{"rank", rank}, {"step", step}, {"time", time}});
+  const Ranks ranks = setup.data.ranks();
+  return {{"launched", ranks.launched_count}, {"left", ranks.count}, {"lost", lost}};
+}
+
 nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::string& state) {
   const Position& p = loop.position();
   nlohmann::json best;
@@ -98,6 +107,7 @@ nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::
       {"libtorch", TORCH_VERSION}};
   if (setup.data.experiment.data.cache_size_bytes > 0)
     json["data"]["cache"] = cache_json(setup.data.session->cache->blocks.statistics());
+  if (setup.data.is_elastic()) json["ranks"] = ranks_json(setup, loop);
   if (setup.data.experiment.rescue) json["rescue"] = rescue_json(setup);
   return json;
 }

@@ -2,6 +2,7 @@
 
 #include "memory/supervised.hpp"
 #include "ranks/group.hpp"
+#include "ranks/members.hpp"
 #include "record/postmortem.hpp"
 #include "record/run_folder.hpp"
 #include "train/announce.hpp"
@@ -62,6 +63,7 @@ void write_head(const RunFolder& folder, const RunData& data, const std::filesys
   if (!data.ranks().is_first()) return;
   // An earlier one would be taken for this run's.
   forget_postmortem(folder.path());
+  forget_first_rank(folder.path());
   write_file_atomically(folder.path() / "experiment.toml", data.resolved_toml());
   write_file_atomically(folder.path() / "splits.json", json_text(data.splits.json(), 1) + "\n");
   // Last: whoever reads it finds a run there.
@@ -141,7 +143,9 @@ Exit train(const TrainRequest& request) {
   // After the last check: a run that is refused leaves no folder, or the earlier one as it was.
   const RunFolder folder = earlier ? std::move(earlier->folder) : make_run_folder(request.out, data);
   write_head(folder, data, request.folder_to);
-  RunLog log = data.ranks().is_first() ? RunLog(folder, experiment.train.log_every) : RunLog();
+  RunLog log = data.ranks().is_first() ? RunLog(folder, experiment.train.log_every)
+               : data.is_elastic()     ? RunLog::standby()
+                                       : RunLog();
   if (!experiment.record.events_to.empty()) log.send_events_to(experiment.record.events_to);
   announce(setup, log);
   for (const std::string& line : rank_lines(setup, request.resume.has_value())) log.say(line);

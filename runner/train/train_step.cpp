@@ -50,12 +50,22 @@ TrainStep::Gradients TrainStep::accumulate(WindowBatches& batches, int64_t step)
     retry_.micro_batch().restore(micro_batch);
     recompute_.restore(recomputed);
     throw;
+  } catch (const RankLost&) {
+    if (!prepared_) window_.restore();
+    throw;
   }
+}
+
+void TrainStep::begin_anew(const std::optional<LossScale::State>& scale) {
+  if (take_prepared()) window_.restore();
+  ranks_->begin_anew();
+  loss_scale_.restore(scale);
 }
 
 // nullopt: memory ran out where it could not be made good in place, or gradients overflowed float16. Either way the
 // window begins again.
 std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& batches, int64_t step) {
+  prepared_.reset();
   const char* doing = "the start of a window";
   Shortage shortage;
   if (!attempt_within_memory(shortage, doing, 0, [&] { window_.begin(loss_scale_.factor()); })) {
@@ -86,10 +96,14 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
     gradients.loss = window_.sums().loss();
   });
   // The gradients are those of all by now: where one of several begins again, all do.
+  // Until the answer is there, another rank may have it already.
+  if (ranks_ && fits) prepared_ = gradients;
   const bool is_complete = ranks_ ? ranks_->complete(fits) : fits;
+  if (!is_complete) prepared_.reset();
   if (!fits) retry_.after(shortage);
   if (!is_complete) return std::nullopt;
   if (!overflows(gradients)) return gradients;
+  prepared_.reset();
   if (ranks_) ranks_->begin_again();
   return std::nullopt;
 }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "memory/black_box.hpp"
 #include "train/optimizer.hpp"
@@ -45,6 +47,13 @@ class TrainStep {
   // The optimizer step; the window's sums are added to those of the epoch and of the interval.
   void apply(double lr, int64_t step);
 
+  // Where accumulate() ended because a rank was lost, and this one had done its part: another may have them, and have
+  // taken the step. Then this one takes it too. Otherwise all is as before the window.
+  std::optional<Gradients> take_prepared() { return std::exchange(prepared_, std::nullopt); }
+  // After it, with the group that is left. `scale`: what all of them begin with.
+  void begin_anew(const std::optional<LossScale::State>& scale);
+  std::optional<LossScale::State> loss_scale() const { return loss_scale_.state(); }
+
   // In place of apply(): the window is left out, and leaves nothing behind in buffers, generators and the plugin's
   // state.
   void leave_out() { window_.restore(); }
@@ -74,6 +83,7 @@ class TrainStep {
   LossScale loss_scale_;
   Window window_;
   std::optional<RankWindow> ranks_;  // where the run has several processes
+  std::optional<Gradients> prepared_;
   Optimizer optimizer_;
   StepSums epoch_sums_, interval_sums_;
 };

@@ -115,6 +115,17 @@ TEST_F(UnderTorchrun, WhatDiffersIsOneSentenceBeforeTheFirstStep) {
   EXPECT_FALSE(fs::exists(folder_ / "torchrun"));
 }
 
+// Who says which of them are left?
+TEST_F(UnderTorchrun, ToGoOnWithoutALostRankIsRefused) {
+  start({{"train.elastic=true"}, {"train.elastic=true"}});
+  for (const auto& program : programs_) {
+    const Finished end = program->wait();
+    EXPECT_EQ(end.exit_code, 2) << end.err;
+    EXPECT_NE(end.err.find("train.elastic = true is for those that headroom run --nproc starts"), std::string::npos)
+        << end.err;
+  }
+}
+
 // Nobody but the ranks themselves is there to end the others, not even one that computes.
 TEST_F(UnderTorchrun, ARankThatComputesEndsWhereTheFirstIsKilled) {
   const fs::path waiting = folder_ / "waiting";

@@ -51,6 +51,8 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.train.log_every, 7);
   EXPECT_TRUE(e.train.drop_last);
   EXPECT_EQ(e.train.on_nonfinite, "skip");
+  EXPECT_TRUE(e.train.elastic);
+  EXPECT_EQ(e.train.elastic_min, 2);
   EXPECT_EQ(e.train.ema_decay, 0.999);
   EXPECT_EQ(e.train.optimizer.name, "adam");
   EXPECT_EQ(e.train.optimizer.lr, 3e-4);

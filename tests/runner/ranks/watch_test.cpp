@@ -33,7 +33,7 @@ class Watches {
           return heard.get();
         };
         watches_[static_cast<size_t>(rank)] = std::make_unique<RankWatch>(
-            ranks, from_first, [this](int lost) { overdue.store(lost); }, std::vector<int>{}, patience);
+            ranks, from_first, [this](int lost) { return overdue.store(lost), true; }, std::vector<int>{}, patience);
       });
     }
     for (std::thread& thread : threads) thread.join();

@@ -178,6 +178,44 @@ TEST_F(RunLogTest, TruncatingToNothingLeavesFilesAsAtTheirBeginning) {
   EXPECT_EQ(EventReader::read(read_text(event_file(folder.path()))).size(), 2u);
 }
 
+// Both log the same; the first ends behind the marks, with lines that the other has yet to come to.
+TEST_F(RunLogTest, TheLogOfAnotherProcessGoesOnWhereTheFirstOneEnded) {
+  fs::path path;
+  RunLog other = RunLog::standby();
+  const auto step = [](RunLog& log, int64_t n) {
+    log.event("step", {{"step", n}});
+    log.scalars(n, 0, {{"train/loss", 1.0 / static_cast<double>(n)}});
+    log.memory(n, {{"bytes", n}}, "line");
+  };
+  testing::internal::CaptureStderr();
+  {
+    RunFolder folder = RunFolder::create(folder_, "x");
+    path = folder.path();
+    RunLog first(folder);
+    for (RunLog* log : {&first, &other}) log->truncate(json::object());
+    for (int64_t n = 1; n <= 3; ++n) {
+      for (RunLog* log : {&first, &other}) step(*log, n);
+      if (n == 2) other.settled(first.marks());
+    }
+    step(first, 4);
+  }
+  RunFolder folder = RunFolder::open(path);
+  other.take_over(folder, 1);
+  for (int64_t n = 4; n <= 5; ++n) step(other, n);
+  testing::internal::GetCapturedStderr();
+
+  EXPECT_EQ(read_text(path / "metrics.csv"),
+            "step,epoch,split,metric,value\n1,0,train,loss,1\n2,0,train,loss,0.5\n3,0,train,loss,0.3333333333333333\n"
+            "4,0,train,loss,0.25\n5,0,train,loss,0.2\n");
+  const auto events = lines_of(path / "events.jsonl"), memory = lines_of(path / "memory.jsonl");
+  ASSERT_EQ(events.size(), 10u);  // and the scalars
+  for (size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i]["step"], i / 2 + 1);
+  ASSERT_EQ(memory.size(), 5u);
+  EXPECT_EQ(memory[3]["bytes"], 4);
+  EXPECT_EQ(EventReader::read(read_text(event_file(path))).size(), 6u);
+  EXPECT_EQ(other.lengths()["events.jsonl"], fs::file_size(path / "events.jsonl"));
+}
+
 TEST_F(RunLogTest, LinesOfManyThreadsStayWhole) {
   RunFolder folder = RunFolder::create(folder_, "x");
   RunLog log(folder);
