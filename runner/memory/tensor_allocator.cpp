@@ -23,6 +23,7 @@ constexpr int most_tries = 8;
 
 std::atomic<int64_t> lent{0}, allocations{0};
 std::atomic<int64_t> fail_at{-1};
+std::atomic<std::string (*)(int64_t)> refusal_sentence{nullptr};
 
 AllocationTable& table() {
   static auto* made = new AllocationTable;  // outlives every tensor, also static ones
@@ -37,6 +38,8 @@ bool must_fail() {
 
 [[noreturn]] void refuse(size_t bytes) {
   note_tensor_refusal(static_cast<int64_t>(bytes));
+  if (const auto sentence = refusal_sentence.load())
+    TORCH_CHECK_WITH(OutOfMemoryError, false, sentence(static_cast<int64_t>(bytes)));
   TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory for ", bytes, " bytes within the limit of ", memory_limit(),
                    " bytes");
   __builtin_unreachable();
@@ -123,6 +126,8 @@ void install_tensor_allocator() {
   }();
   (void)installed;
 }
+
+void set_refusal_sentence(std::string (*sentence)(int64_t bytes)) { refusal_sentence = sentence; }
 
 int64_t purge_tensor_memory(c10::Device device) {
   if (device.is_cpu()) return arena::purge();

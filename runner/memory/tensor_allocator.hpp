@@ -6,6 +6,7 @@
 #include <c10/core/Device.h>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "memory/process_memory.hpp"
 
@@ -15,6 +16,11 @@ namespace headroom {
 // would take U above the limit (memory/budget.hpp), the pressure ladder first releases memory; then it is refused with
 // c10::OutOfMemoryError. [control]
 void install_tensor_allocator();
+
+// What the exception of a refused tensor says; nullptr: the runner's own text, which whoever catches it explains. For
+// processes whose users see it as it is. `sentence` gets the bytes that were asked for, and is called from any thread
+// that allocates. [control]
+void set_refusal_sentence(std::string (*sentence)(int64_t bytes));
 
 // `empty_cache`: returns free memory to the system, or to the device. The result is its size in bytes. [any]
 int64_t purge_tensor_memory(c10::Device device = c10::kCPU);
