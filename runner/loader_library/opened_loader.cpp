@@ -37,9 +37,11 @@ OpenedData open(const Experiment& experiment, const LoaderRequest& request) {
   return open_data(experiment, std::move(source), make_session(experiment.data));
 }
 
-// As the loop's: nothing is known of how many epochs will be asked for.
+// As the loop's. Nothing is known of how many epochs will be asked for; and a loop of Python still holds a batch when it
+// asks for the next.
 LoaderOptions options_of(const OpenedData& data, bool training) {
   LoaderOptions options = data.loader_options(training, held_bytes());
+  options.extra_slots = 1;
   if (training) options.epochs = -1;
   return options;
 }

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 import warnings
 from pathlib import Path
@@ -196,7 +197,7 @@ class Refusals(Base):
             trial(**more)
 
     def test_in_the_programs_own_words(self):
-        self.assert_refused("unknown key data.options.sample; did you mean data.options.samples", options={"sample": 3})
+        self.assert_refused("unknown option data.options.sample of datasource 'trial_source'; did you mean samples", options={"sample": 3})
         self.assert_refused('data.shuffle is the string "globl".*did you mean "global"', shuffle="globl")
         self.assert_refused("no split 'test' with samples", split="test")
         with self.assertRaisesRegex(headroom.LoaderError, "no plugin 'no_such' in"):
@@ -226,8 +227,8 @@ class Processes(Base):
         import sys
         import headroom
         loader = headroom.Loader(sys.argv[1], {}, num_workers=1, normalize="off", as_="numpy")
-        print("waiting", flush=True)
         try:
+            print("waiting", flush=True)
             next(iter(loader))
         except KeyboardInterrupt:
             print("interrupted at", loader.state_dict()["position"], flush=True)
@@ -239,6 +240,7 @@ class Processes(Base):
         words = [sys.executable, "-c", textwrap.dedent(self.WAITS), SOURCE]
         child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "HEADROOM_TEST_READ": "sleep"})
         self.assertEqual(child.stdout.readline(), "waiting\n")
+        time.sleep(0.5)  # most likely it waits by now; the outcome is the same before
         child.send_signal(signal.SIGINT)
         out, _ = child.communicate(timeout=300)
         self.assertEqual(child.returncode, 0)
