@@ -25,7 +25,7 @@ class ARun(Trial):
         self.assertEqual(run.status, "finished")
         self.assertEqual(run.summary["steps"], 15)
         self.assertIn("finished: 15 steps, 1 epochs", run.log)
-        self.assertEqual(run.log.splitlines(), [line for line in self.said if line.strip()])
+        self.assertEqual(run.log.splitlines(), [line.rstrip() for line in self.said if line.strip()])
         self.assertIn("finished", repr(run))
         self.assertIn("<td>finished</td>", run._repr_html_())
         self.assertEqual(headroom.Run.latest("elsewhere"), run)
@@ -98,6 +98,7 @@ class ARun(Trial):
         self.assertEqual(error.run.status, "ended_badly")
         self.assertEqual(error.run.postmortem["ended"]["kind"], "killed")
         waiting.unlink()
+        del os.environ["HEADROOM_TEST_PAUSE"]
         run = self.run_trial(resume=error.run)
         self.assertEqual(run, error.run)
         self.assertEqual(run.status, "finished")
