@@ -7,9 +7,11 @@ import importlib.util
 import os
 import random
 import sys
-from typing import Any, Dict, List, Mapping, Tuple
+import sysconfig
+from typing import Any, Dict, Mapping, Tuple
 
-_loaded: List[str] = []  # names of the modules that the latest import_file() left in sys.modules
+_loaded: Dict[str, Any] = {}  # modules that the latest import_file() left in sys.modules, by name
+_installed = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
 
 
 def _folder_and_name(path: str) -> Tuple[str, str]:
@@ -22,33 +24,35 @@ def _folder_and_name(path: str) -> Tuple[str, str]:
     return folder, name
 
 
-def _imported_from(folder: str) -> List[str]:
-    """Names of modules that are files of this folder, whoever imported them."""
+def _is_own(module: Any) -> bool:
+    """Whether it is the user's, not of what is installed."""
+    file = os.path.realpath(getattr(module, "__file__", None) or "")
+    packaged = set(file.split(os.sep)) & {"site-packages", "dist-packages"}
+    return file.endswith(".py") and not packaged and not any(file.startswith(path + os.sep) for path in _installed)
 
-    def is_of(name: str, module: Any) -> bool:
-        file, base = getattr(module, "__file__", None) or "", os.path.join(folder, *name.split("."))
-        return bool(file) and os.path.abspath(file) in (base + ".py", os.path.join(base, "__init__.py"))
 
-    ours = __name__.partition(".")[0]
-    return [
-        name for name, module in list(sys.modules.items()) if is_of(name, module) and name.partition(".")[0] != ours
-    ]
+def _named_as_in(folder: str) -> Dict[str, Any]:
+    """The user's imported modules whose names the folder has files for, from there or from elsewhere."""
+    there = {os.path.splitext(entry)[0] for entry in os.listdir(folder)} - {"__main__", __name__.partition(".")[0]}
+    return {n: m for n, m in list(sys.modules.items()) if n.partition(".")[0] in there and _is_own(m)}
 
 
 def import_file(path: str) -> Any:
     """The file as a module, read anew, with whatever it imports from its own folder. What this Python had imported
     under these names stays its own."""
-    folder, name = _folder_and_name(os.path.abspath(path))
     if not os.path.exists(path):
-        raise FileNotFoundError(
-            f"{path}, the file of the run's model, is gone; load_state_dict() gives its weights all the same"
-        )
-    for other in _loaded:
-        sys.modules.pop(other, None)
+        raise FileNotFoundError(f"{path}, the file of the run's model, is gone; load_state_dict() gives its weights")
+    folder, name = _folder_and_name(os.path.abspath(path))
+    for other, module in _loaded.items():
+        if sys.modules.get(other) is module:
+            del sys.modules[other]
     _loaded.clear()
-    aside = {other: sys.modules.pop(other) for other in {name, *_imported_from(folder)} & set(sys.modules)}
-    if folder not in sys.path:
-        sys.path.insert(0, folder)  # and it stays: a module may import when it is called
+    aside = _named_as_in(folder)
+    for other in aside:
+        del sys.modules[other]
+    if folder in sys.path:
+        sys.path.remove(folder)
+    sys.path.insert(0, folder)  # and it stays: a module may import when it is called
     importlib.invalidate_caches()
     try:
         if "." in name:
@@ -61,7 +65,7 @@ def import_file(path: str) -> Any:
         spec.loader.exec_module(module)
         return module
     finally:
-        _loaded.extend({name, *_imported_from(folder)} - set(aside))
+        _loaded.update({n: m for n, m in _named_as_in(folder).items() if n not in aside})
         sys.modules.update(aside)
 
 

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import tables
+from . import tables, toml_text
 from .runs import Run, Where, _json, newest, runs_below
 
 
@@ -32,8 +32,11 @@ class Sweep:
 
     @property
     def keys(self) -> List[str]:
-        """The swept keys, in the sweep's order."""
+        """The swept keys."""
         return list(self._plan["keys"])
+
+    def _settings(self, trial: Dict[str, Any]) -> Dict[str, Any]:
+        return {key: toml_text.value(trial["set"][key]) for key in self.keys}
 
     def _run(self, trial: Dict[str, Any]) -> Optional[Run]:
         """Its run that was started or resumed last; None: it never began."""
@@ -41,7 +44,7 @@ class Sweep:
         if not found:
             return None
         run = Run(newest(found))
-        run.settings = {key: trial["set"][key] for key in self.keys}
+        run.settings = self._settings(trial)
         run.plugin_dirs = list(self._plan.get("plugin_dirs", []))
         return run
 
@@ -65,7 +68,7 @@ class Sweep:
             run, decided = self._run(trial), self._decided(trial)
             summary = run.summary if run is not None else {}
             state = decided.get("state") or self._state(run)
-            row = {"trial": trial["id"], **{key: trial["set"][key] for key in self.keys}, "state": state}
+            row = {"trial": trial["id"], **self._settings(trial), "state": state}
             row.update(why=decided.get("why", ""), metric=_value(summary), steps=summary.get("steps"))
             row.update(epochs=summary.get("epochs"), seconds=summary.get("train_seconds"))
             row["peak_bytes"] = (summary.get("memory") or {}).get("measured_peak_bytes")
@@ -112,7 +115,7 @@ class Sweep:
         for trial in self._plan["trials"]:
             run, decided = self._run(trial), self._decided(trial)
             value = _value(run.summary) if run is not None else None
-            cells = [trial["set"][key] for key in self.keys]
+            cells = list(self._settings(trial).values())
             rows.append([*cells, decided.get("state") or self._state(run), "" if value is None else f"{value:.6g}"])
         lines = ("".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in rows)
         body = "".join(f"<tr>{line}</tr>" for line in lines)

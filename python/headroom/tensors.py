@@ -45,7 +45,7 @@ def _entries(file: Path) -> Iterator[Tuple[str, Tuple[str, str], List[int], int,
             if not 8 + length <= begin <= end <= len(whole):
                 raise ValueError(f"'{name}' lies outside of it")
             yield name, _TYPES[entry["dtype"]], entry["shape"], count, memoryview(whole)[begin:end]
-    except (KeyError, TypeError, ValueError, struct.error) as problem:
+    except (AttributeError, KeyError, TypeError, ValueError, struct.error) as problem:
         raise ValueError(f"{file} is no safetensors file that can be read: {problem}") from None
 
 

@@ -48,6 +48,20 @@ def settings(experiment: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
             yield f"{key_text(section)}.{key_text(key)}", value_text(value)
 
 
+def value(text: str) -> Any:
+    """What value_text() wrote. Without tomllib only what is JSON too; other values stay text."""
+    try:
+        import tomllib
+
+        return tomllib.loads(f"v = {text}")["v"]
+    except (ImportError, ValueError):
+        pass
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def read(file: Path) -> Dict[str, Any]:
     """The file as a dict. ImportError where Python is older than 3.11 and the package tomli is not installed."""
     try:

@@ -94,7 +94,8 @@ class Models(Trial):
 
     def test_a_second_run_brings_its_own_files(self):
         first = self.python_trial()
-        mine = sys.modules["layers"] = type(sys)("layers")  # of this Python's own
+        mine = sys.modules["layers"] = type(sys)("layers")  # of this Python's own, from elsewhere
+        mine.__file__ = "/elsewhere/layers.py"
         self.addCleanup(sys.modules.pop, "layers", None)
         one = first.load_model()
         os.mkdir("other")

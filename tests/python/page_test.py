@@ -17,7 +17,9 @@ class ThePage(unittest.TestCase):
         page = PAGE.read_text()
         begin = page.index("\n## Runs from Python\n")
         end = page.find("\n## ", begin + 1)
-        blocks = list(re.compile(r"```python\n(.*?)```", re.DOTALL).finditer(page, begin, end if end > 0 else len(page)))
+        blocks = list(
+            re.compile(r"```python\n(.*?)```", re.DOTALL).finditer(page, begin, end if end > 0 else len(page))
+        )
         self.assertGreater(len(blocks), 3)
         folder = tempfile.mkdtemp(prefix="headroom-test-")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)

@@ -70,7 +70,7 @@ class Results(Trial):
         report = run.evaluate("val")
         self.assertEqual(report["metrics"]["val/loss"], run.summary["best"]["value"])
         self.assertEqual(report["samples"], 40)
-        self.assertEqual(run.evaluate("train", which=10)["step"], 10)
+        self.assertEqual(run.evaluate("train", which=40)["step"], 40)
         with self.assertRaises(headroom.RunError) as caught:
             run.evaluate("test")
         self.assertIn("the data has no split 'test' with samples", caught.exception.sentence)
