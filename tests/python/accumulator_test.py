@@ -210,6 +210,7 @@ class UnderALimit(unittest.TestCase):
 
     def test_one_sample_that_does_not_fit_is_an_exception(self):
         model = nn.Linear(1, 1)
+        guard.give_back()
         with headroom.limit(guard._now().held_bytes + 100 * MIB):
             steps = accumulator(model, window=4, loss=lambda m, b: m(b).sum() * torch.ones(200 * MIB, dtype=torch.uint8)[0])
             with self.assertRaisesRegex(torch.OutOfMemoryError, r"one sample does not fit into memory: \[headroom.limit\] no memory for a tensor of 200.0 MiB"):
@@ -221,6 +222,7 @@ class UnderALimit(unittest.TestCase):
         before = model.weight.detach().clone()
         steps = accumulator(model, torch.optim.Adam(model.parameters()), window=2, loss=lambda m, b: m(b).sum(1))
         steps.step(torch.ones(1, 1000))
+        guard.give_back()
         with headroom.limit(guard._now().held_bytes + 50 * MIB):
             with self.assertRaisesRegex(torch.OutOfMemoryError, "no parameter has changed"):
                 steps.step(torch.ones(1, 1000))
