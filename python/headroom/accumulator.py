@@ -58,6 +58,7 @@ class Accumulator:
         as many each time that this was too much.
     clip_norm: the largest norm of a window's gradient; None: not clipped.
     backward: called with the sum instead of its backward() (Accelerate's `accelerator.backward`).
+    after_window: called after each step of the optimizer, of which one batch may bring several: a learning rate's `schedule.step`.
 
     What is exact: a failed piece leaves no gradient, no change of a buffer and no random number drawn from the default generators
     of torch, Python and numpy. So the gradient is that of the same pieces without a failure, bit for bit; other pieces differ in
@@ -68,7 +69,7 @@ class Accumulator:
 
     def __init__(self, model: torch.nn.Module, optimizer: Any, window: int = 64, *, loss: Loss,
                  micro_batch: Union[None, int, str] = None, clip_norm: Optional[float] = None,
-                 backward: Optional[Callable[[torch.Tensor], Any]] = None):
+                 backward: Optional[Callable[[torch.Tensor], Any]] = None, after_window: Optional[Callable[[], Any]] = None):
         if not callable(loss):
             raise TypeError(f"loss is a function of (model, batch), not {loss!r}")
         if not isinstance(window, int) or window < 1:
@@ -77,6 +78,7 @@ class Accumulator:
             raise ValueError(f'micro_batch is a number of samples of at least 1, None or "auto", not {micro_batch!r}')
         self.model, self.optimizer, self.window, self.clip_norm = model, optimizer, window, clip_norm
         self._loss, self._backward = loss, backward or torch.Tensor.backward
+        self._after_window = after_window
         self._most = min(micro_batch, window) if isinstance(micro_batch, int) else window
         self._piece = self._most  #: the most samples of a piece now
         self._parameters = _parameters(model, optimizer)
@@ -248,6 +250,8 @@ class Accumulator:
         self.windows += 1
         self.stepped = True
         self._grow()
+        if self._after_window is not None:
+            self._after_window()
 
     def _clip(self) -> None:
         """Once a window. It scales nothing before it has all the memory it needs, so it may be called again."""

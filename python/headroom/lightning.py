@@ -79,7 +79,8 @@ class Windows(pl.Callback):
         pl_module.training_step = training_step
         self._module = pl_module
         self.accumulator = Accumulator(pl_module, pl_module.optimizers(use_pl_optimizer=True), self.window, loss=loss, micro_batch=self.micro_batch,
-                                       clip_norm=trainer.gradient_clip_val or None, backward=pl_module.manual_backward)
+                                       clip_norm=trainer.gradient_clip_val or None, backward=pl_module.manual_backward,
+                                       after_window=lambda: self._follow_window(trainer))
         if self._state is not None:
             self.accumulator.load_state_dict(self._state)
 
@@ -103,15 +104,16 @@ class Windows(pl.Callback):
     def _step(self, trainer: Any, batch: Any) -> float:
         steps = self.accumulator
         assert steps is not None
-        before = steps.windows
         value = steps.step(batch)
         if trainer.is_last_batch or trainer.fit_loop.epoch_loop.batch_progress.current.ready >= trainer.num_training_batches:
             steps.finish()
-        for window in range(before + 1, steps.windows + 1):
-            for config in trainer.lr_scheduler_configs:
-                if config.interval == "step" and window % config.frequency == 0:
-                    _follow(trainer, config)
         return value
+
+    def _follow_window(self, trainer: Any) -> None:
+        assert self.accumulator is not None
+        for config in trainer.lr_scheduler_configs:
+            if config.interval == "step" and self.accumulator.windows % config.frequency == 0:
+                _follow(trainer, config)
 
     def _let_go(self, trainer: Any) -> None:
         if self._module is None:

@@ -7,7 +7,7 @@ import gc
 import random
 import sys
 import traceback
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
@@ -62,37 +62,42 @@ class RandomState:
 
 class _Noted:
     def __init__(self, buffer: torch.Tensor):
-        self.buffer, self.copy, self.version = buffer, buffer.detach().clone(), buffer._version
-
-    def holds(self) -> bool:
-        return self.version == self.buffer._version
+        self.buffer, self.copy = buffer, buffer.detach().clone()
 
 
 class Buffers:
-    """A module's buffers, as values and as objects: a step may write into one, or put another tensor in its place."""
+    """A module's buffers, as values and as objects: a step may write into one, or put another tensor in its place. BatchNorm writes
+    without counting up a version, so values are compared."""
 
     def __init__(self, module: torch.nn.Module):
         self._module = module
         self._places: List[Tuple[torch.nn.Module, str, _Noted]] = []
 
+    @torch.no_grad()
     def note(self) -> None:
-        """Copies those that were written since the last call."""
-        known = {id(noted.buffer): noted for _, _, noted in self._places if noted.holds()}
+        known = {id(noted.buffer): noted for _, _, noted in self._places}
+        fresh: Dict[int, _Noted] = {}
         places = []
         for owner in self._module.modules():
             for name, buffer in owner._buffers.items():
-                if buffer is not None:
-                    noted = known.get(id(buffer)) or known.setdefault(id(buffer), _Noted(buffer))
-                    places.append((owner, name, noted))
+                if buffer is None:
+                    continue
+                noted = fresh.get(id(buffer))
+                if noted is None:
+                    noted = fresh[id(buffer)] = known.get(id(buffer)) or _Noted(buffer)
+                    if noted.copy.shape == buffer.shape and noted.copy.dtype == buffer.dtype:
+                        noted.copy.copy_(buffer)
+                    else:
+                        noted.copy = buffer.detach().clone()
+                places.append((owner, name, noted))
         self._places = places
 
+    @torch.no_grad()
     def restore(self) -> None:
-        with torch.no_grad():
-            for owner, name, noted in self._places:
-                owner._buffers[name] = noted.buffer
-                if not noted.holds():
-                    noted.buffer.copy_(noted.copy)
-                    noted.version = noted.buffer._version
+        for owner, name, noted in self._places:
+            owner._buffers[name] = noted.buffer
+            if not torch.equal(noted.buffer, noted.copy):
+                noted.buffer.copy_(noted.copy)
 
 
 class Gradients:

@@ -97,7 +97,7 @@ class Exactness(unittest.TestCase):
             steps = accumulator(whole_numbers_model(), window=1000)
             guard._library().hr_guard_fail(skip)
             loss = steps.step(batch)
-            self.assertEqual(loss, float(squares(steps.model, batch).sum()) / 8)
+            self.assertEqual(loss, float(squares(steps.model, batch).sum().detach()) / 8)
             self.assert_same(gradients_of(steps), expected)
             retried += steps.retries
         self.assertGreater(retried, count // 2)
@@ -170,7 +170,7 @@ class Exactness(unittest.TestCase):
                           lambda p: torch.optim.AdamW(p, lr=0.1, foreach=True)):
             for window in (0, 1):
                 expected = self.run_with_failing_step(-1, window, optimizer)
-                for skip in range(0, 40):
+                for skip in range(0, 40, 3):
                     self.assert_same(self.run_with_failing_step(skip, window, optimizer), expected)
 
     def test_a_later_step_says_whether_parameters_have_changed(self):
@@ -198,7 +198,7 @@ class UnderALimit(unittest.TestCase):
 
     def test_weights_are_those_without_a_limit(self):
         free, free_losses, free_weights, _ = self.train(1200 * MIB)
-        tight, tight_losses, tight_weights, _ = self.train(230 * MIB)
+        tight, tight_losses, tight_weights, _ = self.train(170 * MIB)
         self.assertEqual(free.retries, 0)
         self.assertGreater(tight.retries, 0)
         self.assertLess(tight.micro_batch, 192)
@@ -210,8 +210,9 @@ class UnderALimit(unittest.TestCase):
 
     def test_one_sample_that_does_not_fit_is_an_exception(self):
         model = nn.Linear(1, 1)
+        guard.give_back()
         with headroom.limit(guard._now().held_bytes + 100 * MIB):
-            steps = accumulator(model, window=4, loss=lambda m, b: m(b).sum() * torch.ones(200 * MIB, dtype=torch.uint8).sum())
+            steps = accumulator(model, window=4, loss=lambda m, b: m(b).sum() * torch.ones(200 * MIB, dtype=torch.uint8)[0])
             with self.assertRaisesRegex(torch.OutOfMemoryError, r"one sample does not fit into memory: \[headroom.limit\] no memory for a tensor of 200.0 MiB"):
                 steps.step(torch.ones(4, 1))
             self.assertEqual(steps.samples, 0)
@@ -221,6 +222,7 @@ class UnderALimit(unittest.TestCase):
         before = model.weight.detach().clone()
         steps = accumulator(model, torch.optim.Adam(model.parameters()), window=2, loss=lambda m, b: m(b).sum(1))
         steps.step(torch.ones(1, 1000))
+        guard.give_back()
         with headroom.limit(guard._now().held_bytes + 50 * MIB):
             with self.assertRaisesRegex(torch.OutOfMemoryError, "no parameter has changed"):
                 steps.step(torch.ones(1, 1000))

@@ -19,7 +19,8 @@ MIB = 1 << 20
 
 def held_bytes():
     """As the kernel says, not the library."""
-    figures = dict(line.split(":", 1) for line in open("/proc/self/status") if line.startswith("Rss"))
+    with open("/proc/self/status") as file:
+        figures = dict(line.split(":", 1) for line in file if line.startswith("Rss"))
     return sum(int(figures[name].split()[0]) * 1024 for name in ("RssAnon", "RssShmem"))
 
 

@@ -4,17 +4,23 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+
+def _controllers(folder):
+    file = folder / "cgroup.controllers"
+    return file.read_text().split() if file.exists() else []
 
 
 def _own_folder():
     """(folder, is_v1) of this process's memory cgroup; None: none is mounted."""
-    groups = [line.rstrip("\n").split(":", 2) for line in open("/proc/self/cgroup")]
-    for mount in open("/proc/self/mountinfo"):
+    groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    for mount in Path("/proc/self/mountinfo").read_text().splitlines():
         before, _, behind = mount.partition(" - ")
         point, (kind, _, options) = before.split()[4], behind.split()[:3]
         if kind == "cgroup" and "memory" in options.split(","):
             path = next((path for _, names, path in groups if "memory" in names.split(",")), "/")
-        elif kind == "cgroup2" and os.path.exists(os.path.join(point, "cgroup.controllers")) and "memory" in open(os.path.join(point, "cgroup.controllers")).read().split():
+        elif kind == "cgroup2" and "memory" in _controllers(Path(point)):
             path = next((path for number, _, path in groups if number == "0"), "/")
         else:
             continue

@@ -62,7 +62,7 @@ class Recipe(unittest.TestCase):
 
     def assert_alike(self, one, other):
         for left, right in zip(one.parameters(), other.parameters()):
-            self.assertLess(float((left - right).abs().max()), 1e-10)
+            self.assertLess(float((left - right).detach().abs().max()), 1e-10)
 
 
 @unittest.skipUnless(has("lightning") or has("pytorch_lightning"), "neither lightning nor pytorch_lightning is installed")
