@@ -137,7 +137,7 @@ TEST(RankWatch, AStrangerAtItsPortIsNoRank) {
     const std::string text = told.get_future().get();
     stranger = connect_to("127.0.0.1", static_cast<uint16_t>(std::stoul(text)));
     other = std::make_unique<RankWatch>(
-        second, [&](const std::string&) { return text; }, [](int) {});
+        second, [&](const std::string&) { return text; }, [](int) { return true; });
   });
   RankWatch watch(
       first,
@@ -145,7 +145,7 @@ TEST(RankWatch, AStrangerAtItsPortIsNoRank) {
         told.set_value(text);
         return text;
       },
-      [](int) {});
+      [](int) { return true; });
   thread.join();
   stranger.reset();
   EXPECT_EQ(watch.lost_within(milliseconds(200)), std::nullopt);
