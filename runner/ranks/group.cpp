@@ -167,7 +167,9 @@ RankGroup::RankGroup(const Ranks& ranks) : ranks_(ranks) {
 
 RankGroup::~RankGroup() = default;
 
-void RankGroup::leave() { watch_->leave(); }
+void RankGroup::leave() {
+  if (watch_ != nullptr) watch_->leave();  // there is none where the others were lost
+}
 
 void RankGroup::keep_lost_note_at(const std::filesystem::path& file) {
   forget_lost_note(file);
