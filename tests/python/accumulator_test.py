@@ -122,13 +122,13 @@ class Exactness(unittest.TestCase):
 
         _, expected = run(4, -1)
         count = allocations_of(lambda: run(8, -1))
-        for skip in range(0, count):
+        for skip in range(0, count, 3):
             steps, found = run(8, skip)
             if steps.retries == 0:  # it failed outside the piece
                 continue
             failures += 1
             self.assert_same(found, expected)
-        self.assertGreater(failures, 40)
+        self.assertGreater(failures, 15)
 
     def test_nothing_stays_held_after_failures(self):
         batch = batch_of(512)
@@ -175,7 +175,7 @@ class Exactness(unittest.TestCase):
 
     def test_a_later_step_says_whether_parameters_have_changed(self):
         said = set()
-        for skip in range(0, 40):
+        for skip in range(0, 40, 4):
             try:
                 self.run_with_failing_step(skip, 2, lambda p: torch.optim.AdamW(p, lr=0.1))
             except torch.OutOfMemoryError as shortage:
@@ -251,7 +251,7 @@ class Windows(unittest.TestCase):
             self.assertTrue(steps.finish())
             self.assertFalse(steps.finish())
             for one, other in zip(model.parameters(), expected.parameters()):
-                self.assertLess(float((one - other).abs().max() / other.abs().max()), 1e-12)
+                self.assertLess(float(((one - other).abs().max() / other.abs().max()).detach()), 1e-12)
 
     def test_the_three_forms_of_a_loss_agree(self):
         found = []
