@@ -217,14 +217,19 @@ void Monitor::hold_children_below_limit() {
   if (tell_) tell_(sentence);
 }
 
-void Monitor::tell_of_children(std::function<void(const std::string&)> tell) {
-  const MutexLock lock(mutex_);
-  tell_ = std::move(tell);
+void Monitor::count_children(std::function<void(const std::string&)> tell) {
+  {
+    const MutexLock lock(mutex_);
+    tell_ = std::move(tell);
+  }
+  counts_children_ = true;
 }
 
 Surroundings Monitor::look() {
-  children_.look();
-  hold_children_below_limit();
+  if (counts_children_) {
+    children_.look();
+    hold_children_below_limit();
+  }
   const Surroundings now = reader_.look();
   {
     const MutexLock lock(mutex_);

@@ -275,6 +275,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   // The limit is set before data and model take memory.
   set_memory_limit(room);
   Monitor monitor(room);
+  monitor.count_children();
   lift_start_limit();
   const RunData data = prepare_data(experiment, plugin_dirs);
   const Setup setup(data);

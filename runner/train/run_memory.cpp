@@ -18,7 +18,7 @@ namespace headroom {
 class ProcessMemory {
  public:
   explicit ProcessMemory(MemoryGrant claimed) : grant(std::move(claimed)), monitor(prepared(grant)) {
-    monitor.tell_of_children([](const std::string& sentence) { spdlog::warn("[memory] {}", sentence); });
+    monitor.count_children([](const std::string& sentence) { spdlog::warn("[memory] {}", sentence); });
   }
   ~ProcessMemory() { set_memory_limit(0); }
   ProcessMemory(const ProcessMemory&) = delete;

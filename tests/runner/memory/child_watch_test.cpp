@@ -96,12 +96,22 @@ TEST(ChildWatch, LeavesHelpersOutAndForgetsWithItsEnd) {
   EXPECT_EQ(workers(), 0);
 }
 
+TEST(ChildWatch, AMonitorLeavesChildrenAloneUnlessItIsAsked) {
+  Monitor monitor(own_held_bytes() + 4 * child_bytes, std::chrono::milliseconds(5));
+  const Child child;
+  monitor.look_now();
+  EXPECT_EQ(children_bytes(), 0);
+  monitor.count_children();
+  monitor.look_now();
+  EXPECT_GE(children_bytes(), child_bytes);
+}
+
 TEST(ChildWatch, AChildThatTakesTheRunAboveItsLimitIsEnded) {
   const int64_t limit = own_held_bytes() + child_bytes / 2;
   std::string told;
   {
     Monitor monitor(limit, std::chrono::milliseconds(5));
-    monitor.tell_of_children([&](const std::string& sentence) { told = sentence; });
+    monitor.count_children([&](const std::string& sentence) { told = sentence; });
     Child child;
     EXPECT_EQ(WTERMSIG(child.wait()), SIGKILL);
     monitor.look_now();
