@@ -17,7 +17,8 @@ class RunThatLosesRanks : public ElasticRun {
   // The ranks that were lost, as the summary has them, and from which step the others went on.
   static std::vector<std::pair<int, int>> lost(const fs::path& run) {
     std::vector<std::pair<int, int>> all;
-    for (const nlohmann::json& one : read_json(run / "summary.json").at("ranks").at("lost"))
+    const nlohmann::json summary = read_json(run / "summary.json");
+    for (const nlohmann::json& one : summary.at("ranks").at("lost"))
       all.emplace_back(one.at("rank").get<int>(), one.at("step").get<int>());
     return all;
   }
