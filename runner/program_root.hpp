@@ -6,8 +6,8 @@
 
 namespace headroom {
 
-// The root that a library of Headroom inside another program has set; empty in Headroom's own programs. Never destroyed:
-// threads may ask while the process ends.
+// The root that a library of Headroom inside another program has set; empty in Headroom's own programs. Never
+// destroyed: threads may ask while the process ends.
 inline std::filesystem::path& root_of_library() {
   static auto* root = new std::filesystem::path;
   return *root;

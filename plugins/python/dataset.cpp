@@ -43,8 +43,9 @@ sdk::OptionList PythonSource::options() {
           opt_string("class").required().help("a class of the file with __len__ and __getitem__, or a function that "
                                               "gives such a dataset"),
           opt_open_table("args").def("{}").help("what the class is called with, by name"),
-          opt_open_table("val_args").help("what it is called with for the validation samples; left out: a part of "
-                                          "the samples (data.split)"),
+          opt_open_table("val_args")
+              .help("what it is called with for the validation samples; left out: a part of "
+                    "the samples (data.split)"),
           opt_open_table("test_args").help("the same for the test samples; needs val_args"),
           opt_strings("names").def("[]").help("names of the items of a sample that is a tuple; of a dict those to "
                                               "take"),
@@ -52,12 +53,18 @@ sdk::OptionList PythonSource::options() {
                                    opt_i64("axis").def("-1").min("-1").help("of a sample: each place along it has its "
                                                                             "own statistics; -1: one for all")})
               .help("fields that the host standardises"),
-          opt_bool("augments").def("true").help("whether a training sample differs from epoch to epoch; false: it is "
-                                                "drawn as in evaluation, and kept in the cache"),
+          opt_bool("augments")
+              .def("true")
+              .help("whether a training sample differs from epoch to epoch; false: it is "
+                    "drawn as in evaluation, and kept in the cache"),
           opt_paths("files").def("[]").help("files and folders that samples are read from: their content is part of "
                                             "the run's identity"),
-          opt_f64("read_timeout_s").def("300.0").min("0.1").max("86400.0").help("a worker that gives no sample for so "
-                                                                                "long is replaced"),
+          opt_f64("read_timeout_s")
+              .def("300.0")
+              .min("0.1")
+              .max("86400.0")
+              .help("a worker that gives no sample for so "
+                    "long is replaced"),
           opt_path("python").help("a Python program or virtual environment; left out: the active one, else that of "
                                   "LibTorch, else python3")};
 }

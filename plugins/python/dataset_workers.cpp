@@ -13,7 +13,7 @@ namespace {
 using sdk::Error;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLeastStart_s = 300;        // to import what a file imports, from a slow disk
+constexpr double kLeastStart_s = 300;         // to import what a file imports, from a slow disk
 constexpr std::chrono::seconds kIdleFor(60);  // then a worker ends: training and evaluation rarely both need theirs
 constexpr uint64_t kAlignment = 64;
 
@@ -42,10 +42,18 @@ struct NamedType {
   DLDataType dtype;
 };
 
-constexpr NamedType kTypes[] = {{"bool", sdk::boolean}, {"float16", sdk::f16}, {"float32", sdk::f32},
-                                {"float64", sdk::f64},  {"int8", sdk::i8},     {"int16", sdk::i16},
-                                {"int32", sdk::i32},    {"int64", sdk::i64},   {"uint8", sdk::u8},
-                                {"uint16", sdk::u16},   {"uint32", sdk::u32},  {"uint64", sdk::u64},
+constexpr NamedType kTypes[] = {{"bool", sdk::boolean},
+                                {"float16", sdk::f16},
+                                {"float32", sdk::f32},
+                                {"float64", sdk::f64},
+                                {"int8", sdk::i8},
+                                {"int16", sdk::i16},
+                                {"int32", sdk::i32},
+                                {"int64", sdk::i64},
+                                {"uint8", sdk::u8},
+                                {"uint16", sdk::u16},
+                                {"uint32", sdk::u32},
+                                {"uint64", sdk::u64},
                                 {"bfloat16", {kDLBfloat, 16, 1}}};
 
 sdk::Field field_of(const std::string& name, const std::string& dtype, const std::string& shape) {
@@ -64,9 +72,7 @@ sdk::Field field_of(const std::string& name, const std::string& dtype, const std
   return field;
 }
 
-uint64_t bytes_of(const sdk::Field& field) {
-  return static_cast<uint64_t>(field.elements()) * field.dtype.bits / 8u;
-}
+uint64_t bytes_of(const sdk::Field& field) { return static_cast<uint64_t>(field.elements()) * field.dtype.bits / 8u; }
 
 // "r" and three numbers, as dataset_worker.py unpacks them: of 64 bits, little endian.
 std::string question_of(const SampleAddress& sample, uint64_t seed) {

@@ -75,7 +75,7 @@ class DatasetWorkers {
 
   ChildStarter starter_;  // outlives the workers
   std::mutex mutex_;
-  std::vector<Idle> idle_;                         // the last one was used last
+  std::vector<Idle> idle_;                       // the last one was used last
   std::map<SampleAddress, std::string> deadly_;  // of samples that ended two workers, the sentence
 };
 

@@ -28,8 +28,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kSocket = 3, kMemory = 4;  // the worker's descriptors, as dataset_worker.py has them
 constexpr int kAboveThose = 10;
-constexpr int kLookEvery_ms = 100;                             // while a worker is silent
-constexpr std::chrono::milliseconds kTimeToGo(500);            // of a worker that was let go
+constexpr int kLookEvery_ms = 100;                   // while a worker is silent
+constexpr std::chrono::milliseconds kTimeToGo(500);  // of a worker that was let go
 constexpr std::string_view kOneThread[] = {"OMP_NUM_THREADS=", "MKL_NUM_THREADS=", "OPENBLAS_NUM_THREADS="};
 
 [[noreturn]] void refuse(const std::string& what, int code) {
@@ -91,8 +91,7 @@ pid_t spawn(const std::filesystem::path& program, std::vector<std::string> words
   // Threads of the host block signals, and the host ignores some: a child would inherit both.
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, files.script, STDIN_FILENO);

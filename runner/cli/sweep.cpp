@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 struct SweepWords {
   ExperimentWords experiment;
   std::string resume, out = "runs", on, folder_to;  // on: "": here; folder_to: file, "": none
-  int jobs = 0;                          // 0: auto
+  int jobs = 0;                                     // 0: auto
   bool no_plan = false;
 };
 

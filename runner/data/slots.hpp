@@ -123,7 +123,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   int64_t backoff_left_ GUARDED_BY(mutex_) = 0;  // batches until the pool may grow again
   int64_t backoff_ GUARDED_BY(mutex_) = 32;      // what backoff_left_ is set to next time; doubles, as a back-off
   std::unique_ptr<Slot> unused_ GUARDED_BY(mutex_), free_ GUARDED_BY(mutex_);  // stacks; unused_: never read into
-  size_t free_count_ GUARDED_BY(mutex_) = 0;                                    // slots in both
+  size_t free_count_ GUARDED_BY(mutex_) = 0;                                   // slots in both
 };
 
 }  // namespace headroom

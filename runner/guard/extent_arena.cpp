@@ -1,6 +1,6 @@
-// memory/arena.hpp for a process that runs already. Small blocks come from malloc; large ones are whole pages from mmap,
-// which are cut and joined freely: any run of pages can go back to the system by itself. All that is here is written
-// when it is mapped, so nothing is promised (memory/untouched_pages.hpp).
+// memory/arena.hpp for a process that runs already. Small blocks come from malloc; large ones are whole pages from
+// mmap, which are cut and joined freely: any run of pages can go back to the system by itself. All that is here is
+// written when it is mapped, so nothing is promised (memory/untouched_pages.hpp).
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -24,7 +24,7 @@ namespace headroom::arena {
 namespace {
 
 constexpr size_t least_large = size_t{64} << 10;
-constexpr int64_t small_step = int64_t{1} << 20;          // by which small blocks ask the budget
+constexpr int64_t small_step = int64_t{1} << 20;           // by which small blocks ask the budget
 constexpr int64_t kept_without_limit = int64_t{64} << 20;  // of free pages; with a limit, room decides
 
 std::atomic<int64_t> mapped{0}, small_live{0}, small_granted{0};

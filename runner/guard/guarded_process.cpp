@@ -70,8 +70,8 @@ std::string sentence_of(const hr_guard_reading& r) {
   std::string text = "[headroom.limit] no memory for a tensor of " + size_text(r.asked_bytes) +
                      ": this process holds " + size_text(r.held_bytes) + " (tensors " + size_text(r.tensor_bytes);
   if (r.kept_bytes > 0) text += ", freed and kept for the next " + size_text(r.kept_bytes);
-  text += ", Python, libraries and the rest " + size_text(r.other_bytes) + ") of its limit of " +
-          size_text(r.limit_bytes);
+  text +=
+      ", Python, libraries and the rest " + size_text(r.other_bytes) + ") of its limit of " + size_text(r.limit_bytes);
   if (r.bound_bytes < r.limit_bytes) text += ", of which other processes leave " + size_text(r.bound_bytes);
   return text + "; take smaller batches, let headroom.Accumulator take them in pieces that fit, or give it more memory";
 }

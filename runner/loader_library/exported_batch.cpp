@@ -37,8 +37,9 @@ template <class Managed>
 Managed* make_export(const std::shared_ptr<const ExportedBatch>& batch, uint32_t field) {
   const std::vector<DLTensor>& fields = batch->batch().fields;
   if (field >= fields.size()) {
-    throw Error(Exit::bad_input, "loader", "there is no field " + std::to_string(field) + "; the batch has " +
-                                               std::to_string(fields.size()) + " fields");
+    throw Error(
+        Exit::bad_input, "loader",
+        "there is no field " + std::to_string(field) + "; the batch has " + std::to_string(fields.size()) + " fields");
   }
   auto made = std::make_unique<Export<Managed>>();
   const DLTensor& tensor = fields[field];

@@ -37,8 +37,8 @@ OpenedData open(const Experiment& experiment, const LoaderRequest& request) {
   return open_data(experiment, std::move(source), make_session(experiment.data));
 }
 
-// As the loop's. Nothing is known of how many epochs will be asked for; and a loop of Python still holds a batch when it
-// asks for the next.
+// As the loop's. Nothing is known of how many epochs will be asked for; and a loop of Python still holds a batch when
+// it asks for the next.
 LoaderOptions options_of(const OpenedData& data, bool training) {
   LoaderOptions options = data.loader_options(training, held_bytes());
   options.extra_slots = 1;
@@ -136,8 +136,8 @@ nlohmann::json OpenedLoader::describe() const {
 void OpenedLoader::seek(uint64_t epoch, uint64_t position) {
   const auto size = static_cast<uint64_t>(loader_.batch_size());
   if (position % size != 0) {
-    throw refused("position " + std::to_string(position) + " is inside a batch: with batch_size = " +
-                  std::to_string(size) + " batches begin at its multiples");
+    throw refused("position " + std::to_string(position) +
+                  " is inside a batch: with batch_size = " + std::to_string(size) + " batches begin at its multiples");
   }
   if (position > 0 && position >= loader_.samples_per_epoch()) {
     throw refused("position " + std::to_string(position) + " is beyond the " +

@@ -11,8 +11,8 @@
 //   supervisor       the parent process without LibTorch: it sees the trainer die, and reads the black box afterwards
 //   reservations     what the runs of one machine reserve; start_queue waits for room there (memory.wait)
 //
-// "U" is what a process and its children hold: RssAnon + RssShmem, without pages of files, which the kernel drops when it
-// needs memory. Other folders include what they need; arena, allocation_table and cgroup_search are internal. Only
+// "U" is what a process and its children hold: RssAnon + RssShmem, without pages of files, which the kernel drops when
+// it needs memory. Other folders include what they need; arena, allocation_table and cgroup_search are internal. Only
 // tensor_allocator and device_limit include LibTorch (c10).
 //
 // Thread rules: [any] any thread, [control] one thread at a time, [compute] the thread that trains.

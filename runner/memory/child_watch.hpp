@@ -29,7 +29,7 @@ class ChildWatch {
  private:
   static void set_bytes(int64_t bytes);
 
-  std::optional<ProcessTree> tree_;       // once there are any
+  std::optional<ProcessTree> tree_;        // once there are any
   std::optional<WatchedProcess> largest_;  // at the last look
   std::atomic<int64_t> largest_bytes_{0};
 };

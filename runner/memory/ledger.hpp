@@ -1,5 +1,6 @@
-// Who holds the process's memory and that of its children: bytes by owner, now and at their peak. The tensor allocator, the loader's slots, the
-// caches and the plugins report to it. Owners, slack and other add up to U, what the kernel counts.
+// Who holds the process's memory and that of its children: bytes by owner, now and at their peak. The tensor allocator,
+// the loader's slots, the caches and the plugins report to it. Owners, slack and other add up to U, what the kernel
+// counts.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // How much memory this process may hold: the bounds in force (cgroups, Slurm, machine, rlimits), and the limit that
-// memory.limit makes of them (docs/memory.md). All of it is about U, RssAnon + RssShmem of this process and its children.
+// memory.limit makes of them (docs/memory.md). All of it is about U, RssAnon + RssShmem of this process and its
+// children.
 #pragma once
 
 #include <cstdint>

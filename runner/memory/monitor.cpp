@@ -209,10 +209,10 @@ void Monitor::hold_children_below_limit() {
   if (held <= most) return;
   const auto ended = children_.end_largest();
   if (!ended) return;
-  const std::string sentence = "the run and its child processes held " + size_text(held) + ", above the limit of " +
-                               size_text(limit_bytes_) + ": process " + std::to_string(ended->pid) + " (" +
-                               ended->name + "), which held " + size_text(ended->bytes) +
-                               " of it, was ended; lower data.num_workers or what a worker keeps, or raise memory.limit";
+  const std::string sentence =
+      "the run and its child processes held " + size_text(held) + ", above the limit of " + size_text(limit_bytes_) +
+      ": process " + std::to_string(ended->pid) + " (" + ended->name + "), which held " + size_text(ended->bytes) +
+      " of it, was ended; lower data.num_workers or what a worker keeps, or raise memory.limit";
   const MutexLock lock(mutex_);
   if (tell_) tell_(sentence);
 }

@@ -78,8 +78,9 @@ class SurroundingsReader {
 
 // A thread that looks at the surroundings four times a second, and twenty times while other processes take memory that
 // the run counts on. It writes memory figures to the black box, knows whether memory runs short, and sets the budget's
-// ceiling (budget.hpp) to the room that is left. It measures child processes where it is asked to. Their allocations ask
-// nobody: where they take the run above its limit, and nothing can be given back for them, the largest one is ended.
+// ceiling (budget.hpp) to the room that is left. It measures child processes where it is asked to. Their allocations
+// ask nobody: where they take the run above its limit, and nothing can be given back for them, the largest one is
+// ended.
 class Monitor {
  public:
   // Starts the thread; the destructor ends it and lifts the ceiling. One a process. `limit_bytes`: the run's; 0: none,
@@ -98,13 +99,13 @@ class Monitor {
   // the monitor's own thread. [any]
   void look_now(std::chrono::milliseconds most = std::chrono::seconds(10));
 
-  // From here on what child processes hold is a part of U, and under the limit. `tell` gets a sentence for each one that
-  // was ended. [any]
+  // From here on what child processes hold is a part of U, and under the limit. `tell` gets a sentence for each one
+  // that was ended. [any]
   void count_children(std::function<void(const std::string& sentence)> tell = {});
 
-  Surroundings surroundings() const;                                        // at the last look [any]
+  Surroundings surroundings() const;                                         // at the last look [any]
   int64_t largest_child_bytes() const { return children_.largest_bytes(); }  // at a look so far [any]
-  bool is_short() const { return short_.load(std::memory_order_relaxed); }  // [any], a load
+  bool is_short() const { return short_.load(std::memory_order_relaxed); }   // [any], a load
   int64_t looks() const { return looks_.load(); }
 
  private:

@@ -83,8 +83,8 @@ std::string Plan::text(const Experiment& experiment) const {
     out += "\nWhat the model's calls of " + listed(recompute) + " keep is computed again in backward.\n";
   out += "\nAs written (>): " + setting_text(as_written.setting) + " takes at most " +
          size_text(as_written.prediction.peak_bytes) + ", which " + verdict(as_written) + "; " + size_text(base_bytes) +
-         " of it before the first batch, " + size_text(as_written.prediction.slots_bytes) +
-         " for batches read ahead" + workers_text(as_written.prediction) + ".\n";
+         " of it before the first batch, " + size_text(as_written.prediction.slots_bytes) + " for batches read ahead" +
+         workers_text(as_written.prediction) + ".\n";
   if (as_written.prediction.kept_bytes > 0) out += "metrics.mode = \"full\" keeps " + kept_text(*this) + " of it.\n";
   if (!recommended) return out + "\n" + refusal(experiment) + "\n";
   const Setting &best = recommended->setting, &now = as_written.setting;

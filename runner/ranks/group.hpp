@@ -29,8 +29,8 @@ class RankLost : public Error {
 
 // Every function is called by all ranks, in the same order. Where one of them has ended, or cannot be reached,
 // Error(resumable) names it and its host, on all others: within seconds, since a process that computes and does not ask
-// is ended by then, with the same exit code. REQUIRES: SIGPIPE is ignored, because Gloo writes to ranks that have ended.
-// [compute]
+// is ended by then, with the same exit code. REQUIRES: SIGPIPE is ignored, because Gloo writes to ranks that have
+// ended. [compute]
 class RankGroup {
  public:
   // Meets the others. REQUIRES !ranks.alone(). Error(bad_input) where they do not come within five minutes.

@@ -102,8 +102,7 @@ class Launch {
       options.stdin_file = options.stdout_file = nowhere.get();
       options.stderr_file = said.get();
       // It may come to tell the run's result.
-      const Descriptor result =
-          least_ > 0 ? open_file(results_of(rank), O_WRONLY | O_CREAT | O_APPEND) : Descriptor();
+      const Descriptor result = least_ > 0 ? open_file(results_of(rank), O_WRONLY | O_CREAT | O_APPEND) : Descriptor();
       if (result) options.stdout_file = result.get();
       return start_child(std::move(words), options);
     } catch (const std::system_error& problem) {

@@ -14,7 +14,6 @@ namespace headroom {
 //
 // `least` above 0: of train.elastic. Where a rank is killed and at least so many are left, these go on without it. That
 // is said in a line, and the first of them stands for rank 0 (members.hpp).
-int launch_ranks(const std::filesystem::path& program, const std::vector<std::string>& words, int count,
-                 int least = 0);
+int launch_ranks(const std::filesystem::path& program, const std::vector<std::string>& words, int count, int least = 0);
 
 }  // namespace headroom

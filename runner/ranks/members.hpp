@@ -15,9 +15,9 @@ namespace headroom {
 
 // Ranks have the numbers that they were launched with.
 struct Members {
-  int group = 0;               // as launched; each death makes the next one
+  int group = 0;                // as launched; each death makes the next one
   std::vector<int> ranks = {};  // rising
-  bool ended = false;          // the run goes on no more
+  bool ended = false;           // the run goes on no more
 };
 
 // All [any]. Files that cannot be written are as if they had not been: those who wait for them end in time.
@@ -27,8 +27,8 @@ class Roster {
 
   // Of the launcher.
   void tell(const Members& members) const;
-  std::optional<pid_t> process_of(int rank) const;    // its trainer; nullopt: it has not signed in
-  std::optional<int64_t> step_of(int group) const;    // from which that group goes on; nullopt: it does not yet
+  std::optional<pid_t> process_of(int rank) const;  // its trainer; nullopt: it has not signed in
+  std::optional<int64_t> step_of(int group) const;  // from which that group goes on; nullopt: it does not yet
 
   // Of a rank.
   void sign_in(int rank) const;

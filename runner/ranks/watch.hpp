@@ -22,10 +22,10 @@ class RankWatch {
   // Gives all ranks the text that rank 0 gave it.
   using FromFirst = std::function<std::string(const std::string& text)>;
 
-  // Connects all ranks; made by all of them, within `time_to_meet`. `overdue` is called by the watch's thread where this
-  // rank has not acknowledge()d or leave()d `patience` after one was lost: it computes, and would do so in vain. It is
-  // called again and again until it returns true. `connections`: those of the collectives, which are shut down where
-  // the way to the peer is cut. std::system_error.
+  // Connects all ranks; made by all of them, within `time_to_meet`. `overdue` is called by the watch's thread where
+  // this rank has not acknowledge()d or leave()d `patience` after one was lost: it computes, and would do so in vain.
+  // It is called again and again until it returns true. `connections`: those of the collectives, which are shut down
+  // where the way to the peer is cut. std::system_error.
   static constexpr std::chrono::milliseconds usual_patience{1000};
   static constexpr std::chrono::seconds usual_time_to_meet{60};
   RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<bool(int lost)> overdue,

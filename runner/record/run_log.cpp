@@ -161,11 +161,10 @@ void RunLog::send_events_to(const std::string& command) {
   Sinks* const sinks = this->sinks();
   if (sinks == nullptr) return;
   const MutexLock lock(sinks->mutex);
-  sinks->command =
-      std::make_unique<EventCommand>(command, sinks->folder, [sinks](const std::string& line) {
-        sinks->mutex.is_held();  // or nobody else is left, at its end
-        sinks->progress.say(line);
-      });
+  sinks->command = std::make_unique<EventCommand>(command, sinks->folder, [sinks](const std::string& line) {
+    sinks->mutex.is_held();  // or nobody else is left, at its end
+    sinks->progress.say(line);
+  });
 }
 
 void RunLog::event(const std::string& kind, nlohmann::json fields) {

@@ -37,8 +37,8 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
       memory_(memory),
       input_(std::move(input)),
       folder_(folder.path()),
-      train_loader_(std::make_unique<Loader>(input_.source, setup.data.splits.train, input_.applied,
-                                             setup.loader_options(true))),
+      train_loader_(
+          std::make_unique<Loader>(input_.source, setup.data.splits.train, input_.applied, setup.loader_options(true))),
       step_(setup, step_hooks()),
       eval_retry_(setup.micro_batch(), setup.device, setup.advice(),
                   [this](const Shortage& shortage, const std::string& action) { report_shortage(shortage, action); }),

@@ -149,8 +149,8 @@ class TrainingLoop {
   int64_t until_epoch_ = 0;
   // Of a run that goes on without ranks that are lost; loop_elastic.cpp says what for.
   int64_t transitions_ = 0;
-  bool is_measured_ = false;      // the epoch, by this rank
-  bool owes_agreement_ = false;   // a step was taken, and not agreed on
+  bool is_measured_ = false;     // the epoch, by this rank
+  bool owes_agreement_ = false;  // a step was taken, and not agreed on
   int64_t saved_transitions_ = -1;
   bool saved_best_ = false;
   bool owes_checkpoint_ = false;  // the last one may be half written

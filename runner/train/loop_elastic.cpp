@@ -150,12 +150,12 @@ void TrainingLoop::catch_up() {
 void TrainingLoop::make_loaders() {
   earlier_times_ = loader_times();
   train_loader_ = nullptr;  // its memory is the next one's
-  train_loader_ = std::make_unique<Loader>(input_.source, setup_.data.splits.train, input_.applied,
-                                           setup_.loader_options(true));
+  train_loader_ =
+      std::make_unique<Loader>(input_.source, setup_.data.splits.train, input_.applied, setup_.loader_options(true));
   if (val_loader_ != nullptr) {
     val_loader_ = nullptr;
-    val_loader_ = std::make_unique<Loader>(input_.source, setup_.data.splits.val, input_.applied,
-                                           setup_.loader_options(false));
+    val_loader_ =
+        std::make_unique<Loader>(input_.source, setup_.data.splits.val, input_.applied, setup_.loader_options(false));
   }
   train_loader_->seek(static_cast<uint64_t>(position_.epoch), position_.samples, /*continuous=*/true);
 }

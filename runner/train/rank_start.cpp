@@ -43,8 +43,8 @@ RunData prepare_data_of_ranks(const Experiment& experiment, const std::vector<st
                      {"the experiment", experiment_to_toml(data.experiment, {}, {}, {})},
                      // Files lie elsewhere on other machines; what they hold is told by itself.
                      {"the options of the model", options_without_paths(data.model_table, data.model_options)},
-                     {"the options of the data", options_without_paths(data.data_table, data.data_options,
-                                                                       data.source_library.cost_options())},
+                     {"the options of the data",
+                      options_without_paths(data.data_table, data.data_options, data.source_library.cost_options())},
                      {"the model plugin", data.model_library.build()},
                      {"the datasource plugin", data.source_library.build()},
                      {"the optimizer plugin", data.optimizer ? data.optimizer->library().build() : "none"},

@@ -76,9 +76,7 @@ bool RunData::evaluates_in_larger_batches() const {
 
 Ranks RunData::ranks() const { return group != nullptr ? group->ranks() : Ranks(); }
 
-bool RunData::is_elastic() const {
-  return group != nullptr && experiment.train.elastic && group->ranks().elastic;
-}
+bool RunData::is_elastic() const { return group != nullptr && experiment.train.elastic && group->ranks().elastic; }
 
 RunData prepare_data(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs, bool trains,
                      std::shared_ptr<RankGroup> group) {

@@ -1,5 +1,5 @@
-// Datasets of a user's Python file in whole runs: data.source = "python" beside a C++ model. They need neither numpy nor
-// torch; skipped where there is no python3.
+// Datasets of a user's Python file in whole runs: data.source = "python" beside a C++ model. They need neither numpy
+// nor torch; skipped where there is no python3.
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -247,8 +247,9 @@ TEST_F(PythonDataset, TuplesAndSplitsAndNormalisation) {
     changed.erase(split, changed.find('\n', split) - split);
     write_text(folder_ / "trial.toml", changed);
   };
-  more("args = { samples = 64 }\nval_args = { samples = 16 }\nnames = [\"x\", \"y\"]\n"
-       "normalize = [{ field = \"x\", axis = 0 }]\n");
+  more(
+      "args = { samples = 64 }\nval_args = { samples = 16 }\nnames = [\"x\", \"y\"]\n"
+      "normalize = [{ field = \"x\", axis = 0 }]\n");
   const Finished finished = run({"data.options.class=pairs"}, "runs");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_EQ(read_json(run_folder() / "summary.json").at("steps"), 3 * 64 / 8);

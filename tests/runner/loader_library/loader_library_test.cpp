@@ -62,9 +62,8 @@ std::vector<std::string> epochs_of(LoaderTrial& loader, int epochs, uint32_t wai
 TEST(LoaderLibrary, GivesTheBatchesOfARun) {
   for (const char* order : {"global", "grouped", "sequential"}) {
     SCOPED_TRACE(order);
-    const Keys keys = toy_keys({{"data.shuffle", order},
-                                {"data.grouped", "{ runs = 3, run_length = 16 }"},
-                                {"data.num_workers", "3"}});
+    const Keys keys = toy_keys(
+        {{"data.shuffle", order}, {"data.grouped", "{ runs = 3, run_length = 16 }"}, {"data.num_workers", "3"}});
     LoaderTrial loader(keys);
     ASSERT_EQ(loader.status, HR_OK) << loader.error.message;
     const std::vector<std::string> expected = batches_of_a_run(keys, 2);

@@ -75,7 +75,9 @@ TEST(Plan, CountsDecodedChunks) {
 
 TEST(Plan, CountsTheProcessesOfReaders) {
   Probe probe = straight_probe();
-  const auto plan = [&] { return make_plan(experiment_of(8, 1), Fit(probe, readers(2, 1), false), {std::nullopt, ""}); };
+  const auto plan = [&] {
+    return make_plan(experiment_of(8, 1), Fit(probe, readers(2, 1), false), {std::nullopt, ""});
+  };
   const Prediction without = plan().as_written.prediction;
   EXPECT_EQ(plan().text(experiment_of(8, 1)).find("worker processes"), std::string::npos);
   probe.worker_bytes = 100 * mib;
