@@ -1,5 +1,5 @@
 """What every Python of the plugin does with a file of the user: imports it, and says where it failed. Needs no torch.
-It is put in front of adapter.py and of dataset_worker.py: one module with each."""
+CMake puts it in front of adapter.py and of dataset_worker.py: one module with each."""
 
 import importlib
 import importlib.util
