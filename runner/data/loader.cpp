@@ -99,7 +99,7 @@ struct Loader::State {
     {
       const MutexLock lock(mutex);
       if (!may_plan(kind)) return false;
-      grows = tightened == 0;
+      grows = tightened == 0 && slots->begin_to_grow();
     }
     // Without the mutex: making a slot may take long. What was true before is checked again after it.
     if (grows) slots->grow();

@@ -173,13 +173,15 @@ void SlotPool::may_grow_again() {
   backoff_left_ = 0;
 }
 
+bool SlotPool::begin_to_grow() {
+  const MutexLock lock(mutex_);
+  if (!may_grow()) return false;
+  ++made_;
+  growing_ = true;
+  return true;
+}
+
 void SlotPool::grow() {
-  {
-    const MutexLock lock(mutex_);
-    if (!may_grow()) return;
-    ++made_;
-    growing_ = true;
-  }
   std::unique_ptr<Slot> slot;
   try {
     // Without the mutex: this may wait for half a second.

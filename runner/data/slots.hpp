@@ -80,7 +80,10 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // Ends the wait after drop_free(), or after a slot that found no room.
   void may_grow_again();
 
-  // Makes one more slot, if the pool may grow and the memory limit has room for it without asking others to give back.
+  // Whether the caller is to make one more slot, by grow(). A caller who decides by has_room() asks both under one lock
+  // of its own: once the free slot that it saw is gone, the pool would make one more for nobody.
+  bool begin_to_grow();
+  // REQUIRES begin_to_grow(). Makes the slot, if the memory limit has room for it without asking others to give back.
   void grow();
 
   // A free slot; or NULL, and then lend(NULL) must follow, which makes one more. A caller who would rather wait asks
