@@ -16,6 +16,7 @@
 #include "memory/arena.hpp"
 #include "memory/budget.hpp"
 #include "memory/process_memory.hpp"
+#include "memory/steady_ns.hpp"
 #include "memory/untouched_pages.hpp"
 #include "mutex.hpp"
 
@@ -197,11 +198,23 @@ void* allocate_small(size_t bytes, bool must_pass) {
   return data;
 }
 
+// What the process holds, by an answer of the kernel's that is at most 10 ms old and what this arena mapped and
+// unmapped since. A question for each block would take longer than to fill 64 KiB.
+int64_t held_lately() {
+  static std::atomic<int64_t> of_others{0}, asked_again_at{0};
+  const int64_t now = steady_ns();
+  if (now >= asked_again_at.load(std::memory_order_relaxed)) {
+    of_others.store(held_bytes() - mapped_bytes(), std::memory_order_relaxed);
+    asked_again_at.store(now + 10'000'000, std::memory_order_relaxed);
+  }
+  return of_others.load(std::memory_order_relaxed) + mapped_bytes();
+}
+
 // Nobody stops malloc: what is free here is kept for the next tensor only where others have room to grow.
 bool may_keep(Extent extent) {
   const int64_t bound = memory_bound();
   if (bound <= 0) return extents().free_bytes() + static_cast<int64_t>(extent.bytes) <= kept_without_limit;
-  return held_bytes() <= bound - bound / 4;
+  return held_lately() <= bound - bound / 4;
 }
 
 }  // namespace
