@@ -58,6 +58,7 @@ class Slot {
 
 // The bytes that a slot takes from the system, for `samples` samples of fields of `sample_bytes` each.
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
+int64_t slot_bytes(std::span<const Field> fields, int64_t samples);
 
 // The slots of one loader, made as they are needed. A slot that is lent keeps the pool alive, so a batch may outlive
 // its loader. Of slots that come back from a consumer who held many, the pool keeps `most` free ones. All members
