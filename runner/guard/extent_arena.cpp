@@ -44,12 +44,22 @@ void unmap(Extent extent) {
   mapped.fetch_sub(static_cast<int64_t>(extent.bytes), std::memory_order_relaxed);
 }
 
+// Set while this thread changes a list of Extents. Where malloc has nothing for its entry, operator new asks purge()
+// for memory, on the same thread: it must not lock the mutex a second time.
+thread_local bool changes_lists = false;
+
+struct Changing {
+  Changing() { changes_lists = true; }
+  ~Changing() { changes_lists = false; }
+};
+
 // The large blocks that are lent, and the free pages by address and by size. Free extents never touch one another.
 class Extents {
  public:
   // The front of the smallest free extent that is large enough.
   Extent take(size_t bytes) {
     const MutexLock lock(mutex_);
+    const Changing mark;
     const auto found = by_size_.lower_bound({bytes, nullptr});
     if (found == by_size_.end()) return {};
     const Extent whole{found->second, found->first};
@@ -61,6 +71,7 @@ class Extents {
 
   void lend(Extent extent) {
     const MutexLock lock(mutex_);
+    const Changing mark;
     lent_.emplace(extent.data, extent.bytes);
   }
 
@@ -76,6 +87,7 @@ class Extents {
 
   void keep(Extent extent) {
     const MutexLock lock(mutex_);
+    const Changing mark;
     const auto behind = by_address_.upper_bound(extent.data);
     if (behind != by_address_.begin()) {
       const auto& [data, bytes] = *std::prev(behind);
@@ -244,6 +256,7 @@ void release(void* data) {
 }
 
 int64_t purge() {
+  if (changes_lists) return 0;
   const int64_t before = mapped_bytes();
   extents().unmap_free();
   return before - mapped_bytes();
