@@ -46,7 +46,7 @@ add_custom_command(
 add_custom_target(headroom_sdk_folder ALL DEPENDS "${PROJECT_BINARY_DIR}/sdk.installed")
 add_dependencies(headroom_app headroom_sdk_folder)
 
-foreach(target IN ITEMS headroom headroom-train headroom-hdf5 headroom_infer headroom_loader headroom_guard LISTS HEADROOM_PLUGINS)
+foreach(target IN LISTS HEADROOM_APP_TARGETS)
   if(TARGET ${target})
     set(folder lib/headroom)
     if(target STREQUAL "headroom")

@@ -3,7 +3,7 @@
 
     python3 bench/data/compare.py --python VENV/bin/python [--build build/release] [--folder FOLDER] [--rounds 5]
 
-VENV needs torch, numpy and h5py. Builds loader_bench, ceiling_bench and the datasources in the build folder, writes the
+VENV needs torch, numpy and h5py. Builds loader_bench, ceiling_bench, the library of headroom.Loader and the datasources in the build folder, writes the
 files (2.6 GB) into FOLDER or a temporary one, and runs in each round every contender of every case once, in an order that
 rotates. Medians, with the slowest and the fastest round in brackets; --json keeps all of them. --quick: small files,
 one short round. --cases: some of them, by name.

@@ -21,11 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t most_warnings = 10;  // about skipped samples; further ones are only counted
 
-int64_t batch_bytes(const BatchPlan& plan) {
-  std::vector<int64_t> field_bytes;
-  for (const Field& field : plan.source->fields()) field_bytes.push_back(field.bytes());
-  return slot_bytes(field_bytes, plan.options.slot_samples());
-}
+int64_t batch_bytes(const BatchPlan& plan) { return slot_bytes(plan.source->fields(), plan.options.slot_samples()); }
 
 // Slots beyond batches_ahead() are made only when reads wait for the disk.
 std::shared_ptr<SlotPool> make_slots(const BatchPlan& plan, std::function<void()> returned) {
@@ -99,7 +95,7 @@ struct Loader::State {
     {
       const MutexLock lock(mutex);
       if (!may_plan(kind)) return false;
-      grows = tightened == 0;
+      grows = tightened == 0 && slots->begin_to_grow();
     }
     // Without the mutex: making a slot may take long. What was true before is checked again after it.
     if (grows) slots->grow();

@@ -46,12 +46,6 @@ Permit room_for(uint64_t bytes) {
   throw std::bad_alloc();
 }
 
-int64_t bytes_of_slot(std::span<const Field> fields, int64_t samples) {
-  std::vector<int64_t> sample_bytes;
-  for (const Field& field : fields) sample_bytes.push_back(field.bytes());
-  return slot_bytes(sample_bytes, samples);
-}
-
 }  // namespace
 
 Slot::Slot(std::span<const Field> fields, int64_t samples, const std::vector<bool>& wanted)
@@ -99,6 +93,12 @@ int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples) {
   return static_cast<int64_t>(rounded_up(static_cast<uint64_t>(bytes), page));
 }
 
+int64_t slot_bytes(std::span<const Field> fields, int64_t samples) {
+  std::vector<int64_t> sample_bytes;
+  for (const Field& field : fields) sample_bytes.push_back(field.bytes());
+  return slot_bytes(sample_bytes, samples);
+}
+
 Slot::~Slot() {
   if (unlock_ != nullptr) unlock_(memory_);
   // Before munmap(): afterwards another thread may map the same addresses and report them.
@@ -120,7 +120,7 @@ SlotPool::SlotPool(std::vector<Field> fields, int64_t samples, size_t most, size
                    std::function<void()> returned, const PageLock& page_lock)
     : fields_(std::move(fields)),
       samples_(samples),
-      slot_bytes_(bytes_of_slot(fields_, samples)),
+      slot_bytes_(slot_bytes(fields_, samples)),
       most_(most),
       usual_(usual),
       page_lock_(page_lock),
@@ -173,13 +173,15 @@ void SlotPool::may_grow_again() {
   backoff_left_ = 0;
 }
 
+bool SlotPool::begin_to_grow() {
+  const MutexLock lock(mutex_);
+  if (!may_grow()) return false;
+  ++made_;
+  growing_ = true;
+  return true;
+}
+
 void SlotPool::grow() {
-  {
-    const MutexLock lock(mutex_);
-    if (!may_grow()) return;
-    ++made_;
-    growing_ = true;
-  }
   std::unique_ptr<Slot> slot;
   try {
     // Without the mutex: this may wait for half a second.

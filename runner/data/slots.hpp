@@ -58,6 +58,7 @@ class Slot {
 
 // The bytes that a slot takes from the system, for `samples` samples of fields of `sample_bytes` each.
 int64_t slot_bytes(std::span<const int64_t> sample_bytes, int64_t samples);
+int64_t slot_bytes(std::span<const Field> fields, int64_t samples);
 
 // The slots of one loader, made as they are needed. A slot that is lent keeps the pool alive, so a batch may outlive
 // its loader. Of slots that come back from a consumer who held many, the pool keeps `most` free ones. All members
@@ -80,7 +81,10 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // Ends the wait after drop_free(), or after a slot that found no room.
   void may_grow_again();
 
-  // Makes one more slot, if the pool may grow and the memory limit has room for it without asking others to give back.
+  // Whether the caller is to make one more slot, by grow(). A caller who decides by has_room() asks both under one lock
+  // of its own: once the free slot that it saw is gone, the pool would make one more for nobody.
+  bool begin_to_grow();
+  // REQUIRES begin_to_grow(). Makes the slot, if the memory limit has room for it without asking others to give back.
   void grow();
 
   // A free slot; or NULL, and then lend(NULL) must follow, which makes one more. A caller who would rather wait asks

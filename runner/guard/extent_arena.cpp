@@ -16,6 +16,7 @@
 #include "memory/arena.hpp"
 #include "memory/budget.hpp"
 #include "memory/process_memory.hpp"
+#include "memory/steady_ns.hpp"
 #include "memory/untouched_pages.hpp"
 #include "mutex.hpp"
 
@@ -43,12 +44,22 @@ void unmap(Extent extent) {
   mapped.fetch_sub(static_cast<int64_t>(extent.bytes), std::memory_order_relaxed);
 }
 
+// Set while this thread changes a list of Extents. Where malloc has nothing for its entry, operator new asks purge()
+// for memory, on the same thread: it must not lock the mutex a second time.
+thread_local bool changes_lists = false;
+
+struct Changing {
+  Changing() { changes_lists = true; }
+  ~Changing() { changes_lists = false; }
+};
+
 // The large blocks that are lent, and the free pages by address and by size. Free extents never touch one another.
 class Extents {
  public:
   // The front of the smallest free extent that is large enough.
   Extent take(size_t bytes) {
     const MutexLock lock(mutex_);
+    const Changing mark;
     const auto found = by_size_.lower_bound({bytes, nullptr});
     if (found == by_size_.end()) return {};
     const Extent whole{found->second, found->first};
@@ -60,6 +71,7 @@ class Extents {
 
   void lend(Extent extent) {
     const MutexLock lock(mutex_);
+    const Changing mark;
     lent_.emplace(extent.data, extent.bytes);
   }
 
@@ -75,6 +87,7 @@ class Extents {
 
   void keep(Extent extent) {
     const MutexLock lock(mutex_);
+    const Changing mark;
     const auto behind = by_address_.upper_bound(extent.data);
     if (behind != by_address_.begin()) {
       const auto& [data, bytes] = *std::prev(behind);
@@ -197,11 +210,23 @@ void* allocate_small(size_t bytes, bool must_pass) {
   return data;
 }
 
+// What the process holds, by an answer of the kernel's that is at most 10 ms old and what this arena mapped and
+// unmapped since. A question for each block would take longer than to fill 64 KiB.
+int64_t held_lately() {
+  static std::atomic<int64_t> of_others{0}, asked_again_at{0};
+  const int64_t now = steady_ns();
+  if (now >= asked_again_at.load(std::memory_order_relaxed)) {
+    of_others.store(held_bytes() - mapped_bytes(), std::memory_order_relaxed);
+    asked_again_at.store(now + 10'000'000, std::memory_order_relaxed);
+  }
+  return of_others.load(std::memory_order_relaxed) + mapped_bytes();
+}
+
 // Nobody stops malloc: what is free here is kept for the next tensor only where others have room to grow.
 bool may_keep(Extent extent) {
   const int64_t bound = memory_bound();
   if (bound <= 0) return extents().free_bytes() + static_cast<int64_t>(extent.bytes) <= kept_without_limit;
-  return held_bytes() <= bound - bound / 4;
+  return held_lately() <= bound - bound / 4;
 }
 
 }  // namespace
@@ -231,6 +256,7 @@ void release(void* data) {
 }
 
 int64_t purge() {
+  if (changes_lists) return 0;
   const int64_t before = mapped_bytes();
   extents().unmap_free();
   return before - mapped_bytes();

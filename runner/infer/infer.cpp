@@ -3,11 +3,9 @@
 
 #include <ATen/DLConvertor.h>
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <dlfcn.h>
-#include <new>
 
+#include "c_boundary.hpp"
 #include "infer/inference.hpp"
 #include "mutex.hpp"
 #include "plugins/host.hpp"
@@ -25,47 +23,18 @@ using headroom::TrainedModel;
 // one of.
 headroom::Mutex control_mutex;
 
-hr_status status_of(Exit exit) {
-  switch (exit) {
-    case Exit::bad_input:
-      return HR_INVALID_ARGUMENT;
-    case Exit::plugin:
-      return HR_UNSUPPORTED;
-    case Exit::data:
-      return HR_DATA_CORRUPT;
-    case Exit::does_not_fit:
-      return HR_OUT_OF_MEMORY;
-    case Exit::cannot_write:
-      return HR_IO;
-    default:
-      return HR_INTERNAL;
-  }
-}
-
-hr_status report(hr_error* error, hr_status status, const char* sentence) noexcept {
-  if (error == nullptr) return status;
-  error->code = status;
-  std::snprintf(error->message, sizeof error->message, "%s", sentence);
-  return status;
-}
-
-// Runs `body`; what it throws becomes a status and a sentence.
+// LibTorch's exceptions without the stack that their what() ends with.
 template <class Body>
 hr_status guarded(hr_error* error, Body&& body) noexcept {
-  try {
-    body();
-    return HR_OK;
-  } catch (const Error& problem) {
-    return report(error, status_of(problem.exit_code()), problem.what());
-  } catch (const c10::OutOfMemoryError& problem) {
-    return report(error, HR_OUT_OF_MEMORY, problem.what_without_backtrace());
-  } catch (const std::bad_alloc&) {
-    return report(error, HR_OUT_OF_MEMORY, "[infer] out of memory: run fewer samples at once");
-  } catch (const c10::Error& problem) {
-    return report(error, HR_INTERNAL, problem.what_without_backtrace());
-  } catch (const std::exception& problem) {
-    return report(error, HR_INTERNAL, problem.what());
-  }
+  return headroom::guard_c(error, "[infer] out of memory: run fewer samples at once", [&] {
+    try {
+      body();
+    } catch (const c10::OutOfMemoryError& problem) {
+      throw headroom::sdk::Error(HR_OUT_OF_MEMORY, problem.what_without_backtrace());
+    } catch (const c10::Error& problem) {
+      throw headroom::sdk::Error(HR_INTERNAL, problem.what_without_backtrace());
+    }
+  });
 }
 
 // headroom/ beside this library, as a build folder and an installation have it.

@@ -7,9 +7,10 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
+#include <utility>
 
+#include "c_boundary.hpp"
 #include "data/services.hpp"
-#include "headroom/sdk/error.hpp"
 #include "loader_library/opened_loader.hpp"
 #include "mutex.hpp"
 #include "program_root.hpp"
@@ -25,40 +26,11 @@ using headroom::OpenedLoader;
 // Plugins are loaded and sources opened one at a time.
 headroom::Mutex control_mutex;
 
-hr_status status_of(headroom::Exit exit) {
-  using headroom::Exit;
-  switch (exit) {
-    case Exit::bad_input:
-      return HR_INVALID_ARGUMENT;
-    case Exit::plugin:
-      return HR_UNSUPPORTED;
-    case Exit::data:
-      return HR_DATA_CORRUPT;
-    case Exit::does_not_fit:
-      return HR_OUT_OF_MEMORY;
-    case Exit::cannot_write:
-      return HR_IO;
-    case Exit::resumable:
-      return HR_CANCELLED;
-    default:
-      return HR_INTERNAL;
-  }
-}
-
-// Runs `body`; what it throws becomes a status and a sentence.
 template <class Body>
 hr_status guarded(hr_error* error, Body&& body) noexcept {
-  try {
-    body();
-    return HR_OK;
-  } catch (const Error& problem) {
-    return headroom::sdk::fail(error, status_of(problem.exit_code()), problem.what());
-  } catch (const std::bad_alloc&) {
-    return headroom::sdk::fail(error, HR_OUT_OF_MEMORY,
-                               "[loader] out of memory: hold fewer batches, or lower batch_size or data.prefetch_size");
-  } catch (...) {
-    return headroom::sdk::translate(error);
-  }
+  return headroom::guard_c(error,
+                           "[loader] out of memory: hold fewer batches, or lower batch_size or data.prefetch_size",
+                           std::forward<Body>(body));
 }
 
 Error refused(const std::string& sentence) { return Error(headroom::Exit::bad_input, "loader", sentence); }

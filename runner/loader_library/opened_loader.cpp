@@ -46,12 +46,6 @@ LoaderOptions options_of(const OpenedData& data, bool training) {
   return options;
 }
 
-int64_t bytes_of_batch(const std::vector<Field>& fields, int64_t samples) {
-  std::vector<int64_t> field_bytes;
-  for (const Field& field : fields) field_bytes.push_back(field.bytes());
-  return slot_bytes(field_bytes, samples);
-}
-
 // In measured units, and how standardised values relate to those.
 nlohmann::json fields_json(const std::vector<Field>& fields, const std::vector<FieldStatistics>& statistics) {
   nlohmann::json all = fields_to_json(fields);
@@ -119,7 +113,7 @@ std::string OpenedLoader::order_digest() const {
 }
 
 nlohmann::json OpenedLoader::describe() const {
-  const int64_t batch_bytes = bytes_of_batch(data_.source->fields(), options_.slot_samples());
+  const int64_t batch_bytes = slot_bytes(data_.source->fields(), options_.slot_samples());
   return {{"source", data_.source->id()},
           {"split", split_name_},
           {"training", training_},
@@ -166,9 +160,10 @@ OpenedLoader::Outcome OpenedLoader::next(std::chrono::milliseconds most, std::sh
       is_there_ = training_;
       return Outcome::epoch_end;
     }
+    const bool is_empty = batch->count() == 0;
+    if (!is_empty) out = std::make_shared<const ExportedBatch>(std::move(*batch), held_);
     position_ += static_cast<uint64_t>(loader_.batch_size());
-    if (batch->count() == 0) continue;
-    out = std::make_shared<const ExportedBatch>(std::move(*batch), held_);
+    if (is_empty) continue;
     is_there_ = true;
     return Outcome::batch;
   }

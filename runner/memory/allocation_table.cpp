@@ -11,12 +11,14 @@ constexpr size_t first_slots = 1024;
 // Fibonacci hashing; addresses are multiples of 64.
 uint64_t mixed(uintptr_t address) { return (address >> 6) * 0x9E3779B97F4A7C15ull; }
 
-// Locks one shard by spinning: but for grow(), a shard is busy for a few memory accesses only.
+// By spinning: but for grow(), a shard is busy for a few memory accesses only.
+void acquire(std::atomic_flag& busy) {
+  while (busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+}
+
 class Hold {
  public:
-  explicit Hold(std::atomic_flag& busy) : busy_(busy) {
-    while (busy_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-  }
+  explicit Hold(std::atomic_flag& busy) : busy_(busy) { acquire(busy_); }
   ~Hold() { busy_.clear(std::memory_order_release); }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
@@ -77,6 +79,14 @@ AllocationTable::Entry AllocationTable::take(const void* data) noexcept {
   }
   shard.slots[hole] = {};
   return taken;
+}
+
+void AllocationTable::hold() noexcept {
+  for (Shard& shard : shards_) acquire(shard.busy);
+}
+
+void AllocationTable::let_go() noexcept {
+  for (Shard& shard : shards_) shard.busy.clear(std::memory_order_release);
 }
 
 }  // namespace headroom

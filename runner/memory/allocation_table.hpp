@@ -24,6 +24,10 @@ class AllocationTable {
   // [any] The entry of `data`, taken out. REQUIRES: it was inserted.
   Entry take(const void* data) noexcept;
 
+  // Around fork(): no other thread is amid a change that the child would never see the end of.
+  void hold() noexcept;
+  void let_go() noexcept;
+
  private:
   // Open addressing with linear probing; removal shifts what follows back, so that there are no tombstones.
   struct alignas(64) Shard {

@@ -1,7 +1,6 @@
 #include "memory/cores.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -68,17 +67,16 @@ int auto_threads(const std::string& root) {
 }
 
 bool cores_are_free(const std::string& root) {
-  const int threads = auto_threads(root);
+  const int threads = auto_threads(root), most_others = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - threads;
   if (const double quota = cpu_quota(root); quota > 0 && quota < threads) return false;
-  std::array<int, 3> others{};  // one look may meet a thread that only passes by
-  for (int& count : others) {
+  // One look may meet a thread that only passes by, so two have to agree.
+  for (int free = 0, taken = 0;;) {
     const std::optional<int> running = running_threads(root);
     if (!running) return false;
-    count = *running - 1;
+    const bool is_free = *running - 1 <= most_others;
+    if (++(is_free ? free : taken) == 2) return is_free;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  std::ranges::sort(others);
-  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - others[1] >= threads;
 }
 
 }  // namespace headroom

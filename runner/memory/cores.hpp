@@ -10,7 +10,7 @@ namespace headroom {
 int auto_threads(const std::string& root = "/");
 
 // True where the machine has an idle processor for each of auto_threads(), by what runs just now, and no quota holds
-// them back. Takes a few milliseconds. False where the kernel does not say.
+// them back. Takes a millisecond or two. False where the kernel does not say.
 bool cores_are_free(const std::string& root = "/");
 
 }  // namespace headroom

@@ -7,6 +7,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/util/Exception.h>
 #include <new>
+#include <pthread.h>
 
 #include "memory/allocation_table.hpp"
 #include "memory/arena.hpp"
@@ -26,7 +27,10 @@ std::atomic<int64_t> fail_at{-1};
 std::atomic<std::string (*)(int64_t)> refusal_sentence{nullptr};
 
 AllocationTable& table() {
-  static auto* made = new AllocationTable;  // outlives every tensor, also static ones
+  static auto* made = [] {
+    pthread_atfork([] { table().hold(); }, [] { table().let_go(); }, [] { table().let_go(); });
+    return new AllocationTable;  // outlives every tensor, also static ones
+  }();
   return *made;
 }
 

@@ -187,6 +187,33 @@ except torch.OutOfMemoryError:
 """)
         self.assertEqual((done.returncode, done.stdout), (0, "refused\n"), done.stderr)
 
+    def test_a_process_forked_while_other_threads_make_tensors_makes_its_own(self):
+        done = script("""
+import signal, threading
+torch.set_num_threads(1)
+headroom.limit('2 GiB')
+ends = threading.Event()
+def churn():
+    while not ends.is_set():
+        kept = [torch.empty(size) for size in range(10, 2000, 7)]
+threads = [threading.Thread(target=churn) for _ in range(3)]
+for thread in threads: thread.start()
+ended = []
+for _ in range(60):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        kept = [torch.empty(size) for size in range(10, 4000, 16)]
+        del kept
+        os._exit(0)
+    ended.append(os.waitpid(child, 0)[1])
+    if ended[-1] != 0: break
+ends.set()
+for thread in threads: thread.join()
+print(ended.count(0))
+""")
+        self.assertEqual((done.returncode, done.stdout), (0, "60\n"), done.stderr)
+
     def test_workers_of_a_loader_deliver(self):
         done = script("""
 headroom.limit('2 GiB')
