@@ -206,7 +206,8 @@ void Monitor::hold_children_below_limit() {
   if (held_bytes() <= most) return;
   give_back_memory(held_bytes() - most);
   const int64_t held = held_bytes();
-  if (held <= most) return;
+  // Above it by what this process alone holds, it would lose its children for nothing.
+  if (held <= most || own_held_bytes() > most) return;
   const auto ended = children_.end_largest();
   if (!ended) return;
   const std::string sentence =

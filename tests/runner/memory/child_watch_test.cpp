@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include "memory/budget.hpp"
 #include "memory/child_process.hpp"
@@ -160,6 +161,16 @@ TEST(ChildWatch, AChildThatHasItsParentsMemoryDoesNotCountTwice) {
   EXPECT_EQ(write(go[1], "x", 1), 1);
   parent.join();
   for (const int file : {ready[0], ready[1], go[0], go[1]}) close(file);
+}
+
+TEST(ChildWatch, WhatThisProcessAloneHoldsAboveTheLimitEndsNoChild) {
+  const std::vector<char> held(child_bytes, 1);
+  const Child child;
+  Monitor monitor(own_held_bytes() - child_bytes / 2, std::chrono::milliseconds(5));
+  monitor.count_children();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(waitpid(child.id(), nullptr, WNOHANG), 0) << "it runs";
+  EXPECT_GE(children_bytes(), child_bytes);
 }
 
 TEST(ChildWatch, EndsOneAtATime) {
