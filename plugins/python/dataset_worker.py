@@ -1,4 +1,4 @@
-"""A process that reads samples of the user's Dataset into memory that the host maps too (worker_process.hpp).
+"""A process that reads samples of the user's Dataset into memory that the host reads (worker_process.hpp).
 
 Descriptor 3 is the host's socket: a packet is a message, its parts are divided by NUL, and each question gets one
 answer: "ok" and its parts, or what went wrong ("input", "code", "memory"), a sentence and a traceback. Descriptor 4 is
