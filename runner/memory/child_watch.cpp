@@ -22,7 +22,7 @@ bool has_children() {
 }
 
 // By its file where it has one: its number may be another process's by now.
-bool end(const WatchedProcess& process) {
+bool send_kill(const WatchedProcess& process) {
   if (process.file >= 0) return syscall(SYS_pidfd_send_signal, process.file, SIGKILL, nullptr, 0) == 0;
   return kill(static_cast<pid_t>(process.pid), SIGKILL) == 0;
 }
@@ -73,7 +73,7 @@ void ChildWatch::look() {
 }
 
 std::optional<WatchedProcess> ChildWatch::end_largest() {
-  if (!largest_ || ended_ != 0 || !end(*largest_)) return std::nullopt;
+  if (!largest_ || ended_ != 0 || !send_kill(*largest_)) return std::nullopt;
   ended_ = largest_->pid;
   return largest_;
 }
