@@ -111,8 +111,10 @@ std::vector<std::string> DatasetWorkers::ask_at_start(WorkerProcess& worker, con
   try {
     return worker.ask(joined(question), std::max(kLeastStart_s, settings_.most_read_s), host_);
   } catch (const WorkerEnded& end) {
-    sdk::invalid("the Python of " + settings_.program.string() + " " + end.how + " before it had loaded " +
-                 settings_.file.string() + ": what it wrote above says why");
+    const std::string what = "the Python of " + settings_.program.string() + " " + end.how + " before it had loaded " +
+                             settings_.file.string();
+    if (end.killed) throw Error(HR_OUT_OF_MEMORY, what);
+    sdk::invalid(what + ": what it wrote above says why");
   } catch (const WorkerRefused& refused) {
     if (!refused.traceback.empty()) host_.warn(refused.traceback);
     if (refused.kind == "memory") throw Error(HR_OUT_OF_MEMORY, refused.sentence);
@@ -192,10 +194,8 @@ void DatasetWorkers::read(const sdk::ReadRequest& request, uint64_t i, uint64_t 
 }
 
 void DatasetWorkers::copy_to_slots(const WorkerProcess& worker, const sdk::ReadRequest& request, uint64_t i) const {
-  for (uint32_t field = 0; field < fields_.size(); ++field) {
-    const auto slot = request.bytes(field, i);
-    worker.read_memory(offsets_[field], slot);
-  }
+  for (uint32_t field = 0; field < fields_.size(); ++field)
+    worker.read_memory(offsets_[field], request.bytes(field, i));
 }
 
 // The host asks again for each sample of a batch that failed.
