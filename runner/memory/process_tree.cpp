@@ -72,7 +72,8 @@ bool pss_is_refused(int64_t pid) {
   const int file = open((folder_of(pid) / "smaps_rollup").c_str(), O_RDONLY | O_CLOEXEC);
   const int error = errno;
   if (file >= 0) close(file);
-  return file < 0 && (error == EACCES || error == EPERM || (error == ENOENT && fs::exists(folder_of(pid))));
+  std::error_code ignored;
+  return file < 0 && (error == EACCES || error == EPERM || (error == ENOENT && fs::exists(folder_of(pid), ignored)));
 }
 
 // Whether it has not begun another program since it was made (PF_FORKNOEXEC of the kernel).
@@ -114,8 +115,8 @@ void ProcessTree::look() {
 void ProcessTree::find_new() {
   std::set<int64_t> present, unknown;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
+  for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
     int64_t pid = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
     present.insert(pid);
