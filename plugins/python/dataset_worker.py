@@ -1,4 +1,4 @@
-"""A process that reads samples of the user's Dataset into memory that the host maps too (worker_process.hpp).
+"""A process that reads samples of the user's Dataset into memory that the host reads (worker_process.hpp).
 
 Descriptor 3 is the host's socket: a packet is a message, its parts are divided by NUL, and each question gets one
 answer: "ok" and its parts, or what went wrong ("input", "code", "memory"), a sentence and a traceback. Descriptor 4 is
@@ -6,7 +6,6 @@ the memory that samples are written to. The socket ends when the host does."""
 
 import ctypes
 import gc
-import inspect
 import json
 import mmap
 import random
@@ -162,20 +161,16 @@ class Reader:
                 f'data.options.class is "{name}", which is no class or function of {os.path.basename(path)}; its classes '
                 f"with __getitem__ are {', '.join(sorted(classes)) or 'none'}"
             )
-        for split in splits:
-            self.datasets.append(self.build(make, name, json.loads(split)))
+        for option, split in zip(("args", "val_args", "test_args"), splits):
+            arguments = json.loads(split)
+            _require_suit(make, name, arguments, f"data.options.{option}")
+            self.datasets.append(self.build(make, name, arguments))
         own = {os.path.realpath(sys.modules[m].__file__) for m in _own_modules if m in sys.modules}
         lengths = [str(len(dataset)) for dataset in self.datasets]
         return [*lengths, *sorted(own)]
 
     @staticmethod
     def build(make, name, arguments):
-        try:
-            inspect.signature(make).bind(**arguments)
-        except TypeError as problem:
-            raise InputError(f"data.options.args do not suit {name}{inspect.signature(make)}: {problem}") from None
-        except ValueError:
-            pass  # it has no signature that Python knows
         _seed(0)
         dataset = make(**arguments)
         for wanted in ("__len__", "__getitem__"):

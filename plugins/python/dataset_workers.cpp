@@ -111,8 +111,10 @@ std::vector<std::string> DatasetWorkers::ask_at_start(WorkerProcess& worker, con
   try {
     return worker.ask(joined(question), std::max(kLeastStart_s, settings_.most_read_s), host_);
   } catch (const WorkerEnded& end) {
-    sdk::invalid("the Python of " + settings_.program.string() + " " + end.how + " before it had loaded " +
-                 settings_.file.string() + ": what it wrote above says why");
+    const std::string what = "the Python of " + settings_.program.string() + " " + end.how + " before it had loaded " +
+                             settings_.file.string();
+    if (end.killed) throw Error(HR_OUT_OF_MEMORY, what);
+    sdk::invalid(what + ": what it wrote above says why");
   } catch (const WorkerRefused& refused) {
     if (!refused.traceback.empty()) host_.warn(refused.traceback);
     if (refused.kind == "memory") throw Error(HR_OUT_OF_MEMORY, refused.sentence);
@@ -136,7 +138,7 @@ void DatasetWorkers::survey(WorkerProcess& worker, const std::vector<std::string
 }
 
 void DatasetWorkers::lay_out(WorkerProcess& worker) {
-  worker.map_memory(memory_bytes_);
+  worker.make_memory(memory_bytes_);
   std::vector<std::string> question = {"map", std::to_string(memory_bytes_)};
   for (size_t field = 0; field < fields_.size(); ++field) {
     for (size_t part = 0; part < 3; ++part) question.push_back(rows_[3 * field + part]);
@@ -178,7 +180,7 @@ void DatasetWorkers::read(const sdk::ReadRequest& request, uint64_t i, uint64_t 
     try {
       worker->ask(question, settings_.most_read_s, host_);
     } catch (const WorkerEnded& end) {
-      if (again) refuse_deadly(sample, end.how);
+      if (again) refuse_deadly(sample, end);
       host_.warn("the worker process that read " + name_of(sample) + " " + end.how + "; another one reads it again");
       continue;
     } catch (const WorkerRefused& refused) {
@@ -192,10 +194,8 @@ void DatasetWorkers::read(const sdk::ReadRequest& request, uint64_t i, uint64_t 
 }
 
 void DatasetWorkers::copy_to_slots(const WorkerProcess& worker, const sdk::ReadRequest& request, uint64_t i) const {
-  for (uint32_t field = 0; field < fields_.size(); ++field) {
-    const auto slot = request.bytes(field, i);
-    if (!slot.empty()) std::memcpy(slot.data(), worker.memory().data() + offsets_[field], slot.size());
-  }
+  for (uint32_t field = 0; field < fields_.size(); ++field)
+    worker.read_memory(offsets_[field], request.bytes(field, i));
 }
 
 // The host asks again for each sample of a batch that failed.
@@ -204,9 +204,12 @@ void DatasetWorkers::require_alive(const SampleAddress& sample) {
   if (const auto known = deadly_.find(sample); known != deadly_.end()) throw Error(HR_DATA_CORRUPT, known->second);
 }
 
-void DatasetWorkers::refuse_deadly(const SampleAddress& sample, const std::string& how) {
-  const std::string sentence = "two worker processes ended while they read " + name_of(sample) + ", the second one " +
-                               how + ": read this sample alone in Python to see why";
+void DatasetWorkers::refuse_deadly(const SampleAddress& sample, const WorkerEnded& end) {
+  const std::string what =
+      "two worker processes ended while they read " + name_of(sample) + ", the second one " + end.how;
+  // No sample is bad for want of memory.
+  if (end.killed) throw Error(HR_OUT_OF_MEMORY, what + ": fewer of them (data.num_workers) leave more to each");
+  const std::string sentence = what + ": read this sample alone in Python to see why";
   const std::scoped_lock lock(mutex_);
   deadly_[sample] = sentence;
   throw Error(HR_DATA_CORRUPT, sentence);

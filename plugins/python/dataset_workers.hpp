@@ -44,7 +44,7 @@ class DatasetWorkers {
 
   // Reads sample i of the request into its slots; what it draws follows from `seed`. A worker that ends meanwhile, or
   // gives nothing in time, is replaced, once. Error(data corrupt) names the sample, its field or line, and what
-  // happened. [any]
+  // happened; Error(out of memory) also where two workers were killed. [any]
   void read(const sdk::ReadRequest& request, uint64_t i, uint64_t seed);
 
  private:
@@ -60,7 +60,7 @@ class DatasetWorkers {
   void give_back(std::unique_ptr<WorkerProcess> worker);
   void copy_to_slots(const WorkerProcess& worker, const sdk::ReadRequest& request, uint64_t i) const;
   void require_alive(const SampleAddress& sample);
-  [[noreturn]] void refuse_deadly(const SampleAddress& sample, const std::string& how);
+  [[noreturn]] void refuse_deadly(const SampleAddress& sample, const WorkerEnded& end);
   [[noreturn]] void refuse(const SampleAddress& sample, const WorkerRefused& refused) const;
   std::string name_of(const SampleAddress& sample) const;
 

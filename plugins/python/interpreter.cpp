@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 #include <mutex>
 
-#include "python_sources.hpp"
 #include "installation.hpp"
+#include "python_sources.hpp"
 
 namespace headroom::python {
 

@@ -3,6 +3,7 @@ CMake puts it in front of adapter.py and of dataset_worker.py: one module with e
 
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 import sysconfig
@@ -15,6 +16,16 @@ _this_file = (lambda: None).__code__.co_filename
 
 class InputError(Exception):
     """Something that the experiment file or the user's file can correct."""
+
+
+def _require_suit(make, name, arguments, option):
+    """That the class or function `name` can be called with them; `option` gave them."""
+    try:
+        inspect.signature(make).bind(**arguments)
+    except TypeError as problem:
+        raise InputError(f"{option} do not suit {name}{inspect.signature(make)}: {problem}") from None
+    except ValueError:
+        pass  # it has no signature that Python knows
 
 
 def _chain(error):

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <optional>
 #include <poll.h>
 #include <spawn.h>
 #include <string_view>
@@ -112,8 +113,15 @@ std::string how_it_ended(int status) {
   if (!WIFSIGNALED(status)) return "exited with code " + std::to_string(WEXITSTATUS(status));
   const char* name = sigabbrev_np(WTERMSIG(status));
   const std::string signal = name != nullptr ? std::string("SIG") + name : std::to_string(WTERMSIG(status));
-  if (WTERMSIG(status) == SIGKILL) return "was ended by SIGKILL (from outside, or by the kernel for want of memory)";
+  if (WTERMSIG(status) == SIGKILL) return "was ended by SIGKILL (for want of memory, or from outside)";
   return "was ended by " + signal;
+}
+
+// nullopt: it is no child of this process, or somebody else has waited for it.
+std::optional<bool> ended(pid_t child) {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0) return std::nullopt;
+  return info.si_pid == child;
 }
 
 std::vector<std::string> parts_of(const std::string& message) {
@@ -193,14 +201,23 @@ WorkerProcess::WorkerProcess(ChildStarter& starter, const std::filesystem::path&
 WorkerProcess::~WorkerProcess() {
   socket_.reset();
   if (pid_ >= 0) reap(busy_);
-  if (!memory_.empty()) munmap(memory_.data(), memory_.size());
 }
 
-void WorkerProcess::map_memory(size_t bytes) {
+void WorkerProcess::make_memory(size_t bytes) {
   if (ftruncate(memory_file_.get(), static_cast<off_t>(bytes)) != 0) refuse("its memory", errno);
-  void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, memory_file_.get(), 0);
-  if (mapped == MAP_FAILED) throw std::bad_alloc();
-  memory_ = {static_cast<std::byte*>(mapped), bytes};
+}
+
+void WorkerProcess::read_memory(uint64_t offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const ssize_t got = pread(memory_file_.get(), to.data(), to.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      throw sdk::Error(HR_IO, "the memory of a worker process of the dataset cannot be read: " +
+                                  std::string(got < 0 ? std::strerror(errno) : "it was made shorter"));
+    }
+    offset += static_cast<uint64_t>(got);
+    to = to.subspan(static_cast<size_t>(got));
+  }
 }
 
 std::vector<std::string> WorkerProcess::ask(const std::string& message, double most_s, const sdk::Host& host) {
@@ -241,30 +258,26 @@ std::string WorkerProcess::receive() {
   return message;
 }
 
-bool WorkerProcess::has_ended() {
-  siginfo_t info{};
-  return pid_ < 0 || waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-         info.si_pid == pid_;
-}
+bool WorkerProcess::has_ended() { return pid_ < 0 || ended(pid_).value_or(true); }
 
-void WorkerProcess::throw_ended() { throw WorkerEnded{reap(/*kill_it=*/false)}; }
+void WorkerProcess::throw_ended() { throw reap(/*kill_it=*/false); }
 
 // Waits for its end and says how that was. One that does not go by itself is killed.
-std::string WorkerProcess::reap(bool kill_it) {
-  if (pid_ < 0) return "had ended";
+WorkerEnded WorkerProcess::reap(bool kill_it) {
+  if (pid_ < 0) return {"had ended"};
+  for (const auto end = Clock::now() + kTimeToGo; !kill_it && !has_ended() && Clock::now() < end;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::optional<bool> by_itself = ended(pid_);
+  // The whole group: it may have started others. The child is not reaped yet, so the number is still its own.
+  if (by_itself) kill(-pid_, SIGKILL);
   int status = 0;
   pid_t gone = 0;
-  for (const auto end = Clock::now() + kTimeToGo; !kill_it && gone == 0 && Clock::now() < end;) {
-    gone = waitpid(pid_, &status, WNOHANG);
-    if (gone == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  if (gone == 0) {
-    kill(pid_, SIGKILL);
-    while ((gone = waitpid(pid_, &status, 0)) < 0 && errno == EINTR) {
-    }
+  while ((gone = waitpid(pid_, &status, 0)) < 0 && errno == EINTR) {
   }
   pid_ = -1;
-  return gone < 0 ? "ended" : how_it_ended(status);
+  if (gone < 0) return {"ended"};
+  if (!by_itself.value_or(true)) return {"closed its socket and was ended"};
+  return {how_it_ended(status), WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};
 }
 
 }  // namespace headroom::python

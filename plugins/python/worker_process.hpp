@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -63,6 +64,7 @@ class ChildStarter {
 // Thrown where a worker has ended or was ended because it gave no answer: "was ended by SIGKILL", "exited with code 3".
 struct WorkerEnded {
   std::string how;
+  bool killed = false;  // by others, as the kernel and the host do for want of memory
 };
 
 // The worker's answer was no: its kind ("input", "code", "memory"), a sentence, a traceback.
@@ -76,7 +78,7 @@ class WorkerProcess {
  public:
   // `program`: Python. `starter` outlives it. Error where it cannot be started.
   WorkerProcess(ChildStarter& starter, const std::filesystem::path& program, const std::filesystem::path& file);
-  // Ends it: at once where it is busy, and otherwise by letting it go.
+  // Ends it, at once where it is busy and otherwise by letting it go, and what it has started.
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -86,19 +88,19 @@ class WorkerProcess {
   std::vector<std::string> ask(const std::string& message, double most_s, const sdk::Host& host);
   bool has_ended();  // since the last answer
 
-  // Makes the memory that both see. Once.
-  void map_memory(size_t bytes);
-  std::span<const std::byte> memory() const { return memory_; }
+  // Makes the memory that it writes samples to. Once.
+  void make_memory(size_t bytes);
+  // The bytes at `offset` of it. It is not mapped here, where its pages would count a second time. Error(io).
+  void read_memory(uint64_t offset, std::span<std::byte> to) const;
 
  private:
   std::string receive();
   [[noreturn]] void throw_ended();
-  std::string reap(bool kill_it);
+  WorkerEnded reap(bool kill_it);
 
   pid_t pid_ = -1;  // -1: reaped
   bool busy_ = false;
   OwnedFile socket_, memory_file_;
-  std::span<std::byte> memory_;
 };
 
 // Parts of a message: divided by NUL.

@@ -47,7 +47,7 @@ struct BlackBoxRecord {
 // some 30.
 class BlackBox {
  public:
-  // Makes `file` (172 KB) in place of an older one, and reserves its blocks, so that a full disk later does no harm.
+  // Makes `file` (181 KB) in place of an older one, and reserves its blocks, so that a full disk later does no harm.
   // Error(cannot_write).
   explicit BlackBox(const std::filesystem::path& file);
   ~BlackBox();

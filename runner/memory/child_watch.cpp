@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <set>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
@@ -21,6 +21,12 @@ bool has_children() {
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
+// By its file where it has one: its number may be another process's by now.
+bool send_kill(const WatchedProcess& process) {
+  if (process.file >= 0) return syscall(SYS_pidfd_send_signal, process.file, SIGKILL, nullptr, 0) == 0;
+  return kill(static_cast<pid_t>(process.pid), SIGKILL) == 0;
+}
+
 }  // namespace
 
 ChildWatch::~ChildWatch() { set_bytes(0); }
@@ -34,25 +40,31 @@ void ChildWatch::look() {
   largest_.reset();
   if (!has_children()) {
     tree_.reset();
+    helpers_.clear();
+    ended_ = 0;
     set_bytes(0);
     return;
   }
   if (!tree_) tree_.emplace(getpid());
   tree_->look();
-  tree_->take_deaths();
+  for (const ProcessTree::Death& death : tree_->take_deaths()) {
+    if (death.process.pid == ended_) ended_ = 0;
+  }
   const std::vector<WatchedProcess> processes = tree_->processes();
   std::set<int64_t> helpers;
   // A helper's own children may come before it in the list.
   for (bool found = true; found;) {
     found = false;
     for (const WatchedProcess& process : processes) {
-      const bool is_helper = is_helper_process(static_cast<pid_t>(process.pid)) || helpers.contains(process.parent);
+      const bool is_helper = helpers_.contains(process.pid) || helpers.contains(process.parent) ||
+                             is_helper_process(static_cast<pid_t>(process.pid));
       found |= is_helper && helpers.insert(process.pid).second;
     }
   }
+  helpers_ = std::move(helpers);
   int64_t bytes = 0;
   for (const WatchedProcess& process : processes) {
-    if (helpers.contains(process.pid)) continue;
+    if (helpers_.contains(process.pid)) continue;
     bytes += process.bytes;
     if (!largest_ || process.bytes > largest_->bytes) largest_ = process;
   }
@@ -61,8 +73,9 @@ void ChildWatch::look() {
 }
 
 std::optional<WatchedProcess> ChildWatch::end_largest() {
-  if (!largest_ || kill(static_cast<pid_t>(largest_->pid), SIGKILL) != 0) return std::nullopt;
-  return std::exchange(largest_, std::nullopt);
+  if (!largest_ || ended_ != 0 || !send_kill(*largest_)) return std::nullopt;
+  ended_ = largest_->pid;
+  return largest_;
 }
 
 }  // namespace headroom

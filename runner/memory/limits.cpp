@@ -31,7 +31,8 @@ class Finder {
   explicit Finder(const std::string& root) : root_(root), proc_(fs::path(root) / "proc") {
     status_ = read_proc_file(proc_ / "self/status").value_or("");
     machine_ = read_proc_file(proc_ / "meminfo").value_or("");
-    found_.held_bytes = held_bytes_in(status_).value_or(0) + children_bytes();
+    // 0 where it cannot be read: readers tell by that.
+    if (const auto own = held_bytes_in(status_)) found_.held_bytes = *own + children_bytes();
     found_.swap_free_bytes = bytes_after(machine_, "SwapFree:").value_or(0);
     found_.swap_total_bytes = bytes_after(machine_, "SwapTotal:").value_or(0);
   }

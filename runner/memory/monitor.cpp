@@ -206,15 +206,20 @@ void Monitor::hold_children_below_limit() {
   if (held_bytes() <= most) return;
   give_back_memory(held_bytes() - most);
   const int64_t held = held_bytes();
-  if (held <= most) return;
+  // Above it by what this process alone holds, it would lose its children for nothing.
+  if (held <= most || own_held_bytes() > most) return;
   const auto ended = children_.end_largest();
   if (!ended) return;
   const std::string sentence =
       "the run and its child processes held " + size_text(held) + ", above the limit of " + size_text(limit_bytes_) +
       ": process " + std::to_string(ended->pid) + " (" + ended->name + "), which held " + size_text(ended->bytes) +
       " of it, was ended; lower data.num_workers or what a worker keeps, or raise memory.limit";
-  const MutexLock lock(mutex_);
-  if (tell_) tell_(sentence);
+  std::function<void(const std::string&)> tell;
+  {
+    const MutexLock lock(mutex_);
+    tell = tell_;
+  }
+  if (tell) tell(sentence);
 }
 
 void Monitor::count_children(std::function<void(const std::string&)> tell) {

@@ -72,7 +72,17 @@ bool pss_is_refused(int64_t pid) {
   const int file = open((folder_of(pid) / "smaps_rollup").c_str(), O_RDONLY | O_CLOEXEC);
   const int error = errno;
   if (file >= 0) close(file);
-  return file < 0 && (error == EACCES || error == EPERM || (error == ENOENT && fs::exists(folder_of(pid))));
+  std::error_code ignored;
+  return file < 0 && (error == EACCES || error == EPERM || (error == ENOENT && fs::exists(folder_of(pid), ignored)));
+}
+
+// Whether it has not begun another program since it was made (PF_FORKNOEXEC of the kernel).
+bool runs_its_parents_program(int64_t pid) {
+  const std::string stat = read_proc_file(folder_of(pid) / "stat").value_or("");
+  // The name may hold blanks and ')': the last one ends it. The flags are the seventh field behind it.
+  size_t field = stat.rfind(')');
+  for (int i = 0; i < 7 && field != std::string::npos; ++i) field = stat.find(' ', field + 1);
+  return field != std::string::npos && (number_after(stat.substr(field + 1), "").value_or(0) & 0x40) != 0;
 }
 
 std::string read_command(int64_t pid) {
@@ -105,8 +115,8 @@ void ProcessTree::look() {
 void ProcessTree::find_new() {
   std::set<int64_t> present, unknown;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
+  for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
     int64_t pid = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
     present.insert(pid);
@@ -148,6 +158,8 @@ void ProcessTree::add(WatchedProcess process) {
 
 void ProcessTree::measure(Member& member) {
   WatchedProcess& process = member.process;
+  // Asked first: all that is read from here on may be of its own program.
+  const bool may_be_vfork = !std::exchange(member.was_met, true) && runs_its_parents_program(process.pid);
   const auto status = read_status(process.pid);
   if (!status || status->parent == 0) return;  // it is gone, or goes just now
   process.parent = status->parent;
@@ -162,6 +174,9 @@ void ProcessTree::measure(Member& member) {
   if (now >= member.pss_read + (member.has_new_child ? 5 : 50) * member.pss_cost) {
     const auto pss = read_pss(process.pid);
     if (!pss && !pss_is_refused(process.pid)) return;  // about to end, or to become another program
+    // A child made with vfork(), as posix_spawn() makes them, has its parent's memory until its program begins, moments
+    // later. One made with fork() shares it, which PSS shows.
+    if (may_be_vfork && (!pss || pss->bytes > member.rss_bytes / 4 * 3)) return;
     process.by_rss = !pss;
     member.pss_bytes = pss ? pss->bytes : member.rss_bytes;
     process.shared_bytes = pss ? pss->shared_bytes : 0;

@@ -34,7 +34,7 @@ class ProcessTree {
 
   // Finds new processes and measures all. Reading PSS makes the kernel walk through a process's pages, so it takes at
   // most a fiftieth of the time (a fifth where a new child shares pages). In between, PSS is the last one plus the
-  // change of RSS.
+  // change of RSS. One that seems to be made with vfork() just now counts from the next look on.
   void look();
 
   // Removes the processes that have ended since the last call, and returns them as they were last seen. Call it also
@@ -56,6 +56,7 @@ class ProcessTree {
     Clock::time_point pss_read{};
     Clock::duration pss_cost{};
     bool has_new_child = false;  // it shares its memory now
+    bool was_met = false;        // at a look before
   };
   void find_new();
   static void measure(Member& member);

@@ -89,9 +89,9 @@ void give_back(void* data) {
 int64_t purge_all(int64_t wanted_bytes) {
   const int64_t returned = arena::purge();
   if (returned >= wanted_bytes) return returned;
-  const int64_t before = held_bytes();
+  const int64_t before = own_held_bytes();
   arena::purge_heap();
-  return returned + std::max<int64_t>(before - held_bytes(), 0);
+  return returned + std::max<int64_t>(before - own_held_bytes(), 0);
 }
 
 // Called again and again until the memory is there or this throws. What can never fit costs nobody anything; anything

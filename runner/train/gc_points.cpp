@@ -58,12 +58,12 @@ void GcPoints::flush() {
 void GcPoints::collect(int level) {
   run(collections_, [this, level] {
     // Only the memory that the process holds shows what plugins and the heap freed.
-    const int64_t before = held_bytes();
+    const int64_t before = own_held_bytes();
     model_.trim(level);
     source_.trim(level);
     purge_tensor_memory(at::kCPU);
     purge_heap();
-    const int64_t returned = before - held_bytes();
+    const int64_t returned = before - own_held_bytes();
     // Memory of a device is not the process's, so it is counted apart.
     return returned + (device_.is_cpu() ? 0 : purge_tensor_memory(device_));
   });

@@ -2,11 +2,15 @@
 #include <stddef.h>
 
 #include "headroom/abi.h"
+#include "headroom/backward.h"
+#include "headroom/capabilities.h"
 #include "headroom/classes.h"
 #include "headroom/convert.h"
+#include "headroom/costs.h"
 #include "headroom/infer.h"
 #include "headroom/inputs.h"
 #include "headroom/lists.h"
+#include "headroom/model_files.h"
 #include "headroom/optimizer.h"
 #include "headroom/positions.h"
 #include "headroom/predict.h"

@@ -75,6 +75,8 @@ class Points:
             os._exit(3)
         if os.environ.get("RAISES"):
             raise ValueError("seven is not allowed")
+        if os.environ.get("KILLED"):
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Words(Points):
@@ -85,6 +87,13 @@ class Words(Points):
 def pairs(samples):
     whole = Points(samples)
     return [(whole[i]["x"], 1.5) for i in range(samples)]
+
+
+if os.environ.get("STARTS"):
+    import subprocess
+
+    started = subprocess.Popen(["sleep", "600"])
+    open(os.path.join(os.environ["STARTS"], str(started.pid)), "w").close()
 )";
 
 std::string python() {
@@ -137,16 +146,19 @@ log_every = 5
 )");
   }
 
-  Finished run_with(const std::vector<std::string>& set, const std::string& out,
-                    const std::vector<std::string>& environment) const {
-    return headroom_program(run_words(set, out), here(environment));
-  }
-  std::string weights(const std::string& out) const {
-    return read_text(run_folder(out) / "checkpoints/last/model.safetensors");
-  }
   void expect_same(const std::string& out, const std::string& other) const {
     EXPECT_TRUE(weights(out) == weights(other)) << out;
     EXPECT_EQ(metrics_without_times(run_folder(out)), metrics_without_times(run_folder(other))) << out;
+  }
+  // How many processes the files in `folder` are named after, of which none is left.
+  size_t gone_of(const std::string& folder) const {
+    size_t processes = 0;
+    for (const auto& entry : fs::directory_iterator(folder_ / folder)) {
+      const auto pid = static_cast<pid_t>(std::stol(entry.path().filename().string()));
+      EXPECT_TRUE(eventually([&] { return kill(pid, 0) != 0; })) << "process " << pid << " is still there";
+      ++processes;
+    }
+    return processes;
   }
   std::string identity(const std::string& out) const {
     return read_json(run_folder(out) / "summary.json").at("identity").get<std::string>();
@@ -179,13 +191,14 @@ TEST_F(PythonDataset, KilledAndResumedItEndsBitEqualAndLeavesNoProcess) {
   unsetenv("PIDS");
   ASSERT_FALSE(HasFatalFailure());
   expect_same("killed", "whole");
-  size_t workers = 0;
-  for (const auto& entry : fs::directory_iterator(folder_ / "pids")) {
-    const auto pid = static_cast<pid_t>(std::stol(entry.path().filename().string()));
-    EXPECT_TRUE(eventually([&] { return kill(pid, 0) != 0; })) << "worker " << pid << " is still there";
-    ++workers;
-  }
-  EXPECT_GE(workers, 2u);
+  EXPECT_GE(gone_of("pids"), 2u);
+}
+
+TEST_F(PythonDataset, WhatAWorkerHasStartedEndsWithIt) {
+  fs::create_directory(folder_ / "started");
+  const Finished finished = run_with({"train.epochs=1"}, "runs", {"STARTS=" + (folder_ / "started").string()});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_GE(gone_of("started"), 1u);
 }
 
 TEST_F(PythonDataset, AWorkerThatIsKilledOrHangsIsReplaced) {
@@ -208,6 +221,10 @@ TEST_F(PythonDataset, ASampleThatEndsTwoWorkersEndsTheRun) {
               "two worker processes ended while they read sample 7 of points.py, the second one exited with code 3");
   const Finished skipped = run_with({"data.on_bad_sample=skip"}, "skipped", {"ENDS=1"});
   EXPECT_EQ(skipped.exit_code, 0) << skipped.err;
+  const Finished killed = run_with({"data.on_bad_sample=skip"}, "killed", {"KILLED=1"});
+  EXPECT_EQ(killed.exit_code, 5) << killed.err << "no sample is bad for want of memory";
+  expect_says(killed,
+              "two worker processes ended while they read sample 7 of points.py, the second one was ended by SIGKILL");
 }
 
 TEST_F(PythonDataset, AnExceptionShowsSampleFileAndLine) {

@@ -47,15 +47,6 @@ every_steps = 5
 )");
 }
 
-Finished PythonTrial::run_with(const std::vector<std::string>& set, const std::string& out,
-                               const std::vector<std::string>& environment) const {
-  return headroom_program(run_words(set, out), here(environment));
-}
-
-std::string PythonTrial::weights(const std::string& out) const {
-  return read_text(run_folder(out) / "checkpoints/last/model.safetensors");
-}
-
 void PythonTrial::expect_bit_equal_after_kill(const std::vector<std::string>& set) const {
   const Finished whole = run(set, "whole");
   ASSERT_EQ(whole.exit_code, 0) << whole.err;

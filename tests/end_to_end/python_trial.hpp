@@ -13,11 +13,6 @@ class PythonTrial : public TrialRun {
   // trial.toml; `options`: further lines of [model.options] beside file, inputs, target and python.
   void write_trial(const std::string& file, const std::string& options) const;
 
-  Finished run_with(const std::vector<std::string>& set, const std::string& out,
-                    const std::vector<std::string>& environment) const;
-  // Of the last checkpoint.
-  std::string weights(const std::string& out) const;
-
   // A whole run ("whole"), and one that is killed where the file that $PAUSE names appears, and resumed ("killed"):
   // both end with the same weights.
   void expect_bit_equal_after_kill(const std::vector<std::string>& set) const;

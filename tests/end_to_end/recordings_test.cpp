@@ -141,9 +141,6 @@ every_steps = 2
   Json memory_of_run(const std::string& file, const std::vector<std::string>& set, const std::string& out) const {
     return memory_of(headroom_program(planned_words(file, set, out), place()), out);
   }
-  std::string weights(const std::string& out) const {
-    return read_text(run_folder(out) / "checkpoints/last/model.safetensors");
-  }
   StartPlace place() const { return here({"XDG_CACHE_HOME=" + (folder_ / "cache").string()}); }
 
  private:

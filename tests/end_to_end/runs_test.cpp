@@ -8,12 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Runs : public TrialRun {
- protected:
-  std::string weights(const std::string& out) {
-    return read_text(run_folder(out) / "checkpoints/last/model.safetensors");
-  }
-};
+class Runs : public TrialRun {};
 
 TEST_F(Runs, LeavesEverythingALaterReaderNeeds) {
   const Finished finished = run({"checkpoint.every_steps=20", "model.options.remember=false"});

@@ -95,6 +95,11 @@ Finished TrialRun::run(const std::vector<std::string>& set, const std::string& o
   return headroom(run_words(set, out));
 }
 
+Finished TrialRun::run_with(const std::vector<std::string>& set, const std::string& out,
+                            const std::vector<std::string>& environment) const {
+  return headroom_program(run_words(set, out), here(environment));
+}
+
 StartPlace TrialRun::here(std::vector<std::string> environment) const {
   return {.folder = folder_, .environment = std::move(environment)};
 }
@@ -119,6 +124,10 @@ void TrialRun::run_killed_and_resumed(const std::vector<std::string>& set, const
       headroom({"run", "--resume", run_folder(out).string(), "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_NE(resumed.err.find("bit-equal to an undisturbed run"), std::string::npos) << resumed.err;
+}
+
+std::string TrialRun::weights(const std::string& out) const {
+  return read_text(run_folder(out) / "checkpoints/last/model.safetensors");
 }
 
 bool TrialRun::has_saved(const std::string& out) const {

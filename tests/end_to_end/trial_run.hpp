@@ -29,6 +29,8 @@ class TrialRun : public testing::Test {
   // `headroom run trial.toml --no-plan --out OUT --set ...`; OUT is relative to the test's folder.
   std::vector<std::string> run_words(const std::vector<std::string>& set = {}, const std::string& out = "runs") const;
   Finished run(const std::vector<std::string>& set = {}, const std::string& out = "runs") const;
+  Finished run_with(const std::vector<std::string>& set, const std::string& out,
+                    const std::vector<std::string>& environment) const;
   Finished headroom(std::vector<std::string> words) const { return headroom_program(std::move(words), here()); }
   StartPlace here(std::vector<std::string> environment = {}) const;
   // A run whose trainer is killed (SIGKILL) where it waits, and that is resumed to its end. `pause`: the variable that
@@ -37,6 +39,8 @@ class TrialRun : public testing::Test {
                               const std::string& pause) const;
   // The one run folder below OUT; fails the test when there is not exactly one.
   std::filesystem::path run_folder(const std::string& out = "runs") const;
+  // Those of its last checkpoint.
+  std::string weights(const std::string& out) const;
   // Whether a run below OUT has written a checkpoint by now.
   bool has_saved(const std::string& out) const;
 

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include "memory/budget.hpp"
 #include "memory/child_process.hpp"
@@ -21,7 +23,7 @@ namespace {
 
 constexpr int64_t mib = 1 << 20, child_bytes = 64 * mib;
 
-// A child that has written 64 MiB and waits.
+// A child that has written 64 MiB and waits. It looks like one made with vfork(), so only a second look counts it.
 class Child {
  public:
   Child() {
@@ -42,6 +44,7 @@ class Child {
   ~Child() {
     if (!reaped_) end();
   }
+  pid_t id() const { return id_; }
   void end() {
     kill(id_, SIGKILL);
     wait();
@@ -58,6 +61,11 @@ class Child {
   bool reaped_ = false;
 };
 
+void look_twice(ChildWatch& watch) {
+  watch.look();
+  watch.look();
+}
+
 int64_t workers() { return read_ledger().live(Owner::workers); }
 
 TEST(ChildWatch, CountsChildrenAsThisProcess) {
@@ -66,7 +74,7 @@ TEST(ChildWatch, CountsChildrenAsThisProcess) {
   watch.look();
   EXPECT_EQ(children_bytes(), 0);
   Child child;
-  watch.look();
+  look_twice(watch);
   EXPECT_GE(children_bytes(), child_bytes);
   EXPECT_GE(watch.largest_bytes(), child_bytes);
   EXPECT_EQ(workers(), children_bytes());
@@ -89,7 +97,7 @@ TEST(ChildWatch, LeavesHelpersOutAndForgetsWithItsEnd) {
     wait_for(helper);
     EXPECT_FALSE(is_helper_process(helper));
     const Child child;
-    watch.look();
+    look_twice(watch);
     EXPECT_GE(children_bytes(), child_bytes);
   }
   EXPECT_EQ(children_bytes(), 0);
@@ -103,7 +111,81 @@ TEST(ChildWatch, AMonitorLeavesChildrenAloneUnlessItIsAsked) {
   EXPECT_EQ(children_bytes(), 0);
   monitor.count_children();
   monitor.look_now();
+  monitor.look_now();
   EXPECT_GE(children_bytes(), child_bytes);
+}
+
+TEST(ChildWatch, WhatAHelperLeavesBehindIsNoWorker) {
+  std::array<int, 2> ready{};
+  ASSERT_EQ(pipe2(ready.data(), O_CLOEXEC), 0);
+  const pid_t helper =
+      start_child({"/bin/sh", "-c", "sleep 60 & echo; wait"}, {.stdout_file = ready[1], .apart = true});
+  const pid_t other = start_child({"sleep", "60"}, {.search_path = true, .apart = true});
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+  ChildWatch watch;
+  look_twice(watch);
+  EXPECT_EQ(children_bytes(), 0);
+  kill(helper, SIGKILL);
+  wait_for(helper);
+  watch.look();
+  EXPECT_EQ(children_bytes(), 0);
+  kill(-helper, SIGKILL);
+  kill(other, SIGKILL);
+  wait_for(other);
+}
+
+TEST(ChildWatch, AChildThatHasItsParentsMemoryDoesNotCountTwice) {
+  std::array<int, 2> ready{}, go{};
+  ASSERT_EQ(pipe(ready.data()), 0);
+  ASSERT_EQ(pipe(go.data()), 0);
+  // The thread stands still until the child ends, as in posix_spawn() until the program begins.
+  std::thread parent([&] {
+    const pid_t child = vfork();
+    if (child == 0) {
+      char byte = 0;
+      (void)!write(ready[1], "x", 1);
+      (void)!read(go[0], &byte, 1);
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+  });
+  char byte = 0;
+  EXPECT_EQ(read(ready[0], &byte, 1), 1);
+  ChildWatch watch;
+  watch.look();
+  EXPECT_EQ(children_bytes(), 0);
+  EXPECT_EQ(watch.largest_bytes(), 0);
+  EXPECT_EQ(write(go[1], "x", 1), 1);
+  parent.join();
+  for (const int file : {ready[0], ready[1], go[0], go[1]}) close(file);
+}
+
+TEST(ChildWatch, WhatThisProcessAloneHoldsAboveTheLimitEndsNoChild) {
+  const std::vector<char> held(child_bytes, 1);
+  const Child child;
+  Monitor monitor(own_held_bytes() - child_bytes / 2, std::chrono::milliseconds(5));
+  monitor.count_children();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(waitpid(child.id(), nullptr, WNOHANG), 0) << "it runs";
+  EXPECT_GE(children_bytes(), child_bytes);
+}
+
+TEST(ChildWatch, EndsOneAtATime) {
+  std::array<Child, 2> children;
+  ChildWatch watch;
+  look_twice(watch);
+  const auto ended = watch.end_largest();
+  ASSERT_TRUE(ended);
+  EXPECT_FALSE(watch.end_largest()) << "the first one's memory comes back";
+  Child& gone = children[ended->pid == children[0].id() ? 0 : 1];
+  EXPECT_EQ(WTERMSIG(gone.wait()), SIGKILL);
+  watch.look();
+  EXPECT_GE(children_bytes(), child_bytes);
+  EXPECT_LT(children_bytes(), 2 * child_bytes);
+  EXPECT_TRUE(watch.end_largest());
 }
 
 TEST(ChildWatch, AChildThatTakesTheRunAboveItsLimitIsEnded) {

@@ -2,6 +2,7 @@
 
 #include "fake_root.hpp"
 #include "memory/monitor.hpp"
+#include "memory/process_memory.hpp"
 
 namespace headroom {
 namespace {
@@ -108,6 +109,11 @@ TEST_F(SurroundingsTest, WhatCannotBeReadChangesNothing) {
   ASSERT_LT(before.ceiling_bytes, gib);
   file("proc/self/status", "");
   Surroundings now = reader.look();
+  EXPECT_EQ(now.ceiling_bytes, before.ceiling_bytes);
+  EXPECT_EQ(now.left_bytes, before.left_bytes);
+  set_children_bytes(mib);  // known all the same
+  now = reader.look();
+  set_children_bytes(0);
   EXPECT_EQ(now.ceiling_bytes, before.ceiling_bytes);
   EXPECT_EQ(now.left_bytes, before.left_bytes);
   hold(500 * mib, 100 * mib);
