@@ -27,12 +27,7 @@ def _build(file, name, arguments):
         )
     if not callable(make):
         raise InputError(f'model.options.class is "{name}", which is neither a class nor a function')
-    try:
-        inspect.signature(make).bind(**arguments)
-    except TypeError as problem:
-        raise InputError(f"model.options.args do not suit {name}{inspect.signature(make)}: {problem}") from None
-    except ValueError:
-        pass  # it has no signature that Python knows
+    _require_suit(make, name, arguments, "model.options.args")
     module = make(**arguments)
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"{name}(...) gives a {type(module).__name__}: model.options.class must give a torch.nn.Module")
