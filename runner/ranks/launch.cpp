@@ -116,17 +116,26 @@ class Launch {
   void pass_signals_on() {
     bool from_terminal = false;
     while (const auto received = signals_.take(from_terminal)) {
+      passed_on_ = received->signal == SIGHUP ? SIGTERM : received->signal;
       for (const RankProcess& process : processes_) {
-        if (!process.exit_code) kill(process.id, received->signal == SIGHUP ? SIGTERM : received->signal);
+        if (!process.exit_code) kill(process.id, passed_on_);
       }
     }
   }
 
   void look_at(RankProcess& process) {
     if (process.exit_code || !ended_by(process.id)) return;
-    process.exit_code = wait_for(process.id).exit_code();
+    const ChildEnd ended = wait_for(process.id);
+    process.exit_code = had_lost_trainer(process, ended) ? static_cast<int>(Exit::killed) : ended.exit_code();
     if (least_ > 0) decide(process);
     if (is_a_failure(*process.exit_code) && !process.is_gone && !failed_) failed_ = Clock::now();
+  }
+
+  int rank_of(const RankProcess& process) const { return static_cast<int>(&process - processes_.data()); }
+
+  // A front whose trainer was killed no longer passes signals on: it ends by one that we passed on to it.
+  bool had_lost_trainer(const RankProcess& process, const ChildEnd& ended) const {
+    return least_ > 0 && ended.by_signal() && ended.signal() == passed_on_ && roster_.process_of(rank_of(process));
   }
 
   // Whether the others go on without it. Only what was killed is taken for an accident: an error of its own would come
@@ -145,7 +154,7 @@ class Launch {
     process.is_gone = was_killed(ended) && std::ssize(group_.ranks) >= least_ && have_signed_in(group_.ranks);
     group_.ended = ended != 0 && !process.is_gone;
     roster_.tell(group_);
-    if (process.is_gone) untold_.push_back({static_cast<int>(&process - processes_.data()), group_.group});
+    if (process.is_gone) untold_.push_back({rank_of(process), group_.group});
   }
 
   bool have_signed_in(const std::vector<int>& ranks) const {
@@ -230,6 +239,7 @@ class Launch {
   const Roster roster_;
   const int least_;  // 0: a run whose rank is lost ends
   std::vector<RankProcess> processes_;
+  int passed_on_ = 0;                        // the last signal; 0: none
   std::optional<Clock::time_point> failed_;  // when the first of them did
   Members group_;                            // that was told last
   std::vector<Loss> untold_;                 // since which nobody has gone on

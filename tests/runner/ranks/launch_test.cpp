@@ -45,6 +45,15 @@ TEST(Launch, AFirstRankThatIsKilledAtTheEndLeavesTheRestToAResume) {
   EXPECT_EQ(launched("both_signed_in; kill -9 $$", "both_signed_in; there goes-on members; exit 0"), resumable);
 }
 
+// A front whose trainer was killed no longer passes a signal on: it ends by it.
+TEST(Launch, AStopThatComesToOneThatWasJustKilledStopsTheOther) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(launched("trap '' TERM; both_signed_in; there goes-on members; go_on 1; exit 75",
+                     "both_signed_in; kill -TERM $PPID; sleep 30"),
+            resumable);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("1 rank goes on from step 5"), std::string::npos);
+}
+
 TEST(Launch, AnErrorOfItsOwnIsTheRuns) {
   EXPECT_EQ(launched("both_signed_in; there ended members; exit 75", "both_signed_in; exit 4"), 4);
 }
