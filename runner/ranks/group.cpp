@@ -15,7 +15,6 @@
 
 #include "error.hpp"
 #include "ranks/lost_note.hpp"
-#include "ranks/members.hpp"
 #include "ranks/sockets.hpp"
 
 namespace headroom {
@@ -181,10 +180,14 @@ bool RankGroup::stands_in() const {
   return ranks_.rank == 1 && (lost_ == 0 || (watch_ != nullptr && watch_->lost() == 0));
 }
 
+int RankGroup::launched_rank_of(int rank) const {
+  return numbers_.empty() ? rank : numbers_[static_cast<size_t>(rank)];
+}
+
 std::string RankGroup::name_of(int rank) const {
   Ranks other = ranks_;
   other.rank = rank;
-  other.launched_rank = numbers_.empty() ? rank : numbers_[static_cast<size_t>(rank)];
+  other.launched_rank = launched_rank_of(rank);
   return other.name() + " on host " + host_of(rank);
 }
 
@@ -239,14 +242,18 @@ void RankGroup::break_off() {
   }
 }
 
+// All groups' stores lie in the launcher's folder.
+Roster RankGroup::roster() const { return Roster(std::filesystem::path(ranks_.store_file).parent_path()); }
+
 void RankGroup::outlive_losses() {
   if (!ranks_.elastic) return;
-  Roster(std::filesystem::path(ranks_.store_file).parent_path()).sign_in(ranks_.launched_rank);
+  roster().sign_in(ranks_.launched_rank);
   outlives_losses_ = true;
 }
 
 std::vector<int> RankGroup::rejoin(const std::function<bool()>& stopped) {
-  const Roster roster(std::filesystem::path(ranks_.store_file).parent_path());
+  const Roster roster = this->roster();
+  const std::string problem = problem_;  // who was lost; what breaks in between may not know
   std::vector<int> lost = numbers_;
   if (lost.empty()) {
     for (int rank = 0; rank < ranks_.launched_count; ++rank) lost.push_back(rank);
@@ -255,7 +262,7 @@ std::vector<int> RankGroup::rejoin(const std::function<bool()>& stopped) {
     watch_.reset();
     last_begun_.reset();
     const auto next = next_group(roster, group_, ranks_.launched_rank, stopped);
-    if (!next) throw Error(Exit::resumable, "ranks", problem_);
+    if (!next) throw Error(Exit::resumable, "ranks", problem);
     lost_.reset();
     group_ = next->group;
     numbers_ = next->ranks;
@@ -268,7 +275,7 @@ std::vector<int> RankGroup::rejoin(const std::function<bool()>& stopped) {
       break;
     } catch (const std::exception&) {  // another one is lost
       break_off();
-      if (backend_ == nullptr) throw Error(Exit::resumable, "ranks", problem_);
+      if (backend_ == nullptr) throw Error(Exit::resumable, "ranks", problem);
     }
   }
   std::erase_if(lost, [&](int rank) { return std::ranges::find(numbers_, rank) != numbers_.end(); });
@@ -276,12 +283,12 @@ std::vector<int> RankGroup::rejoin(const std::function<bool()>& stopped) {
 }
 
 void RankGroup::went_on(int64_t step) const {
-  if (is_first()) Roster(std::filesystem::path(ranks_.store_file).parent_path()).go_on(group_, step);
+  if (is_first()) roster().go_on(group_, step);
 }
 
 bool RankGroup::end_overdue(int lost) const {
   // Who computes is waited for, unless the run does not go on.
-  if (outlives_losses_ && !Roster(std::filesystem::path(ranks_.store_file).parent_path()).read().ended) return false;
+  if (outlives_losses_ && !roster().read().ended) return false;
   const std::string sentence = "[ranks] " + name_of(lost) + " has ended, or cannot be reached, and " + ranks_.name() +
                                " ends in the middle of its window" + how_to_go_on;
   std::fprintf(stderr, "%s\n", sentence.c_str());
@@ -293,7 +300,7 @@ bool RankGroup::end_overdue(int lost) const {
 }
 
 std::shared_ptr<RankGroup::Sum> RankGroup::begin_to_add_up(at::Tensor tensor) {
-  if (backend_ == nullptr || backend_->gloo == nullptr || is_lost()) give_up("it was given up before");
+  if (backend_ == nullptr || backend_->gloo == nullptr || has_lost()) give_up("it was given up before");
   try {
     std::vector<at::Tensor> tensors = {std::move(tensor)};
     auto begun = std::make_shared<Sum>();
@@ -311,7 +318,7 @@ std::shared_ptr<RankGroup::Sum> RankGroup::begin_to_add_up(at::Tensor tensor) {
 void RankGroup::end(Sum& sum) {
   bool ended = false;
   // The ends of the others' connections mostly end it, too.
-  for (auto left = time_to_fail; !ended && left > milliseconds(0); left -= is_lost() ? one_look : milliseconds(0))
+  for (auto left = time_to_fail; !ended && left > milliseconds(0); left -= has_lost() ? one_look : milliseconds(0))
     ended = sum.completion->wait_for(one_look);
   std::string problem;
   if (ended) {

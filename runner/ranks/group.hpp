@@ -16,6 +16,7 @@
 #include "error.hpp"
 #include "memory/descriptor.hpp"
 #include "mutex.hpp"
+#include "ranks/members.hpp"
 #include "ranks/ranks.hpp"
 #include "ranks/watch.hpp"
 
@@ -43,6 +44,7 @@ class RankGroup {
   const Ranks& ranks() const { return ranks_; }
   bool is_first() const { return ranks_.is_first(); }
   const std::string& host_of(int rank) const { return hosts_[static_cast<size_t>(rank)]; }
+  int launched_rank_of(int rank) const;  // the number that it goes by; another one where a rank before it was lost
 
   // In place, on the CPU; afterwards all ranks hold the same bits. The tensor is contiguous.
   void add_up(at::Tensor tensor);
@@ -78,7 +80,7 @@ class RankGroup {
   // no longer among them, as launched. Error(resumable), with the sentence of RankLost, where the run does not go on.
   // `stopped`: whether it is to stop, so that nobody is waited for that computes for long.
   std::vector<int> rejoin(const std::function<bool()>& stopped);
-  bool has_lost() const { return is_lost(); }
+  bool has_lost() const { return watch_ != nullptr && watch_->lost(); }
   // The run goes on from `step`: tells the launcher, of the first rank.
   void went_on(int64_t step) const;
 
@@ -93,8 +95,8 @@ class RankGroup {
 
  private:
   struct Backend;
-  bool is_lost() const { return watch_ != nullptr && watch_->lost(); }
   std::string name_of(int rank) const;  // "rank 1 of 4 on host a"
+  Roster roster() const;                // REQUIRES Ranks::elastic
   void meet(std::chrono::seconds time);
   [[noreturn]] void give_up(const std::string& problem);
   void break_off();

@@ -116,21 +116,31 @@ class Launch {
   void pass_signals_on() {
     bool from_terminal = false;
     while (const auto received = signals_.take(from_terminal)) {
+      passed_on_ = received->signal == SIGHUP ? SIGTERM : received->signal;
       for (const RankProcess& process : processes_) {
-        if (!process.exit_code) kill(process.id, received->signal == SIGHUP ? SIGTERM : received->signal);
+        if (!process.exit_code) kill(process.id, passed_on_);
       }
     }
   }
 
   void look_at(RankProcess& process) {
     if (process.exit_code || !ended_by(process.id)) return;
-    process.exit_code = wait_for(process.id).exit_code();
-    if (least_ > 0) return decide(process);
-    if (is_a_failure(*process.exit_code) && !failed_) failed_ = Clock::now();
+    const ChildEnd ended = wait_for(process.id);
+    process.exit_code = had_lost_trainer(process, ended) ? static_cast<int>(Exit::killed) : ended.exit_code();
+    if (least_ > 0) decide(process);
+    if (is_a_failure(*process.exit_code) && !process.is_gone && !failed_) failed_ = Clock::now();
+  }
+
+  int rank_of(const RankProcess& process) const { return static_cast<int>(&process - processes_.data()); }
+
+  // A front whose trainer was killed no longer passes signals on: it ends by one that we passed on to it.
+  bool had_lost_trainer(const RankProcess& process, const ChildEnd& ended) const {
+    return least_ > 0 && ended.by_signal() && ended.signal() == passed_on_ && roster_.process_of(rank_of(process));
   }
 
   // Whether the others go on without it. Only what was killed is taken for an accident: an error of its own would come
-  // again. One that has done its part is not waited for by those that take the last evaluation again.
+  // again. Those that have not met would wait for it. One that has done its part is not waited for by those that take
+  // the last evaluation again.
   void decide(RankProcess& process) {
     const int ended = *process.exit_code;
     // Where its front alone was killed, the trainer is to end before it stops all others.
@@ -141,11 +151,14 @@ class Launch {
     for (int rank = 0; rank < std::ssize(processes_); ++rank) {
       if (!processes_[static_cast<size_t>(rank)].exit_code) group_.ranks.push_back(rank);
     }
-    process.is_gone = was_killed(ended) && std::ssize(group_.ranks) >= least_;
+    process.is_gone = was_killed(ended) && std::ssize(group_.ranks) >= least_ && have_signed_in(group_.ranks);
     group_.ended = ended != 0 && !process.is_gone;
     roster_.tell(group_);
-    if (process.is_gone) untold_.push_back({static_cast<int>(&process - processes_.data()), group_.group});
-    if (group_.ended && is_a_failure(ended)) failed_ = Clock::now();
+    if (process.is_gone) untold_.push_back({rank_of(process), group_.group});
+  }
+
+  bool have_signed_in(const std::vector<int>& ranks) const {
+    return std::ranges::all_of(ranks, [this](int rank) { return roster_.process_of(rank).has_value(); });
   }
 
   // What those that are left say: rank 0's words are ours already.
@@ -209,6 +222,9 @@ class Launch {
       // Otherwise rank 0 has said the same.
       if (static_cast<int>(rank) != first_rank && rank > 0 && ended != first) show(static_cast<int>(rank));
     }
+    // The one that writes the run's result was lost, and nobody has taken its place.
+    const auto wrote = [first_rank](const Loss& loss) { return loss.rank < first_rank; };
+    if (first == 0 && std::ranges::any_of(untold_, wrote)) return static_cast<int>(Exit::resumable);
     if (least_ > 0 && first == 0) return 0;  // and what else was lost was not needed
     return failed != 0 ? failed : killed ? static_cast<int>(Exit::resumable) : first;
   }
@@ -223,6 +239,7 @@ class Launch {
   const Roster roster_;
   const int least_;  // 0: a run whose rank is lost ends
   std::vector<RankProcess> processes_;
+  int passed_on_ = 0;                        // the last signal; 0: none
   std::optional<Clock::time_point> failed_;  // when the first of them did
   Members group_;                            // that was told last
   std::vector<Loss> untold_;                 // since which nobody has gone on

@@ -39,11 +39,10 @@ RunLog::Marks marks_in(const nlohmann::json& lengths) {
   RunLog::Marks marks;
   for (const auto& [name, length] : lengths.items()) {
     if (!length.is_number_unsigned()) continue;
-    const bool is_known = name == "events.jsonl" || name == "metrics.csv" || name == "memory.jsonl";
-    uint64_t& mark = name == "events.jsonl"  ? marks.events
-                     : name == "metrics.csv" ? marks.metrics
-                     : is_known              ? marks.memory
-                                             : marks.tensorboard;
+    uint64_t& mark = name == "events.jsonl"   ? marks.events
+                     : name == "metrics.csv"  ? marks.metrics
+                     : name == "memory.jsonl" ? marks.memory
+                                              : marks.tensorboard;
     mark = length.get<uint64_t>();
   }
   return marks;
@@ -118,10 +117,10 @@ struct RunLog::Sinks {
 
 struct RunLog::Standby {
   // false: it has taken over, and the lines are to be written.
-  bool keep(const Lines& lines) {
+  bool keep(Lines& lines) {
     const MutexLock lock(mutex);
     if (log.load() != nullptr) return false;
-    kept.push_back(lines);
+    kept.push_back(std::move(lines));
     return true;
   }
 
@@ -150,7 +149,7 @@ RunLog::Sinks* RunLog::sinks() const {
   return standby_ != nullptr ? standby_->log.load() : nullptr;
 }
 
-void RunLog::add(const Lines& lines) {
+void RunLog::add(Lines lines) {
   if (standby_ != nullptr && standby_->keep(lines)) return;
   if (Sinks* const sinks = this->sinks()) sinks->add(lines);
 }
@@ -175,7 +174,7 @@ void RunLog::event(const std::string& kind, nlohmann::json fields) {
   add({.event = json_text(line)});
 }
 
-void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
+void RunLog::scalars(int64_t step, int64_t epoch, Scalars values) {
   if (is_silent()) return;
   ordered_json line = stamped();
   line["kind"] = "scalars";
@@ -189,7 +188,7 @@ void RunLog::scalars(int64_t step, int64_t epoch, const Scalars& values) {
     rows += std::to_string(step) + "," + std::to_string(epoch) + "," + split_and_metric(name) + "," +
             exact_number(value) + "\n";
   }
-  add({.event = json_text(line), .step = step, .rows = std::move(rows), .values = values});
+  add({.event = json_text(line), .step = step, .rows = std::move(rows), .values = std::move(values)});
 }
 
 void RunLog::memory(int64_t step, const nlohmann::json& usage, const std::string& text) {
@@ -252,7 +251,12 @@ void RunLog::truncate(const nlohmann::json& lengths) {
                    length_of(sinks->tensorboard.file())});
 }
 
-RunLog::Marks RunLog::marks() const { return marks_in(lengths()); }
+RunLog::Marks RunLog::marks() const {
+  Sinks* const sinks = this->sinks();
+  if (sinks == nullptr) return {};
+  const MutexLock lock(sinks->mutex);
+  return {sinks->events.length(), sinks->metrics.length(), sinks->memory.length(), sinks->tensorboard.file().length()};
+}
 
 void RunLog::settled(const Marks& marks) {
   if (standby_ == nullptr) return;

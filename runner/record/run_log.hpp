@@ -34,7 +34,7 @@ class RunLog {
   void event(const std::string& kind, nlohmann::json fields);  // one line of events.jsonl, with time and kind
   // To events.jsonl, metrics.csv and TensorBoard. `step`: optimizer steps taken; `epoch`: the one they were taken in,
   // from 1.
-  void scalars(int64_t step, int64_t epoch, const Scalars& values);
+  void scalars(int64_t step, int64_t epoch, Scalars values);
   void memory(int64_t step, const nlohmann::json& usage,
               const std::string& line);  // memory.jsonl and the users' line on stderr
 
@@ -70,7 +70,7 @@ class RunLog {
   struct Standby;
   bool is_silent() const { return sinks_ == nullptr && standby_ == nullptr; }
   Sinks* sinks() const;  // NULL: nothing is written
-  void add(const Lines& lines);
+  void add(Lines lines);
   std::unique_ptr<Sinks> sinks_;
   std::unique_ptr<Standby> standby_;
 };

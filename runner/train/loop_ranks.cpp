@@ -1,5 +1,6 @@
 // A TrainingLoop that is one of several processes: what they decide and measure together.
 #include <array>
+#include <span>
 #include <utility>
 
 #include "ranks/group.hpp"
@@ -18,11 +19,12 @@ Exit TrainingLoop::stop_reason() const {
 // A signal, a shortage and a sample that is left out may come to one of them alone.
 void TrainingLoop::agree() {
   if (setup_.data.group == nullptr) return;
-  end_with_supervisor();
+  RankGroup& group = *setup_.data.group;
+  const bool is_elastic = setup_.data.is_elastic();
   const Exit asked = stop_requested();
+  end_with_supervisor();  // behind it: its end comes before the signal that tells of it
   // Of the first rank's files; zeros are added to them.
-  const bool has_marks = setup_.data.is_elastic() && setup_.data.group->is_first();
-  const RunLog::Marks marks = has_marks ? log_.marks() : RunLog::Marks();
+  const RunLog::Marks marks = is_elastic && group.is_first() ? log_.marks() : RunLog::Marks();
   std::array<double, 7> told = {asked == Exit::interrupted ? 1.0 : 0.0,
                                 must_stop_ || asked == Exit::resumable ? 1.0 : 0.0,
                                 static_cast<double>(train_loader_->skipped_samples()),
@@ -30,7 +32,7 @@ void TrainingLoop::agree() {
                                 static_cast<double>(marks.metrics),
                                 static_cast<double>(marks.memory),
                                 static_cast<double>(marks.tensorboard)};
-  setup_.data.group->add_up(told);
+  group.add_up(std::span(told).first(is_elastic ? told.size() : 3));
   const auto mark = [&told](size_t i) { return static_cast<uint64_t>(told[i]); };
   log_.settled({mark(3), mark(4), mark(5), mark(6)});
   agreed_stop_ = told[1] > 0 ? Exit::resumable : told[0] > 0 ? Exit::interrupted : Exit::ok;

@@ -1,6 +1,7 @@
 // What the training loop reports: log lines, scalars, events, the memory part of the summary.
 
 #include <algorithm>
+#include <utility>
 
 #include "data/cache_session.hpp"
 #include "memory/process_memory.hpp"
@@ -81,7 +82,7 @@ void TrainingLoop::report_step(double loss, double lr, double norm) {
         {"train/lr", lr},
         {"train/gradient_norm", norm},
         {"train/samples_per_second", static_cast<double>(interval_samples_) / std::max(interval.count(), 1e-9)}};
-    log_.scalars(position_.step, position_.epoch + 1, values);
+    log_.scalars(position_.step, position_.epoch + 1, std::move(values));
     step_.interval_sums().zero();
     interval_samples_ = 0;
     interval_started_ = std::chrono::steady_clock::now();

@@ -54,7 +54,8 @@ void RankWindow::require_no_traces() {
 RankShares RankWindow::add_up(int64_t samples) {
   sums_hold_ = gradients_.finish();
   RankShares shares = gather_shares(group_, &window_.sums(), samples);
-  if (shares.missing >= 0) throw TakenOnAnotherRank(shares.missing, group_.host_of(shares.missing));
+  if (shares.missing >= 0)
+    throw TakenOnAnotherRank(group_.launched_rank_of(shares.missing), group_.host_of(shares.missing));
   require_no_traces();
   return shares;
 }

@@ -44,8 +44,8 @@ TrainStep::Gradients TrainStep::accumulate(WindowBatches& batches, int64_t step)
       batches.rewind();
     }
   } catch (const TakenByOthers& taken) {
-    if (ranks_ && dynamic_cast<const TakenOnAnotherRank*>(&taken) == nullptr) ranks_->give_up();
     window_.restore();
+    if (ranks_ && dynamic_cast<const TakenOnAnotherRank*>(&taken) == nullptr) ranks_->give_up();  // perhaps RankLost
     batches.rewind();
     retry_.micro_batch().restore(micro_batch);
     recompute_.restore(recomputed);

@@ -81,6 +81,20 @@ TEST_F(ExamplesTest, PicturesAreFoundByTheirShape) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / examples_file)) << "there is nothing to draw";
 }
 
+// Of a process that leaves the file to another: the next evaluation may give it other samples.
+TEST_F(ExamplesTest, WhatIsForgottenIsNeitherGivenNorWritten) {
+  const at::Tensor values = at::ones({1, 10, 1});
+  Examples shown = examples();
+  for (const uint64_t sample : {5, 15}) shown.take(sample, {}, std::vector<at::Tensor>{values, values});
+  EXPECT_EQ(shown.taken().size(), 2u);
+  shown.forget_taken();
+  EXPECT_TRUE(shown.taken().empty());
+  shown.take(15, {}, std::vector<at::Tensor>{values, values});
+  shown.write(10, 1);
+  ASSERT_EQ(file().at("last").at("samples").size(), 1u);
+  EXPECT_EQ(file().at("last").at("samples").at(0).at("sample"), 15);
+}
+
 TEST_F(ExamplesTest, TheFirstEvaluationIsKeptThroughAResume) {
   const at::Tensor values = at::ones({1, 10, 1});
   for (const int epoch : {1, 2, 3}) {

@@ -10,6 +10,7 @@
 
 #include "in_ranks.hpp"
 #include "ranks/members.hpp"
+#include "ranks/sockets.hpp"
 
 namespace headroom {
 namespace {
@@ -152,6 +153,7 @@ TEST(Rejoin, TwoAtOnceAndThenAllButOne) {
     } catch (const RankLost&) {
     }
     rejoined(group);
+    if (!open_connections().empty()) return 4;  // of the groups before
     return sum_of_numbers(group) == 1 && group.is_first() && group.ranks().count == 1 ? as_expected : 3;
   });
   EXPECT_EQ(ended, (std::vector<int>{ended_by_kill, as_expected, ended_by_kill, ended_by_kill}));

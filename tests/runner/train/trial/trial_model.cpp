@@ -65,7 +65,8 @@ class TrialModel : public torch::nn::Module {
             opt_bool("remember").def(false).help("the loss depends on how often step() was called"),
             opt_bool("evaluation_leaves_traces").def(false).help("it counts calls and drops units as training does"),
             opt_bool("count_calls").def(true).help("a buffer and its state change in training passes"),
-            opt_i64("freeze_until").def(0).min(0).help("step from which the hidden layer is trained")};
+            opt_i64("freeze_until").def(0).min(0).help("step from which the hidden layer is trained"),
+            opt_bool("drawn").def(false).help("outputs have an axis of channels, so that a report draws them")};
   }
 
   static std::vector<Input> inputs(const Options&) {
@@ -83,7 +84,8 @@ class TrialModel : public torch::nn::Module {
         remember_(options.boolean("remember")),
         evaluation_leaves_traces_(options.boolean("evaluation_leaves_traces")),
         count_calls_(options.boolean("count_calls")),
-        freeze_until_(options.i64("freeze_until")) {
+        freeze_until_(options.i64("freeze_until")),
+        drawn_(options.boolean("drawn")) {
     if (mistake_ == "refuse_fields") invalid("the field 'x' must have 5 channels");
     const int64_t inputs = fields.at("x").shape.back(), hidden = options.i64("hidden");
     hidden_ = register_module("hidden", torch::nn::Linear(inputs, hidden));
@@ -140,6 +142,9 @@ class TrialModel : public torch::nn::Module {
                       {{absolute, count}, {error.square().sum(), count}, {-absolute, count}}};
     if (mistake_ == "mean_metric") result.metrics[0] = {absolute / count, 1.0};
     if (mistake_ == "no_rows") result.outputs[0] = prediction.mean(0);
+    if (drawn_) {
+      for (at::Tensor& output : result.outputs) output = output.unsqueeze(-1);
+    }
     if (mean_) result.loss_sum = loss / count, result.weight = 1.0;
     if (call.training()) err_after_forward(result);
     return result;
@@ -224,6 +229,7 @@ class TrialModel : public torch::nn::Module {
   std::string mistake_;
   bool remember_, evaluation_leaves_traces_, count_calls_;
   int64_t freeze_until_;
+  bool drawn_;
   torch::nn::Linear hidden_{nullptr}, head_{nullptr}, late_{nullptr};
   at::Tensor seen_;
   uint64_t calls_ = 0;
