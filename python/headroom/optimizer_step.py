@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 
 from . import guard
+from .sizes import size_text
 from .undo import attempt, release
 
 __all__ = ["OptimizerStep"]
@@ -131,7 +132,7 @@ def _expect_room(needed: int) -> None:
     room = guard.room_bytes()
     if room is None or room >= needed:
         return
-    raise torch.OutOfMemoryError(f"the optimizer's step needs some {needed >> 20} MiB, and {max(room, 0) >> 20} MiB are free: no parameter "
+    raise torch.OutOfMemoryError(f"the optimizer's step needs some {size_text(needed)}, and {size_text(max(room, 0))} are free: no parameter "
                                  "has changed, and finish() tries it again; a larger limit, or an optimizer with less state, fits")
 
 

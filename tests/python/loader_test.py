@@ -155,6 +155,7 @@ class Memory(Base):
         loader, places = trial(), set()
         for _ in range(3):
             for batch in loader:
+                self.assertFalse(batch["x"].flags.owndata)
                 places.add(self.address(batch["x"]))
         self.assertLessEqual(len(places), loader._about["slots"], "45 batches share the slots")
 
@@ -166,7 +167,7 @@ class Memory(Base):
             held = list(loader)
             self.assertEqual(len(list(loader)), 15)
         self.assertEqual([one.category for one in caught], [RuntimeWarning])
-        self.assertIn("batches are held at once", str(caught[0].message))
+        self.assertRegex(str(caught[0].message), r"batches are held at once.* takes [\d.]+ KiB of new memory")
         self.assertEqual(caught[0].filename, __file__)
         self.assertEqual(len({self.address(batch["x"]) for batch in held}), 15)
         loader.close()
@@ -208,10 +209,14 @@ class Refusals(Base):
     def test_arguments_of_a_wrong_kind(self):
         with self.assertRaisesRegex(ValueError, "it must be 'torch' or 'numpy'"):
             trial(as_="jax")
-        with self.assertRaisesRegex(TypeError, "no value that an experiment file can hold"):
+        with self.assertRaisesRegex(TypeError, "is a object: an experiment holds bool, int, float"):
             trial(options={"samples": object()})
         with self.assertRaises(ValueError):
             trial(batch_size=0)
+
+    def test_numbers_of_numpy_and_names_of_any_kind_are_values(self):
+        self.assertEqual(trial(seed=numpy.int64(3), options={"samples": numpy.array(160)}).samples, 120)
+        self.assert_refused('unknown option data.options."a b" of datasource', options={"a b": 1})
 
     def test_bad_samples(self):
         broken = {"samples": 160, "broken_at": list(range(160))}
