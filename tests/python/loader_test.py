@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy
 
 import headroom
+from trial import PLUGINS, Trial
 
 try:
     import torch
@@ -25,7 +26,7 @@ except ImportError:
     h5py = None
 
 BUILD = Path(os.environ["HEADROOM_ROOT"])
-SOURCE = str(BUILD / "tests" / "plugins" / "trial_source.so")  # sequences that are augmented in training
+SOURCE = os.path.join(PLUGINS, "trial_source.so")  # sequences that are augmented in training
 SPLIT = {"data.split": {"train": 0.75, "val": 0.25, "test": 0.0, "seed": 1}}
 
 
@@ -332,11 +333,13 @@ class Torch(Base):
             loss.backward()
         self.assertTrue(torch.allclose(weight.grad.double(), kept, rtol=1e-4, atol=1e-3))
 
-    def test_what_a_run_sees(self):
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class BesideARun(Trial):
+    @unittest.skipUnless((BUILD / "lib/headroom/python.so").exists(), "this build has no trainer")
+    def test_both_see_the_same_batches(self):
         """A run whose model writes down its batches, and the loader of the same file."""
-        if not (BUILD / "libexec" / "headroom-train").exists() or not (BUILD / "lib/headroom/python.so").exists():
-            self.skipTest("this build has no trainer")
-        (self.folder / "model.py").write_text(textwrap.dedent(f"""
+        Path("model.py").write_text(textwrap.dedent(f"""
             import torch
 
             class Net(torch.nn.Module):
@@ -353,41 +356,9 @@ class Torch(Base):
                         file.write(batch["x"].numpy().tobytes() + batch["y"].numpy().tobytes())
                 return (outputs.squeeze(2) - batch["y"]).square().mean(1)
             """))
-        (self.folder / "trial.toml").write_text(textwrap.dedent(f"""
-            [experiment]
-            name = "trial"
-            seed = 3
-            device = "cpu"
-            threads = 1
-
-            [model]
-            plugin = "python"
-
-            [model.options]
-            file = "model.py"
-            class = "Net"
-            inputs = ["x"]
-            target = "y"
-            loss = "loss"
-            python = "{sys.executable}"
-
-            [data]
-            source = "{SOURCE}"
-            split = {{ train = 0.75, val = 0.25, test = 0.0, seed = 1 }}
-
-            [data.options]
-            samples = 160
-
-            [train]
-            epochs = 2
-            batch_size = 8
-            micro_batch = 8
-            """))
-        done = subprocess.run([headroom.program, "run", "trial.toml", "--no-plan"], cwd=self.folder, capture_output=True, text=True,
-                              timeout=600)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        seen = (self.folder / "seen").read_bytes()
-        loader = headroom.Loader(self.folder / "trial.toml", as_="numpy")
+        run = self.run_trial({**self.of_python(loss="loss"), "train": {"epochs": 2, "micro_batch": 8}})
+        seen = Path("seen").read_bytes()
+        loader = headroom.Loader(run.folder / "experiment.toml", as_="numpy", plugin_dirs=[PLUGINS])
         expected = b"".join(batch["x"].tobytes() + batch["y"].tobytes() for batch in epoch_of(loader) + epoch_of(loader))
         self.assertEqual(len(expected), 30 * 8 * (6 * 3 + 6) * 4)
         # What came before are samples that the runner made up to try the module.

@@ -44,21 +44,8 @@ class Models(Trial):
         Path("model.py").write_text(MODEL)
         Path("layers.py").write_text(LAYERS)
         toy = os.path.join(os.environ["HEADROOM_ROOT"], "examples/toy_source.so")
-        options = {
-            "file": "model.py",
-            "class": "Net",
-            "args": {"hidden": 8},
-            "inputs": ["x"],
-            "target": "y",
-            "loss": "mse",
-        }
-        experiment = {
-            "experiment": {"name": "trial", "seed": 3, "device": "cpu", "threads": 1},
-            "model": {"plugin": "python", "options": {**options, "python": sys.executable}},
-            "data": {"source": toy, "num_workers": 1, "options": {"samples": 160}},
-            "train": {"epochs": 2, "batch_size": 8, "optimizer": {"name": "adamw", "lr": 0.01}},
-        }
-        experiment["data"]["split"] = {"train": 0.75, "val": 0.25, "test": 0.0, "seed": 1}
+        experiment = self.of_python(args={"hidden": 8})
+        experiment.update(data={"source": toy}, train={"epochs": 2})
         return self.run_trial(experiment, set=values)
 
     def test_the_averages_are_what_an_evaluation_uses(self):

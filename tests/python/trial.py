@@ -67,6 +67,12 @@ class Trial(unittest.TestCase):
             experiment = None
         return headroom.run(experiment, plugin_dirs=[PLUGINS], **options)
 
+    def of_python(self, **options):
+        """The trial with the class Net of model.py as its model, whose target is y."""
+        net = {"file": "model.py", "class": "Net", "inputs": ["x"], "target": "y", "loss": "mse", "python": sys.executable}
+        model = {"plugin": "python", "options": {**net, **options}}
+        return {"extends": str(self.folder / "trial.toml"), "remove": ["model.options"], "model": model}
+
     def sweep_trial(self, **values):
         experiment = {"extends": "trial.toml", "sweep": values}
         return headroom.sweep(experiment, plugin_dirs=[PLUGINS], plan=False, progress=self.said.append, jobs=2)
