@@ -245,6 +245,7 @@ class Processes(Base):
         # Its first read takes three seconds.
         words = [sys.executable, "-c", textwrap.dedent(self.WAITS), SOURCE]
         child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "HEADROOM_TEST_READ": "sleep"})
+        self.addCleanup(child.kill)
         self.assertEqual(child.stdout.readline(), "waiting\n")
         time.sleep(0.5)  # most likely it waits by now; the outcome is the same before
         child.send_signal(signal.SIGINT)
@@ -335,10 +336,10 @@ class Torch(Base):
 
 
 @unittest.skipIf(torch is None, "torch is not installed")
+@unittest.skipUnless((BUILD / "lib/headroom/python.so").exists(), "this build has no trainer")
 class BesideARun(Trial):
-    @unittest.skipUnless((BUILD / "lib/headroom/python.so").exists(), "this build has no trainer")
-    def test_both_see_the_same_batches(self):
-        """A run whose model writes down its batches, and the loader of the same file."""
+    def setUp(self):
+        super().setUp()
         Path("model.py").write_text(textwrap.dedent(f"""
             import torch
 
@@ -348,14 +349,17 @@ class BesideARun(Trial):
                     self.layer = torch.nn.Linear(3, 1)
 
                 def forward(self, x):
-                    return self.layer(x)
+                    return self.layer(x).squeeze(2)
 
             def loss(outputs, batch):
                 if torch.is_grad_enabled():
                     with open({str(self.folder / "seen")!r}, "ab") as file:
                         file.write(batch["x"].numpy().tobytes() + batch["y"].numpy().tobytes())
-                return (outputs.squeeze(2) - batch["y"]).square().mean(1)
+                return (outputs - batch["y"]).square().mean(1)
             """))
+
+    def test_both_see_the_same_batches(self):
+        """A run whose model writes down its batches, and the loader of the same file."""
         run = self.run_trial({**self.of_python(loss="loss"), "train": {"epochs": 2, "micro_batch": 8}})
         seen = Path("seen").read_bytes()
         loader = headroom.Loader(run.folder / "experiment.toml", as_="numpy", plugin_dirs=[PLUGINS])
@@ -363,6 +367,14 @@ class BesideARun(Trial):
         self.assertEqual(len(expected), 30 * 8 * (6 * 3 + 6) * 4)
         # What came before are samples that the runner made up to try the module.
         self.assertEqual(seen[-len(expected):], expected)
+
+    def test_the_runs_module_has_the_loss_that_was_measured(self):
+        run = self.run_trial({**self.of_python(), "train": {"epochs": 2}})
+        module, errors = run.load_model("last"), []
+        with torch.no_grad():
+            for batch in headroom.Loader(run.folder / "experiment.toml", split="val", plugin_dirs=[PLUGINS]):
+                errors.append((module(batch["x"]) - batch["y"]).square().flatten())
+        self.assertAlmostEqual(float(torch.cat(errors).mean()), run.summary["metrics"]["val/loss"], places=6)
 
 
 if __name__ == "__main__":

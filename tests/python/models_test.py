@@ -62,7 +62,7 @@ class Models(Trial):
         with self.assertRaisesRegex(ValueError, "load_state_dict"):
             run.load_model()
 
-    def test_a_module_computes_what_the_run_measured(self):
+    def test_a_module_has_the_runs_weights_and_leaves_this_python_as_it_was(self):
         run = self.python_trial()
         generator, pythons = torch.get_rng_state(), random.getstate()
         module = run.load_model("last")
@@ -72,7 +72,6 @@ class Models(Trial):
         self.assertEqual(float(module.calls), 30)
         state = run.load_state_dict("last")
         self.assertTrue(torch.equal(module.first.weight, state["first.weight"]))
-        # What the program measures for a batch of made-up samples, the module gives too.
         x = torch.randn(5, 3)
         expected = (
             torch.relu(x @ state["first.weight"].T + state["first.bias"]) @ state["last.weight"].T + state["last.bias"]
