@@ -326,6 +326,8 @@ class Folders(Trial):
         run = self.run_trial(set={"train.epochs": 1})
         with self.assertRaises(FileNotFoundError) as caught:
             headroom.Run("runs")
+        Path("runs/log.txt").write_text("somebody's own")
+        self.assertEqual(headroom.Run(run.folder).log, "")
         self.assertIn(f"the newest run in it is {os.path.join('runs/trial', run.folder.name)}", str(caught.exception))
         for wrong in (headroom.Run, headroom.Run.latest, headroom.Sweep):
             with self.assertRaises(FileNotFoundError):
