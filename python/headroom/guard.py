@@ -36,6 +36,7 @@ class _Box(ctypes.Structure):
 _loaded: Optional[ctypes.CDLL] = None
 _in_force: Optional["Limit"] = None  # the limit that was set last
 _wanted = "off"
+_NO_LIMIT = 2**63 - 1  # of hr_guard_room()
 
 
 def _same_release(one: str, other: str) -> bool:
@@ -61,7 +62,7 @@ def _library() -> ctypes.CDLL:
     if not _same_release(built, torch.__version__):
         raise ImportError(f"this Headroom was built with torch {built}, and torch {torch.__version__} is imported: "
                           f"install torch {built}, or build Headroom with yours")
-    for name in ("refusals", "give_back", "recent_tensor_peak", "allocations"):
+    for name in ("refusals", "room", "give_back", "recent_tensor_peak", "allocations"):
         getattr(guard, "hr_guard_" + name).restype = ctypes.c_int64
     guard.hr_guard_limit.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
     guard.hr_guard_read_box.argtypes = [ctypes.c_char_p, ctypes.POINTER(_Box), ctypes.c_char_p, ctypes.c_size_t]
@@ -243,11 +244,8 @@ def room_bytes() -> Optional[int]:
     """How much more tensors may hold, with what is kept for them; None without a limit."""
     if _loaded is None or _in_force is None:
         return None
-    reading = _now()
-    if reading.bound_bytes == 0:
-        return None
-    cushion = min(max(reading.bound_bytes // 32, 3 << 20), 32 << 20)
-    return reading.bound_bytes - cushion - reading.held_bytes + reading.kept_bytes
+    room = _loaded.hr_guard_room()
+    return room if room != _NO_LIMIT else None
 
 
 def refused_bytes() -> int:
