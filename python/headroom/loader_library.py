@@ -7,7 +7,7 @@ from typing import Optional
 
 from .installation import library
 
-BATCH, EPOCH_END, WAITING = 1, 2, 3  # outcomes of hr_loader_next()
+EPOCH_END, WAITING = 2, 3  # outcomes of hr_loader_next() besides a batch
 
 
 class LoaderError(RuntimeError):

@@ -108,7 +108,8 @@ class Trial(unittest.TestCase):
     def script(self, text, **options):
         """A Python of its own, in a process group of its own, that runs `text`."""
         Path("script.py").write_text("import headroom\n" + text)
-        process = subprocess.Popen([sys.executable, "-B", "script.py"], start_new_session=True, **options)
+        here = {**os.environ, "TMPDIR": str(self.folder)}  # one that is killed leaves files behind
+        process = subprocess.Popen([sys.executable, "-B", "script.py"], start_new_session=True, env=here, **options)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
