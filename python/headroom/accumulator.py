@@ -14,7 +14,7 @@ import torch
 
 from .batches import part_of, samples_of
 from .optimizer_step import OptimizerStep
-from .undo import Buffers, Gradients, RandomState, attempt, release
+from .undo import Buffers, Gradients, RandomState, attempt, insist, release
 
 __all__ = ["Accumulator"]
 
@@ -84,7 +84,7 @@ class Accumulator:
         self._parameters = _parameters(model, optimizer)
         self._gradients, self._buffers = Gradients(self._parameters), Buffers(model)
         self._samples, self._weight = 0, 0.0  # of the window so far
-        self._ready = False  # the window's gradient is in .grad, and the optimizer could not step
+        self._ready = False  # the window is full, and had no memory so far for the optimizer's step
         self._calm, self._patience, self._grew = 0, _PATIENCE, False
         self._single_failed = self._clipped = False
         self._step_bytes = 0  # that the optimizer's last step took for a time
@@ -178,10 +178,7 @@ class Accumulator:
 
         result, shortage = attempt(work)
         if shortage is None:
-            _, shortage = attempt(self._gradients.keep)
-            if shortage is not None:
-                release(shortage)
-                self._gradients.keep()  # adds what is not added yet
+            insist(self._gradients.keep)
             return result, None
         # First: what is put back needs a little memory.
         self._gradients.begin()
@@ -234,19 +231,17 @@ class Accumulator:
         self._warned = True
         if (layer := _coupling_layer(self.model)) is not None:
             warnings.warn(f"{layer} makes the samples of a piece influence each other: a window in several pieces is not the same as "
-                          "a window at once; GroupNorm or LayerNorm would be", stacklevel=4)
+                          "a window at once; GroupNorm or LayerNorm would be", stacklevel=3)
 
     def _step_optimizer(self) -> None:
         """The optimizer's step of a full window. Where its memory is short, the window waits for another try."""
-        if not self._ready:
-            self._gradients.divide(self._weight)
-            self._samples, self._weight, self._ready = 0, 0.0, True
+        self._samples, self._ready = 0, True
+        insist(lambda: self._gradients.divide(self._weight))
         self._clip()
         optimizer = getattr(self.optimizer, "optimizer", self.optimizer)  # of a wrapper
         step = OptimizerStep(self.optimizer.step, optimizer, self._parameters)
         self._step_bytes = step.take(self.windows < _COPIED_STEPS, self._step_bytes)
-        self._ready = self._clipped = False
-        self._gradients.clear()
+        self.discard()
         self.windows += 1
         self.stepped = True
         self._grow()
@@ -258,8 +253,5 @@ class Accumulator:
         if self.clip_norm is None or self._clipped:
             return
         with_gradient = [parameter for parameter in self._parameters if parameter.grad is not None]
-        norm, shortage = attempt(lambda: float(torch.nn.utils.clip_grad_norm_(with_gradient, self.clip_norm)))
-        if shortage is not None:
-            release(shortage)
-            norm = float(torch.nn.utils.clip_grad_norm_(with_gradient, self.clip_norm))
-        self.grad_norm, self._clipped = norm, True
+        self.grad_norm = insist(lambda: float(torch.nn.utils.clip_grad_norm_(with_gradient, self.clip_norm)))
+        self._clipped = True

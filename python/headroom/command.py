@@ -77,9 +77,10 @@ class _Output:
 
     def wait(self, seconds: float) -> bool:
         """Shows what comes in that time. False: no more will come."""
-        if self._is_terminal and self._view.columns != self._columns:
-            self._columns = self._view.columns
-            _progress.resize(self.ours, self._columns)
+        columns = self._view.columns
+        if self._is_terminal and columns and columns != self._columns:
+            self._columns = columns
+            _progress.resize(self.ours, columns)
         if not self._ready.poll(1000 * seconds):
             return True
         try:
@@ -93,6 +94,10 @@ class _Output:
             self._rest = self._rest[max(self._rest.rfind("\r", 0, -1), 0) :]
             self._view.show(text)
         return bool(data)
+
+    def mute(self) -> None:
+        """Shows nothing from now on."""
+        self._view = _progress.Silent()
 
     def drain(self) -> str:
         """What there is still; a child that outlives the program may hold the other end for long."""
@@ -113,13 +118,15 @@ def _environment(view: _progress.Silent) -> dict:
 def _wait(process: subprocess.Popen, output: _Output, timeout: Optional[float]) -> bool:
     """True: it was ended at its time limit."""
     deadline = None if timeout is None else time.monotonic() + timeout
-    timed_out = open_ = False
+    timed_out = False
     while process.poll() is None:
-        open_ = output.wait(_LOOK_SECONDS)
-        if not open_:
+        if not output.wait(_LOOK_SECONDS):
             time.sleep(0.01)
         if deadline is not None and time.monotonic() >= deadline:
-            process.kill() if timed_out else process.terminate()
+            if timed_out:
+                os.killpg(process.pid, signal.SIGKILL)  # the program alone would leave its trainer behind
+            else:
+                process.terminate()
             timed_out, deadline = True, time.monotonic() + _SAVING_SECONDS
     return timed_out
 
@@ -162,10 +169,12 @@ def call(
         try:
             interrupts.started(process)
             timed_out = _wait(process, output, timeout)
+        except BaseException:  # of whoever shows the progress
+            output.mute()
+            process.terminate()
+            _wait(process, output, None)  # and reads on: a program that can write nothing more does not end
+            raise
         finally:
-            if process.poll() is None:  # an exception of whoever shows the progress
-                process.terminate()
-                process.wait()
             said = output.drain()
         answer.seek(0)
         code = process.returncode

@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import command, toml_text
 from .progress import Progress
@@ -63,65 +63,63 @@ def _error(ended: command.Ended, run: Any = None) -> RunError:
     return RunError(ended.exit_code, sentence, run, "\n".join(killed))
 
 
-class _Start:
-    """A command that makes a folder: its words, and files of this start alone."""
+def _of_file(scratch: Path, experiment: Mapping[str, Any], cwd: Optional[Where]) -> List[str]:
+    """What only a file can say goes to a file; the rest is set, so that its paths are relative to the working folder
+    and errors name keys, not lines that nobody has written."""
+    file = scratch / "experiment.toml"
+    of_file = {key: experiment[key] for key in ("extends", "remove") if key in experiment}
+    base = os.path.join(os.getcwd() if cwd is None else os.fspath(cwd), os.fspath(of_file.get("extends", "")))
+    if "extends" in of_file and os.path.isfile(base):
+        of_file["extends"] = os.path.abspath(base)
+    file.write_text("".join(f"{key} = {toml_text.value_text(value)}\n" for key, value in of_file.items()))
+    words = [str(file)]
+    for key, value in toml_text.settings({k: v for k, v in experiment.items() if k not in of_file}):
+        words += ["--set", f"{key}={value}"]
+    return words
 
-    def __init__(
-        self, command_name: str, experiment: Optional[Experiment], resume: Optional[Where], cwd: Optional[Where]
-    ) -> None:
-        if (experiment is None) == (resume is None):
-            raise TypeError(f"{command_name}() needs an experiment, or resume= with a folder, and not both")
-        self._scratch = tempfile.TemporaryDirectory(prefix="headroom-")
-        self._folder_to = Path(self._scratch.name) / "folder"
-        self._cwd = cwd
-        self.words = [command_name, "--folder-to", str(self._folder_to)]
+
+def _start(
+    name: str,
+    experiment: Optional[Experiment],
+    resume: Optional[Where],
+    words: List[str],
+    cwd: Optional[Where],
+    progress: Progress,
+    timeout: Optional[float],
+) -> Tuple[command.Ended, Optional[Path]]:
+    """Calls `headroom NAME` with an experiment, or the folder to go on in: how it ended, and the folder that it has made
+    or gone on in, None where there is none. KeyboardInterrupt."""
+    if (experiment is None) == (resume is None):
+        raise TypeError(f"{name}() needs an experiment, or resume= with a folder, and not both")
+    with tempfile.TemporaryDirectory(prefix="headroom-") as scratch:
+        folder_to = Path(scratch) / "folder"
         if resume is not None:
-            self.words += [
-                "--resume",
-                os.path.abspath(resume) if isinstance(resume, (Run, Sweep)) else os.fspath(resume),
-            ]
+            of_python = isinstance(resume, (Run, Sweep))  # whose folder is relative to this Python's, not to `cwd`
+            what = ["--resume", os.path.abspath(resume) if of_python else os.fspath(resume)]
         elif isinstance(experiment, Mapping):
-            self._write(experiment)
+            what = _of_file(Path(scratch), experiment, cwd)
         else:
-            self.words.append(os.fspath(experiment))  # type: ignore[arg-type]
-
-    def _write(self, experiment: Mapping[str, Any]) -> None:
-        """What only a file can say goes to a file; the rest is set, so that its paths are relative to the working
-        folder and errors name keys, not lines that nobody has written."""
-        file = Path(self._scratch.name) / "experiment.toml"
-        of_file = {key: experiment[key] for key in ("extends", "remove") if key in experiment}
-        base = os.path.join(
-            os.getcwd() if self._cwd is None else os.fspath(self._cwd), os.fspath(of_file.get("extends", ""))
-        )
-        if "extends" in of_file and os.path.isfile(base):
-            of_file["extends"] = os.path.abspath(base)
-        file.write_text("".join(f"{key} = {toml_text.value_text(value)}\n" for key, value in of_file.items()))
-        self.words.append(str(file))
-        for key, value in toml_text.settings({k: v for k, v in experiment.items() if k not in of_file}):
-            self.words += ["--set", f"{key}={value}"]
-
-    def set(self, values: Optional[Mapping[str, Any]], plugin_dirs: Sequence[Where]) -> None:
-        self.words += set_words(values)
-        for folder in plugin_dirs:
-            self.words += ["--plugin-dir", os.fspath(folder)]
-
-    def folder(self) -> Optional[Path]:
-        """What the program has made or gone on in; None: nothing."""
-        try:
-            return Path(self._folder_to.read_text().rstrip("\n"))
-        except FileNotFoundError:
-            return None
-
-    def close(self) -> None:
-        self._scratch.cleanup()
+            what = [os.fspath(experiment)]  # type: ignore[arg-type]
+        all_words = [name, "--folder-to", str(folder_to), *what, *words]
+        ended = command.call(all_words, progress=progress, timeout=timeout, cwd=cwd)
+        folder = Path(folder_to.read_text().rstrip("\n")) if folder_to.exists() else None
+    if ended.interrupted:
+        raise KeyboardInterrupt(f"headroom.{name}(resume={str(folder)!r}) goes on" if folder else "nothing was begun")
+    return ended, folder
 
 
 def set_words(values: Optional[Mapping[str, Any]]) -> List[str]:
     return [word for key, value in (values or {}).items() for word in ("--set", f"{key}={toml_text.value_text(value)}")]
 
 
-def _raise_interrupt(folder: Optional[Path], function: str) -> NoReturn:
-    raise KeyboardInterrupt(f"headroom.{function}(resume={str(folder)!r}) goes on" if folder else "nothing was begun")
+def _common_words(
+    set: Optional[Mapping[str, Any]], resume: Optional[Where], out: Where, plan: bool, plugin_dirs: Sequence[Where]
+) -> List[str]:
+    words = set_words(set) + ["--no-plan"] * (not plan)
+    words += [] if resume is not None else ["--out", os.fspath(out)]
+    for folder in plugin_dirs:
+        words += ["--plugin-dir", os.fspath(folder)]
+    return words
 
 
 def run(
@@ -163,19 +161,10 @@ def run(
     RunError: exit code, the program's sentence, the run and its post-mortem. TypeError: a value that TOML has no word
     for.
     """
-    start = _Start("run", experiment, resume, cwd)
-    try:
-        start.set(set, plugin_dirs)
-        start.words += [] if resume is not None else ["--out", os.fspath(out)]
-        start.words += ["--changed"] * changed + ["--no-plan"] * (not plan)
-        start.words += [] if nproc is None else ["--nproc", str(nproc)]
-        start.words += [] if until_epoch is None else ["--until-epoch", str(until_epoch)]
-        ended = command.call(start.words, progress=progress, timeout=timeout, cwd=cwd)
-        folder = start.folder()
-    finally:
-        start.close()
-    if ended.interrupted:
-        _raise_interrupt(folder, "run")
+    words = _common_words(set, resume, out, plan, plugin_dirs) + ["--changed"] * changed
+    words += [] if nproc is None else ["--nproc", str(nproc)]
+    words += [] if until_epoch is None else ["--until-epoch", str(until_epoch)]
+    ended, folder = _start("run", experiment, resume, words, cwd, progress, timeout)
     ended_well = ended.exit_code == 0 or (
         until_epoch is not None and ended.exit_code == _RESUMABLE and not ended.timed_out
     )
@@ -205,18 +194,10 @@ def sweep(
     """Runs an experiment with the settings of its [sweep], as `headroom sweep` does, and returns the Sweep. jobs:
     largest number of trials at once. resume: a Sweep or its folder that is to go on. The rest as run(); trials that
     fail or do not fit are in Sweep.table() and raise nothing."""
-    start = _Start("sweep", experiment, resume, cwd)
-    try:
-        start.set(set, plugin_dirs if resume is None else ())
-        start.words += [] if resume is not None else ["--out", os.fspath(out)]
-        start.words += ["--no-plan"] * (not plan) + ([] if jobs is None else ["--jobs", str(jobs)])
-        ended = command.call(start.words, progress=progress, timeout=timeout, cwd=cwd)
-        folder = start.folder() or (None if resume is None else Path(cwd or "", resume))
-    finally:
-        start.close()
-    if ended.interrupted:
-        _raise_interrupt(folder, "sweep")
-    if folder is None or not (folder / "sweep.json").is_file():
+    words = _common_words(set, resume, out, plan, plugin_dirs if resume is None else ())
+    words += [] if jobs is None else ["--jobs", str(jobs)]
+    ended, folder = _start("sweep", experiment, resume, words, cwd, progress, timeout)
+    if folder is None:
         raise _error(ended)
     found = Sweep(folder)
     if check and ended.exit_code != 0:

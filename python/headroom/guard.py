@@ -19,10 +19,9 @@ from os import PathLike, fsencode
 from typing import Optional, Union
 
 from .installation import library
+from .sizes import size_bytes, size_text
 
 __all__ = ["limit", "postmortem", "Limit", "Held", "Postmortem"]
-
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
 class _Reading(ctypes.Structure):
@@ -37,6 +36,7 @@ class _Box(ctypes.Structure):
 _loaded: Optional[ctypes.CDLL] = None
 _in_force: Optional["Limit"] = None  # the limit that was set last
 _wanted = "off"
+_NO_LIMIT = 2**63 - 1  # of hr_guard_room()
 
 
 def _same_release(one: str, other: str) -> bool:
@@ -62,11 +62,13 @@ def _library() -> ctypes.CDLL:
     if not _same_release(built, torch.__version__):
         raise ImportError(f"this Headroom was built with torch {built}, and torch {torch.__version__} is imported: "
                           f"install torch {built}, or build Headroom with yours")
-    for name in ("refusals", "give_back", "recent_tensor_peak", "allocations"):
+    for name in ("refusals", "room", "give_back", "recent_tensor_peak", "allocations"):
         getattr(guard, "hr_guard_" + name).restype = ctypes.c_int64
     guard.hr_guard_limit.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
     guard.hr_guard_read_box.argtypes = [ctypes.c_char_p, ctypes.POINTER(_Box), ctypes.c_char_p, ctypes.c_size_t]
+    guard.hr_guard_now.argtypes = guard.hr_guard_refused.argtypes = [ctypes.POINTER(_Reading)]
     guard.hr_guard_fail.argtypes = [ctypes.c_int64]
+    guard.hr_guard_end.restype = None
     _loaded = guard
     return guard
 
@@ -80,9 +82,8 @@ def _text_of(wanted: Union[int, str]) -> str:
         share = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
         if text == "auto" or (share and 0 < float(share[1]) <= 100):
             return text
-        size = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text)
-        if size and size[2].lower() in _UNITS and float(size[1]) > 0:
-            return str(max(round(float(size[1]) * _UNITS[size[2].lower()]), 1))
+        if (size := size_bytes(text)) is not None:
+            return str(size)
     raise ValueError(f'headroom.limit({wanted!r}): a limit is a size such as "8 GiB", a share such as "80%", a number of bytes above 0, or "auto"')
 
 
@@ -97,15 +98,6 @@ def _set(wanted: str, box: Optional[str]) -> str:
     atexit.register(guard.hr_guard_end)
     _wanted = wanted
     return text.value.decode(errors="replace")
-
-
-def _size(count: int) -> str:
-    value, unit = float(count), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1024 or unit == "TiB":
-            break
-        value /= 1024
-    return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
 
 
 def _clock(time_ms: int) -> str:
@@ -125,10 +117,10 @@ class Held:
     other_bytes: int  #: the rest: Python, numpy, libraries, stacks, tensors made before the limit
 
     def __str__(self) -> str:
-        asked = f"a tensor of {_size(self.asked_bytes)} was refused; " if self.asked_bytes else ""
-        limit = f" of a limit of {_size(self.limit_bytes)}" if self.limit_bytes else ""
-        return (f"{_clock(self.time_ms)}: {asked}held {_size(self.held_bytes)}{limit}: tensors {_size(self.tensor_bytes)}, "
-                f"freed and kept for the next {_size(self.kept_bytes)}, Python, libraries and the rest {_size(self.other_bytes)}")
+        asked = f"a tensor of {size_text(self.asked_bytes)} was refused; " if self.asked_bytes else ""
+        limit = f" of a limit of {size_text(self.limit_bytes)}" if self.limit_bytes else ""
+        return (f"{_clock(self.time_ms)}: {asked}held {size_text(self.held_bytes)}{limit}: tensors {size_text(self.tensor_bytes)}, "
+                f"freed and kept for the next {size_text(self.kept_bytes)}, Python, libraries and the rest {size_text(self.other_bytes)}")
 
 
 @dataclass(frozen=True)
@@ -191,7 +183,7 @@ class Limit:
         _set(self._before, None)
 
     def __repr__(self) -> str:
-        return f"<headroom.limit {_size(self.limit_bytes)}, {_size(self.held_bytes)} held; {self.rule}>"
+        return f"<headroom.limit {size_text(self.limit_bytes)}, {size_text(self.held_bytes)} held; {self.rule}>"
 
 
 def limit(wanted: Union[int, str] = "auto", *, postmortem: Union[None, str, PathLike] = None) -> Limit:
@@ -252,11 +244,8 @@ def room_bytes() -> Optional[int]:
     """How much more tensors may hold, with what is kept for them; None without a limit."""
     if _loaded is None or _in_force is None:
         return None
-    reading = _now()
-    if reading.bound_bytes == 0:
-        return None
-    cushion = min(max(reading.bound_bytes // 32, 3 << 20), 32 << 20)
-    return reading.bound_bytes - cushion - reading.held_bytes + reading.kept_bytes
+    room = _loaded.hr_guard_room()
+    return room if room != _NO_LIMIT else None
 
 
 def refused_bytes() -> int:

@@ -1,25 +1,23 @@
 """The program's data loader as an iterable: Loader, Field, LoaderError."""
 
+import contextlib
 import ctypes
 import json
 import os
-import re
 import threading
 import warnings
 import weakref
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
-from .installation import library
+from . import toml_text
+from .dlpack import Batch, ExportedField
+from .loader_library import EPOCH_END, WAITING, Error, Key, LoaderError, Place, Request, check, loader_library
+from .sizes import size_text
 
 __all__ = ["Field", "Loader", "LoaderError"]
 
 _WAIT_MS = 100  # of one call: between two Python looks whether Ctrl-C was pressed
-_BATCH, _EPOCH_END, _WAITING = 1, 2, 3
-
-
-class LoaderError(RuntimeError):
-    """What the loader refuses or cannot read, in the program's own sentence."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class Loader:
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
         self._convert = _FRAMEWORKS[as_]()
-        self._library = _library()
+        self._library = loader_library()
         keys = _keys(experiment, options, seed, settings, data)
         file = None if options is not None else os.fspath(experiment)
         self._handle = self._open(file, keys, split, batch_size, training, plugin_dirs)
@@ -141,8 +139,7 @@ class Loader:
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
         """One epoch; after load_state_dict() the rest of one. It ends the iteration before it."""
-        self._require_open()  # before the lock, which a forked process may have got locked
-        with self._lock:
+        with self._locked():
             if self._has_begun:  # and was left
                 self._seek(self._place().epoch + 1, 0)
             self._has_begun = False
@@ -151,25 +148,23 @@ class Loader:
 
     def _next(self, iteration: int) -> Optional[Dict[str, Any]]:
         """The next batch of an epoch; None while it is being read. StopIteration at the epoch's end."""
-        self._require_open()
-        with self._lock:
-            self._require_open()
+        with self._locked():
             if iteration != self._iteration:
                 raise LoaderError("[loader] another iteration of this loader has begun since; one at a time, or open two loaders")
-            outcome, batch, error = ctypes.c_int32(), _Batch(self._library), _Error()
-            _check(self._library.hr_loader_next(self._handle, _WAIT_MS, ctypes.byref(outcome), ctypes.byref(batch.pointer),
-                                                ctypes.byref(error)), error)
-            if outcome.value == _EPOCH_END:
+            outcome, batch, error = ctypes.c_int32(), Batch(self._library), Error()
+            check(self._library.hr_loader_next(self._handle, _WAIT_MS, ctypes.byref(outcome), ctypes.byref(batch.pointer),
+                                               ctypes.byref(error)), error)
+            if outcome.value == EPOCH_END:
                 self._has_begun = False
                 raise StopIteration
-            if outcome.value == _WAITING:
+            if outcome.value == WAITING:
                 return None
             self._has_begun = True
             self._warn_of_held()
             return {field.name: self._tensor(batch, i, field) for i, field in enumerate(self._fields)}
 
-    def _tensor(self, batch: "_Batch", i: int, field: Field):
-        exported = _Exported(batch, i)
+    def _tensor(self, batch: Batch, i: int, field: Field):
+        exported = ExportedField(batch, i)
         try:
             return self._convert(exported)
         except (BufferError, RuntimeError, TypeError, ValueError) as problem:
@@ -184,7 +179,7 @@ class Loader:
         self._warned = True
         warnings.warn(
             f"[loader] more than {slots} batches are held at once, as many as this loader reads into; each further one takes "
-            f"{self._about['slot_bytes']} bytes of new memory: copy what you keep of a batch (.clone(), .copy()), and drop the rest",
+            f"{size_text(self._about['slot_bytes'])} of new memory: copy what you keep of a batch (.clone(), .copy()), and drop the rest",
             RuntimeWarning, stacklevel=4)
 
     # --- where it stands ---
@@ -208,35 +203,33 @@ class Loader:
         if order != self._about["order"]:
             raise LoaderError("[loader] the state is one of a loader with other data, another split, seed, shuffle or other "
                               "statistics: open the loader as it was")
-        self._require_open()
-        with self._lock:
+        with self._locked():
             self._seek(epoch, position)
             self._has_begun = False
             self._iteration += 1
 
     def _seek(self, epoch: int, position: int) -> None:
-        self._require_open()
-        error = _Error()
-        _check(self._library.hr_loader_seek(self._handle, epoch, position, ctypes.byref(error)), error)
+        """REQUIRES _locked()."""
+        error = Error()
+        check(self._library.hr_loader_seek(self._handle, epoch, position, ctypes.byref(error)), error)
 
-    def _place(self) -> "_Place":
-        self._require_open()
-        place, error = _Place(struct_size=ctypes.sizeof(_Place)), _Error()
-        with self._lock:
-            _check(self._library.hr_loader_where(self._handle, ctypes.byref(place), ctypes.byref(error)), error)
+    def _place(self) -> Place:
+        place, error = Place(struct_size=ctypes.sizeof(Place)), Error()
+        with self._locked():
+            check(self._library.hr_loader_where(self._handle, ctypes.byref(place), ctypes.byref(error)), error)
         return place
 
     # --- opening and closing ---
 
     def _open(self, file, keys, split, batch_size, training, plugin_dirs):
-        listed = (_Key * len(keys))(*(_Key(key.encode(), value.encode()) for key, value in keys))
+        listed = (Key * len(keys))(*(Key(key.encode(), value.encode()) for key, value in keys))
         folders = [os.fsencode(folder) for folder in plugin_dirs]
-        request = _Request(
-            struct_size=ctypes.sizeof(_Request), training=-1 if training is None else int(bool(training)),
+        request = Request(
+            struct_size=ctypes.sizeof(Request), training=-1 if training is None else int(bool(training)),
             experiment=None if file is None else os.fsencode(file), keys=listed, key_count=len(keys), split=split.encode(),
             batch_size=batch_size or 0, plugin_dirs=(ctypes.c_char_p * (len(folders) + 1))(*folders, None))
-        handle, error = ctypes.c_void_p(), _Error()
-        _check(self._library.hr_loader_open(ctypes.byref(request), ctypes.byref(handle), ctypes.byref(error)), error)
+        handle, error = ctypes.c_void_p(), Error()
+        check(self._library.hr_loader_open(ctypes.byref(request), ctypes.byref(handle), ctypes.byref(error)), error)
         return handle
 
     def close(self) -> None:
@@ -251,6 +244,14 @@ class Loader:
     def __exit__(self, *exception) -> None:
         self.close()
 
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """The loader is open, and stays so meanwhile."""
+        self._require_open()  # before the lock, which a forked process may have got locked
+        with self._lock:
+            self._require_open()
+            yield
+
     def _require_open(self) -> None:
         if os.getpid() != self._process:
             raise LoaderError(f"[loader] this loader was opened in process {self._process}, and its threads are not in this forked "
@@ -261,42 +262,19 @@ class Loader:
 
 # --- what the program is told ---
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
-
 
 def _keys(experiment, options, seed, settings, data):
     """Pairs of key and TOML, as --set takes them; later ones win."""
-    keys = []
+    values = {}
     if options is not None:
         if not isinstance(options, Mapping):
             raise TypeError(f"options is {options!r}; it must be a dict of the datasource's options")
-        keys.append(("data.source", _toml(os.fspath(experiment))))
-        keys += [(f"data.options.{_name(name)}", _toml(value)) for name, value in options.items()]
-    keys += [(f"data.{_name(name)}", _toml(value)) for name, value in data.items()]
+        values["data.source"] = os.fspath(experiment)
+        values.update((f"data.options.{toml_text.key_text(name)}", value) for name, value in options.items())
+    values.update((f"data.{toml_text.key_text(name)}", value) for name, value in data.items())
     if seed is not None:
-        keys.append(("experiment.seed", _toml(seed)))
-    return keys + [(key, _toml(value)) for key, value in (settings or {}).items()]
-
-
-def _name(name: str) -> str:
-    return name if _BARE.match(name) else json.dumps(name)
-
-
-def _toml(value: Any) -> str:
-    """A TOML literal on one line."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, (str, os.PathLike)):
-        return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_name(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if hasattr(value, "item"):  # a number of numpy
-        return _toml(value.item())
-    raise TypeError(f"{value!r} is no value that an experiment file can hold")
+        values["experiment.seed"] = seed
+    return [(key, toml_text.value_text(value)) for key, value in [*values.items(), *(settings or {}).items()]]
 
 
 def _field(of: Mapping[str, Any]) -> Field:
@@ -304,61 +282,6 @@ def _field(of: Mapping[str, Any]) -> Field:
     numbers = {key: None if of[key] is None else tuple(of[key]) for key in ("mean", "std")}
     return Field(of["name"], of["dtype"], tuple(of["shape"]), tuple(of["axes"]), of["unit"], of["sample_rate_hz"],
                  of["channel_axis"], names, **numbers)
-
-
-# --- libheadroom_loader (runner/loader_library/loader_library.h) ---
-
-
-class _Error(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_uint32), ("code", ctypes.c_int32), ("message", ctypes.c_char * 504)]
-
-
-class _Key(ctypes.Structure):
-    _fields_ = [("key", ctypes.c_char_p), ("value", ctypes.c_char_p)]
-
-
-class _Request(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_uint32), ("training", ctypes.c_int32), ("experiment", ctypes.c_char_p),
-                ("keys", ctypes.POINTER(_Key)), ("key_count", ctypes.c_uint64), ("split", ctypes.c_char_p),
-                ("batch_size", ctypes.c_int64), ("plugin_dirs", ctypes.POINTER(ctypes.c_char_p))]
-
-
-class _Place(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("epoch", ctypes.c_uint64),
-                ("position", ctypes.c_uint64), ("held", ctypes.c_uint64), ("skipped", ctypes.c_uint64)]
-
-
-_loaded = None
-
-
-def _library() -> ctypes.CDLL:
-    """The library, loaded once. Its calls release the GIL."""
-    global _loaded
-    if _loaded is None:
-        pointer = ctypes.c_void_p
-        loaded = ctypes.CDLL(library("headroom_loader"))
-        loaded.hr_loader_description.restype = ctypes.c_char_p
-        for name, arguments in {
-                "hr_loader_open": [pointer, pointer, pointer], "hr_loader_close": [pointer], "hr_loader_description": [pointer],
-                "hr_loader_seek": [pointer, ctypes.c_uint64, ctypes.c_uint64, pointer],
-                "hr_loader_next": [pointer, ctypes.c_uint32, pointer, pointer, pointer],
-                "hr_loader_where": [pointer, pointer, pointer], "hr_loader_release": [pointer],
-                "hr_loader_tensor": [pointer, ctypes.c_uint32, pointer, pointer],
-                "hr_loader_tensor_unversioned": [pointer, ctypes.c_uint32, pointer, pointer],
-                "hr_loader_drop_tensor": [pointer], "hr_loader_drop_unversioned": [pointer]}.items():
-            getattr(loaded, name).argtypes = arguments
-        for name in ("close", "release", "drop_tensor", "drop_unversioned"):
-            getattr(loaded, f"hr_loader_{name}").restype = None
-        _loaded = loaded
-    return _loaded
-
-
-def _check(status: int, error: _Error) -> None:
-    if status != 0:
-        raise LoaderError(error.message.decode(errors="replace"))
-
-
-# --- batches and DLPack ---
 
 
 class _Iteration:
@@ -381,58 +304,6 @@ class _Iteration:
         except StopIteration:
             self._loader = None
             raise
-
-
-class _Batch:
-    """Owns one batch of the library."""
-
-    def __init__(self, loaded: ctypes.CDLL):
-        self.library, self.pointer = loaded, ctypes.c_void_p()
-
-    def __del__(self):
-        if self.pointer:
-            self.library.hr_loader_release(self.pointer)
-
-
-class _Exported:
-    """One field of a batch as the array libraries ask for it. https://data-apis.org/array-api, "__dlpack__"."""
-
-    def __init__(self, batch: _Batch, field: int):
-        self._library, self._batch, self._field = batch.library, batch, field
-        self._untaken = None  # (capsule, its name, tensor, function that drops it)
-
-    def __dlpack_device__(self):
-        return 1, 0  # the CPU
-
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        if copy:
-            raise BufferError("these tensors are views; copy the tensor that you get")
-        if max_version is not None and max_version[0] >= 1:
-            return self._capsule("hr_loader_tensor", b"dltensor_versioned", self._library.hr_loader_drop_tensor)
-        return self._capsule("hr_loader_tensor_unversioned", b"dltensor", self._library.hr_loader_drop_unversioned)
-
-    def _capsule(self, function, name, drop):
-        tensor, error = ctypes.c_void_p(), _Error()
-        _check(getattr(self._library, function)(self._batch.pointer, self._field, ctypes.byref(tensor),
-                                                ctypes.byref(error)), error)
-        capsule = _new_capsule(tensor, name, None)
-        self._untaken = (capsule, name, tensor, drop)
-        return capsule
-
-    def drop_untaken(self):
-        """A consumer that takes a capsule renames it; one that was not taken belongs to nobody else."""
-        if self._untaken is None:
-            return
-        capsule, name, tensor, drop = self._untaken
-        self._untaken = None
-        if _is_valid(capsule, name):
-            drop(tensor)
-
-
-# A capsule keeps a pointer to its name: those bytes are constants of this module.
-_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
-    ("PyCapsule_New", ctypes.pythonapi))
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 
 
 def _torch():

@@ -7,7 +7,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 
 from . import guard
-from .undo import attempt, is_shortage, release
+from .sizes import size_text
+from .undo import attempt, release
 
 __all__ = ["OptimizerStep"]
 
@@ -22,15 +23,11 @@ class Copies:
             self._state = {key: _copied(value) for key, value in optimizer.state.items()}
 
     @classmethod
-    def where_they_fit(cls, optimizer: Any, parameters: List[torch.nn.Parameter]) -> Optional["Copies", "attempt"]:
-        try:
-            return cls(optimizer, parameters)
-        except (RuntimeError, MemoryError) as problem:
-            if not is_shortage(problem):
-                raise
-            failed: Optional[BaseException] = problem
-        release(failed)
-        return None
+    def where_they_fit(cls, optimizer: Any, parameters: List[torch.nn.Parameter]) -> Optional["Copies"]:
+        copies, shortage = attempt(lambda: cls(optimizer, parameters))
+        if shortage is not None:
+            release(shortage)
+        return copies
 
     def restore(self) -> None:
         with torch.no_grad():
@@ -51,12 +48,15 @@ def _copied(value: Any) -> Any:
 
 
 class Marks:
-    """Whether a step has changed anything yet: every write to a tensor counts up its version."""
+    """Whether a step has changed a tensor yet: every write to one counts up its version. Plain numbers of the optimizer's state, such
+    as a count of steps, have none, so they are kept."""
 
     def __init__(self, optimizer: Any, parameters: List[torch.nn.Parameter]):
         self._optimizer, self._parameters = optimizer, parameters
         self._versions = self._now()
-        self._names = {key: set(value) for key, value in optimizer.state.items() if isinstance(value, dict)}
+        states = {key: value for key, value in optimizer.state.items() if isinstance(value, dict)}
+        self._names = {key: set(value) for key, value in states.items()}
+        self._numbers = {key: {name: item for name, item in value.items() if not isinstance(item, torch.Tensor)} for key, value in states.items()}
 
     def _now(self) -> Dict[int, int]:
         tensors = [*self._parameters]
@@ -68,14 +68,16 @@ class Marks:
         now = self._now()
         return all(now.get(key) == version for key, version in self._versions.items())
 
-    def forget_new(self) -> None:
-        """Takes state away that was made since, perhaps only in part."""
+    def restore(self) -> None:
+        """REQUIRES untouched(). Takes away state that was made since, perhaps only in part, and puts numbers back."""
         state = self._optimizer.state
         for key in [key for key, value in state.items() if isinstance(value, dict)]:
-            for name in set(state[key]) - self._names.get(key, set()):
-                del state[key][name]
             if key not in self._names:
                 del state[key]
+                continue
+            for name in set(state[key]) - self._names[key]:
+                del state[key][name]
+            state[key].update(self._numbers[key])
 
 
 class OptimizerStep:
@@ -117,7 +119,7 @@ class OptimizerStep:
             return took, None
         release(shortage)
         if marks.untouched():
-            marks.forget_new()
+            marks.restore()
         elif copies is not None:
             copies.restore()
         else:
@@ -130,7 +132,7 @@ def _expect_room(needed: int) -> None:
     room = guard.room_bytes()
     if room is None or room >= needed:
         return
-    raise torch.OutOfMemoryError(f"the optimizer's step needs some {needed >> 20} MiB, and {max(room, 0) >> 20} MiB are free: no parameter "
+    raise torch.OutOfMemoryError(f"the optimizer's step needs some {size_text(needed)}, and {size_text(max(room, 0))} are free: no parameter "
                                  "has changed, and finish() tries it again; a larger limit, or an optimizer with less state, fits")
 
 

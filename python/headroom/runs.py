@@ -127,8 +127,10 @@ class Run:
         keeps events and not lines."""
         if self._said is not None:
             return self._said
-        file = self.folder.parent.parent / "log.txt"
-        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        trial = self.folder.resolve().parent.parent  # of a sweep: sweep/sweep_folder.hpp
+        if trial.parent.name != "trials" or not (trial / "log.txt").is_file():
+            return ""
+        return (trial / "log.txt").read_text(encoding="utf-8", errors="replace")
 
     def events(self, kind: Optional[str] = None) -> List[Dict[str, Any]]:
         """The lines of events.jsonl, or those of a kind: "start", "scalars", "out_of_memory", "checkpoint", ..."""

@@ -17,7 +17,7 @@ def _whole_lines(file: Path) -> List[str]:
         text = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    return text[: text.rfind("\n") + 1].splitlines()
+    return text.split("\n")[:-1]  # not splitlines(), which would also cut at separators inside of a text
 
 
 def json_lines(file: Path) -> List[Dict[str, Any]]:

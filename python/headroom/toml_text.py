@@ -17,8 +17,9 @@ def key_text(key: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value as TOML: bool, int, float, str, path, list, tuple, dict, and numpy's numbers. TypeError for any other."""
-    if hasattr(value, "item") and not hasattr(value, "__len__"):  # a number of numpy or torch
+    """A value as TOML: bool, int, float, str, path, list, tuple, dict, and one number of numpy or torch. TypeError for
+    any other."""
+    if getattr(value, "ndim", None) == 0:
         value = value.item()
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -13,7 +13,7 @@ import torch
 
 from . import guard
 
-__all__ = ["is_shortage", "release", "RandomState", "Buffers", "Gradients", "attempt"]
+__all__ = ["is_shortage", "release", "RandomState", "Buffers", "Gradients", "attempt", "insist"]
 
 # Of PyTorch's own allocators, and of new in C++.
 _SENTENCES = ("can't allocate memory", "not enough memory", "std::bad_alloc", "out of memory")
@@ -82,14 +82,14 @@ class Buffers:
             for name, buffer in owner._buffers.items():
                 if buffer is None:
                     continue
-                noted = fresh.get(id(buffer))
-                if noted is None:
-                    noted = fresh[id(buffer)] = known.get(id(buffer)) or _Noted(buffer)
-                    if noted.copy.shape == buffer.shape and noted.copy.dtype == buffer.dtype:
+                if id(buffer) not in fresh:
+                    noted = known.get(id(buffer))
+                    if noted is not None and noted.copy.shape == buffer.shape and noted.copy.dtype == buffer.dtype:
                         noted.copy.copy_(buffer)
                     else:
-                        noted.copy = buffer.detach().clone()
-                places.append((owner, name, noted))
+                        noted = _Noted(buffer)
+                    fresh[id(buffer)] = noted
+                places.append((owner, name, fresh[id(buffer)]))
         self._places = places
 
     @torch.no_grad()
@@ -129,10 +129,13 @@ class Gradients:
             parameter.grad = None
 
     def divide(self, weight: float) -> None:
-        """Gives `.grad` the sums divided by the weight. Takes no memory."""
+        """Gives `.grad` the sums divided by the weight. It may be called again after it failed for want of memory, of which a
+        division takes a few bytes before it begins."""
         for at, parameter in enumerate(self._parameters):
             total = self._sums[at]
-            parameter.grad = total.div_(weight) if total is not None and weight != 0 else total
+            if total is None:
+                continue
+            parameter.grad = total.div_(weight) if weight != 0 else total
             self._sums[at] = None
 
     def clear(self) -> None:
@@ -161,3 +164,12 @@ def attempt(work: Callable[[], Any]) -> Tuple[Any, Optional[BaseException]]:
     if guard.refusals() != before:
         return None, torch.OutOfMemoryError("a tensor was refused, and the code that asked for it went on without it")
     return result, None
+
+
+def insist(work: Callable[[], Any]) -> Any:
+    """What `work` gives, which is called once more where memory was short. REQUIRES: it may be called again."""
+    result, shortage = attempt(work)
+    if shortage is None:
+        return result
+    release(shortage)
+    return work()

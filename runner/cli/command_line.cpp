@@ -91,8 +91,7 @@ void add_plugin_dirs(CLI::App& command, CommandLine& line) {
 }
 
 void add_folder_to(CLI::App& command, std::string& file) {
-  command.add_option("--folder-to", file,
-                     "File that gets the path of the new folder as soon as there is one, for scripts");
+  command.add_option("--folder-to", file, "File that gets the folder's path as soon as there is one, for scripts");
 }
 
 void append_words(std::vector<std::string>& words, const ExperimentWords& experiment,

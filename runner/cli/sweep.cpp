@@ -95,7 +95,6 @@ RunFolder begin_sweep(const SweepWords& words, const CommandLine& line) {
   RunFolder folder = RunFolder::create(fs::absolute(words.out).lexically_normal(), plan.name);
   lay_out_sweep(folder.path(), plan, overrides,
                 [&](const Experiment& trial) { return resolved(trial, line.plugin_dirs); });
-  if (!words.folder_to.empty()) folder.tell(words.folder_to);
   return folder;
 }
 
@@ -114,8 +113,12 @@ Exit sweep(const SweepWords& words, const CommandLine& line) {
   }
   // Trials run this very program.
   const fs::path program = fs::read_symlink("/proc/self/exe");
-  // The folder of begin_sweep() lives until run_sweep() has returned, and with it its lock.
-  if (words.resume.empty()) return run_sweep(begin_sweep(words, line).path(), program, 0);
+  // The folder lives until run_sweep() has returned, and with it its lock.
+  if (words.resume.empty()) {
+    const RunFolder folder = begin_sweep(words, line);
+    folder.tell(words.folder_to);
+    return run_sweep(folder.path(), program, 0);
+  }
   if (!words.experiment.set.empty())
     throw Error(Exit::bad_input, "cli", "sweep --resume continues the sweep as it began: --set cannot be used with it");
   if (!words.on.empty())
@@ -124,6 +127,7 @@ Exit sweep(const SweepWords& words, const CommandLine& line) {
   // Refuses the folder of a run, which RunFolder::open() would take.
   read_sweep_plan(words.resume);
   const RunFolder folder = RunFolder::open(fs::absolute(words.resume));
+  folder.tell(words.folder_to);
   return run_sweep(folder.path(), program, words.jobs, line.behind_dashes);
 }
 

@@ -68,6 +68,13 @@ int32_t hr_guard_limit(const char* wanted, const char* box, char* text, size_t r
 
 void hr_guard_now(hr_guard_reading* reading) { *reading = headroom::guard_reading(); }
 
+int64_t hr_guard_room(void) {
+  const int64_t bound = headroom::memory_bound();
+  if (bound <= 0) return INT64_MAX;
+  const headroom::LedgerReading ledger = headroom::read_ledger();
+  return bound - headroom::cushion_bytes(bound) - ledger.held_bytes + ledger.slack_bytes;
+}
+
 void hr_guard_refused(hr_guard_reading* reading) { *reading = GuardedProcess::one().last_refusal(); }
 
 int64_t hr_guard_refusals(void) { return headroom::tensor_refusals(); }

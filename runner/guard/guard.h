@@ -55,6 +55,9 @@ int32_t hr_guard_limit(const char* wanted, const char* box, char* text, size_t r
 
 void hr_guard_now(hr_guard_reading* reading);
 
+/* How much more tensors may hold, with what is kept for them; may be below 0. INT64_MAX: there is no limit. */
+int64_t hr_guard_room(void);
+
 /* The last refused tensor; time_ms is 0 where none was. */
 void hr_guard_refused(hr_guard_reading* reading);
 

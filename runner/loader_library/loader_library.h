@@ -1,5 +1,5 @@
-/* loader_library/: libheadroom_loader.so, the loader of runner/data for a process that is not Headroom's: python/headroom/loader.py calls it
- * through ctypes. This header is its whole interface.
+/* loader_library/: libheadroom_loader.so, the loader of runner/data for a process that is not Headroom's:
+ * python/headroom/loader_library.py calls it through ctypes. This header is its whole interface.
  *
  *   loader_library.cpp   the functions below          opened_loader   an experiment's [data], opened for batches
  *   exported_batch       one batch as DLPack tensors

@@ -141,7 +141,7 @@ RunFolder RunFolder::open(const fs::path& folder) {
 }
 
 void RunFolder::tell(const fs::path& file) const {
-  write_file_atomically(file, fs::absolute(path_).lexically_normal().string() + "\n");
+  if (!file.empty()) write_file_atomically(file, fs::absolute(path_).lexically_normal().string() + "\n");
 }
 
 RunFolder::RunFolder(RunFolder&& other) noexcept

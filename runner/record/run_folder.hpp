@@ -35,7 +35,8 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::string id() const { return path_.filename().string(); }
-  // For programs that start this one: writes the folder's absolute path, as one line, to `file`. Error(cannot_write).
+  // For programs that start this one: writes the folder's absolute path, as one line, to `file`, unless that is empty.
+  // Error(cannot_write).
   void tell(const std::filesystem::path& file) const;
 
  private:

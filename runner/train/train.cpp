@@ -67,7 +67,7 @@ void write_head(const RunFolder& folder, const RunData& data, const std::filesys
   write_file_atomically(folder.path() / "experiment.toml", data.resolved_toml());
   write_file_atomically(folder.path() / "splits.json", json_text(data.splits.json(), 1) + "\n");
   // Last: whoever reads it finds a run there.
-  if (!folder_to.empty()) folder.tell(folder_to);
+  folder.tell(folder_to);
 }
 
 void watch_memory(RunMemory& memory, const std::filesystem::path& folder, RunLog& log) {

@@ -59,6 +59,20 @@ class Drawing(nn.Module):
         return result
 
 
+class Counting(torch.optim.Optimizer):
+    """Counts its steps in a plain number, as some optimizers outside of torch do, and divides its rate by them."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    @torch.no_grad()
+    def step(self):
+        for parameter in self.param_groups[0]["params"]:
+            state = self.state[parameter]
+            state["step"] = state.get("step", 0) + 1
+            parameter -= parameter.grad * (0.1 / state["step"])
+
+
 def batch_of(samples, seed=5):
     return integers(samples, 6, seed=seed), integers(samples, 3, seed=seed + 1)
 
@@ -101,6 +115,18 @@ class Exactness(unittest.TestCase):
             self.assert_same(gradients_of(steps), expected)
             retried += steps.retries
         self.assertGreater(retried, count // 2)
+
+    def test_weights_are_those_of_an_undisturbed_step_whichever_allocation_fails(self):
+        batch = batch_of(8)
+        steps = accumulator(whole_numbers_model(), window=8)
+        count = allocations_of(lambda: steps.step(batch))
+        expected = list(steps.model.parameters())
+        for skip in range(count):
+            steps = accumulator(whole_numbers_model(), window=8)
+            guard._library().hr_guard_fail(skip)
+            steps.step(batch)
+            self.assertEqual(steps.windows, 1)
+            self.assert_same(list(steps.model.parameters()), expected)
 
     def test_a_failed_piece_leaves_no_draw_no_buffer_and_no_gradient(self):
         """What follows a failure at 8 samples is bit for bit what pieces of 4 give without one."""
@@ -146,7 +172,7 @@ class Exactness(unittest.TestCase):
         torch.manual_seed(2)
         model = nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 3)).double()
         steps = accumulator(model, optimizer(model.parameters()), window=8, clip_norm=1.0)
-        step, tries = steps.optimizer.step, []
+        step, tries, refusals = steps.optimizer.step, [], guard.refusals()
 
         def failing():
             if steps.windows == window and not tries:
@@ -161,20 +187,23 @@ class Exactness(unittest.TestCase):
         for seed in (5, 7, 9):
             steps.step(batch_of(8, seed=seed))
         self.assertEqual(steps.windows, 3)
+        self.refused += guard.refusals() - refusals
         state = steps.optimizer.state
         return [*(parameter.detach().clone() for parameter in model.parameters()),
                 *(value for parameter in model.parameters() for value in state[parameter].values() if torch.is_tensor(value))]
 
     def test_an_optimizers_step_that_fails_is_undone_and_taken_again(self):
         for optimizer in (lambda p: torch.optim.AdamW(p, lr=0.1), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
-                          lambda p: torch.optim.AdamW(p, lr=0.1, foreach=True)):
+                          lambda p: torch.optim.AdamW(p, lr=0.1, foreach=True), Counting):
             for window in (0, 1):
+                self.refused = 0
                 expected = self.run_with_failing_step(-1, window, optimizer)
                 for skip in range(0, 40, 3):
                     self.assert_same(self.run_with_failing_step(skip, window, optimizer), expected)
+                self.assertGreater(self.refused, 0)
 
     def test_a_later_step_says_whether_parameters_have_changed(self):
-        said = set()
+        said, self.refused = set(), 0
         for skip in range(0, 40, 4):
             try:
                 self.run_with_failing_step(skip, 2, lambda p: torch.optim.AdamW(p, lr=0.1))
@@ -328,8 +357,9 @@ class Windows(unittest.TestCase):
     def test_batchnorm_in_pieces_is_told_once_by_name(self):
         model = nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3)).double()
         steps = accumulator(model, window=16, micro_batch=4)
-        with self.assertWarnsRegex(UserWarning, r"^1 \(BatchNorm1d\) makes the samples of a piece influence each other"):
+        with self.assertWarnsRegex(UserWarning, r"^1 \(BatchNorm1d\) makes the samples of a piece influence each other") as told:
             steps.step(batch_of(8))
+        self.assertEqual(told.filename, __file__)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             steps.step(batch_of(8))

@@ -9,10 +9,11 @@ import time
 import types
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import headroom
+from headroom import command, installation, toml_text
 from headroom import progress as progress_module
-from headroom import toml_text
 from trial import PLUGINS, Trial
 
 CALL = f'headroom.run("trial.toml", plugin_dirs=[{PLUGINS!r}], plan=False)\n'
@@ -246,6 +247,45 @@ class Progress(Trial):
             self.assertNotEqual(headroom.Run(run).status, "running")
 
 
+class AnyProgram(Trial):
+    """What call() promises whatever the program does; here it is a few lines of a shell."""
+
+    def call(self, lines, **options):
+        file = self.folder / "program"
+        file.write_text("#!/bin/bash\n" + lines)
+        file.chmod(0o755)
+        with mock.patch.object(installation, "program", str(file)):
+            return command.call([], **options)
+
+    def test_that_says_much_while_it_ends_ends_although_its_progress_cannot_be_shown(self):
+        def fail(line):
+            shown.append(line)
+            raise ZeroDivisionError
+
+        shown = []
+        with self.assertRaises(ZeroDivisionError):
+            self.call(
+                "trap 'for i in {1..20000}; do echo saving $i; done; touch saved; exit' TERM\n"
+                "echo begun\nwhile :; do sleep 0.05; done\n",
+                progress=fail,
+            )
+        self.assertTrue(Path("saved").exists())
+        self.assertEqual(shown, ["begun"])
+
+    def test_that_does_not_end_at_its_timeout_leaves_no_process(self):
+        with mock.patch.object(command, "_SAVING_SECONDS", 0.5):
+            ended = self.call("trap '' TERM\nsleep 1000 &\necho $!\nwait\n", progress=False, timeout=1)
+        self.assertEqual((ended.exit_code, ended.timed_out), (137, True))
+        self.assertTrue(self.eventually(lambda: not self.runs(int(ended.said))))
+
+    @staticmethod
+    def runs(process):
+        try:
+            return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        except FileNotFoundError:
+            return False
+
+
 class ASweep(Trial):
     def test_has_its_trials_with_their_settings(self):
         sweep = self.sweep_trial(**{"train.batch_size": [4, 8], "model.options.hidden": [4]})
@@ -286,6 +326,8 @@ class Folders(Trial):
         run = self.run_trial(set={"train.epochs": 1})
         with self.assertRaises(FileNotFoundError) as caught:
             headroom.Run("runs")
+        Path("runs/log.txt").write_text("somebody's own")
+        self.assertEqual(headroom.Run(run.folder).log, "")
         self.assertIn(f"the newest run in it is {os.path.join('runs/trial', run.folder.name)}", str(caught.exception))
         for wrong in (headroom.Run, headroom.Run.latest, headroom.Sweep):
             with self.assertRaises(FileNotFoundError):

@@ -232,6 +232,7 @@ print(total)
                     f"headroom.limit('2 GiB', postmortem={box!r})\nkept = torch.ones(64 << 20, dtype=torch.uint8)\ntime.sleep(1)\n"
                     "print('held', flush=True)\ntime.sleep(300)\n")
             process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
+            self.addCleanup(process.kill)
             self.assertEqual(process.stdout.readline(), "held\n")
             process.send_signal(signal.SIGKILL)
             process.communicate()

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy
 
 import headroom
+from trial import PLUGINS, Trial
 
 try:
     import torch
@@ -25,7 +26,7 @@ except ImportError:
     h5py = None
 
 BUILD = Path(os.environ["HEADROOM_ROOT"])
-SOURCE = str(BUILD / "tests" / "plugins" / "trial_source.so")  # sequences that are augmented in training
+SOURCE = os.path.join(PLUGINS, "trial_source.so")  # sequences that are augmented in training
 SPLIT = {"data.split": {"train": 0.75, "val": 0.25, "test": 0.0, "seed": 1}}
 
 
@@ -155,6 +156,7 @@ class Memory(Base):
         loader, places = trial(), set()
         for _ in range(3):
             for batch in loader:
+                self.assertFalse(batch["x"].flags.owndata)
                 places.add(self.address(batch["x"]))
         self.assertLessEqual(len(places), loader._about["slots"], "45 batches share the slots")
 
@@ -166,7 +168,7 @@ class Memory(Base):
             held = list(loader)
             self.assertEqual(len(list(loader)), 15)
         self.assertEqual([one.category for one in caught], [RuntimeWarning])
-        self.assertIn("batches are held at once", str(caught[0].message))
+        self.assertRegex(str(caught[0].message), r"batches are held at once.* takes [\d.]+ KiB of new memory")
         self.assertEqual(caught[0].filename, __file__)
         self.assertEqual(len({self.address(batch["x"]) for batch in held}), 15)
         loader.close()
@@ -208,10 +210,14 @@ class Refusals(Base):
     def test_arguments_of_a_wrong_kind(self):
         with self.assertRaisesRegex(ValueError, "it must be 'torch' or 'numpy'"):
             trial(as_="jax")
-        with self.assertRaisesRegex(TypeError, "no value that an experiment file can hold"):
+        with self.assertRaisesRegex(TypeError, "is a object: an experiment holds bool, int, float"):
             trial(options={"samples": object()})
         with self.assertRaises(ValueError):
             trial(batch_size=0)
+
+    def test_numbers_of_numpy_and_names_of_any_kind_are_values(self):
+        self.assertEqual(trial(seed=numpy.int64(3), options={"samples": numpy.array(160)}).samples, 120)
+        self.assert_refused('unknown option data.options."a b" of datasource', options={"a b": 1})
 
     def test_bad_samples(self):
         broken = {"samples": 160, "broken_at": list(range(160))}
@@ -239,6 +245,7 @@ class Processes(Base):
         # Its first read takes three seconds.
         words = [sys.executable, "-c", textwrap.dedent(self.WAITS), SOURCE]
         child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "HEADROOM_TEST_READ": "sleep"})
+        self.addCleanup(child.kill)
         self.assertEqual(child.stdout.readline(), "waiting\n")
         time.sleep(0.5)  # most likely it waits by now; the outcome is the same before
         child.send_signal(signal.SIGINT)
@@ -327,11 +334,13 @@ class Torch(Base):
             loss.backward()
         self.assertTrue(torch.allclose(weight.grad.double(), kept, rtol=1e-4, atol=1e-3))
 
-    def test_what_a_run_sees(self):
-        """A run whose model writes down its batches, and the loader of the same file."""
-        if not (BUILD / "libexec" / "headroom-train").exists() or not (BUILD / "lib/headroom/python.so").exists():
-            self.skipTest("this build has no trainer")
-        (self.folder / "model.py").write_text(textwrap.dedent(f"""
+
+@unittest.skipIf(torch is None, "torch is not installed")
+@unittest.skipUnless((BUILD / "lib/headroom/python.so").exists(), "this build has no trainer")
+class BesideARun(Trial):
+    def setUp(self):
+        super().setUp()
+        Path("model.py").write_text(textwrap.dedent(f"""
             import torch
 
             class Net(torch.nn.Module):
@@ -340,53 +349,32 @@ class Torch(Base):
                     self.layer = torch.nn.Linear(3, 1)
 
                 def forward(self, x):
-                    return self.layer(x)
+                    return self.layer(x).squeeze(2)
 
             def loss(outputs, batch):
                 if torch.is_grad_enabled():
                     with open({str(self.folder / "seen")!r}, "ab") as file:
                         file.write(batch["x"].numpy().tobytes() + batch["y"].numpy().tobytes())
-                return (outputs.squeeze(2) - batch["y"]).square().mean(1)
+                return (outputs - batch["y"]).square().mean(1)
             """))
-        (self.folder / "trial.toml").write_text(textwrap.dedent(f"""
-            [experiment]
-            name = "trial"
-            seed = 3
-            device = "cpu"
-            threads = 1
 
-            [model]
-            plugin = "python"
-
-            [model.options]
-            file = "model.py"
-            class = "Net"
-            inputs = ["x"]
-            target = "y"
-            loss = "loss"
-            python = "{sys.executable}"
-
-            [data]
-            source = "{SOURCE}"
-            split = {{ train = 0.75, val = 0.25, test = 0.0, seed = 1 }}
-
-            [data.options]
-            samples = 160
-
-            [train]
-            epochs = 2
-            batch_size = 8
-            micro_batch = 8
-            """))
-        done = subprocess.run([headroom.program, "run", "trial.toml", "--no-plan"], cwd=self.folder, capture_output=True, text=True,
-                              timeout=600)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        seen = (self.folder / "seen").read_bytes()
-        loader = headroom.Loader(self.folder / "trial.toml", as_="numpy")
+    def test_both_see_the_same_batches(self):
+        """A run whose model writes down its batches, and the loader of the same file."""
+        run = self.run_trial({**self.of_python(loss="loss"), "train": {"epochs": 2, "micro_batch": 8}})
+        seen = Path("seen").read_bytes()
+        loader = headroom.Loader(run.folder / "experiment.toml", as_="numpy", plugin_dirs=[PLUGINS])
         expected = b"".join(batch["x"].tobytes() + batch["y"].tobytes() for batch in epoch_of(loader) + epoch_of(loader))
         self.assertEqual(len(expected), 30 * 8 * (6 * 3 + 6) * 4)
         # What came before are samples that the runner made up to try the module.
         self.assertEqual(seen[-len(expected):], expected)
+
+    def test_the_runs_module_has_the_loss_that_was_measured(self):
+        run = self.run_trial({**self.of_python(), "train": {"epochs": 2}})
+        module, errors = run.load_model("last"), []
+        with torch.no_grad():
+            for batch in headroom.Loader(run.folder / "experiment.toml", split="val", plugin_dirs=[PLUGINS]):
+                errors.append((module(batch["x"]) - batch["y"]).square().flatten())
+        self.assertAlmostEqual(float(torch.cat(errors).mean()), run.summary["metrics"]["val/loss"], places=6)
 
 
 if __name__ == "__main__":

@@ -44,21 +44,8 @@ class Models(Trial):
         Path("model.py").write_text(MODEL)
         Path("layers.py").write_text(LAYERS)
         toy = os.path.join(os.environ["HEADROOM_ROOT"], "examples/toy_source.so")
-        options = {
-            "file": "model.py",
-            "class": "Net",
-            "args": {"hidden": 8},
-            "inputs": ["x"],
-            "target": "y",
-            "loss": "mse",
-        }
-        experiment = {
-            "experiment": {"name": "trial", "seed": 3, "device": "cpu", "threads": 1},
-            "model": {"plugin": "python", "options": {**options, "python": sys.executable}},
-            "data": {"source": toy, "num_workers": 1, "options": {"samples": 160}},
-            "train": {"epochs": 2, "batch_size": 8, "optimizer": {"name": "adamw", "lr": 0.01}},
-        }
-        experiment["data"]["split"] = {"train": 0.75, "val": 0.25, "test": 0.0, "seed": 1}
+        experiment = self.of_python(args={"hidden": 8})
+        experiment.update(data={"source": toy}, train={"epochs": 2})
         return self.run_trial(experiment, set=values)
 
     def test_the_averages_are_what_an_evaluation_uses(self):
@@ -75,7 +62,7 @@ class Models(Trial):
         with self.assertRaisesRegex(ValueError, "load_state_dict"):
             run.load_model()
 
-    def test_a_module_computes_what_the_run_measured(self):
+    def test_a_module_has_the_runs_weights_and_leaves_this_python_as_it_was(self):
         run = self.python_trial()
         generator, pythons = torch.get_rng_state(), random.getstate()
         module = run.load_model("last")
@@ -85,7 +72,6 @@ class Models(Trial):
         self.assertEqual(float(module.calls), 30)
         state = run.load_state_dict("last")
         self.assertTrue(torch.equal(module.first.weight, state["first.weight"]))
-        # What the program measures for a batch of made-up samples, the module gives too.
         x = torch.randn(5, 3)
         expected = (
             torch.relu(x @ state["first.weight"].T + state["first.bias"]) @ state["last.weight"].T + state["last.bias"]

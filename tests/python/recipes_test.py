@@ -96,11 +96,11 @@ class Lightning(Recipe):
 
         return Module()
 
-    def fit(self, module, callbacks, folder, batch=8, **more):
+    def fit(self, module, callbacks, folder, batch=8, ckpt_path=None, **more):
         more = {"max_epochs": 2, "enable_checkpointing": False, **more}
         trainer = self.pl.Trainer(accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
                                   callbacks=callbacks, default_root_dir=folder, **more)
-        trainer.fit(module, loader(batch), ckpt_path=more.pop("ckpt_path", None))
+        trainer.fit(module, loader(batch), ckpt_path=ckpt_path, **self.trusting(trainer))
         return trainer
 
     def test_a_module_trains_as_in_a_loop_of_whole_windows(self):
@@ -129,9 +129,7 @@ class Lightning(Recipe):
             self.fit(first, [self.recipe.Windows(window=32), saves], folder, max_epochs=2, enable_checkpointing=True)
             self.assertTrue(os.path.exists(os.path.join(folder, "last.ckpt")))
             second = self.module()
-            trainer = self.pl.Trainer(accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False, max_epochs=4,
-                                      enable_checkpointing=False, callbacks=[self.recipe.Windows(window=32)], default_root_dir=folder)
-            trainer.fit(second, loader(8), ckpt_path=os.path.join(folder, "last.ckpt"), **self.trusting(trainer))
+            trainer = self.fit(second, [self.recipe.Windows(window=32)], folder, max_epochs=4, ckpt_path=os.path.join(folder, "last.ckpt"))
             self.assertEqual(trainer.global_step, 12)
             self.assert_alike(second, whole)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy
 
 import headroom
-from headroom import tensors
+from headroom import tables, tensors
 from trial import Trial
 
 try:
@@ -61,7 +61,8 @@ class Results(Trial):
         self.assertEqual(list(table["train.batch_size"]), [8, 8])
         self.assertEqual(table["metric"][0], sweep.best().summary["best"]["value"])
         self.assertTrue(numpy.isnan(table["metric"][1]))
-        self.assertIn("diverged", table["why"][1] + "diverged")
+        self.assertEqual(table["why"][0], "")
+        self.assertIn("the loss is nan", table["why"][1])
         if pandas is not None:
             self.assertEqual(list(sweep.table(pandas=True)["state"]), ["finished", "failed"])
 
@@ -77,6 +78,12 @@ class Results(Trial):
         with self.assertRaises(headroom.RunError) as caught:
             run.predict("nowhere.hdf5")
         self.assertIsNotNone(caught.exception.run)
+
+    def test_lines_end_at_line_breaks_alone(self):
+        file = Path("lines.jsonl")
+        file.write_text('{"error": "two\u2028parts\x85"}\n{"step": 2}\n{"step": ', encoding="utf-8")
+        self.assertEqual(tables.json_lines(file), [{"error": "two\u2028parts\x85"}, {"step": 2}])
+        self.assertEqual(tables.json_lines(Path("nowhere.jsonl")), [])
 
     def test_tensors_of_a_file(self):
         run = self.run_trial(set={"train.epochs": 1})

@@ -67,6 +67,12 @@ class Trial(unittest.TestCase):
             experiment = None
         return headroom.run(experiment, plugin_dirs=[PLUGINS], **options)
 
+    def of_python(self, **options):
+        """The trial with the class Net of model.py as its model, whose target is y."""
+        net = {"file": "model.py", "class": "Net", "inputs": ["x"], "target": "y", "loss": "mse", "python": sys.executable}
+        model = {"plugin": "python", "options": {**net, **options}}
+        return {"extends": str(self.folder / "trial.toml"), "remove": ["model.options"], "model": model}
+
     def sweep_trial(self, **values):
         experiment = {"extends": "trial.toml", "sweep": values}
         return headroom.sweep(experiment, plugin_dirs=[PLUGINS], plan=False, progress=self.said.append, jobs=2)
@@ -102,7 +108,8 @@ class Trial(unittest.TestCase):
     def script(self, text, **options):
         """A Python of its own, in a process group of its own, that runs `text`."""
         Path("script.py").write_text("import headroom\n" + text)
-        process = subprocess.Popen([sys.executable, "-B", "script.py"], start_new_session=True, **options)
+        here = {**os.environ, "TMPDIR": str(self.folder)}  # one that is killed leaves files behind
+        process = subprocess.Popen([sys.executable, "-B", "script.py"], start_new_session=True, env=here, **options)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
