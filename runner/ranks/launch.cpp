@@ -153,6 +153,7 @@ class Launch {
     }
     process.is_gone = was_killed(ended) && std::ssize(group_.ranks) >= least_ && have_signed_in(group_.ranks);
     group_.ended = ended != 0 && !process.is_gone;
+    sizes_.push_back(std::ssize(group_.ranks));
     roster_.tell(group_);
     if (process.is_gone) untold_.push_back({rank_of(process), group_.group});
   }
@@ -165,7 +166,7 @@ class Launch {
   void follow() {
     std::erase_if(untold_, [this](const Loss& loss) {
       for (int group = loss.group; group <= group_.group; ++group) {
-        if (const auto step = roster_.step_of(group)) return tell_lost(loss.rank, *step), true;
+        if (const auto step = roster_.step_of(group)) return tell_lost(loss.rank, group, *step), true;
       }
       return false;
     });
@@ -178,9 +179,9 @@ class Launch {
     shown_ += copy(words_of(first), shown_, stderr);
   }
 
-  void tell_lost(int rank, int64_t step) const {
+  void tell_lost(int rank, int group, int64_t step) const {
     const auto trainer = roster_.process_of(rank);
-    const auto left = std::ssize(group_.ranks);
+    const int64_t left = sizes_[static_cast<size_t>(group) - 1];
     // On a terminal the progress line is in its place.
     std::fprintf(stderr, "%srank %d (pid %d) was killed by signal %d; %d %s on from step %lld\n",
                  isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "", rank,
@@ -242,6 +243,7 @@ class Launch {
   int passed_on_ = 0;                        // the last signal; 0: none
   std::optional<Clock::time_point> failed_;  // when the first of them did
   Members group_;                            // that was told last
+  std::vector<int64_t> sizes_;               // of the groups from 1 on
   std::vector<Loss> untold_;                 // since which nobody has gone on
   int followed_ = 0;                         // the rank whose words are shown,
   int64_t shown_ = 0;                        // and how many bytes of them were

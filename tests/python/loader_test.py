@@ -187,9 +187,13 @@ class Memory(Base):
             return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
 
         next(iter(trial()))
+        time.sleep(0.1)
         before = counts()
         for _ in range(100):
             next(iter(trial()))
+        deadline = time.monotonic() + 10  # the kernel lists a thread for a moment after it was joined
+        while counts() != before and time.monotonic() < deadline:
+            time.sleep(0.001)
         self.assertEqual(counts(), before)
 
 
