@@ -87,12 +87,21 @@ std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const C
   return run;
 }
 
-// 0: the run ends with the first process that is lost. What is wrong with the experiment its processes say.
-int least_ranks(const RunWords& words) try {
+// Without any, the run ends with the first process that is lost. What is wrong with the experiment its processes say.
+Elasticity elasticity(const RunWords& words, const CommandLine& line) try {
   const TrainSection train = experiment_of(words).train;
-  return train.elastic ? static_cast<int>(std::min<int64_t>(train.elastic_min, INT_MAX)) : 0;
+  if (!train.elastic) return {};
+  const auto number = [](int64_t value) { return static_cast<int>(std::min<int64_t>(value, INT_MAX)); };
+  const auto resuming = [words, line](const fs::path& run) {
+    RunWords again = words;
+    again.resume = run.string();
+    // --set is in the experiment of that folder already.
+    again.experiment.set.clear();
+    return words_of(again, line);
+  };
+  return {.least = number(train.elastic_min), .restarts = number(train.elastic_restarts), .resuming_words = resuming};
 } catch (const Error&) {
-  return 0;
+  return {};
 }
 
 }  // namespace
@@ -100,7 +109,7 @@ int least_ranks(const RunWords& words) try {
 int run_with_rescue(const RunWords& words, const CommandLine& line) {
   const Ranks ranks = ranks_from_environment();
   if (words.nproc > 1 && ranks.alone())
-    return launch_ranks(fs::read_symlink("/proc/self/exe"), line.arguments, words.nproc, least_ranks(words));
+    return launch_ranks(fs::read_symlink("/proc/self/exe"), line.arguments, words.nproc, elasticity(words, line));
   // The others could not follow.
   if (!ranks.alone()) return run_trainer(line.arguments);
   Ended ended;

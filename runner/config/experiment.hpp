@@ -118,6 +118,7 @@ struct TrainSection {
   std::string on_nonfinite = "stop";  // stop | skip
   bool elastic = false;               // where a process of several is killed, the others go on,
   int64_t elastic_min = 1;            // if they are so many
+  int64_t elastic_restarts = 0;       // processes that are started in place of killed ones, in all
   double ema_decay = 0.0;             // train.ema = { decay = 0.999 }; 0: off
   OptimizerSection optimizer;
   toml::table optimizer_options;       // of an optimizer that a plugin offers

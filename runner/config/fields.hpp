@@ -65,6 +65,7 @@ void each_field(E& e, Visit&& visit) {
   visit("train.on_nonfinite", train.on_nonfinite);
   visit("train.elastic", train.elastic);
   visit("train.elastic_min", train.elastic_min);
+  visit("train.elastic_restarts", train.elastic_restarts);
   visit("train.ema.decay", train.ema_decay);
   visit("train.optimizer.name", train.optimizer.name);
   visit("train.optimizer.lr", train.optimizer.lr);

@@ -152,6 +152,7 @@ void RankGroup::meet(seconds time) {
 }
 
 RankGroup::RankGroup(const Ranks& ranks) : ranks_(ranks) {
+  if (ranks_.comes_back) return;
   try {
     meet(time_to_meet);
   } catch (const std::exception& problem) {
@@ -220,11 +221,32 @@ void RankGroup::give_up(const std::string& problem) {
       (lost ? name_of(*lost) + " has ended, or cannot be reached"
             : "the connection between the ranks broke (" + problem.substr(0, problem.find('\n')) + ")") +
       how_to_go_on;
+  end_group(sentence);
+}
+
+void RankGroup::end_group(const std::string& sentence) {
   break_off();
   // Where a sum still writes to the gradients, the next one cannot begin.
   if (!outlives_losses_ || backend_ == nullptr) throw Error(Exit::resumable, "ranks", sentence);
   problem_ = sentence;
   throw RankLost(sentence);
+}
+
+void RankGroup::make_way() {
+  if (watch_ != nullptr) {
+    watch_->acknowledge();
+    watch_->forget_connections();
+  }
+  end_group(std::string("a rank came back, and the others did not meet it") + how_to_go_on);
+}
+
+bool RankGroup::is_followed() const { return roster().read().group > group_; }
+
+std::vector<int> RankGroup::members() const {
+  if (!numbers_.empty()) return numbers_;
+  std::vector<int> all;
+  for (int rank = 0; rank < ranks_.launched_count; ++rank) all.push_back(rank);
+  return all;
 }
 
 // Where losses are outlived, all that is under way comes to an end, here and on the ranks at the other ends.
@@ -251,13 +273,15 @@ void RankGroup::outlive_losses() {
   outlives_losses_ = true;
 }
 
-std::vector<int> RankGroup::rejoin(const std::function<bool()>& stopped) {
+void RankGroup::rejoin(const std::function<bool()>& stopped) {
   const Roster roster = this->roster();
-  const std::string problem = problem_;  // who was lost; what breaks in between may not know
-  std::vector<int> lost = numbers_;
-  if (lost.empty()) {
-    for (int rank = 0; rank < ranks_.launched_count; ++rank) lost.push_back(rank);
+  if (ranks_.comes_back) {
+    problem_ = ranks_.name() + " was started again, and the run did not go on with it";
+    const auto before = group_before_return(roster, ranks_.launched_rank, stopped);
+    if (!before) throw Error(Exit::resumable, "ranks", problem_);
+    group_ = *before;
   }
+  const std::string problem = problem_;  // who was lost; what breaks in between may not know
   for (;;) {
     watch_.reset();
     last_begun_.reset();
@@ -272,14 +296,13 @@ std::vector<int> RankGroup::rejoin(const std::function<bool()>& stopped) {
     ranks_.store_file = roster.store_of(group_).string();
     try {
       meet(time_to_meet_again);
-      break;
+      ranks_.comes_back = false;
+      return;
     } catch (const std::exception&) {  // another one is lost
       break_off();
-      if (backend_ == nullptr) throw Error(Exit::resumable, "ranks", problem);
+      if (backend_ == nullptr && !ranks_.comes_back) throw Error(Exit::resumable, "ranks", problem);
     }
   }
-  std::erase_if(lost, [&](int rank) { return std::ranges::find(numbers_, rank) != numbers_.end(); });
-  return lost;
 }
 
 void RankGroup::went_on(int64_t step) const {

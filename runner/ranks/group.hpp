@@ -34,7 +34,8 @@ class RankLost : public Error {
 // ended. [compute]
 class RankGroup {
  public:
-  // Meets the others. REQUIRES !ranks.alone(). Error(bad_input) where they do not come within five minutes.
+  // Meets the others; one that comes back does that by rejoin(). REQUIRES !ranks.alone(). Error(bad_input) where they
+  // do not come within five minutes.
   explicit RankGroup(const Ranks& ranks);
   // Without leave() before, the others take this process for lost.
   ~RankGroup();
@@ -73,13 +74,20 @@ class RankGroup {
   // In place of rank 0, which is lost: the first of the others.
   bool stands_in() const;
 
+  // For a rank that comes back: where the run's files lie. Of the first rank, where Ranks::elastic.
+  void tell_run(const std::filesystem::path& folder) const { roster().tell_run(folder); }
   // From here on a rank that is lost is RankLost, and one that computes is waited for. Does nothing where the launcher
   // does not follow such runs (Ranks::elastic). Before it, a loss ends the run.
   void outlive_losses();
-  // After RankLost: those that are left become the group, with ranks of their own in the order they had. Returns who is
-  // no longer among them, as launched. Error(resumable), with the sentence of RankLost, where the run does not go on.
-  // `stopped`: whether it is to stop, so that nobody is waited for that computes for long.
-  std::vector<int> rejoin(const std::function<bool()>& stopped);
+  // After RankLost, or of one that comes back: those that are there become the group, with ranks of their own.
+  // Error(resumable), with the sentence of RankLost, where the run does not go on. `stopped`: whether it is to stop, so
+  // that nobody is waited for that computes for long.
+  void rejoin(const std::function<bool()>& stopped);
+  std::vector<int> members() const;  // as launched, in the order of their ranks
+  // Whether the launcher has told of a group after this one. That may come to one rank before the others.
+  bool is_followed() const;
+  // Once all have agreed on it: leaves this group for the next one. RankLost; rejoin() follows.
+  [[noreturn]] void make_way();
   bool has_lost() const { return watch_ != nullptr && watch_->lost(); }
   // The run goes on from `step`: tells the launcher, of the first rank.
   void went_on(int64_t step) const;
@@ -99,6 +107,7 @@ class RankGroup {
   Roster roster() const;                // REQUIRES Ranks::elastic
   void meet(std::chrono::seconds time);
   [[noreturn]] void give_up(const std::string& problem);
+  [[noreturn]] void end_group(const std::string& sentence);
   void break_off();
   bool end_overdue(int lost) const;  // false: it is not decided yet
 

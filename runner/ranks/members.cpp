@@ -66,6 +66,20 @@ std::optional<pid_t> Roster::process_of(int rank) const {
   return number ? std::optional(static_cast<pid_t>(*number)) : std::nullopt;
 }
 
+void Roster::sign_out(int rank) const {
+  std::error_code none_there;
+  fs::remove(folder_ / ("trainer-" + std::to_string(rank)), none_there);
+}
+
+void Roster::tell_run(const fs::path& folder) const { write_whole(folder_ / "run", fs::absolute(folder).string()); }
+
+fs::path Roster::run() const {
+  std::ifstream stream(folder_ / "run");
+  std::string folder;
+  std::getline(stream, folder);
+  return folder;
+}
+
 void Roster::go_on(int group, int64_t step) const {
   write_whole(folder_ / ("step-" + std::to_string(group)), std::to_string(step));
 }
@@ -105,6 +119,15 @@ std::optional<Members> next_group(const Roster& roster, int group, int rank, con
     }
     if (!stop_began && stopped()) stop_began = Clock::now();
     if (stop_began && Clock::now() - *stop_began > time_to_stop) return std::nullopt;
+    std::this_thread::sleep_for(one_look);
+  }
+}
+
+std::optional<int> group_before_return(const Roster& roster, int rank, const std::function<bool()>& stopped) {
+  for (;;) {
+    const Members now = roster.read();
+    if (now.ended || stopped()) return std::nullopt;
+    if (std::ranges::find(now.ranks, rank) != now.ranks.end()) return now.group - 1;
     std::this_thread::sleep_for(one_look);
   }
 }

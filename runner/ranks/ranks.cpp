@@ -100,8 +100,7 @@ void find_address(Ranks& ranks, const Environment& environment) {
 }  // namespace
 
 std::string Ranks::name() const {
-  return "rank " + std::to_string(elastic ? launched_rank : rank) + " of " +
-         std::to_string(elastic ? launched_count : count);
+  return "rank " + std::to_string(number()) + " of " + std::to_string(elastic ? launched_count : count);
 }
 
 std::string host_name() {
@@ -137,6 +136,8 @@ Ranks ranks_from_environment(const Variable& variable) {
     ranks.elastic = !ranks.store_file.empty() && !environment.text(ranks_elastic_variable).empty();
     ranks.launched_rank = ranks.rank;
     ranks.launched_count = ranks.count;
+    ranks.comes_back = ranks.elastic && !environment.text(ranks_comes_back_variable).empty();
+    if (ranks.comes_back && ranks.is_first()) ranks.rank = ranks.local_rank = ranks.count - 1;
     ranks.hosted_by_launcher = environment.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
     ranks.attempt = environment.text("TORCHELASTIC_RESTART_COUNT");
     return ranks;

@@ -1,12 +1,13 @@
 // ranks/: one run in many processes. Start here.
 //
-//   ranks      (this file) which of a run's processes this one is, as its launcher says in the environment
-//   launch     `headroom run --nproc N`: starts N processes on this machine and sees them to their end
-//   watch      whether all of them are still there, over sockets
-//   group      what they say to each other: sums, texts, agreement
-//   agreement  that all of them run the same thing
-//   lost_note  which of them is lost, for the post-mortem
-//   members    who is left of them, for a run that goes on without those that were killed
+//   ranks         (this file) which of a run's processes this one is, as its launcher says in the environment
+//   launch        `headroom run --nproc N`: starts N processes on this machine and sees them to their end
+//   rank_process  one of these: how it is started, and what it says
+//   watch         whether all of them are still there, over sockets
+//   group         what they say to each other: sums, texts, agreement
+//   agreement     that all of them run the same thing
+//   lost_note     which of them is lost, for the post-mortem
+//   members       who is left of them, for a run that goes on without those that were killed
 //
 // Only group and agreement need LibTorch: the collectives are its c10d, over Gloo.
 #pragma once
@@ -32,10 +33,13 @@ struct Ranks {
   // `count` are of those that are left, and these are as the launcher has it.
   bool elastic = false;
   int launched_rank = 0, launched_count = 1;
+  // It was started in place of one that was killed, and has not met the others yet. Until then it is not the first.
+  bool comes_back = false;
 
   bool alone() const { return count == 1; }
   bool is_first() const { return rank == 0; }
-  std::string name() const;  // "rank 1 of 4", as launched
+  int number() const { return elastic ? launched_rank : rank; }  // that it goes by, as launched
+  std::string name() const;                                      // "rank 1 of 4", as launched
 };
 
 // By `headroom run --nproc`, torchrun, srun, or mpirun of Open MPI or MPICH, whichever is found first. A batch script
@@ -54,5 +58,6 @@ inline constexpr const char* rank_variable = "HEADROOM_RANK";
 inline constexpr const char* ranks_variable = "HEADROOM_RANKS";
 inline constexpr const char* ranks_store_variable = "HEADROOM_RANKS_STORE";
 inline constexpr const char* ranks_elastic_variable = "HEADROOM_RANKS_ELASTIC";
+inline constexpr const char* ranks_comes_back_variable = "HEADROOM_RANKS_COMES_BACK";
 
 }  // namespace headroom

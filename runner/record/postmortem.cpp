@@ -74,7 +74,7 @@ Postmortem examine(const Ended& ended) {
   if (run.empty()) return {json};
   add_resume(json, run);
   const Ranks ranks = ranks_from_environment();
-  const auto box = read_black_box((ranks.is_first() ? run : rank_folder(run, ranks.rank)) / black_box_file);
+  const auto box = read_black_box((ranks.is_first() ? run : rank_folder(run, ranks.number())) / black_box_file);
   // A box of another process is of an earlier life: this one ended before it made its own.
   if (box && box->pid == ended.pid) add_black_box(json, *box, now_ms());
   const Json summary = summary_since(run, now_ms() - static_cast<int64_t>(ended.seconds * 1e3));
@@ -83,7 +83,7 @@ Postmortem examine(const Ended& ended) {
   if ((kind == "failed" || (kind == "stopped" && !ended.last_forwarded)) && summary.contains("error"))
     json["ended"]["error"] = summary["error"];
   if (ranks.alone() || kind != "stopped" || json["ended"].contains("error")) return {json};
-  if (const std::string lost = read_lost_note(lost_note_of(run, ranks.rank)); !lost.empty())
+  if (const std::string lost = read_lost_note(lost_note_of(run, ranks.number())); !lost.empty())
     json["ended"]["error"] = lost;
   return {json};
 }
@@ -94,8 +94,8 @@ bool has_most_to_say(const Ended& ended, const Json& told) {
   const Ranks ranks = ranks_from_environment();
   if (ranks.alone() || ended.end.by_signal()) return true;
   std::error_code error;
-  const bool stands_in = ranks.rank == 1 && told.contains("error");
-  const bool is_first = ranks.rank == first_rank_of(ended.run_folder);
+  const bool stands_in = ranks.number() == 1 && told.contains("error");
+  const bool is_first = ranks.number() == first_rank_of(ended.run_folder);
   return (is_first || stands_in) && !fs::exists(ended.run_folder / postmortem_file, error);
 }
 

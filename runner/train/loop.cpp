@@ -49,6 +49,8 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
                 "gc_point",
                 {{"step", position_.step}, {"what", what}, {"returned_bytes", returned_bytes}, {"seconds", seconds}});
           }),
+      is_new_(setup.data.ranks().comes_back),
+      is_standby_(!setup.data.ranks().is_first()),
       schedule_(experiment_.train.schedule, experiment_.train.optimizer.lr, setup.data.windows_per_epoch(),
                 total_steps(experiment_.train, setup.data.windows_per_epoch())),
       checkpoints_(folder.path() / "checkpoints", experiment_.checkpoint.keep),
@@ -105,16 +107,11 @@ RunState TrainingLoop::state() {
 
 void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
   const Differences differences = differences_from(checkpoint, setup_);
-  // What the logs got after the checkpoint is written again.
-  log_.truncate(restore_state(checkpoint, state()));
-  bad_before_ = position_.bad_samples;
-  judge_by_metric();
+  restore(checkpoint);
   if (position_.has_best && setup_.data.ranks().is_first()) checkpoints_.mend_best(position_.best_step);
   const auto& early = experiment_.train.early_stop;
   // With more patience, or none to run out of, a run that was stopped early goes on.
   position_.stopped_early = position_.stopped_early && early && position_.stale_evaluations >= early->patience;
-  step_.restore(position_);
-  eval_retry_.micro_batch().begin_at(position_.eval_micro_batch);
   report_resume(differences);
   const auto is_kept = [](const OutputPair& pair) { return !pair.classes; };
   if (experiment_.metrics.mode == "full" && std::ranges::any_of(setup_.output_pairs, is_kept) &&
@@ -123,6 +120,15 @@ void TrainingLoop::resume(const LoadedCheckpoint& checkpoint) {
         "metrics.mode = \"full\" keeps nothing in checkpoints: this epoch's metrics of outputs are of what comes "
         "from here on");
   }
+}
+
+void TrainingLoop::restore(const LoadedCheckpoint& checkpoint) {
+  // What the logs got after the checkpoint is written again.
+  log_.truncate(restore_state(checkpoint, state()));
+  bad_before_ = position_.bad_samples;
+  judge_by_metric();
+  step_.restore(position_);
+  eval_retry_.micro_batch().begin_at(position_.eval_micro_batch);
 }
 
 void TrainingLoop::begin_with(const PlannedStart& planned) {
@@ -152,7 +158,7 @@ Exit TrainingLoop::run() {
   if (!outlives_losses()) return train_to_end();
   for (bool has_begun = false;;) {
     try {
-      if (!std::exchange(has_begun, true)) agree();
+      if (!std::exchange(has_begun, true)) is_new_ ? rejoin() : agree();
       return train_to_end();
     } catch (const RankLost&) {
       go_on_with_those_left();
@@ -357,6 +363,17 @@ void TrainingLoop::save(bool is_best) {
 }
 
 void TrainingLoop::write_checkpoint(bool is_best) {
+  const int64_t removed = checkpoints_.removed_for_room();
+  write_state(checkpoints_, is_best);
+  if (removed == 0 && checkpoints_.removed_for_room() > 0)
+    log_.say(
+        "fewer checkpoints are kept than checkpoint.keep says: the run folder lies in memory (tmpfs), which has no "
+        "room for more");
+  // A checkpoint on a tmpfs has taken memory that the next window may want.
+  memory_.look_again();
+}
+
+std::filesystem::path TrainingLoop::write_state(Checkpoints& checkpoints, bool is_best) {
   // The checkpoint holds the lengths of the logs: up to there they have to be on the disk before it is.
   log_.sync();
   memory_.note(Phase::checkpoint);
@@ -364,15 +381,10 @@ void TrainingLoop::write_checkpoint(bool is_best) {
   position_.eval_micro_batch = eval_retry_.size();
   position_.reserved_bytes = memory_.reserved_bytes();
   const EssentialAllocations essential;  // the little that it takes is there when memory is short
-  const int64_t removed = checkpoints_.removed_for_room();
+  std::filesystem::path written;
   with_one_retry("writing a checkpoint", Owner::checkpoint, setup_.device, setup_.advice(),
-                 [&] { save_state(checkpoints_, state(), log_.lengths(), is_best); });
-  if (removed == 0 && checkpoints_.removed_for_room() > 0)
-    log_.say(
-        "fewer checkpoints are kept than checkpoint.keep says: the run folder lies in memory (tmpfs), which has no "
-        "room for more");
-  // A checkpoint on a tmpfs has taken memory that the next window may want.
-  memory_.look_again();
+                 [&] { written = save_state(checkpoints, state(), log_.lengths(), is_best); });
+  return written;
 }
 
 }  // namespace headroom

@@ -56,13 +56,15 @@ class TrainingLoop {
   LoaderTimes loader_times() const;                      // of all loaders, since this process began
   double seconds() const;                                // since run() began
 
-  // Processes of the run that were killed, and without which the others went on. `rank`: as launched.
-  struct LostRank {
+  // Processes of the run that were killed, and without which the others went on; and those that were started in their
+  // place and joined them. `rank`: as launched.
+  struct RankChange {
     int rank = 0;
     int64_t step = 0;  // from which they went on
     std::string time;
   };
-  const std::vector<LostRank>& lost_ranks() const { return lost_ranks_; }
+  const std::vector<RankChange>& lost_ranks() const { return lost_ranks_; }
+  const std::vector<RankChange>& returned_ranks() const { return returned_ranks_; }
 
  private:
   Exit train_to_end();
@@ -80,6 +82,8 @@ class TrainingLoop {
   void finish_epoch();
   void save(bool is_best);
   void write_checkpoint(bool is_best);
+  std::filesystem::path write_state(Checkpoints& checkpoints, bool is_best);
+  void restore(const LoadedCheckpoint& checkpoint);
   void save_when_due();
   bool done() const;
   bool owes_an_evaluation() const;  // it was stopped between its last step and its last evaluation
@@ -98,6 +102,11 @@ class TrainingLoop {
   void rejoin();
   void take_over();
   void catch_up();
+  void hand_over(int64_t transitions);
+  std::string state_written_to(const std::filesystem::path& place);
+  void take_state(const LoadedCheckpoint& checkpoint);
+  void note_members(const std::vector<bool>& is_new);
+  void note_changes();
   void make_loaders();
   void end_with_supervisor() const;
   bool is_in_vain() const;  // what this rank computes: another is lost
@@ -154,8 +163,11 @@ class TrainingLoop {
   int64_t saved_transitions_ = -1;
   bool saved_best_ = false;
   bool owes_checkpoint_ = false;  // the last one may be half written
-  std::vector<LostRank> lost_ranks_;
-  std::vector<int> newly_lost_;
+  bool is_new_ = false;           // it came back, and holds no state yet
+  const bool is_standby_;         // it was not the first when it began
+  std::vector<int> members_;      // as launched, when their changes were last noted
+  std::vector<int> newly_lost_, newly_back_;
+  std::vector<RankChange> lost_ranks_, returned_ranks_;
   pid_t supervisor_ = 0;
   StepWatch* watch_ = nullptr;
   Schedule schedule_;

@@ -1,4 +1,5 @@
-// A TrainingLoop that goes on without the ranks that are killed (train.elastic).
+// A TrainingLoop that goes on without the ranks that are killed, and takes in those that were started in their place
+// (train.elastic).
 //
 // All ranks hold the same state. It changes in two places, by a window's step and by an epoch's end, and `transitions_`
 // counts that. Every rank makes a change by itself, after a vote in which all of them have said that they hold what it
@@ -13,6 +14,9 @@
 // since, and one that becomes the first cuts the logs back to there and goes on with that (RunLog::standby()). A
 // checkpoint is written between an agreement and the next vote, to which its writer has to come: where the writer is
 // lost before it, nothing has changed since, and the next one writes it again.
+//
+// One that comes back has set itself up as a resumed run does. agree() finds that it waits; then all leave their group
+// for the next one, of which it is the last, and once they stand equal the first hands it the state as a checkpoint.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -47,8 +51,11 @@ RunFolder take_lock(const std::filesystem::path& folder) {
   }
 }
 
+const char* const all_were_lost = "all ranks that held the run's state were lost: resume it from its last checkpoint";
+
 // What a rank tells those that are left with it.
 struct Standing {
+  double is_new;  // it came back, and holds no state yet
   double transitions, looked_for_bad_value, bad_samples;
   double scale_factor, scale_windows;  // of fp16; 0: none
 };
@@ -67,7 +74,10 @@ std::vector<Standing> exchange_standings(RankGroup& group, const Standing& own) 
 
 bool TrainingLoop::outlives_losses() {
   if (!setup_.data.is_elastic()) return false;
-  setup_.data.group->outlive_losses();
+  RankGroup& group = *setup_.data.group;
+  members_ = is_new_ ? std::vector<int>() : group.members();
+  if (group.is_first()) group.tell_run(folder_);
+  group.outlive_losses();
   supervisor_ = getppid();
   return true;
 }
@@ -90,42 +100,68 @@ void TrainingLoop::go_on_with_those_left() {
 
 void TrainingLoop::rejoin() {
   RankGroup& group = *setup_.data.group;
-  for (const int rank : group.rejoin([] { return stop_requested() != Exit::ok; })) newly_lost_.push_back(rank);
+  group.rejoin([] { return stop_requested() != Exit::ok; });
   if (group.is_first()) take_over();
   catch_up();
   make_loaders();
   agree();
   if (std::exchange(owes_checkpoint_, false) && saved_transitions_ == transitions_) write_checkpoint(saved_best_);
   if (std::exchange(owes_agreement_, false)) save_when_due();
-  for (const int rank : std::exchange(newly_lost_, {})) {
-    lost_ranks_.push_back({rank, position_.step, rfc3339(std::chrono::system_clock::now())});
-    log_.event("rank_lost", {{"rank", rank}, {"step", position_.step}, {"left", group.ranks().count}});
-  }
+  note_changes();
   group.went_on(position_.step);
+}
+
+void TrainingLoop::note_changes() {
+  const auto note = [this](std::vector<int>& ranks, const char* kind, std::vector<RankChange>& all) {
+    for (const int rank : std::exchange(ranks, {})) {
+      all.push_back({rank, position_.step, rfc3339(std::chrono::system_clock::now())});
+      log_.event(kind, {{"rank", rank}, {"step", position_.step}, {"left", setup_.data.ranks().count}});
+    }
+  };
+  note(newly_lost_, "rank_lost", lost_ranks_);
+  note(newly_back_, "rank_came_back", returned_ranks_);
+}
+
+// A rank that was killed and started again since has a place of its own.
+void TrainingLoop::note_members(const std::vector<bool>& is_new) {
+  const std::vector<int> members = setup_.data.group->members();
+  std::vector<int> stayed;
+  for (size_t i = 0; i < members.size(); ++i) (is_new[i] ? newly_back_ : stayed).push_back(members[i]);
+  for (const int rank : members_) {
+    if (std::ranges::find(stayed, rank) == stayed.end()) newly_lost_.push_back(rank);
+  }
+  members_ = members;
 }
 
 // The run's files, in place of a first rank that is lost. What its supervisor wrote of its end is not the run's.
 void TrainingLoop::take_over() {
+  if (is_new_) throw Error(Exit::resumable, "ranks", all_were_lost);
   forget_postmortem(folder_);
-  const int rank = setup_.data.ranks().launched_rank;
-  if (rank == 0 || taken_over_) return;
+  if (!is_standby_ || taken_over_) return;
   taken_over_.emplace(take_lock(folder_));
   log_.take_over(*taken_over_, experiment_.train.log_every);
   if (!experiment_.record.events_to.empty()) log_.send_events_to(experiment_.record.events_to);
-  note_first_rank(folder_, rank);
+  note_first_rank(folder_, setup_.data.ranks().launched_rank);
   make_examples();
   owes_checkpoint_ = true;
 }
 
 void TrainingLoop::catch_up() {
   const auto scale = step_.loss_scale().value_or(LossScale::State{.factor = 0, .windows = 0});
-  const Standing own = {static_cast<double>(transitions_), looked_for_bad_value_ ? 1.0 : 0.0,
-                        static_cast<double>(bad_before_ + skipped_samples_), scale.factor,
+  const Standing own = {is_new_ ? 1.0 : 0.0,
+                        static_cast<double>(transitions_),
+                        looked_for_bad_value_ ? 1.0 : 0.0,
+                        static_cast<double>(bad_before_ + skipped_samples_),
+                        scale.factor,
                         static_cast<double>(scale.windows)};
-  const std::vector<Standing> all = exchange_standings(*setup_.data.group, own);
+  std::vector<Standing> all = exchange_standings(*setup_.data.group, own);
+  std::vector<bool> is_new;
+  for (const Standing& standing : all) is_new.push_back(standing.is_new > 0);
+  std::erase_if(all, [](const Standing& standing) { return standing.is_new > 0; });
+  if (all.empty()) throw Error(Exit::resumable, "ranks", all_were_lost);
   const auto [last, first] = std::ranges::minmax(all, {}, &Standing::transitions);
   std::optional<LossScale::State> begin_with = step_.loss_scale();
-  if (own.transitions < first.transitions) {
+  if (!is_new_ && own.transitions < first.transitions) {
     // Why a window was not finite, the one that is ahead has said.
     if (const auto gradients = step_.take_prepared()) {
       owes_agreement_ = finish_window(*gradients, "");
@@ -144,6 +180,50 @@ void TrainingLoop::catch_up() {
   skipped_samples_ = 0;
   is_measured_ = false;
   step_.begin_anew(begin_with);
+  if (std::ranges::find(is_new, true) != is_new.end()) hand_over(static_cast<int64_t>(first.transitions));
+  note_members(is_new);
+}
+
+// As a checkpoint in a place of its own: what it holds is all that a run needs to go on with the same bits.
+void TrainingLoop::hand_over(int64_t transitions) {
+  RankGroup& group = *setup_.data.group;
+  const std::filesystem::path place = folder_ / "ranks" / "handed_over";
+  const std::string written = group.from_first(group.is_first() ? state_written_to(place) : "");
+  if (is_new_) {
+    if (written.empty()) throw Error(Exit::resumable, "ranks", "the first rank could not hand its state over");
+    take_state(load_checkpoint(written));
+    transitions_ = transitions;
+    is_new_ = false;
+  }
+  group.wait_for_all();
+  std::error_code ignored;
+  if (group.is_first()) std::filesystem::remove_all(place, ignored);
+}
+
+// Empty where that cannot be: the run goes on, and whoever came back ends.
+std::string TrainingLoop::state_written_to(const std::filesystem::path& place) {
+  Checkpoints checkpoints(place, 1);
+  try {
+    position_.bad_samples = bad_before_;
+    return write_state(checkpoints, /*is_best=*/false).string();
+  } catch (const Error& problem) {
+    log_.say(std::string("ranks: the state cannot be handed over: ") + problem.what());
+    return "";
+  }
+}
+
+// The others hold the same bits only where this rank computes as they do, with the same data.
+void TrainingLoop::take_state(const LoadedCheckpoint& checkpoint) {
+  const Differences differences = differences_from(checkpoint, setup_);
+  require_same_mathematics(differences, folder_);
+  for (const auto* found : {&differences.rounding, &differences.code}) {
+    if (!found->empty()) throw Error(Exit::bad_input, "ranks", "a rank that comes back differs: " + found->front());
+  }
+  const auto& measured = checkpoint.at("normalizer", nlohmann::json::value_t::array);
+  if (Normalizer::from_json(measured).to_json() != input_.measured.to_json())
+    throw Error(Exit::data, "ranks",
+                "the normalisation of a rank that comes back is another one: see that the data stay");
+  restore(checkpoint);
 }
 
 // Their shares are others now.

@@ -25,18 +25,21 @@ void TrainingLoop::agree() {
   end_with_supervisor();  // behind it: its end comes before the signal that tells of it
   // Of the first rank's files; zeros are added to them.
   const RunLog::Marks marks = is_elastic && group.is_first() ? log_.marks() : RunLog::Marks();
-  std::array<double, 7> told = {asked == Exit::interrupted ? 1.0 : 0.0,
+  const bool is_followed = is_elastic && group.is_first() && group.is_followed();
+  std::array<double, 8> told = {asked == Exit::interrupted ? 1.0 : 0.0,
                                 must_stop_ || asked == Exit::resumable ? 1.0 : 0.0,
                                 static_cast<double>(train_loader_->skipped_samples()),
                                 static_cast<double>(marks.events),
                                 static_cast<double>(marks.metrics),
                                 static_cast<double>(marks.memory),
-                                static_cast<double>(marks.tensorboard)};
+                                static_cast<double>(marks.tensorboard),
+                                is_followed ? 1.0 : 0.0};
   group.add_up(std::span(told).first(is_elastic ? told.size() : 3));
   const auto mark = [&told](size_t i) { return static_cast<uint64_t>(told[i]); };
   log_.settled({mark(3), mark(4), mark(5), mark(6)});
   agreed_stop_ = told[1] > 0 ? Exit::resumable : told[0] > 0 ? Exit::interrupted : Exit::ok;
   skipped_samples_ = static_cast<uint64_t>(told[2]);
+  if (told[7] > 0 && agreed_stop_ == Exit::ok) group.make_way();
 }
 
 uint64_t TrainingLoop::skipped_samples() const {

@@ -33,6 +33,8 @@ std::string weights_digest(Model& model) {
 RunData prepare_data_of_ranks(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs,
                               std::shared_ptr<RankGroup> group) {
   if (group == nullptr) return prepare_data(experiment, plugin_dirs);
+  // What the others hold it compares with once they hand it over.
+  if (group->ranks().comes_back) return prepare_data(experiment, plugin_dirs, /*trains=*/true, group);
   RunData data = group->first_goes_first([&] { return prepare_data(experiment, plugin_dirs, /*trains=*/true, group); });
   require_agreement(*group,
                     {{"Headroom's version", HEADROOM_VERSION},
@@ -69,12 +71,12 @@ void require_divisible(const Setup& setup) {
 }
 
 void require_same_weights(const Setup& setup) {
-  if (setup.data.group == nullptr) return;
+  if (setup.data.group == nullptr || setup.data.ranks().comes_back) return;
   require_agreement(*setup.data.group, {{"the model's first weights", weights_digest(*setup.model)}});
 }
 
 std::vector<std::string> rank_lines(const Setup& setup, bool resumed) {
-  if (setup.data.group == nullptr) return {};
+  if (setup.data.group == nullptr || setup.data.ranks().comes_back) return {};
   const RankGroup& group = *setup.data.group;
   const Ranks& ranks = group.ranks();
   std::string line = "ranks: " + std::to_string(ranks.count) + " processes share each window, by " + ranks.launcher;
@@ -107,9 +109,9 @@ RunFolder make_run_folder(const std::filesystem::path& out, const RunData& data)
 
 std::filesystem::path folder_of_rank(const RunFolder& folder, const RunData& data) {
   const Ranks ranks = data.ranks();
-  if (data.group != nullptr) data.group->keep_lost_note_at(lost_note_of(folder.path(), ranks.rank));
+  if (data.group != nullptr) data.group->keep_lost_note_at(lost_note_of(folder.path(), ranks.number()));
   if (ranks.is_first()) return folder.path();
-  const std::filesystem::path own = rank_folder(folder.path(), ranks.rank);
+  const std::filesystem::path own = rank_folder(folder.path(), ranks.number());
   std::error_code error;
   std::filesystem::create_directories(own, error);  // the black box says what is wrong
   return own;

@@ -60,11 +60,16 @@ nlohmann::json rescue_json(const Setup& setup) {
 
 // Of a run that goes on without those that are killed.
 nlohmann::json ranks_json(const Setup& setup, const TrainingLoop& loop) {
-  nlohmann::json lost = nlohmann::json::array();
-  for (const auto& [rank, step, time] : loop.lost_ranks())
-    lost.push_back({{"rank", rank}, {"step", step}, {"time", time}});
+  const auto list = [](const std::vector<TrainingLoop::RankChange>& changes) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const auto& [rank, step, time] : changes) all.push_back({{"rank", rank}, {"step", step}, {"time", time}});
+    return all;
+  };
   const Ranks ranks = setup.data.ranks();
-  return {{"launched", ranks.launched_count}, {"left", ranks.count}, {"lost", lost}};
+  return {{"launched", ranks.launched_count},
+          {"left", ranks.count},
+          {"lost", list(loop.lost_ranks())},
+          {"came_back", list(loop.returned_ranks())}};
 }
 
 nlohmann::json summary(const Setup& setup, const TrainingLoop& loop, const std::string& state) {

@@ -24,6 +24,8 @@ struct EarlierRun {
   std::optional<LoadedCheckpoint> last;  // nullopt: it was stopped before its first
 };
 
+bool comes_back(const TrainRequest& request) { return request.group != nullptr && request.group->ranks().comes_back; }
+
 std::optional<LoadedCheckpoint> last_checkpoint(const std::filesystem::path& run) {
   const auto checkpoints = run / "checkpoints";
   if (const auto last = Checkpoints(checkpoints).last()) return load_checkpoint(*last);
@@ -36,7 +38,8 @@ std::optional<EarlierRun> open_earlier_run(const TrainRequest& request) {
   // One process of a run holds its lock.
   const bool first = request.group == nullptr || request.group->is_first();
   RunFolder folder = first ? RunFolder::open(*request.resume) : RunFolder::shared(run_path(*request.resume));
-  std::optional<LoadedCheckpoint> last = last_checkpoint(folder.path());
+  // One that comes back is handed the state as it is then; the files here change meanwhile.
+  std::optional<LoadedCheckpoint> last = comes_back(request) ? std::nullopt : last_checkpoint(folder.path());
   return EarlierRun{std::move(folder), std::move(last)};
 }
 
@@ -95,7 +98,8 @@ LoaderInput input_of(const Setup& setup, const LoadedCheckpoint* checkpoint, Run
     return loader_input(setup.data, normalizer_of(setup, checkpoint, log),
                         [&log](const std::string& line) { log.say(line); });
   };
-  return setup.data.group != nullptr ? setup.data.group->first_goes_first(make) : make();
+  const bool together = setup.data.group != nullptr && !setup.data.ranks().comes_back;
+  return together ? setup.data.group->first_goes_first(make) : make();
 }
 
 void begin(TrainingLoop& loop, const Setup& setup, const std::optional<PlannedStart>& planned, RunLog& log) {
@@ -136,7 +140,8 @@ Exit train(const TrainRequest& request) {
 
   const Setup setup(data, init_id_of(experiment, checkpoint));
   require_divisible(setup);
-  const std::string started = checkpoint != nullptr ? "" : initialise_from(experiment.init, *setup.model);
+  const bool has_state = checkpoint != nullptr || comes_back(request);
+  const std::string started = has_state ? "" : initialise_from(experiment.init, *setup.model);
   if (checkpoint != nullptr && !request.changed)
     require_same_mathematics(differences_from(*checkpoint, setup), earlier->folder.path());
 
@@ -157,7 +162,7 @@ Exit train(const TrainRequest& request) {
   LoaderInput input = input_of(setup, checkpoint, log);
   if (!started.empty()) log.say("init: " + started);
   // What a model made of it before is in the checkpoint.
-  if (checkpoint == nullptr) {
+  if (!has_state) {
     with_one_retry("counting the classes", Owner::batches, setup.device, setup.advice(),
                    [&] { balance_classes(setup, [&log](const std::string& line) { log.say(line); }); });
   }
@@ -166,7 +171,8 @@ Exit train(const TrainRequest& request) {
                  [&] { loop.emplace(setup, input, folder, log, memory); });
   loop->stop_after(request.until_epoch);
   loop->watch_steps(request.watch);
-  checkpoint != nullptr ? loop->resume(*checkpoint) : begin(*loop, setup, planned, log);
+  if (checkpoint != nullptr) loop->resume(*checkpoint);
+  if (!has_state) begin(*loop, setup, planned, log);
   earlier.reset();  // its files are mapped
   require_same_weights(setup);
 

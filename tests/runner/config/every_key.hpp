@@ -72,6 +72,7 @@ drop_last = true
 on_nonfinite = "skip"
 elastic = true
 elastic_min = 2
+elastic_restarts = 3
 optimizer = { name = "adam", lr = 3e-4, weight_decay = 0.02, betas = [0.8, 0.99], eps = 1e-7, alpha = 0.95, momentum = 0.5, nesterov = true }
 optimizer_options = { rate = 2 }
 schedule = { name = "cosine", warmup_epochs = 2.5, min_lr = 1e-6, warmup_steps = 0, step_epochs = 3, gamma = 0.3, pct_start = 0.2, div_factor = 20, final_div_factor = 100, restart_epochs = 4, restart_factor = 2, points = [[0, 0.5], [5, 1.0]], plateau_factor = 0.5, plateau_patience = 3 }

@@ -53,6 +53,7 @@ TEST(Load, EveryKeyReachesItsMember) {
   EXPECT_EQ(e.train.on_nonfinite, "skip");
   EXPECT_TRUE(e.train.elastic);
   EXPECT_EQ(e.train.elastic_min, 2);
+  EXPECT_EQ(e.train.elastic_restarts, 3);
   EXPECT_EQ(e.train.ema_decay, 0.999);
   EXPECT_EQ(e.train.optimizer.name, "adam");
   EXPECT_EQ(e.train.optimizer.lr, 3e-4);

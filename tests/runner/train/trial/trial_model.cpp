@@ -1,6 +1,7 @@
 // A model for tests of the loop: a small network with dropout at two sites, a loss over valid steps only, a buffer and
 // state beside its tensors. Options turn it into the mistakes the tests must notice. HEADROOM_TEST_PAUSE =
-// "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it. HEADROOM_TEST_FAULT
+// "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it. While the file
+// HEADROOM_TEST_SLOW is there, each training step takes 50 ms longer. HEADROOM_TEST_FAULT
 // = "KIND:STEP:SAMPLES" is a mistake from that training step on: "crash", "hoard" (memory without end, for more than
 // SAMPLES at once), "short" (no memory for more than SAMPLES at once) or "keep" (no memory until the hidden layer is
 // computed again in backward). Built twice: with TRIAL_GENERATOR_MODEL as trial_generator_model, which says that it
@@ -93,6 +94,7 @@ class TrialModel : public torch::nn::Module {
     if (mistake_ == "clock") begin_as_time_tells();
     seen_ = register_buffer("seen", torch::zeros({1}, torch::kDouble));
     if (const char* pause = std::getenv("HEADROOM_TEST_PAUSE")) pause_ = pause;
+    if (const char* file = std::getenv("HEADROOM_TEST_SLOW")) slow_while_ = file;
     if (const char* fault = std::getenv("HEADROOM_TEST_FAULT")) read_fault(fault);
   }
 
@@ -197,6 +199,8 @@ class TrialModel : public torch::nn::Module {
     ++calls_;
   }
   void pause_when_asked(const Call& call) {
+    if (!slow_while_.empty() && call.training() && std::filesystem::exists(slow_while_))
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const std::string here = (call.training() ? "train:" : "eval:") + std::to_string(call.step()) + ":";
     if (!pause_.starts_with(here)) return;
     const std::filesystem::path file = pause_.substr(here.size());
@@ -233,7 +237,7 @@ class TrialModel : public torch::nn::Module {
   torch::nn::Linear hidden_{nullptr}, head_{nullptr}, late_{nullptr};
   at::Tensor seen_;
   uint64_t calls_ = 0;
-  std::string pause_, fault_;
+  std::string pause_, slow_while_, fault_;
   long long fault_step_ = 0, fault_samples_ = 0;
   std::vector<at::Tensor> hoard_;
   std::vector<std::string> kept_;
