@@ -169,6 +169,12 @@ Permit Checkpoints::make_room(int64_t bytes) {
   return room;
 }
 
+void Checkpoints::remove_all() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+  note_bytes_in_memory();
+}
+
 void Checkpoints::note_bytes_in_memory() {
   // Counted again and noted as a difference, which includes removed files.
   const int64_t bytes = bytes_in_memory(folder_);

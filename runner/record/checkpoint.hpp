@@ -41,6 +41,8 @@ class Checkpoints {
   // Moves `best` to the checkpoint of that step, where it exists and is readable. A crash or a full disk may have
   // prevented save() from moving the link. The caller holds the run's lock. Error(cannot_write).
   void mend_best(int64_t step) const;
+  // The folder with all that was saved here. What cannot be removed stays.
+  void remove_all();
   int64_t removed_for_room() const { return removed_for_room_; }  // number of checkpoints that were removed first
   std::optional<std::filesystem::path> last() const;              // the newest one that is readable
   std::optional<std::filesystem::path> best() const;

@@ -103,7 +103,7 @@ class TrainingLoop {
   void take_over();
   void catch_up();
   void hand_over(int64_t transitions);
-  std::string state_written_to(const std::filesystem::path& place);
+  std::string state_written_to(Checkpoints& checkpoints);
   void take_state(const LoadedCheckpoint& checkpoint);
   void note_members(const std::vector<bool>& is_new);
   void note_changes();

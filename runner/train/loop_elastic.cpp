@@ -53,6 +53,20 @@ RunFolder take_lock(const std::filesystem::path& folder) {
 
 const char* const all_were_lost = "all ranks that held the run's state were lost: resume it from its last checkpoint";
 
+// The checkpoint with which the state is handed over, where this rank writes it.
+struct HandedOver {
+  HandedOver(std::filesystem::path place, bool is_written_here)
+      : checkpoints(std::move(place), /*keep=*/1), is_ours(is_written_here) {}
+  ~HandedOver() {
+    if (is_ours) checkpoints.remove_all();
+  }
+  HandedOver(const HandedOver&) = delete;
+  HandedOver& operator=(const HandedOver&) = delete;
+
+  Checkpoints checkpoints;
+  bool is_ours;
+};
+
 // What a rank tells those that are left with it.
 struct Standing {
   double is_new;  // it came back, and holds no state yet
@@ -126,9 +140,16 @@ void TrainingLoop::note_changes() {
 void TrainingLoop::note_members(const std::vector<bool>& is_new) {
   const std::vector<int> members = setup_.data.group->members();
   std::vector<int> stayed;
-  for (size_t i = 0; i < members.size(); ++i) (is_new[i] ? newly_back_ : stayed).push_back(members[i]);
+  const auto holds = [](const std::vector<int>& ranks, int rank) {
+    return std::ranges::find(ranks, rank) != ranks.end();
+  };
+  for (size_t i = 0; i < members.size(); ++i) {
+    // Or the group in which it took the state broke before it went on.
+    const bool came_back = is_new[i] || (!members_.empty() && !holds(members_, members[i]));
+    (came_back ? newly_back_ : stayed).push_back(members[i]);
+  }
   for (const int rank : members_) {
-    if (std::ranges::find(stayed, rank) == stayed.end()) newly_lost_.push_back(rank);
+    if (!holds(stayed, rank)) newly_lost_.push_back(rank);
   }
   members_ = members;
 }
@@ -187,8 +208,8 @@ void TrainingLoop::catch_up() {
 // As a checkpoint in a place of its own: what it holds is all that a run needs to go on with the same bits.
 void TrainingLoop::hand_over(int64_t transitions) {
   RankGroup& group = *setup_.data.group;
-  const std::filesystem::path place = folder_ / "ranks" / "handed_over";
-  const std::string written = group.from_first(group.is_first() ? state_written_to(place) : "");
+  HandedOver handed(folder_ / "ranks" / "handed_over", group.is_first());
+  const std::string written = group.from_first(group.is_first() ? state_written_to(handed.checkpoints) : "");
   if (is_new_) {
     if (written.empty()) throw Error(Exit::resumable, "ranks", "the first rank could not hand its state over");
     take_state(load_checkpoint(written));
@@ -196,20 +217,15 @@ void TrainingLoop::hand_over(int64_t transitions) {
     is_new_ = false;
   }
   group.wait_for_all();
-  std::error_code ignored;
-  if (group.is_first()) std::filesystem::remove_all(place, ignored);
 }
 
 // Empty where that cannot be: the run goes on, and whoever came back ends.
-std::string TrainingLoop::state_written_to(const std::filesystem::path& place) {
-  Checkpoints checkpoints(place, 1);
-  try {
-    position_.bad_samples = bad_before_;
-    return write_state(checkpoints, /*is_best=*/false).string();
-  } catch (const Error& problem) {
-    log_.say(std::string("ranks: the state cannot be handed over: ") + problem.what());
-    return "";
-  }
+std::string TrainingLoop::state_written_to(Checkpoints& checkpoints) try {
+  position_.bad_samples = bad_before_;
+  return write_state(checkpoints, /*is_best=*/false).string();
+} catch (const std::exception& problem) {
+  log_.say(std::string("ranks: the state cannot be handed over: ") + problem.what());
+  return "";
 }
 
 // The others hold the same bits only where this rank computes as they do, with the same data.
