@@ -14,6 +14,7 @@
 #include <torch/torch.h>
 
 #include "error.hpp"
+#include "ranks/gloo_threads.hpp"
 #include "ranks/lost_note.hpp"
 #include "ranks/sockets.hpp"
 
@@ -27,6 +28,7 @@ using std::chrono::seconds;
 constexpr seconds time_to_meet(300);
 // All are there and have nothing else to do; who does not come in this time is lost.
 constexpr seconds time_to_meet_again(10), time_to_break_off(3);
+constexpr int gloo_attempts = 5;  // to connect to each peer
 // A connection of Gloo may break some time before the watch knows whose end it was.
 constexpr milliseconds time_to_name = time_to_lose_peer + milliseconds(500);
 constexpr milliseconds time_to_fail(300), one_look(100);
@@ -133,7 +135,8 @@ std::vector<Descriptor> copies_of(const std::vector<int>& connections) {
 void RankGroup::meet(seconds time) {
   auto store = open_store(ranks_, time);
   const std::vector<int> others = open_connections();
-  auto gloo = open_backend(ranks_, store, outlives_losses_ ? milliseconds(time) : milliseconds(time_to_answer));
+  auto gloo = open_backend(ranks_, store, outlives_losses_ ? milliseconds(time) / gloo_attempts : time_to_answer);
+  if (outlives_losses_) gloo->setTimeout(time);
   backend_ = std::make_unique<Backend>(std::move(store), std::move(gloo));
   const auto made = [&others] {
     std::vector<int> connections = open_connections();
@@ -254,14 +257,24 @@ void RankGroup::break_off() {
   for (const Descriptor& line : lines_) shutdown(line.get(), SHUT_RDWR);
   lines_.clear();
   if (backend_ == nullptr || backend_->gloo == nullptr) return;
-  const milliseconds time = outlives_losses_ ? milliseconds(time_to_break_off) : milliseconds(0);
-  if (last_begun_ != nullptr && !last_begun_->completion->wait_for(time)) {
-    leave_running(std::move(backend_->gloo));
-    if (outlives_losses_) backend_ = nullptr;
-  } else {
+  if (last_begun_ == nullptr || last_begun_->completion->wait_for(milliseconds(0)) || ends_in_time(*last_begun_)) {
     // Closes the connections: who waits for this rank goes on.
     backend_->gloo.reset();
+    return;
   }
+  const bool writes_no_more = outlives_losses_ && gloo_has_nothing_to_do(one_look);
+  leave_running(std::move(backend_->gloo));
+  if (outlives_losses_ && !writes_no_more) backend_ = nullptr;
+}
+
+// Of a sum whose connections are shut down. Not where losses end the run anyway.
+bool RankGroup::ends_in_time(const Sum& sum) const {
+  if (!outlives_losses_) return false;
+  for (milliseconds left = time_to_break_off; left > milliseconds(0); left -= one_look) {
+    if (sum.completion->wait_for(one_look)) return true;
+    if (gloo_has_nothing_to_do(one_look)) break;
+  }
+  return sum.completion->wait_for(milliseconds(0));
 }
 
 // All groups' stores lie in the launcher's folder.

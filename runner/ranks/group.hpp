@@ -109,6 +109,7 @@ class RankGroup {
   [[noreturn]] void give_up(const std::string& problem);
   [[noreturn]] void end_group(const std::string& sentence);
   void break_off();
+  bool ends_in_time(const Sum& sum) const;
   bool end_overdue(int lost) const;  // false: it is not decided yet
 
   Ranks ranks_;
