@@ -62,11 +62,12 @@ TEST(Launch, AnErrorOfItsOwnIsTheRuns) {
   EXPECT_EQ(launched("both_signed_in; there ended members; exit 75", "both_signed_in; exit 4"), 4);
 }
 
+// Not before the other has seen it sign in: a mark goes with the process.
 const std::string killed_once_it_is_told = "both_signed_in; there . run; kill -9 $$";
 
 TEST(Launch, OneThatIsStartedAgainIsTakenInOnceItIsReady) {
   testing::internal::CaptureStderr();
-  EXPECT_EQ(launched("tell_run; both_signed_in; there '^1 goes-on 0$' members; go_on 1; "
+  EXPECT_EQ(launched("both_signed_in; tell_run; there '^1 goes-on 0$' members; go_on 1; "
                      "there '^2 goes-on 0 1$' members; go_on 2; exit 0",
                      killed_once_it_is_told, "sign_in; there . step-2; exit 0", 1),
             0);
@@ -77,8 +78,8 @@ TEST(Launch, OneThatIsStartedAgainIsTakenInOnceItIsReady) {
 
 // It takes the last place: the first of those that held the state before stays the first.
 TEST(Launch, RankZeroThatIsStartedAgainIsNotTheFirst) {
-  EXPECT_EQ(launched("tell_run; both_signed_in; kill -9 $$",
-                     "both_signed_in; there '^1 goes-on 1$' members; go_on 1; "
+  EXPECT_EQ(launched(killed_once_it_is_told,
+                     "both_signed_in; tell_run; there '^1 goes-on 1$' members; go_on 1; "
                      "there '^2 goes-on 1 0$' members; go_on 2; exit 0",
                      "sign_in; there . step-2; exit 0", 1),
             0);
@@ -88,7 +89,7 @@ TEST(Launch, OneThatEndsBeforeItIsTakenInChangesNothing) {
   for (const auto& [again, code] : {std::pair("exit 2", "2"), std::pair("kill -9 $$", "137")}) {
     const bool was_killed = std::string(code) == "137";
     testing::internal::CaptureStderr();
-    EXPECT_EQ(launched("tell_run; both_signed_in; go_on 1; there '^" + std::string(was_killed ? "3" : "2") +
+    EXPECT_EQ(launched("both_signed_in; tell_run; go_on 1; there '^" + std::string(was_killed ? "3" : "2") +
                            " goes-on 0$' members; go_on 2; go_on 3; exit 0",
                        killed_once_it_is_told, again, 2),
               0);
@@ -102,14 +103,14 @@ TEST(Launch, OneThatEndsBeforeItIsTakenInChangesNothing) {
 }
 
 TEST(Launch, OneThatIsNotReadyWhenTheRunEndsIsEnded) {
-  EXPECT_EQ(launched("tell_run; both_signed_in; there goes-on members; go_on 1; exit 0", killed_once_it_is_told,
+  EXPECT_EQ(launched("both_signed_in; tell_run; there goes-on members; go_on 1; exit 0", killed_once_it_is_told,
                      "sleep 600", 1),
             0);
 }
 
 // It holds no state.
 TEST(Launch, OneThatIsNotTakenInYetDoesNotGoOnAlone) {
-  EXPECT_EQ(launched("tell_run; both_signed_in; there '^2 goes-on 0 1$' members; kill -9 $$", killed_once_it_is_told,
+  EXPECT_EQ(launched("both_signed_in; tell_run; there '^2 goes-on 0 1$' members; kill -9 $$", killed_once_it_is_told,
                      "sign_in; there ended members; exit 75", 1),
             resumable);
 }
