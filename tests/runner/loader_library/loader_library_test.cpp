@@ -236,9 +236,9 @@ auto entries(const char* folder) {
 }
 
 // The kernel lists a thread for a moment after it was joined.
-bool threads_become(std::ptrdiff_t expected) {
+bool threads_fall_to(std::ptrdiff_t most) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (entries("/proc/self/task") != expected) {
+  while (entries("/proc/self/task") > most) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -253,7 +253,8 @@ TEST(LoaderLibrary, LeavesNothingBehind) {
     LoaderTrial loader(toy_keys());
     ASSERT_TRUE(loader.next() != nullptr);
   }
-  EXPECT_TRUE(threads_become(threads)) << entries("/proc/self/task") << " threads, " << threads << " before";
+  // ThreadSanitizer may have started one of its own. A loader that left one would leave a hundred.
+  EXPECT_TRUE(threads_fall_to(threads + 1)) << entries("/proc/self/task") << " threads, " << threads << " before";
   EXPECT_EQ(entries("/proc/self/fd"), files);
 }
 
