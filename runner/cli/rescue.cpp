@@ -41,6 +41,13 @@ std::vector<std::string> words_of(const RunWords& run, const CommandLine& line) 
   return words;
 }
 
+// The same run, which goes on in its folder. --set is in the experiment there already.
+RunWords in_folder(RunWords run, const fs::path& folder) {
+  run.resume = folder.string();
+  run.experiment.set.clear();
+  return run;
+}
+
 bool couples_samples(const Experiment& experiment, const CommandLine& line) {
   const nlohmann::json description = plugin_description(find_plugin(experiment.model_plugin, line.plugin_dirs));
   const auto model = description.at("interfaces").find(HR_MODEL_TORCH);
@@ -54,11 +61,7 @@ bool couples_samples(const Experiment& experiment, const CommandLine& line) {
 // The same run with one more rung; nullopt: there is none. Where it trained already it goes on in its folder, unless
 // the folder has a checkpoint of other mathematics.
 std::optional<RunWords> with_next_rung(RunWords run, const Ended& ended, const CommandLine& line) {
-  if (!ended.run_folder.empty()) {
-    run.resume = ended.run_folder.string();
-    // --set is in the experiment of that folder already.
-    run.experiment.set.clear();
-  }
+  if (!ended.run_folder.empty()) run = in_folder(std::move(run), ended.run_folder);
   const Experiment experiment = experiment_of(run);
   if (!experiment.rescue || experiment.rescue->rungs.empty()) return std::nullopt;
   const auto& rungs = experiment.rescue->rungs;
@@ -92,13 +95,7 @@ Elasticity elasticity(const RunWords& words, const CommandLine& line) try {
   const TrainSection train = experiment_of(words).train;
   if (!train.elastic) return {};
   const auto number = [](int64_t value) { return static_cast<int>(std::min<int64_t>(value, INT_MAX)); };
-  const auto resuming = [words, line](const fs::path& run) {
-    RunWords again = words;
-    again.resume = run.string();
-    // --set is in the experiment of that folder already.
-    again.experiment.set.clear();
-    return words_of(again, line);
-  };
+  const auto resuming = [words, line](const fs::path& run) { return words_of(in_folder(words, run), line); };
   return {.least = number(train.elastic_min), .restarts = number(train.elastic_restarts), .resuming_words = resuming};
 } catch (const Error&) {
   return {};

@@ -28,6 +28,7 @@ Difference first_difference(const std::string& first, const std::string& other) 
 }  // namespace
 
 void require_agreement(RankGroup& group, const std::vector<Fact>& facts) {
+  if (group.ranks().comes_back) return;
   nlohmann::json own = nlohmann::json::array();
   for (const Fact& fact : facts) own.push_back(fact.value);
   std::vector<nlohmann::json> all;

@@ -7,13 +7,10 @@
 #include <fcntl.h>
 #include <stdexcept>
 #include <sys/socket.h>
-#include <torch/csrc/distributed/c10d/FileStore.hpp>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/torch.h>
 
 #include "error.hpp"
+#include "ranks/gloo_backend.hpp"
 #include "ranks/gloo_threads.hpp"
 #include "ranks/lost_note.hpp"
 #include "ranks/sockets.hpp"
@@ -38,42 +35,6 @@ static_assert(time_to_lose_peer + std::max(time_to_fail, RankWatch::usual_patien
 static_assert(time_to_name + milliseconds(500) < seconds(5));
 // One may prepare data for hours while the others wait. Who has ended is the watch's to tell.
 constexpr std::chrono::hours time_to_answer(24 * 30);
-
-c10::intrusive_ptr<c10d::Store> open_store(const Ranks& ranks, seconds time) {
-  c10::intrusive_ptr<c10d::Store> store;
-  if (!ranks.store_file.empty()) {
-    store = c10::make_intrusive<c10d::FileStore>(ranks.store_file, ranks.count);
-  } else {
-    c10d::TCPStoreOptions options;
-    options.port = ranks.port;
-    options.isServer = ranks.is_first() && !ranks.hosted_by_launcher;
-    options.waitWorkers = false;
-    options.timeout = time;
-    store = c10::make_intrusive<c10d::TCPStore>(ranks.host, options);
-  }
-  store->setTimeout(time);
-  return c10::make_intrusive<c10d::PrefixStore>("headroom/" + ranks.attempt, store);
-}
-
-std::shared_ptr<gloo::transport::Device> open_device(const Ranks& ranks) {
-  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"))
-    return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
-  if (ranks.local_count == ranks.count) return c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
-  const std::string address = address_towards(ranks.host, ranks.port);
-  if (address.starts_with("127."))
-    throw std::runtime_error(ranks.host +
-                             " is a loopback address here: set GLOO_SOCKET_IFNAME to the interface that "
-                             "leads to the other machines, or MASTER_ADDR to an address of it");
-  return c10d::ProcessGroupGloo::createDeviceForHostname(address);
-}
-
-c10::intrusive_ptr<c10d::Backend> open_backend(const Ranks& ranks, const c10::intrusive_ptr<c10d::Store>& store,
-                                               milliseconds time) {
-  auto options = c10d::ProcessGroupGloo::Options::create(time);
-  options->devices.push_back(open_device(ranks));
-  options->threads = 1;
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, ranks.rank, ranks.count, options);
-}
 
 // A collective that was given up may still write: it holds what it writes to.
 template <class Value>
@@ -215,11 +176,7 @@ void leave_running(c10::intrusive_ptr<c10d::Backend> gloo) {
 
 void RankGroup::give_up(const std::string& problem) {
   std::optional<int> lost;
-  if (watch_ != nullptr) {
-    lost_ = lost = watch_->lost_within(time_to_name);
-    watch_->acknowledge();
-    watch_->forget_connections();
-  }
+  if (watch_ != nullptr) lost_ = lost = watch_->lost_within(time_to_name);
   const std::string sentence =
       (lost ? name_of(*lost) + " has ended, or cannot be reached"
             : "the connection between the ranks broke (" + problem.substr(0, problem.find('\n')) + ")") +
@@ -228,6 +185,10 @@ void RankGroup::give_up(const std::string& problem) {
 }
 
 void RankGroup::end_group(const std::string& sentence) {
+  if (watch_ != nullptr) {
+    watch_->acknowledge();
+    watch_->forget_connections();
+  }
   break_off();
   // Where a sum still writes to the gradients, the next one cannot begin.
   if (!outlives_losses_ || backend_ == nullptr) throw Error(Exit::resumable, "ranks", sentence);
@@ -236,10 +197,6 @@ void RankGroup::end_group(const std::string& sentence) {
 }
 
 void RankGroup::make_way() {
-  if (watch_ != nullptr) {
-    watch_->acknowledge();
-    watch_->forget_connections();
-  }
   end_group(std::string("a rank came back, and the others did not meet it") + how_to_go_on);
 }
 
@@ -257,24 +214,24 @@ void RankGroup::break_off() {
   for (const Descriptor& line : lines_) shutdown(line.get(), SHUT_RDWR);
   lines_.clear();
   if (backend_ == nullptr || backend_->gloo == nullptr) return;
-  if (last_begun_ == nullptr || last_begun_->completion->wait_for(milliseconds(0)) || ends_in_time(*last_begun_)) {
+  const SumState state = last_sum();
+  if (state == SumState::ended) {
     // Closes the connections: who waits for this rank goes on.
     backend_->gloo.reset();
     return;
   }
-  const bool writes_no_more = outlives_losses_ && gloo_has_nothing_to_do(one_look);
   leave_running(std::move(backend_->gloo));
-  if (outlives_losses_ && !writes_no_more) backend_ = nullptr;
+  if (outlives_losses_ && state == SumState::running) backend_ = nullptr;
 }
 
-// Of a sum whose connections are shut down. Not where losses end the run anyway.
-bool RankGroup::ends_in_time(const Sum& sum) const {
-  if (!outlives_losses_) return false;
-  for (milliseconds left = time_to_break_off; left > milliseconds(0); left -= one_look) {
-    if (sum.completion->wait_for(one_look)) return true;
-    if (gloo_has_nothing_to_do(one_look)) break;
+// Its connections are shut down. Where losses end the run anyway, it is not waited for.
+RankGroup::SumState RankGroup::last_sum() const {
+  if (last_begun_ == nullptr || last_begun_->completion->wait_for(milliseconds(0))) return SumState::ended;
+  for (milliseconds left = time_to_break_off; outlives_losses_ && left > milliseconds(0); left -= one_look) {
+    if (last_begun_->completion->wait_for(one_look)) return SumState::ended;
+    if (gloo_has_nothing_to_do(one_look)) return SumState::asleep;
   }
-  return sum.completion->wait_for(milliseconds(0));
+  return SumState::running;
 }
 
 // All groups' stores lie in the launcher's folder.

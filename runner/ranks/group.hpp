@@ -92,9 +92,10 @@ class RankGroup {
   // The run goes on from `step`: tells the launcher, of the first rank.
   void went_on(int64_t step) const;
 
-  // Rank 0 is done with `body` before the others begin it: what it makes, they find.
+  // Rank 0 is done with `body` before the others begin it: what it makes, they find. One that comes back finds all.
   template <class Body>
   auto first_goes_first(Body&& body) {
+    if (ranks_.comes_back) return body();
     if (!is_first()) wait_for_all();
     auto made = body();
     if (is_first()) wait_for_all();
@@ -109,7 +110,8 @@ class RankGroup {
   [[noreturn]] void give_up(const std::string& problem);
   [[noreturn]] void end_group(const std::string& sentence);
   void break_off();
-  bool ends_in_time(const Sum& sum) const;
+  enum class SumState { ended, asleep, running };  // asleep: for good, and it writes no more
+  SumState last_sum() const;
   bool end_overdue(int lost) const;  // false: it is not decided yet
 
   Ranks ranks_;

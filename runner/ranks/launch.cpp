@@ -79,6 +79,7 @@ class Launch {
 
  private:
   bool is_elastic() const { return elasticity_.least > 0; }
+
   // To the front of each rank, which passes it on to its trainer.
   void pass_signals_on() {
     bool from_terminal = false;
@@ -136,7 +137,7 @@ class Launch {
     ++group_.group;
     group_.ranks.clear();
     for (const RankProcess* process : in_order()) {
-      if (!process->exit_code && !process->is_dismissed) group_.ranks.push_back(process->rank);
+      if (!process->exit_code && !process->is_gone) group_.ranks.push_back(process->rank);
     }
     sizes_.push_back(std::ssize(group_.ranks));
     roster_.tell(group_);
@@ -191,7 +192,7 @@ class Launch {
 
   void take_in_those_that_came_back() {
     for (RankProcess& process : processes_) {
-      if (process.group >= 0 || process.exit_code || process.is_dismissed || is_ending()) continue;
+      if (process.group >= 0 || process.exit_code || is_ending()) continue;
       const auto trainer = roster_.process_of(process.rank);
       if (!trainer) continue;
       process.group = group_.group + 1;
@@ -206,17 +207,18 @@ class Launch {
     std::erase_if(changes_, [&](const Change& change) { return change.process == &process; });
     // Also where it belonged to none: the others forget the post-mortem that its end has left.
     if (!group_.ended) tell_next_group();
-    if (process.is_dismissed || is_ending()) return;
+    if (is_ending()) return;
     say("rank " + std::to_string(process.rank) + " was started again, and ended with exit code " +
         std::to_string(*process.exit_code) + " before the others went on with it");
     starter_.show_words(process);
     if (was_killed(*process.exit_code)) start_again(process.rank);
   }
 
+  // They come too late.
   void dismiss_those_that_come_back() {
     for (RankProcess& process : processes_) {
       if (process.exit_code || !is_pending(process)) continue;
-      process.is_dismissed = true;
+      process.is_gone = true;
       RankStarter::signal_all(process, SIGKILL);
     }
   }

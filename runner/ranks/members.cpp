@@ -37,6 +37,8 @@ std::optional<int64_t> number_in(const fs::path& file) {
   return stream >> number ? std::optional(number) : std::nullopt;
 }
 
+fs::path trainer_file(const fs::path& folder, int rank) { return folder / ("trainer-" + std::to_string(rank)); }
+
 fs::path first_file(const fs::path& run) { return run / "ranks" / "first"; }
 
 }  // namespace
@@ -57,18 +59,16 @@ Members Roster::read() const {
   return members;
 }
 
-void Roster::sign_in(int rank) const {
-  write_whole(folder_ / ("trainer-" + std::to_string(rank)), std::to_string(getpid()));
-}
+void Roster::sign_in(int rank) const { write_whole(trainer_file(folder_, rank), std::to_string(getpid())); }
 
 std::optional<pid_t> Roster::process_of(int rank) const {
-  const auto number = number_in(folder_ / ("trainer-" + std::to_string(rank)));
+  const auto number = number_in(trainer_file(folder_, rank));
   return number ? std::optional(static_cast<pid_t>(*number)) : std::nullopt;
 }
 
 void Roster::sign_out(int rank) const {
   std::error_code none_there;
-  fs::remove(folder_ / ("trainer-" + std::to_string(rank)), none_there);
+  fs::remove(trainer_file(folder_, rank), none_there);
 }
 
 void Roster::tell_run(const fs::path& folder) const { write_whole(folder_ / "run", fs::absolute(folder).string()); }

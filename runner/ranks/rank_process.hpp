@@ -20,7 +20,6 @@ struct RankProcess {
   pid_t id = -1;
   std::optional<int> exit_code = {};  // once it has ended
   bool is_gone = false;               // the others go on without it
-  bool is_dismissed = false;          // it came too late: the run ends
 };
 
 // Starts a run's processes on this machine, in a folder of their own. The first has our streams; what the others say is

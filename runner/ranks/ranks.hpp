@@ -5,12 +5,13 @@
 //   rank_process  one of these: how it is started, and what it says
 //   watch         whether all of them are still there, over sockets
 //   group         what they say to each other: sums, texts, agreement
+//   gloo_backend  the collectives that they say it by
 //   gloo_threads  whether a collective that does not end is stuck for good
 //   agreement     that all of them run the same thing
 //   lost_note     which of them is lost, for the post-mortem
 //   members       who is left of them, for a run that goes on without those that were killed
 //
-// Only group and agreement need LibTorch: the collectives are its c10d, over Gloo.
+// Only group, agreement and gloo_backend need LibTorch: the collectives are its c10d, over Gloo.
 #pragma once
 
 #include <cstdint>

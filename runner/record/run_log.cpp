@@ -265,8 +265,10 @@ void RunLog::settled(const Marks& marks) {
   standby_->marks = marks;
 }
 
+bool RunLog::is_standby() const { return standby_ != nullptr && sinks() == nullptr; }
+
 void RunLog::take_over(const RunFolder& folder, int64_t log_every) {
-  if (standby_ == nullptr || sinks() != nullptr) return;
+  if (!is_standby()) return;
   const MutexLock lock(standby_->mutex);
   auto made = std::make_unique<Sinks>(folder.path(), log_every);
   {

@@ -60,6 +60,7 @@ class RunLog {
   Marks marks() const;
   // The first had come to `marks` where this log is now.
   void settled(const Marks& marks);
+  bool is_standby() const;  // and has not taken over
   // The first has ended: its files are cut back to the last marks, and what was kept since follows. From here on this
   // is the run's log. Does nothing where it is not standby.
   void take_over(const RunFolder& folder, int64_t log_every);

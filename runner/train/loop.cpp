@@ -50,7 +50,6 @@ TrainingLoop::TrainingLoop(const Setup& setup, LoaderInput input, const RunFolde
                 {{"step", position_.step}, {"what", what}, {"returned_bytes", returned_bytes}, {"seconds", seconds}});
           }),
       is_new_(setup.data.ranks().comes_back),
-      is_standby_(!setup.data.ranks().is_first()),
       schedule_(experiment_.train.schedule, experiment_.train.optimizer.lr, setup.data.windows_per_epoch(),
                 total_steps(experiment_.train, setup.data.windows_per_epoch())),
       checkpoints_(folder.path() / "checkpoints", experiment_.checkpoint.keep),

@@ -164,7 +164,6 @@ class TrainingLoop {
   bool saved_best_ = false;
   bool owes_checkpoint_ = false;  // the last one may be half written
   bool is_new_ = false;           // it came back, and holds no state yet
-  const bool is_standby_;         // it was not the first when it began
   std::vector<int> members_;      // as launched, when their changes were last noted
   std::vector<int> newly_lost_, newly_back_;
   std::vector<RankChange> lost_ranks_, returned_ranks_;

@@ -51,8 +51,6 @@ RunFolder take_lock(const std::filesystem::path& folder) {
   }
 }
 
-const char* const all_were_lost = "all ranks that held the run's state were lost: resume it from its last checkpoint";
-
 // The checkpoint with which the state is handed over, where this rank writes it.
 struct HandedOver {
   HandedOver(std::filesystem::path place, bool is_written_here)
@@ -156,9 +154,13 @@ void TrainingLoop::note_members(const std::vector<bool>& is_new) {
 
 // The run's files, in place of a first rank that is lost. What its supervisor wrote of its end is not the run's.
 void TrainingLoop::take_over() {
-  if (is_new_) throw Error(Exit::resumable, "ranks", all_were_lost);
+  // Those that come back take the last places.
+  if (is_new_) {
+    throw Error(Exit::resumable, "ranks",
+                "all ranks that held the run's state were lost: resume it from its last checkpoint");
+  }
   forget_postmortem(folder_);
-  if (!is_standby_ || taken_over_) return;
+  if (!log_.is_standby()) return;
   taken_over_.emplace(take_lock(folder_));
   log_.take_over(*taken_over_, experiment_.train.log_every);
   if (!experiment_.record.events_to.empty()) log_.send_events_to(experiment_.record.events_to);
@@ -179,7 +181,6 @@ void TrainingLoop::catch_up() {
   std::vector<bool> is_new;
   for (const Standing& standing : all) is_new.push_back(standing.is_new > 0);
   std::erase_if(all, [](const Standing& standing) { return standing.is_new > 0; });
-  if (all.empty()) throw Error(Exit::resumable, "ranks", all_were_lost);
   const auto [last, first] = std::ranges::minmax(all, {}, &Standing::transitions);
   std::optional<LossScale::State> begin_with = step_.loss_scale();
   if (!is_new_ && own.transitions < first.transitions) {

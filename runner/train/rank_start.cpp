@@ -33,8 +33,6 @@ std::string weights_digest(Model& model) {
 RunData prepare_data_of_ranks(const Experiment& experiment, const std::vector<std::filesystem::path>& plugin_dirs,
                               std::shared_ptr<RankGroup> group) {
   if (group == nullptr) return prepare_data(experiment, plugin_dirs);
-  // What the others hold it compares with once they hand it over.
-  if (group->ranks().comes_back) return prepare_data(experiment, plugin_dirs, /*trains=*/true, group);
   RunData data = group->first_goes_first([&] { return prepare_data(experiment, plugin_dirs, /*trains=*/true, group); });
   require_agreement(*group,
                     {{"Headroom's version", HEADROOM_VERSION},
@@ -71,7 +69,7 @@ void require_divisible(const Setup& setup) {
 }
 
 void require_same_weights(const Setup& setup) {
-  if (setup.data.group == nullptr || setup.data.ranks().comes_back) return;
+  if (setup.data.group == nullptr) return;
   require_agreement(*setup.data.group, {{"the model's first weights", weights_digest(*setup.model)}});
 }
 

@@ -98,8 +98,7 @@ LoaderInput input_of(const Setup& setup, const LoadedCheckpoint* checkpoint, Run
     return loader_input(setup.data, normalizer_of(setup, checkpoint, log),
                         [&log](const std::string& line) { log.say(line); });
   };
-  const bool together = setup.data.group != nullptr && !setup.data.ranks().comes_back;
-  return together ? setup.data.group->first_goes_first(make) : make();
+  return setup.data.group != nullptr ? setup.data.group->first_goes_first(make) : make();
 }
 
 void begin(TrainingLoop& loop, const Setup& setup, const std::optional<PlannedStart>& planned, RunLog& log) {

@@ -1,11 +1,11 @@
 // A model for tests of the loop: a small network with dropout at two sites, a loss over valid steps only, a buffer and
 // state beside its tensors. Options turn it into the mistakes the tests must notice. HEADROOM_TEST_PAUSE =
 // "train:STEP:FILE" (or eval) makes it write FILE in that step and wait until somebody removes it. While the file
-// HEADROOM_TEST_SLOW is there, each training step takes 50 ms longer. HEADROOM_TEST_FAULT
-// = "KIND:STEP:SAMPLES" is a mistake from that training step on: "crash", "hoard" (memory without end, for more than
-// SAMPLES at once), "short" (no memory for more than SAMPLES at once) or "keep" (no memory until the hidden layer is
-// computed again in backward). Built twice: with TRIAL_GENERATOR_MODEL as trial_generator_model, which says that it
-// draws from the sequential generator.
+// HEADROOM_TEST_SLOW is there, each training step takes 50 ms longer. HEADROOM_TEST_FAULT = "KIND:STEP:SAMPLES" is a
+// mistake from that training step on: "crash", "hoard" (memory without end, for more than SAMPLES at once), "short" (no
+// memory for more than SAMPLES at once) or "keep" (no memory until the hidden layer is computed again in backward).
+// Built twice: with TRIAL_GENERATOR_MODEL as trial_generator_model, which says that it draws from the sequential
+// generator.
 #include <array>
 #include <chrono>
 #include <cstdio>
