@@ -5,6 +5,7 @@
 
 #include "headroom/sdk/autocast.hpp"
 #include "lstm_kernel.hpp"
+#include "step_weight.hpp"
 
 namespace headroom {
 namespace {
@@ -99,14 +100,18 @@ struct LstmRollout : torch::autograd::Function<LstmRollout> {
     const at::Tensor states = at::empty({shape.steps + 1, shape.batch, shape.joints}, features.options());
     states[0].copy_(initial);
 
-    std::vector<at::Tensor> bias, across, hidden_across;  // weights transposed: [in, 4 * hidden]
+    const auto by_step = [&](const at::Tensor& weight) { return StepWeight(weight.t(), shape.batch); };
+    const at::Tensor of_input = weights[0].t();
+    const at::Tensor of_features = of_input.narrow(0, 0, shape.features);
+    const StepWeight of_state(of_input.narrow(0, shape.features, shape.joints), shape.batch);
+    const StepWeight of_output = by_step(inputs[kOutWeight]);
+    std::vector<at::Tensor> bias;
+    std::vector<StepWeight> of_below, of_hidden;  // of_below[0] is the layer above the first
     for (int64_t l = 0; l < shape.layers; ++l) {
       bias.push_back(weights[4 * l + 2] + weights[4 * l + 3]);
-      across.push_back(weights[4 * l].t());
-      hidden_across.push_back(weights[4 * l + 1].t());
+      of_hidden.push_back(by_step(weights[4 * l + 1]));
+      if (l > 0) of_below.push_back(by_step(weights[4 * l]));
     }
-    const at::Tensor of_features = across[0].narrow(0, 0, shape.features),
-                     of_state = across[0].narrow(0, shape.features, shape.joints), out_across = inputs[kOutWeight].t();
     if (keeps) {
       at::Tensor all = rows(layers[0].gates);
       at::addmm_out(all, bias[0], rows(features), of_features);
@@ -116,14 +121,17 @@ struct LstmRollout : torch::autograd::Function<LstmRollout> {
       for (int64_t l = 0; l < shape.layers; ++l) {
         const Layer& layer = layers[static_cast<size_t>(l)];
         at::Tensor gates = layer.gates[now];
-        if (l > 0) at::addmm_out(gates, bias[l], layers[l - 1].output[after], across[l]);
+        if (l > 0) gates.copy_(bias[l].expand_as(gates));
+        if (l > 0) of_below[l - 1].add_product(gates, layers[l - 1].output[after]);
         if (l == 0 && !keeps) at::addmm_out(gates, bias[0], features[step], of_features);
-        if (l == 0) gates.addmm_(states[step], of_state);
-        gates.addmm_(layer.output[now], hidden_across[l]);
+        if (l == 0) of_state.add_product(gates, states[step]);
+        of_hidden[l].add_product(gates, layer.output[now]);
         forward_cells(gates, layer.cell[now], layer.cell[after], layer.output[after]);
       }
       const at::Tensor shown = at::leaky_relu(layers.back().output[after], leaky_slope);
-      const at::Tensor output = at::addmm(inputs[kOutBias], shown, out_across).mul_(output_scale);
+      at::Tensor output = inputs[kOutBias].expand({shape.batch, shape.outputs}).contiguous();
+      of_output.add_product(output, shown);
+      output.mul_(output_scale);
       states[step + 1].copy_(rule.next(states[step], output, step));
     }
     if (keeps) save(context, inputs, rule, output_scale, layers, states);
@@ -182,24 +190,31 @@ struct Backward {
       to_hidden.push_back(at::zeros({shape.batch, shape.hidden}, like));
       to_cell.push_back(at::zeros({shape.batch, shape.hidden}, like));
     }
-    const at::Tensor of_state = weight(0, 0).narrow(1, shape.features, shape.joints);
+    const StepWeight of_state(weight(0, 0).narrow(1, shape.features, shape.joints), shape.batch),
+        of_output(inputs[kOutWeight], shape.batch);
+    std::vector<StepWeight> of_below, of_hidden;
+    for (int64_t l = 0; l < shape.layers; ++l) {
+      of_hidden.emplace_back(weight(l, 1), shape.batch);
+      if (l > 0) of_below.emplace_back(weight(l, 0), shape.batch);
+    }
     for (int64_t step = shape.steps - 1; step >= 0; --step) {
       to_state.add_(to_states[step]);
       at::Tensor to_output = to_outputs[step];
       to_output.narrow(1, rule.offset(step), shape.joints).copy_(to_state).mul_(output_scale);
       if (!rule.adds(step)) to_state.zero_();
       const at::Tensor top = layers.back().output[step + 1];
-      at::Tensor to_below =
-          at::leaky_relu_backward(at::mm(to_output, inputs[kOutWeight]), top, leaky_slope, /*self_is_result=*/false);
+      at::Tensor to_below = at::zeros({shape.batch, shape.hidden}, like);
+      of_output.add_product(to_below, to_output);
+      to_below = at::leaky_relu_backward(to_below, top, leaky_slope, /*self_is_result=*/false);
       for (int64_t l = shape.layers - 1; l >= 0; --l) {
         const auto at_layer = static_cast<size_t>(l);
         const Layer& layer = layers[at_layer];
         const at::Tensor gates = layer.gates[step];
         to_hidden[at_layer].add_(to_below);
         backward_cells(gates, layer.cell[step], layer.cell[step + 1], to_hidden[at_layer], to_cell[at_layer]);
-        at::mm_out(to_hidden[at_layer], gates, weight(l, 1));
-        if (l > 0) to_below = at::mm(gates, weight(l, 0));
-        if (l == 0) to_state.addmm_(gates, of_state);
+        of_hidden[at_layer].add_product(to_hidden[at_layer].zero_(), gates);
+        if (l > 0) of_below[at_layer - 1].add_product(to_below.zero_(), gates);
+        if (l == 0) of_state.add_product(to_state, gates);
       }
     }
     return {to_outputs, to_state};
