@@ -20,19 +20,29 @@ Error at_place(const Error& problem, const std::string& place) {
   return {problem.exit_code(), problem.component(), std::string(problem.sentence()) + " (" + place + ")"};
 }
 
+// The samples of a batch of `count` that this process reads. Of a shuffled batch each process takes neighbours: so it
+// mostly meets the same part of the data, and what one has decoded or keeps, the others need not.
+std::vector<uint64_t> samples_of(const Order& order, uint64_t first, uint64_t count, const Share& share) {
+  std::vector<uint64_t> samples(count);
+  for (uint64_t i = 0; i < count; ++i) samples[i] = order.at(first + i);
+  if (share.parts == 1) return samples;
+  std::ranges::sort(samples);
+  return {samples.begin() + static_cast<std::ptrdiff_t>(share.begin(count)),
+          samples.begin() + static_cast<std::ptrdiff_t>(share.end(count))};
+}
+
 }  // namespace
 
 Batch BatchReader::read(uint64_t epoch, uint64_t first, std::shared_ptr<Slot> slot,
                         std::vector<SkippedSample>& skipped) {
   const LoaderOptions& options = plan_.options;
   const uint64_t whole = std::min(static_cast<uint64_t>(options.batch_size), plan_.samples_per_epoch - first);
-  const uint64_t begin = first + options.share.begin(whole), count = first + options.share.end(whole) - begin;
   const Order order(options.shuffle, plan_.split.length(), options.seed, epoch, options.grouping);
   Batch batch;
   batch.epoch = epoch;
-  batch.first = begin;
-  for (uint64_t i = 0; i < count; ++i) {
-    batch.index.push_back(plan_.split.source_index(order.at(begin + i)));
+  batch.first = first + options.share.begin(whole);
+  for (const uint64_t sample : samples_of(order, first, whole, options.share)) {
+    batch.index.push_back(plan_.split.source_index(sample));
     batch.key.push_back(
         hr_sample_key(options.seed, plan_.split.source_split(), options.augment ? epoch : 0, batch.index.back()));
   }

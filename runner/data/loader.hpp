@@ -81,7 +81,8 @@ size_t extra_readers(const LoaderOptions& options, size_t batches_ahead_of_disk)
 // loader. A consumer that holds more than 1 + extra_slots batches makes the pool grow, and never deadlocks.
 struct Batch {
   uint64_t epoch = 0;
-  uint64_t first = 0;            // position of its first sample in the epoch's order
+  uint64_t first = 0;            // position of its first sample in the epoch's order; of a share of a shuffled batch,
+                                 // whose samples are neighbours in the source, one of that batch's positions
   std::vector<uint64_t> index;   // source indices
   std::vector<uint64_t> key;     // hr_sample_key(seed, split, augment ? epoch : 0, index)
   std::vector<DLTensor> fields;  // in the order of source.fields(), shape [count, ...]; shapes live in `hold`

@@ -198,6 +198,14 @@ OpenedData open_data(const Experiment& experiment, ChosenSource chosen, std::sha
   return data;
 }
 
+void divide_caches(const OpenedData& data, int processes) {
+  const DataSection& section = data.experiment.data;
+  data.session->cache->blocks.set_limit(static_cast<uint64_t>(section.cache_size_bytes / processes));
+  const auto two_chunks = static_cast<int64_t>(2 * data.stored.largest_chunk_bytes);
+  const int64_t part = std::max(section.chunk_cache_size_bytes / processes, two_chunks);
+  data.session->arrays->set_chunk_cache_limit(std::min(section.chunk_cache_size_bytes, part));
+}
+
 LoaderInput loader_input(const OpenedData& data, Normalizer measured,
                          const std::function<void(const std::string& line)>& say) {
   if (!data.experiment.data.normalized_cache) return {data.source, measured, measured};

@@ -64,6 +64,10 @@ struct OpenedData {
 // make_session(). Error(bad_input), Error(plugin) or Error(data). [control]
 OpenedData open_data(const Experiment& experiment, ChosenSource chosen, std::shared_ptr<Session> session);
 
+// Of `processes` of a run on this machine each meets a part of the data (batch_reader.cpp): data.cache_size and
+// data.chunk_cache_size are of all together. Chunks that one batch needs at a time find room in any case. [control]
+void divide_caches(const OpenedData& data, int processes);
+
 // What the loaders of a run read.
 struct LoaderInput {
   std::shared_ptr<const Source> source;

@@ -109,16 +109,11 @@ RunData prepare_data(const Experiment& experiment, const std::vector<std::filesy
                        "optimizer '" + optimizer->id() + "'");
   }
 
-  return {open_data(experiment, std::move(source), std::move(session)),
-          device,
-          std::move(device_limit),
-          threads,
-          model_library,
-          model_table,
-          std::move(model_options),
-          std::move(model_files),
-          std::move(optimizer),
-          std::move(group)};
+  OpenedData opened = open_data(experiment, std::move(source), std::move(session));
+  divide_caches(opened, here);
+  return {std::move(opened),    device,          std::move(device_limit),  threads,
+          model_library,        model_table,     std::move(model_options), std::move(model_files),
+          std::move(optimizer), std::move(group)};
 }
 
 }  // namespace headroom

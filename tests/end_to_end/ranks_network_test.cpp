@@ -1,12 +1,10 @@
-// Machines of a run, each a network namespace, and links between them are cut.
+// Machines of a run, each a network namespace. Links between them are cut, or slow and lossy.
 #include <cstdlib>
-#include <fcntl.h>
 #include <memory>
-#include <sched.h>
 #include <unistd.h>
 
-#include "memory/descriptor.hpp"
 #include "ranks_run.hpp"
+#include "slow_link.hpp"
 
 namespace headroom {
 namespace {
@@ -48,17 +46,16 @@ class OnMachines : public RunInRanks {
   }
   static bool ip(const std::string& words) { return std::system(("ip " + words + " 2>/dev/null").c_str()) == 0; }
 
-  // What a thread starts is in the namespace of the thread.
-  void start(int rank, int ranks, const std::vector<std::string>& environment) {
-    const Descriptor ours(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-    const Descriptor its(open(("/run/netns/" + name(rank)).c_str(), O_RDONLY | O_CLOEXEC));
-    ASSERT_EQ(setns(its.get(), CLONE_NEWNET), 0);
+  void start(int rank, int ranks, const std::vector<std::string>& environment, const std::string& meets_at = address(0),
+             int per_machine = 1) {
+    const InNetwork in(name(first_machine_ + rank / per_machine));
+    ASSERT_TRUE(in);
     std::vector<std::string> variables = environment;
-    variables.insert(variables.end(),
-                     {"RANK=" + std::to_string(rank), "WORLD_SIZE=" + std::to_string(ranks), "LOCAL_RANK=0",
-                      "LOCAL_WORLD_SIZE=1", "MASTER_ADDR=" + address(0), "MASTER_PORT=29500"});
+    variables.insert(variables.end(), {"RANK=" + std::to_string(rank), "WORLD_SIZE=" + std::to_string(ranks),
+                                       "LOCAL_RANK=" + std::to_string(rank % per_machine),
+                                       "LOCAL_WORLD_SIZE=" + std::to_string(per_machine), "MASTER_ADDR=" + meets_at,
+                                       "MASTER_PORT=29500"});
     programs_.push_back(std::make_unique<Program>(words_of(1, {}, "runs"), here(variables)));
-    ASSERT_EQ(setns(ours.get(), CLONE_NEWNET), 0);
   }
   void expect_the_rest_by_one_process() {
     const Finished on = resumed(run_folder(), 1);
@@ -66,6 +63,7 @@ class OnMachines : public RunInRanks {
     expect_weights(run_folder(), alone().weights);
   }
   std::vector<std::unique_ptr<Program>> programs_;
+  int first_machine_ = 0;  // that of rank 0
 };
 
 // They compute when it is cut; then they wait for each other, or go on computing.
@@ -101,6 +99,32 @@ TEST_F(OnMachines, AllEndWhereTwoReachTheFirstAndNotEachOther) {
     EXPECT_EQ(end.exit_code, 75) << end.err;
   }
   expect_the_rest_by_one_process();
+}
+
+// With one process on each machine, and with two.
+TEST_F(OnMachines, HaveTheWeightsAndMetricsOfOneOverALinkThatIsSlowAndLosesPackets) {
+  for (const int per_machine : {1, 2}) {
+    fs::remove_all(folder_ / "runs");
+    const SlowLink link(name(1), name(2), "slow0");
+    if (!link.is_there()) GTEST_SKIP() << "no TUN devices can be made here";
+    const std::string addresses[] = {"10.213.79.1", "10.213.79.2"};
+    for (const int end : {0, 1}) {
+      const std::string at = "-n " + name(end + 1);
+      ASSERT_TRUE(ip(at + " address add " + addresses[end] + " peer " + addresses[1 - end] + " dev slow0"));
+      ASSERT_TRUE(ip(at + " link set slow0 up"));
+    }
+    first_machine_ = 1;
+    for (int rank = 0; rank < 2 * per_machine; ++rank)
+      start(rank, 2 * per_machine, {"GLOO_SOCKET_IFNAME=slow0"}, addresses[0], per_machine);
+    for (const auto& program : programs_) {
+      const Finished end = program->wait();
+      EXPECT_EQ(end.exit_code, 0) << end.err;
+    }
+    programs_.clear();
+    EXPECT_GT(link.lost(), 0) << "of " << link.carried();
+    expect_weights(run_folder(), alone().weights);
+    expect_metrics(run_folder(), alone().summary);
+  }
 }
 
 }  // namespace
