@@ -129,7 +129,7 @@ struct LstmRollout : torch::autograd::Function<LstmRollout> {
         forward_cells(gates, layer.cell[now], layer.cell[after], layer.output[after]);
       }
       const at::Tensor shown = at::leaky_relu(layers.back().output[after], leaky_slope);
-      at::Tensor output = inputs[kOutBias].expand({shape.batch, shape.outputs}).contiguous();
+      at::Tensor output = inputs[kOutBias].repeat({shape.batch, 1});
       of_output.add_product(output, shown);
       output.mul_(output_scale);
       states[step + 1].copy_(rule.next(states[step], output, step));

@@ -6,16 +6,17 @@
 namespace headroom {
 namespace {
 
-constexpr int64_t steps = 7, batch = 3, features = 5, joints = 4, hidden = 6;
+constexpr int64_t steps = 7, features = 5, joints = 4, hidden = 6;
 
 struct RolloutCase {
-  int64_t layers;
+  int64_t layers, batch;
   StateRule rule;
 };
 
 at::Tensor step_by_step(const at::Tensor& by_step, at::Tensor state, const LstmWeights& weights,
                         const StateRule& rule) {
   const size_t layers = weights.layers.size() / 4;
+  const int64_t batch = state.size(0);
   std::vector<at::Tensor> hidden_state(layers, torch::zeros({batch, hidden}, by_step.options())), cell = hidden_state;
   std::vector<at::Tensor> states;
   for (int64_t step = 0; step < by_step.size(0); ++step) {
@@ -41,7 +42,8 @@ struct Inputs {
   at::Tensor by_step, initial;
   LstmWeights weights;
 
-  Inputs(int64_t layers, const StateRule& rule, at::ScalarType type) {
+  Inputs(const RolloutCase& which, at::ScalarType type) {
+    const auto& [layers, batch, rule] = which;
     const auto random = [&](at::IntArrayRef shape) {
       return (0.4 * torch::randn(shape, at::kDouble)).to(type).requires_grad_();
     };
@@ -69,8 +71,8 @@ struct Inputs {
 class LstmRollout : public testing::TestWithParam<RolloutCase> {
  protected:
   void compare(at::ScalarType type, double tolerance) const {
-    const auto& [layers, rule] = GetParam();
-    const Inputs ours(layers, rule, type), theirs(layers, rule, at::kDouble);
+    const StateRule& rule = GetParam().rule;
+    const Inputs ours(GetParam(), type), theirs(GetParam(), at::kDouble);
     ASSERT_TRUE(rolls_out_lstm(ours.by_step));
     const at::Tensor states = roll_out_lstm(ours.by_step, ours.initial, ours.weights, rule),
                      expected = step_by_step(theirs.by_step, theirs.initial, theirs.weights, rule);
@@ -88,9 +90,9 @@ TEST_P(LstmRollout, EqualsTheSameStepsInDouble) { compare(at::kDouble, 1e-13); }
 TEST_P(LstmRollout, EqualsTheSameStepsInFloat) { compare(at::kFloat, 1e-6); }
 
 TEST_P(LstmRollout, FeaturesInAnotherOrderTakeTheirGradient) {
-  const auto& [layers, rule] = GetParam();
-  const Inputs inputs(layers, rule, at::kDouble);
-  const auto gradient = [&, rule = rule](const at::Tensor& by_step) {
+  const StateRule& rule = GetParam().rule;
+  const Inputs inputs(GetParam(), at::kDouble);
+  const auto gradient = [&](const at::Tensor& by_step) {
     const at::Tensor states = roll_out_lstm(by_step, inputs.initial, inputs.weights, rule);
     return torch::autograd::grad({states.square().sum()}, {inputs.by_step}, {}, {}, false, /*allow_unused=*/true)[0];
   };
@@ -102,8 +104,8 @@ TEST_P(LstmRollout, FeaturesInAnotherOrderTakeTheirGradient) {
 
 // Nothing is kept then, and a step overwrites the one before.
 TEST_P(LstmRollout, IsTheSameWithoutGradients) {
-  const auto& [layers, rule] = GetParam();
-  const Inputs inputs(layers, rule, at::kFloat);
+  const StateRule& rule = GetParam().rule;
+  const Inputs inputs(GetParam(), at::kFloat);
   const at::Tensor kept = roll_out_lstm(inputs.by_step, inputs.initial, inputs.weights, rule);
   const torch::NoGradGuard no_grad;
   const at::Tensor states = roll_out_lstm(inputs.by_step, inputs.initial, inputs.weights, rule);
@@ -111,11 +113,11 @@ TEST_P(LstmRollout, IsTheSameWithoutGradients) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rules, LstmRollout,
-                         testing::Values(RolloutCase{1, {joints, 0, false, true}},
-                                         RolloutCase{2, {joints, 0, false, true}},
-                                         RolloutCase{2, {joints, 0, false, false}},
-                                         RolloutCase{3, {joints, 3, true, false}},
-                                         RolloutCase{1, {joints, 0, true, false}}),
+                         testing::Values(RolloutCase{1, 3, {joints, 0, false, true}},
+                                         RolloutCase{2, 16, {joints, 0, false, true}},
+                                         RolloutCase{2, 3, {joints, 0, false, false}},
+                                         RolloutCase{3, 1, {joints, 3, true, false}},
+                                         RolloutCase{1, 3, {joints, 0, true, false}}),
                          [](const auto& test) { return std::to_string(test.index); });
 
 }  // namespace
