@@ -14,12 +14,17 @@ namespace headroom {
 
 namespace {
 
+constexpr std::chrono::seconds time_to_find_name(
+    60);  // a cluster may give a job's machines their names while it starts
+
 std::shared_ptr<gloo::transport::Device> open_device(const Ranks& ranks) {
   if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"))
     return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
   if (ranks.local_count == ranks.count) return c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
   const std::string address = address_towards(ranks.host, ranks.port);
-  if (address.starts_with("127."))
+  // Other machines know the name by another address. Where all were told this one, all are on this machine.
+  const bool told_to_all = ranks.host == "localhost" || ranks.host.starts_with("127.");
+  if (address.starts_with("127.") && !told_to_all)
     throw std::runtime_error(ranks.host +
                              " is a loopback address here: set GLOO_SOCKET_IFNAME to the interface that "
                              "leads to the other machines, or MASTER_ADDR to an address of it");
@@ -38,6 +43,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const Ranks& ranks, std::chrono::seco
     options.isServer = ranks.is_first() && !ranks.hosted_by_launcher;
     options.waitWorkers = false;
     options.timeout = time;
+    wait_for_name(ranks.host, time_to_find_name);
     store = c10::make_intrusive<c10d::TCPStore>(ranks.host, options);
   }
   store->setTimeout(time);

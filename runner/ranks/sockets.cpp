@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <system_error>
+#include <thread>
 
 namespace headroom {
 
@@ -107,6 +108,21 @@ bool is_cut(int socket) {
 }
 
 // A datagram socket that is connected has sent nothing, and knows its own address.
+void wait_for_name(const std::string& host, std::chrono::milliseconds time) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  for (;;) {
+    addrinfo* found = nullptr;
+    const int error = getaddrinfo(host.c_str(), nullptr, nullptr, &found);
+    if (error == 0) return freeaddrinfo(found);
+    if (std::chrono::steady_clock::now() >= until) {
+      throw std::system_error(EHOSTUNREACH, std::generic_category(),
+                              "the name '" + host + "' has no address on this machine (" + gai_strerror(error) +
+                                  "): set MASTER_ADDR to an address of rank 0's machine for all of them");
+    }
+    std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(time, std::chrono::milliseconds(500)));
+  }
+}
+
 std::string address_towards(const std::string& host, uint16_t port) {
   const Descriptor socket = connected(host, port, SOCK_DGRAM);
   sockaddr_storage address{};

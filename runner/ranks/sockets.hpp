@@ -35,6 +35,9 @@ void ask_while_idle(int socket);
 // that is slow to read does answer.
 bool is_cut(int socket);
 
+// Returns once the name has an address, which may come later than the processes that use it; at most after so long.
+void wait_for_name(const std::string& host, std::chrono::milliseconds time);
+
 // The address under which this machine reaches `host`: a machine's own name may mean a loopback address.
 std::string address_towards(const std::string& host, uint16_t port);
 

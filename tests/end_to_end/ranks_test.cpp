@@ -82,13 +82,16 @@ TEST_F(RunInRanks, OtherCommandsThatALauncherStartsAreRefused) {
 class UnderTorchrun : public RunInRanks {
  protected:
   static constexpr int ranks = 2;
-  void start(const std::vector<std::vector<std::string>>& settings, std::vector<std::string> environment = {}) {
+  void start(const std::vector<std::vector<std::string>>& settings, std::vector<std::string> environment = {},
+             bool by_one_torchrun = true) {
     const std::string port = std::to_string(20000 + getpid() % 20000);
     for (int rank = 0; rank < ranks; ++rank) {
       std::vector<std::string> variables = environment;
       const std::string number = std::to_string(rank);
-      variables.insert(variables.end(), {"RANK=" + number, "WORLD_SIZE=2", "LOCAL_RANK=" + number, "LOCAL_WORLD_SIZE=2",
-                                         "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port});
+      variables.insert(variables.end(),
+                       {"RANK=" + number, "WORLD_SIZE=2", "LOCAL_RANK=" + (by_one_torchrun ? number : "0"),
+                        std::string("LOCAL_WORLD_SIZE=") + (by_one_torchrun ? "2" : "1"), "MASTER_ADDR=localhost",
+                        "MASTER_PORT=" + port});
       programs_.push_back(std::make_unique<Program>(words_of(1, settings.at(static_cast<size_t>(rank)), "torchrun"),
                                                     here(std::move(variables))));
     }
@@ -98,6 +101,16 @@ class UnderTorchrun : public RunInRanks {
 
 TEST_F(UnderTorchrun, MeetAndTrain) {
   start({{}, {}});
+  for (const auto& program : programs_) {
+    const Finished end = program->wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+  }
+  expect_weights(run_folder("torchrun"), alone().weights);
+}
+
+// As one tries out --nnodes.
+TEST_F(UnderTorchrun, MeetWhereItsTwoMachinesAreThisOne) {
+  start({{}, {}}, {}, /*by_one_torchrun=*/false);
   for (const auto& program : programs_) {
     const Finished end = program->wait();
     EXPECT_EQ(end.exit_code, 0) << end.err;

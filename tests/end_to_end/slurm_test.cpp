@@ -1,6 +1,7 @@
-// Sweeps as jobs of a real Slurm: slurmctld and two slurmd of this machine (tests/tools/slurm). Skipped where those are
-// not installed.
+// Sweeps as jobs, and a run as tasks, of a real Slurm: slurmctld and two slurmd of this machine (tests/tools/slurm).
+// Skipped where those are not installed.
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <memory>
 
@@ -20,7 +21,7 @@ size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-class SlurmSweep : public TrialRun {
+class OnSlurm : public TrialRun {
  protected:
   void SetUp() override {
     TrialRun::SetUp();
@@ -68,7 +69,7 @@ class SlurmSweep : public TrialRun {
   fs::path cluster_;
 };
 
-TEST_F(SlurmSweep, ComesToTheTableOfALocalOne) {
+TEST_F(OnSlurm, ComesToTheTableOfALocalOne) {
   // Sixteen, one of which takes long enough to be sent back into the queue.
   add_sweep(
       "\"experiment.seed\" = { from = 1, to = 15, step = 1 }\n\"train.epochs\" = [3, 100]\n"
@@ -107,7 +108,26 @@ TEST_F(SlurmSweep, ComesToTheTableOfALocalOne) {
   EXPECT_EQ(slurm("squeue --noheader"), "") << "a job is left";
 }
 
-TEST_F(SlurmSweep, WhatASignalEndsLeavesItsJobs) {
+// The names of this cluster's machines have no addresses.
+TEST_F(OnSlurm, ARunThatSrunStartsAsTwoTasksIsThatOfOne) {
+  const std::vector<std::string> set = {"train.precision=fp64", "model.options.remember=false",
+                                        "model.options.count_calls=false"};
+  ASSERT_EQ(run(set, "alone").exit_code, 0);
+  std::string words = "cd '" + folder_.string() + "' && MASTER_ADDR=127.0.0.1 SLURM_CONF='" +
+                      (cluster_ / "slurm.conf").string() +
+                      "' timeout 120 srun --ntasks 2 '" HEADROOM_BUILD_DIR "/bin/headroom'";
+  for (const std::string& word : run_words(set, "both")) words += " '" + word + "'";
+  const Answer both = shell(words + " 2>&1");
+  ASSERT_EQ(both.exit_code, 0) << both.out;
+  EXPECT_EQ(read_json(run_folder("both") / "checkpoints/last/checkpoint.json").at("surroundings").at("ranks"), 2);
+  const Json expected = read_json(run_folder("alone") / "summary.json"),
+             found = read_json(run_folder("both") / "summary.json");
+  EXPECT_EQ(found.at("steps"), expected.at("steps"));
+  for (const auto& [name, value] : expected.at("metrics").items())
+    EXPECT_NEAR(found.at("metrics").at(name), value, 1e-8 * std::abs(value.get<double>())) << name;
+}
+
+TEST_F(OnSlurm, WhatASignalEndsLeavesItsJobs) {
   add_sweep("\"experiment.seed\" = [1, 2]\n");
   // They wait until somebody releases them.
   Program sweep(words("jobs", {"--no-plan", "--on", "slurm", "--", "--hold", "--mem=1G"}), beside_slurm());
@@ -136,7 +156,7 @@ TEST_F(SlurmSweep, WhatASignalEndsLeavesItsJobs) {
   EXPECT_EQ(count_of(slurm("squeue --noheader --states=all"), "\n"), 3u) << "no trial was submitted twice";
 }
 
-TEST_F(SlurmSweep, HalvingPromotesAsItDoesHere) {
+TEST_F(OnSlurm, HalvingPromotesAsItDoesHere) {
   add_sweep(
       "strategy = \"asha\"\nreduction = 2\n\"experiment.seed\" = [1, 2, 3]\n\"train.optimizer.lr\" = [0.5, 0.0001]\n");
   ASSERT_EQ(headroom(words("local", {"--jobs", "2"})).exit_code, 0);
@@ -147,7 +167,7 @@ TEST_F(SlurmSweep, HalvingPromotesAsItDoesHere) {
 }
 
 // Slurm counts the pages of libraries, too, which memory.limit does not.
-TEST_F(SlurmSweep, AJobThatSlurmKillsRanOutOfMemory) {
+TEST_F(OnSlurm, AJobThatSlurmKillsRanOutOfMemory) {
   add_sweep("\"experiment.seed\" = [1]\n");
   const Finished killed = headroom_program(words("jobs", {"--no-plan", "--set", "train.epochs=10000", "--set",
                                                           "memory.limit=off", "--on", "slurm", "--", "--mem=120M"}),
@@ -161,7 +181,7 @@ TEST_F(SlurmSweep, AJobThatSlurmKillsRanOutOfMemory) {
       << trial.at("why");
 }
 
-TEST_F(SlurmSweep, ARefusalIsInSlurmsWords) {
+TEST_F(OnSlurm, ARefusalIsInSlurmsWords) {
   add_sweep("\"experiment.seed\" = [1, 2, 3, 4]\n");
   const Finished refused =
       headroom_program(words("jobs", {"--no-plan", "--on", "slurm", "--", "--partition=nope"}), beside_slurm());
