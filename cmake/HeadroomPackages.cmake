@@ -28,6 +28,30 @@ else()
   target_link_libraries(headroom_jemalloc INTERFACE PkgConfig::jemalloc)
 endif()
 
+# A program with the property HEADROOM_HIDES_HDF5 has HDF5 inside, where there is an archive of it, and shows none of its
+# functions: the Python of a model may bring h5py, whose own HDF5 would take them for its own.
+add_library(headroom_hdf5 INTERFACE)
+add_library(headroom::hdf5 ALIAS headroom_hdf5)
+get_target_property(_hdf5_library hdf5::hdf5 IMPORTED_LOCATION)
+get_filename_component(_hdf5_folder "${_hdf5_library}" DIRECTORY)
+find_library(HEADROOM_HDF5_ARCHIVE NAMES libhdf5.a libhdf5_serial.a HINTS "${_hdf5_folder}")
+find_library(HEADROOM_SZIP_LIBRARY NAMES sz)
+set(_hides_hdf5 0)
+if(HEADROOM_HDF5_ARCHIVE AND HEADROOM_SZIP_LIBRARY)
+  set(_hides_hdf5 "$<BOOL:$<TARGET_PROPERTY:HEADROOM_HIDES_HDF5>>")
+  get_filename_component(_hdf5_archive "${HEADROOM_HDF5_ARCHIVE}" NAME)
+endif()
+target_include_directories(headroom_hdf5 SYSTEM INTERFACE ${HDF5_INCLUDE_DIRS})
+target_link_libraries(
+  headroom_hdf5
+  INTERFACE "$<$<NOT:${_hides_hdf5}>:hdf5::hdf5>"
+            "$<${_hides_hdf5}:${HEADROOM_HDF5_ARCHIVE}>"
+            "$<${_hides_hdf5}:-Wl,--exclude-libs,${_hdf5_archive}>"
+            "$<${_hides_hdf5}:${HEADROOM_SZIP_LIBRARY}>"
+            "$<${_hides_hdf5}:ZLIB::ZLIB>"
+            "$<${_hides_hdf5}:m>"
+            "$<${_hides_hdf5}:${CMAKE_DL_LIBS}>")
+
 if(HEADROOM_TORCH)
   find_package(LibTorch REQUIRED)
 endif()

@@ -64,17 +64,6 @@ class ModelsInRanks : public TrialRun, public testing::WithParamInterface<ModelI
     EXPECT_EQ(end.exit_code, 0) << end.err;
     return run_folder(out);
   }
-  static Tensors floating_weights_of(const fs::path& run) {
-    const SafetensorsFile file(run / "checkpoints/last/model.safetensors");
-    Tensors weights;
-    for (const TensorBytes& tensor : file.tensors()) {
-      if (tensor.dtype.bits != 64 || tensor.dtype.code != kDLFloat) continue;
-      std::vector<double>& values = weights[tensor.name];
-      values.resize(tensor.data.size() / sizeof(double));
-      std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
-    }
-    return weights;
-  }
 };
 
 TEST_P(ModelsInRanks, HaveTheWeightsAndMetricsOfOneAfterTwoEpochs) {

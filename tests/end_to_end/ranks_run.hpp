@@ -15,17 +15,23 @@ namespace headroom {
 
 using Tensors = std::map<std::string, std::vector<double>>;
 
-// Of a run in fp64, without the buffer.
-inline Tensors weights_of(const std::filesystem::path& run) {
+// All that a run in fp64 trains, and its buffers in fp64.
+inline Tensors floating_weights_of(const std::filesystem::path& run) {
   const SafetensorsFile file(run / "checkpoints/last/model.safetensors");
   Tensors weights;
   for (const TensorBytes& tensor : file.tensors()) {
-    if (tensor.name == "seen") continue;
-    EXPECT_EQ(tensor.dtype.bits, 64) << tensor.name;
+    if (tensor.dtype.bits != 64 || tensor.dtype.code != kDLFloat) continue;
     std::vector<double>& values = weights[tensor.name];
     values.resize(tensor.data.size() / sizeof(double));
     std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
   }
+  return weights;
+}
+
+// Of the trial model, without its buffer.
+inline Tensors weights_of(const std::filesystem::path& run) {
+  Tensors weights = floating_weights_of(run);
+  weights.erase("seen");
   EXPECT_EQ(weights.size(), 4u);
   return weights;
 }
