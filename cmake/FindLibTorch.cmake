@@ -105,6 +105,11 @@ if(LibTorch_FOUND AND NOT TARGET headroom::torch)
       APPEND
       PROPERTY INTERFACE_LINK_LIBRARIES "-Wl,--push-state,--no-as-needed" headroom::libtorch_cuda headroom::libc10_cuda
                "-Wl,--pop-state")
+    # NVIDIA's libraries, which these ask for, need not be on the machine that links: the loader finds them at the start.
+    set_property(
+      TARGET headroom::torch
+      APPEND
+      PROPERTY INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined")
   endif()
 endif()
 if(LibTorch_FOUND)

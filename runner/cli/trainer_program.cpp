@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/trainer_libraries.hpp"
 #include "config/digest.hpp"
 #include "config/rescue.hpp"
 #include "config/rules.hpp"
@@ -83,7 +84,9 @@ int run_trainer(const std::vector<std::string>& words) {
 
 int run_trainer(const std::vector<std::string>& words, Ended& ended) {
   if (words.front() != "run") require_one_process(words.front());
-  ended = supervise(trainer_program(), words, stall_report());
+  const StallReport stall = stall_report();
+  require_libraries(trainer_program());
+  ended = supervise(trainer_program(), words, stall);
   const int exit_code = conclude(ended);
   // Behind the post-mortem, which the report repeats.
   const fs::path& run = ended.run_folder;
@@ -101,6 +104,7 @@ void require_one_process(const std::string& command) {
 }
 
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code) {
+  require_libraries(trainer_program());
   Ended ended;
   std::string answer = output_of(trainer_program(), words, ended);
   exit_code = conclude(ended);

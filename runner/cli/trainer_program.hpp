@@ -22,14 +22,15 @@ std::filesystem::path trainer_program();
 std::filesystem::path sdk_folder();
 
 // Runs the trainer with `words` and waits for its end. Writes a post-mortem where one is due, and the run's
-// report.html. Returns the exit code. `ended` receives how it ended, and its run folder.
+// report.html. Returns the exit code. `ended` receives how it ended, and its run folder. Error(bad_input): one of its
+// libraries is missing.
 int run_trainer(const std::vector<std::string>& words);
 int run_trainer(const std::vector<std::string>& words, Ended& ended);
 
 // Error(bad_input) where a launcher started this process as one of several: only `run` divides its work among them.
 void require_one_process(const std::string& command);
 
-// Runs the trainer with `words` and returns what it prints on stdout.
+// Runs the trainer with `words` and returns what it prints on stdout. Error(bad_input) as run_trainer().
 std::string ask_trainer(const std::vector<std::string>& words, int& exit_code);
 
 // How calls of plugins that do not return are reported on stderr; HEADROOM_STALL_SECONDS sets the time.

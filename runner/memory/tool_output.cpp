@@ -23,7 +23,8 @@ constexpr size_t longest_complaint = 300;
 
 }  // namespace
 
-ToolOutput::ToolOutput(std::vector<std::string> words, const std::string& command, const std::string& absent)
+ToolOutput::ToolOutput(std::vector<std::string> words, const std::string& command, const std::string& absent,
+                       std::vector<std::string> environment)
     : buffer_(pipe_buffer_bytes) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
@@ -33,9 +34,11 @@ ToolOutput::ToolOutput(std::vector<std::string> words, const std::string& comman
   said_ = Descriptor(::memfd_create("stderr", MFD_CLOEXEC));
   const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   try {
-    child_ = start_child(
-        std::move(words),
-        {.search_path = true, .stdin_file = nothing.get(), .stdout_file = theirs.get(), .stderr_file = said_.get()});
+    child_ = start_child(std::move(words), {.search_path = true,
+                                            .environment = std::move(environment),
+                                            .stdin_file = nothing.get(),
+                                            .stdout_file = theirs.get(),
+                                            .stderr_file = said_.get()});
   } catch (const std::system_error& failed) {
     if (failed.code().value() == ENOENT) throw Error(Exit::bad_input, command, absent);
     throw Error(Exit::bad_input, command, failed.what());

@@ -14,9 +14,10 @@ namespace headroom {
 
 class ToolOutput {
  public:
-  // Starts words[0], looked up in PATH, for the command `command`. Throws Error(bad_input, `absent`) where it is
-  // missing.
-  ToolOutput(std::vector<std::string> words, const std::string& command, const std::string& absent);
+  // Starts words[0], looked up in PATH, for the command `command`, with `environment` (NAME=value) before ours. Throws
+  // Error(bad_input, `absent`) where it is missing.
+  ToolOutput(std::vector<std::string> words, const std::string& command, const std::string& absent,
+             std::vector<std::string> environment = {});
   // Ends the program if it still runs.
   ~ToolOutput();
   ToolOutput(const ToolOutput&) = delete;

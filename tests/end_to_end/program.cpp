@@ -56,6 +56,15 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
+// Of a front's children: not one that is only asked for its libraries or for a plugin's description.
+bool does_work(pid_t child) {
+  std::ifstream stream("/proc/" + std::to_string(child) + "/cmdline", std::ios::binary);
+  std::string program, command;
+  std::getline(stream, program, '\0');
+  std::getline(stream, command, '\0');
+  return program.ends_with("/headroom-train") && !command.empty() && command != "describe";
+}
+
 // This process's supplementary groups for a scope: a child is born with those of its parent.
 class GroupsScope {
  public:
@@ -132,7 +141,11 @@ pid_t Program::trainer() const {
   const std::string list = "/proc/" + std::to_string(id_) + "/task/" + std::to_string(id_) + "/children";
   eventually([&] {
     std::ifstream children(list);
-    return !children || static_cast<bool>(children >> child);
+    if (!children) return true;
+    pid_t first = -1;
+    if (!(children >> first) || !does_work(first)) return false;
+    child = first;
+    return true;
   });
   return child;
 }

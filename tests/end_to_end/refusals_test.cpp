@@ -113,6 +113,49 @@ TEST_F(Refusals, TooLittleData) {
 
 TEST_F(Refusals, DevicesThatAreNotThere) { expect(run({"experiment.device=cuda:99"}), 2, "experiment.device"); }
 
+// The programs again, whose trainer asks for `library` where it asks for LibTorch: a name as long as libtorch_cpu.so.
+class MissingLibrary : public Refusals {
+ protected:
+  void expect_sentence(const std::string& library, const std::string& sentence) {
+    for (const char* folder : {"bin", "libexec"}) fs::create_directory(folder_ / folder);
+    fs::copy(HEADROOM_BUILD_DIR "/bin/headroom", folder_ / "bin", fs::copy_options::overwrite_existing);
+    std::string trainer = read_text(HEADROOM_BUILD_DIR "/libexec/headroom-train");
+    constexpr std::string_view asked_for = "libtorch_cpu.so";
+    ASSERT_EQ(library.size(), asked_for.size());
+    for (size_t at = 0; (at = trainer.find(asked_for, at)) != std::string::npos;)
+      trainer.replace(at, library.size(), library);
+    write_text(folder_ / "libexec/headroom-train", trainer);
+    fs::permissions(folder_ / "libexec/headroom-train", fs::perms::owner_all);
+    for (const std::string command : {"run", "validate"}) {
+      const int status = std::system(("cd " + folder_.string() + " && XDG_CACHE_HOME=cache bin/headroom " + command +
+                                      " trial.toml --plugin-dir " HEADROOM_TEST_PLUGIN_DIR " > out 2> err")
+                                         .c_str());
+      EXPECT_EQ(WEXITSTATUS(status), 2) << command;
+      EXPECT_EQ(read_text(folder_ / "err"), "[libraries] headroom-train cannot start without " + library +
+                                                ", which the dynamic loader does not find: " + sentence + "\n")
+          << command;
+      EXPECT_EQ(read_text(folder_ / "out"), "");
+    }
+    EXPECT_FALSE(fs::exists(folder_ / "runs")) << "a run that cannot begin leaves no folder";
+  }
+};
+
+TEST_F(MissingLibrary, OfNvidia) {
+  expect_sentence("libcublas.so.99",
+                  "LibTorch's CUDA build needs NVIDIA's libraries, on a machine without a GPU too: let pip install "
+                  "torch with what it depends on, or name their folders in LD_LIBRARY_PATH, or build Headroom with "
+                  "LibTorch's CPU build");
+}
+
+TEST_F(MissingLibrary, OfLibTorch) {
+  expect_sentence("libtorch_xyz.so",
+                  "LibTorch is not where Headroom was built with it: put it back, or build Headroom again");
+}
+
+TEST_F(MissingLibrary, OfTheSystem) {
+  expect_sentence("libcurlier.so.9", "install what is missing, or build Headroom again");
+}
+
 TEST_F(Refusals, MetricsNobodyMeasures) {
   expect(run({"experiment.metric=val/nonsense"}), 2,
          "'val/nonsense' is not measured: use train/ or val/ followed by one of loss, mae, rmse, closeness, mse, r2");
