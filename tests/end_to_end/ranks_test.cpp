@@ -20,6 +20,32 @@ TEST_F(RunInRanks, HaveTheWeightsAndMetricsOfOneAfterTwoEpochs) {
   }
 }
 
+// Each its own part, of which a little is the other's too.
+TEST_F(RunInRanks, KeepTheSamplesOfTheDataOnce) {
+  write_text(folder_ / "trial.toml", R"([experiment]
+name = "trial"
+device = "cpu"
+[model]
+plugin = "linear_model"
+[data]
+source = "toy_source"
+cache_size = "64 MiB"
+split = { train = 0.75, val = 0.25, test = 0.0 }
+[data.options]
+samples = 4000
+[train]
+epochs = 6
+batch_size = 200
+)");
+  const Finished end = headroom({"run", "trial.toml", "--no-plan", "--out", "cached", "--nproc", "2", "--plugin-dir",
+                                 HEADROOM_BUILD_DIR "/examples"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const nlohmann::json cache = read_json(run_folder("cached") / "summary.json").at("data").at("cache");
+  EXPECT_EQ(cache.at("limit_bytes"), 32 << 20);
+  EXPECT_GE(cache.at("items"), 2000) << "half of the samples";
+  EXPECT_LE(cache.at("items"), 2400) << "any half of each batch would be nearly all in six epochs";
+}
+
 // The watchdog is Program::wait().
 TEST_F(RunInRanks, EndTogetherWhereOneIsKilledAndGoOnInAnotherNumber) {
   const fs::path waiting = folder_ / "waiting";
