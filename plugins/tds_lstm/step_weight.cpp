@@ -20,7 +20,7 @@ StepWeight::StepWeight(const at::Tensor& matrix, int64_t rows) : matrix_(matrix)
   if (!matrix.is_cpu() || matrix.scalar_type() != at::kFloat || rows > few_rows) return;
   const Matrix from{matrix.size(0), matrix.size(1), matrix.const_data_ptr<float>(), matrix.stride(0), matrix.stride(1)};
   const int64_t panels = panel_count(from.columns), elements = panel_elements(from.inner);
-  panels_ = at::empty({panels, elements}, matrix.options().requires_grad(false).memory_format(c10::nullopt));
+  panels_ = at::empty({panels, elements}, at::kFloat);
   float* const to = panels_.mutable_data_ptr<float>();
   at::parallel_for(0, panels, grain(copies_at_once, elements),
                    [&](int64_t first, int64_t last) { lay_out(from, first, last, to); });
@@ -28,8 +28,7 @@ StepWeight::StepWeight(const at::Tensor& matrix, int64_t rows) : matrix_(matrix)
 
 void StepWeight::add_product(const at::Tensor& c, const at::Tensor& a) const {
   if (!panels_.defined()) {
-    const at::Tensor sum = c;
-    sum.addmm_(a, matrix_);
+    c.addmm_(a, matrix_);
     return;
   }
   const SmallProduct product{a.size(0),
