@@ -75,6 +75,7 @@ class WholeRun : public testing::Test {
     ASSERT_FALSE(whole.weights.empty());
     EXPECT_EQ(whole.summary["memory"]["retries"]["train"]["repeated"], 0);
     int64_t repeated = 0;
+    RecordProperty("allocations", std::to_string(whole.allocations));
     for (int64_t k = 0; k < whole.allocations; k += stride) {
       const Outcome outcome = run(more, k);
       ASSERT_EQ(outcome.weights, whole.weights) << "allocation " << k;
