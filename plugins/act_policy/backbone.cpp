@@ -3,6 +3,7 @@
 #include <string>
 
 #include "headroom/sdk/autocast.hpp"
+#include "winograd.hpp"
 
 namespace headroom {
 
@@ -13,6 +14,7 @@ Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride
 }
 
 at::Tensor Convolution::forward(const at::Tensor& x) const {
+  if (stride_ == 1 && suits_winograd(x, weight_)) return convolve_winograd(x, weight_);
   return sdk::autocast_convolution(x, [this](const at::Tensor& images) {
     return at::conv2d(images, weight_, {}, at::IntArrayRef({stride_, stride_}), at::IntArrayRef({padding_, padding_}));
   });

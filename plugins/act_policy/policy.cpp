@@ -111,11 +111,13 @@ at::Tensor Policy::normalised(const at::Tensor& images) const {
 // [batch, rows * cameras * columns, hidden_dim]
 at::Tensor Policy::image_tokens(const at::Tensor& images) {
   const int64_t batch = images.size(0);
-  const at::Tensor features = backbone_->forward(normalised(images.flatten(0, 1)));
-  const at::Tensor by_place =
-      features.view({batch, architecture_.cameras, features.size(1), features.size(2), features.size(3)})
-          .permute({0, 3, 1, 4, 2})
-          .reshape({batch, -1, features.size(1)});
+  at::Tensor flat = normalised(images.flatten(0, 1));
+  if (flat.is_cpu()) flat = flat.contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor features = backbone_->forward(flat);
+  const at::Tensor by_place = features.permute({0, 2, 3, 1})
+                                  .reshape({batch, architecture_.cameras, features.size(2), features.size(3), -1})
+                                  .permute({0, 2, 1, 3, 4})
+                                  .reshape({batch, -1, features.size(1)});
   return at::linear(by_place, input_proj_weight_.flatten(1), input_proj_bias_);
 }
 

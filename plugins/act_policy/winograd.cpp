@@ -1,0 +1,102 @@
+#include "winograd.hpp"
+
+#include <ATen/Parallel.h>
+#include <algorithm>
+
+#include "headroom/sdk/autocast.hpp"
+#include "winograd_kernel.hpp"
+
+namespace headroom {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t fewest_tiles = 64;      // with fewer the weight's transform takes longer than it saves
+constexpr int64_t chunk_bytes = 8 << 20;  // of transformed tiles that wait for the weight's gradient
+constexpr int64_t few_tiles = 32;  // that a thread takes at a time: what they are transformed to stays in its cache
+constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
+
+Convolved shape_of(const at::Tensor& x, const at::Tensor& weight) {
+  return {x.size(0), x.size(2), x.size(3), weight.size(1), weight.size(0)};
+}
+
+at::Tensor empty_images(const at::Tensor& like, int64_t channels) {
+  return at::empty({like.size(0), channels, like.size(2), like.size(3)}, at::kFloat, channels_last);
+}
+
+// Of all tiles; `backward`: of the gradient of what the weight makes.
+at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tensor& weight, bool backward) {
+  const at::Tensor transformed = at::empty({16, shape.out, shape.in}, at::kFloat);
+  const float* const from = weight.const_data_ptr<float>();
+  float* const to = transformed.mutable_data_ptr<float>();
+  at::parallel_for(0, winograd_panels(shape.out), 1, [&](int64_t first, int64_t last) {
+    transform_weight(from, shape.in, shape.out, backward, first, last, to);
+  });
+  const int64_t at_once = std::max(few_tiles, shape.in / 8);  // a wide weight comes from afar
+  const at::Tensor scratch = at::empty({at::get_num_threads(), at_once * winograd_scratch(shape)}, at::kFloat);
+  const at::Tensor y = empty_images(x, shape.out);
+  const float* const images = x.const_data_ptr<float>();
+  float *const results = y.mutable_data_ptr<float>(), *const room = scratch.mutable_data_ptr<float>();
+  at::parallel_for(0, shape.tiles(), at_once, [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin; first < end; first += at_once)
+      convolve_tiles(shape, images, to, first, std::min(first + at_once, end),
+                     room + at::get_thread_num() * scratch.size(1), results);
+  });
+  return y;
+}
+
+at::Tensor weight_gradient(const Convolved& shape, const at::Tensor& x, const at::Tensor& to_y) {
+  const int64_t most = chunk_bytes / (static_cast<int64_t>(sizeof(float)) * winograd_scratch(shape)),
+                at_once = std::min(shape.tiles(), std::max(most, few_tiles)),
+                products = 16 * winograd_panels(shape.out);
+  const at::Tensor inputs = at::empty({16, at_once, shape.in}, at::kFloat),
+                   gradients = at::empty({16, at_once, shape.out}, at::kFloat),
+                   sums = at::zeros({16, shape.in, shape.out}, at::kFloat);
+  const float *const from = x.const_data_ptr<float>(), *const above = to_y.const_data_ptr<float>();
+  float *const in = inputs.mutable_data_ptr<float>(), *const out = gradients.mutable_data_ptr<float>(),
+               *const sum = sums.mutable_data_ptr<float>();
+  for (int64_t first = 0; first < shape.tiles(); first += at_once) {
+    const int64_t count = std::min(at_once, shape.tiles() - first);
+    at::parallel_for(0, count, few_tiles, [&](int64_t begin, int64_t end) {
+      transform_tiles(shape, from, above, first, count, begin, end, in, out);
+    });
+    at::parallel_for(0, products, 1,
+                     [&](int64_t begin, int64_t end) { add_products(shape, count, in, out, begin, end, sum); });
+  }
+  const at::Tensor to_weight = at::empty({shape.out, shape.in, 3, 3}, at::kFloat);
+  float* const to = to_weight.mutable_data_ptr<float>();
+  at::parallel_for(0, winograd_panels(shape.out), 1,
+                   [&](int64_t begin, int64_t end) { finish_weight_gradient(shape, sum, begin, end, to); });
+  return to_weight;
+}
+
+struct Winograd : torch::autograd::Function<Winograd> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight) {
+    context->save_for_backward({x, weight});
+    return convolved(shape_of(x, weight), x, weight, /*backward=*/false);
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const Convolved shape = shape_of(x, weight);
+    const at::Tensor to_y = gradients[0].contiguous(channels_last);
+    variable_list result(2);
+    if (context->needs_input_grad(0)) result[0] = convolved(turned(shape), to_y, weight, /*backward=*/true);
+    if (context->needs_input_grad(1)) result[1] = weight_gradient(shape, x, to_y);
+    return result;
+  }
+};
+
+}  // namespace
+
+bool suits_winograd(const at::Tensor& x, const at::Tensor& weight) {
+  return x.is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat && weight.is_contiguous() &&
+         x.is_contiguous(channels_last) && !sdk::Autocast::now(x.device()).enabled && weight.size(2) == 3 &&
+         weight.size(3) == 3 && has_winograd(weight.size(1), weight.size(0)) &&
+         shape_of(x, weight).tiles() >= fewest_tiles;
+}
+
+at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight) { return Winograd::apply(x, weight); }
+
+}  // namespace headroom

@@ -1,0 +1,366 @@
+#include "winograd_kernel.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "headroom/sdk/cpu_kernel.hpp"
+
+namespace headroom {
+namespace {
+
+// GCC ignores these attributes where the number of lanes is a template's parameter.
+template <int lanes>
+struct VectorOf;
+template <>
+struct VectorOf<8> {
+  using type = float __attribute__((vector_size(32), aligned(4), may_alias));
+};
+template <>
+struct VectorOf<16> {
+  using type = float __attribute__((vector_size(64), aligned(4), may_alias));
+};
+template <int lanes>
+using Vector = typename VectorOf<lanes>::type;
+
+template <int lanes>
+HEADROOM_KERNEL_BODY Vector<lanes>& at(float* p) {
+  return *reinterpret_cast<Vector<lanes>*>(p);
+}
+template <int lanes>
+HEADROOM_KERNEL_BODY const Vector<lanes>& at(const float* p) {
+  return *reinterpret_cast<const Vector<lanes>*>(p);
+}
+
+int64_t lanes_here() { return sdk::cpu_isa() == sdk::CpuIsa::avx512 ? 16 : 8; }
+int64_t panel_channels() { return 2 * lanes_here(); }
+
+constexpr int64_t places = 16, most_channels = 4096;
+constexpr std::array<float, most_channels> outside{};  // the padding's pixels
+
+// --- transforms ---
+
+// Where the corner of a tile lies: its output is [row, row + 2) x [column, column + 2) of the image.
+struct Corner {
+  int64_t image, row, column;
+};
+HEADROOM_KERNEL_BODY Corner corner_of(const Convolved& shape, int64_t tile) {
+  const int64_t across = shape.tiles_across(), down = (shape.height + 1) / 2;
+  return {tile / (across * down), 2 * (tile / across % down), 2 * (tile % across)};
+}
+
+HEADROOM_KERNEL_BODY const float* pixel(const Convolved& shape, const float* images, int64_t channels, int64_t image,
+                                        int64_t row, int64_t column) {
+  const bool inside = row >= 0 && row < shape.height && column >= 0 && column < shape.width;
+  return inside ? images + ((image * shape.height + row) * shape.width + column) * channels : outside.data();
+}
+
+// B^T d B of one tile: places are `stride` apart in `to`.
+template <int lanes>
+HEADROOM_KERNEL_BODY void transform_input(const Convolved& shape, const float* x, int64_t tile, float* to,
+                                          int64_t stride) {
+  const Corner corner = corner_of(shape, tile);
+  const float* from[4][4];
+  for (int64_t i = 0; i < 4; ++i) {
+    for (int64_t j = 0; j < 4; ++j)
+      from[i][j] = pixel(shape, x, shape.in, corner.image, corner.row - 1 + i, corner.column - 1 + j);
+  }
+  for (int64_t c = 0; c < shape.in; c += lanes) {
+    Vector<lanes> d[4][4], e[4][4];
+    for (int64_t i = 0; i < 4; ++i) {
+      for (int64_t j = 0; j < 4; ++j) d[i][j] = at<lanes>(from[i][j] + c);
+    }
+    for (int64_t j = 0; j < 4; ++j) {
+      e[0][j] = d[0][j] - d[2][j];
+      e[1][j] = d[1][j] + d[2][j];
+      e[2][j] = d[2][j] - d[1][j];
+      e[3][j] = d[1][j] - d[3][j];
+    }
+    for (int64_t i = 0; i < 4; ++i) {
+      float* const row = to + 4 * i * stride + c;
+      at<lanes>(row) = e[i][0] - e[i][2];
+      at<lanes>(row + stride) = e[i][1] + e[i][2];
+      at<lanes>(row + 2 * stride) = e[i][2] - e[i][1];
+      at<lanes>(row + 3 * stride) = e[i][1] - e[i][3];
+    }
+  }
+}
+
+// A^T m A of one tile: places are `stride` apart in `from`.
+template <int lanes>
+HEADROOM_KERNEL_BODY void transform_output(const Convolved& shape, const float* from, int64_t stride, int64_t tile,
+                                           float* y) {
+  const Corner corner = corner_of(shape, tile);
+  float* const first = y + ((corner.image * shape.height + corner.row) * shape.width + corner.column) * shape.out;
+  const bool is_last_column = corner.column + 1 == shape.width;
+  for (int64_t c = 0; c < shape.out; c += lanes) {
+    Vector<lanes> m[4][4], half[2][4];
+    for (int64_t i = 0; i < places; ++i) m[i / 4][i % 4] = at<lanes>(from + i * stride + c);
+    for (int64_t j = 0; j < 4; ++j) {
+      half[0][j] = m[0][j] + m[1][j] + m[2][j];
+      half[1][j] = m[1][j] - m[2][j] - m[3][j];
+    }
+    for (int64_t i = 0; i < 2 && corner.row + i < shape.height; ++i) {
+      float* const to = first + i * shape.width * shape.out + c;
+      at<lanes>(to) = half[i][0] + half[i][1] + half[i][2];
+      if (!is_last_column) at<lanes>(to + shape.out) = half[i][1] - half[i][2] - half[i][3];
+    }
+  }
+}
+
+// A g A^T of one tile of the output's gradient, into panels: a panel's places are `stride` apart, panels
+// `panel_stride`.
+template <int lanes>
+HEADROOM_KERNEL_BODY void transform_gradient(const Convolved& shape, const float* to_y, int64_t tile, float* to,
+                                             int64_t stride, int64_t panel_stride) {
+  const Corner corner = corner_of(shape, tile);
+  const float* from[2][2];
+  for (int64_t i = 0; i < 2; ++i) {
+    for (int64_t j = 0; j < 2; ++j)
+      from[i][j] = pixel(shape, to_y, shape.out, corner.image, corner.row + i, corner.column + j);
+  }
+  for (int64_t c = 0; c < shape.out; c += lanes) {
+    Vector<lanes> g[2][2], half[4][2];
+    for (int64_t i = 0; i < 2; ++i) {
+      for (int64_t j = 0; j < 2; ++j) g[i][j] = at<lanes>(from[i][j] + c);
+    }
+    for (int64_t j = 0; j < 2; ++j) {
+      half[0][j] = g[0][j];
+      half[1][j] = g[0][j] + g[1][j];
+      half[2][j] = g[0][j] - g[1][j];
+      half[3][j] = -g[1][j];
+    }
+    float* const panel = to + c / (2 * lanes) * panel_stride + c % (2 * lanes);
+    for (int64_t i = 0; i < 4; ++i) {
+      float* const row = panel + 4 * i * stride;
+      at<lanes>(row) = half[i][0];
+      at<lanes>(row + stride) = half[i][0] + half[i][1];
+      at<lanes>(row + 2 * stride) = half[i][0] - half[i][1];
+      at<lanes>(row + 3 * stride) = -half[i][1];
+    }
+  }
+}
+
+// --- products ---
+
+struct Product {
+  int64_t rows, inner;
+  const float* a;
+  int64_t row_stride, inner_stride;
+  const float* panel;  // [inner, 2 * lanes]
+  float* c;
+  int64_t c_stride;
+};
+
+// `rows` rows of c stay in registers while the panel passes by.
+template <int lanes, int64_t rows, bool adds>
+HEADROOM_KERNEL_BODY void tile_of_product(const Product& p, int64_t first) {
+  const float* const a = p.a + first * p.row_stride;
+  float* const c = p.c + first * p.c_stride;
+  Vector<lanes> sum[rows][2] = {};
+  if constexpr (adds) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t v = 0; v < 2; ++v) sum[r][v] = at<lanes>(c + r * p.c_stride + v * lanes);
+    }
+  }
+  const float* panel = p.panel;
+  for (int64_t k = 0; k < p.inner; ++k, panel += 2 * lanes) {
+    const Vector<lanes> left = at<lanes>(panel), right = at<lanes>(panel + lanes);
+    for (int64_t r = 0; r < rows; ++r) {
+      const float factor = a[r * p.row_stride + k * p.inner_stride];
+      sum[r][0] += left * factor;
+      sum[r][1] += right * factor;
+    }
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t v = 0; v < 2; ++v) at<lanes>(c + r * p.c_stride + v * lanes) = sum[r][v];
+  }
+}
+
+template <int lanes, bool adds>
+HEADROOM_KERNEL_BODY void multiply(const Product& p) {
+  constexpr int64_t at_once = lanes / 2;  // 16 sums of 32 registers with AVX-512, else 8 of 16
+  int64_t row = 0;
+  for (; row + at_once <= p.rows; row += at_once) tile_of_product<lanes, at_once, adds>(p, row);
+  for (; row + 2 <= p.rows; row += 2) tile_of_product<lanes, 2, adds>(p, row);
+  if (row < p.rows) tile_of_product<lanes, 1, adds>(p, row);
+}
+
+// --- what runs on a thread ---
+
+template <int lanes>
+struct ConvolveTiles {
+  static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* x, const float* weight, int64_t first,
+                                       int64_t last, float* scratch, float* y) {
+    const int64_t tiles = last - first, in = shape->in, out = shape->out;
+    float *const inputs = scratch, *const products = scratch + places * tiles * in;
+    for (int64_t t = 0; t < tiles; ++t) transform_input<lanes>(*shape, x, first + t, inputs + t * in, tiles * in);
+    for (int64_t place = 0; place < places; ++place) {
+      for (int64_t c = 0; c < out; c += 2 * lanes) {
+        multiply<lanes, false>({tiles, in, inputs + place * tiles * in, in, 1, weight + (place * out + c) * in,
+                                products + place * tiles * out + c, out});
+      }
+    }
+    for (int64_t t = 0; t < tiles; ++t) transform_output<lanes>(*shape, products + t * out, tiles * out, first + t, y);
+  }
+};
+
+template <int lanes>
+struct TransformTiles {
+  static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* x, const float* to_y, int64_t first,
+                                       int64_t count, int64_t begin, int64_t end, float* inputs, float* gradients) {
+    for (int64_t t = begin; t < end; ++t) {
+      transform_input<lanes>(*shape, x, first + t, inputs + t * shape->in, count * shape->in);
+      transform_gradient<lanes>(*shape, to_y, first + t, gradients + t * 2 * lanes, count * shape->out,
+                                count * 2 * lanes);
+    }
+  }
+};
+
+template <int lanes>
+struct AddProducts {
+  static HEADROOM_KERNEL_BODY void run(const Convolved* shape, int64_t count, const float* inputs,
+                                       const float* gradients, int64_t first, int64_t last, float* sums) {
+    const int64_t in = shape->in, out = shape->out, panels = out / (2 * lanes);
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t place = i / panels, channel = i % panels * 2 * lanes;
+      multiply<lanes, true>({in, count, inputs + place * count * in, 1, in, gradients + (place * out + channel) * count,
+                             sums + place * in * out + channel, out});
+    }
+  }
+};
+
+// --- weights ---
+
+constexpr int64_t inputs_at_once = 8;  // of a weight: each read is some cache lines, each write too
+
+// G g G^T of 3 x 3 kernels, one in each lane.
+template <int lanes>
+HEADROOM_KERNEL_BODY void transform_kernels(const float* g, float* to, int64_t stride) {
+  Vector<lanes> half[4][3];
+  for (int64_t j = 0; j < 3; ++j) {
+    const Vector<lanes> top = at<lanes>(g + j * lanes), middle = at<lanes>(g + (3 + j) * lanes),
+                        bottom = at<lanes>(g + (6 + j) * lanes);
+    half[0][j] = top;
+    half[1][j] = 0.5F * (top + bottom + middle);
+    half[2][j] = 0.5F * (top + bottom - middle);
+    half[3][j] = bottom;
+  }
+  for (int64_t i = 0; i < 4; ++i) {
+    float* const row = to + 4 * i * stride;
+    const Vector<lanes> outer = half[i][0] + half[i][2];
+    at<lanes>(row) = half[i][0];
+    at<lanes>(row + stride) = 0.5F * (outer + half[i][1]);
+    at<lanes>(row + 2 * stride) = 0.5F * (outer - half[i][1]);
+    at<lanes>(row + 3 * stride) = half[i][2];
+  }
+}
+
+// Kernel (o, i) begins at `weight` + o * to_next_out + i * to_next_in.
+struct Kernels {
+  const float* weight;
+  int64_t in, out, to_next_out, to_next_in;
+  bool turned;  // by half
+};
+
+template <int lanes>
+struct TransformWeight {
+  static HEADROOM_KERNEL_BODY void run(const Kernels* kernels, int64_t first, int64_t last, float* to) {
+    constexpr int64_t across = 2 * lanes;
+    const int64_t in = kernels->in;
+    for (int64_t panel = first; panel < last; ++panel) {
+      for (int64_t begin = 0; begin < in; begin += inputs_at_once) {
+        float block[places][inputs_at_once][across];
+        for (int64_t i = 0; i < inputs_at_once; ++i) {
+          for (int64_t half = 0; half < across; half += lanes) {
+            float side_by_side[9 * lanes];
+            for (int64_t o = 0; o < lanes; ++o) {
+              const float* const g = kernels->weight + (panel * across + half + o) * kernels->to_next_out +
+                                     (begin + i) * kernels->to_next_in;
+              for (int64_t k = 0; k < 9; ++k) side_by_side[k * lanes + o] = g[kernels->turned ? 8 - k : k];
+            }
+            transform_kernels<lanes>(side_by_side, &block[0][i][half], inputs_at_once * across);
+          }
+        }
+        for (int64_t place = 0; place < places; ++place)
+          std::copy_n(&block[place][0][0], inputs_at_once * across,
+                      to + (place * kernels->out + panel * across) * in + begin * across);
+      }
+    }
+  }
+};
+
+// G^T s G, of the gradient of the transformed weight.
+template <int lanes>
+struct FinishGradient {
+  static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* sums, int64_t first, int64_t last,
+                                       float* to_weight) {
+    const int64_t in = shape->in, out = shape->out;
+    for (int64_t o = first * 2 * lanes; o < last * 2 * lanes; o += lanes) {
+      for (int64_t i = 0; i < in; ++i) {
+        Vector<lanes> s[4][4], half[3][4];
+        for (int64_t place = 0; place < places; ++place)
+          s[place / 4][place % 4] = at<lanes>(sums + (place * in + i) * out + o);
+        for (int64_t j = 0; j < 4; ++j) {
+          const Vector<lanes> sum = 0.5F * (s[1][j] + s[2][j]);
+          half[0][j] = s[0][j] + sum;
+          half[1][j] = 0.5F * (s[1][j] - s[2][j]);
+          half[2][j] = s[3][j] + sum;
+        }
+        float side_by_side[9 * lanes];
+        for (int64_t j = 0; j < 3; ++j) {
+          const Vector<lanes> sum = 0.5F * (half[j][1] + half[j][2]);
+          at<lanes>(side_by_side + 3 * j * lanes) = half[j][0] + sum;
+          at<lanes>(side_by_side + (3 * j + 1) * lanes) = 0.5F * (half[j][1] - half[j][2]);
+          at<lanes>(side_by_side + (3 * j + 2) * lanes) = half[j][3] + sum;
+        }
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+          float* const to = to_weight + ((o + lane) * in + i) * 9;
+          for (int64_t k = 0; k < 9; ++k) to[k] = side_by_side[k * lanes + lane];
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+bool has_winograd(int64_t in, int64_t out) {
+  return sdk::cpu_isa() != sdk::CpuIsa::baseline && in % panel_channels() == 0 && out % panel_channels() == 0 &&
+         std::max(in, out) <= most_channels;
+}
+
+int64_t winograd_panels(int64_t out) { return out / panel_channels(); }
+
+void transform_weight(const float* weight, int64_t in, int64_t out, bool backward, int64_t first, int64_t last,
+                      float* transformed) {
+  // As it lies: [out, in, 3, 3], or where `backward` [in, out, 3, 3].
+  const Kernels kernels{weight, in, out, backward ? 9 : 9 * in, backward ? 9 * out : 9, backward};
+  if (lanes_here() == 16) return sdk::run_kernel<TransformWeight<16>>(&kernels, first, last, transformed);
+  sdk::run_kernel<TransformWeight<8>>(&kernels, first, last, transformed);
+}
+
+void convolve_tiles(const Convolved& shape, const float* x, const float* weight, int64_t first, int64_t last,
+                    float* scratch, float* y) {
+  if (lanes_here() == 16) return sdk::run_kernel<ConvolveTiles<16>>(&shape, x, weight, first, last, scratch, y);
+  sdk::run_kernel<ConvolveTiles<8>>(&shape, x, weight, first, last, scratch, y);
+}
+
+void transform_tiles(const Convolved& shape, const float* x, const float* to_y, int64_t first, int64_t count,
+                     int64_t begin, int64_t end, float* inputs, float* gradients) {
+  if (lanes_here() == 16)
+    return sdk::run_kernel<TransformTiles<16>>(&shape, x, to_y, first, count, begin, end, inputs, gradients);
+  sdk::run_kernel<TransformTiles<8>>(&shape, x, to_y, first, count, begin, end, inputs, gradients);
+}
+
+void add_products(const Convolved& shape, int64_t count, const float* inputs, const float* gradients, int64_t first,
+                  int64_t last, float* sums) {
+  if (lanes_here() == 16) return sdk::run_kernel<AddProducts<16>>(&shape, count, inputs, gradients, first, last, sums);
+  sdk::run_kernel<AddProducts<8>>(&shape, count, inputs, gradients, first, last, sums);
+}
+
+void finish_weight_gradient(const Convolved& shape, const float* sums, int64_t first, int64_t last, float* to_weight) {
+  if (lanes_here() == 16) return sdk::run_kernel<FinishGradient<16>>(&shape, sums, first, last, to_weight);
+  sdk::run_kernel<FinishGradient<8>>(&shape, sums, first, last, to_weight);
+}
+
+}  // namespace headroom
