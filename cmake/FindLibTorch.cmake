@@ -86,15 +86,25 @@ if(LibTorch_FOUND AND NOT TARGET headroom::torch)
     endif()
   endforeach()
 
+  # at::parallel_for() is a template: without OpenMP in whoever calls it, it runs on one thread. The threads are those of
+  # LibTorch's own library of OpenMP, where its folder has one.
+  set(_libtorch_openmp $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fopenmp>)
+  file(GLOB _libtorch_gomp "${LibTorch_ROOT_FOLDER}/lib/libgomp*.so*")
+  if(_libtorch_gomp)
+    list(GET _libtorch_gomp 0 _libtorch_gomp)
+  else()
+    set(_libtorch_gomp gomp)
+  endif()
+
   # -idirafter: LibTorch carries an fmt of its own that would win over the system's fmt, which the system's spdlog needs.
   add_library(headroom::torch_cpu INTERFACE IMPORTED)
   set_target_properties(
     headroom::torch_cpu
     PROPERTIES
       INTERFACE_COMPILE_OPTIONS
-      "SHELL:-idirafter \"${LibTorch_ROOT_FOLDER}/include\";SHELL:-idirafter \"${LibTorch_ROOT_FOLDER}/include/torch/csrc/api/include\""
+      "${_libtorch_openmp};SHELL:-idirafter \"${LibTorch_ROOT_FOLDER}/include\";SHELL:-idirafter \"${LibTorch_ROOT_FOLDER}/include/torch/csrc/api/include\""
       INTERFACE_COMPILE_DEFINITIONS "_GLIBCXX_USE_CXX11_ABI=1"
-      INTERFACE_LINK_LIBRARIES "headroom::libtorch_cpu;headroom::libc10")
+      INTERFACE_LINK_LIBRARIES "headroom::libtorch_cpu;headroom::libc10;${_libtorch_gomp}")
 
   add_library(headroom::torch INTERFACE IMPORTED)
   set_target_properties(headroom::torch PROPERTIES INTERFACE_LINK_LIBRARIES headroom::torch_cpu)

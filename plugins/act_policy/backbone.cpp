@@ -6,6 +6,11 @@
 #include "winograd.hpp"
 
 namespace headroom {
+namespace {
+
+constexpr int64_t few_pixels = 256;
+
+}  // namespace
 
 Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride)
     : stride_(stride), padding_(kernel / 2) {
@@ -15,7 +20,9 @@ Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride
 
 at::Tensor Convolution::forward(const at::Tensor& x) const {
   if (stride_ == 1 && suits_winograd(x, weight_)) return convolve_winograd(x, weight_);
-  return sdk::autocast_convolution(x, [this](const at::Tensor& images) {
+  // Of few pixels oneDNN takes longer to turn a weight for channels-last images than to use it.
+  const int64_t pixels = x.size(0) * x.size(2) * x.size(3) / (stride_ * stride_);
+  return sdk::autocast_convolution(pixels < few_pixels ? x.contiguous() : x, [this](const at::Tensor& images) {
     return at::conv2d(images, weight_, {}, at::IntArrayRef({stride_, stride_}), at::IntArrayRef({padding_, padding_}));
   });
 }

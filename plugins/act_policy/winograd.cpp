@@ -13,7 +13,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr int64_t fewest_tiles = 64;      // with fewer the weight's transform takes longer than it saves
-constexpr int64_t chunk_bytes = 8 << 20;  // of transformed tiles that wait for the weight's gradient
+constexpr int64_t chunk_bytes = 2 << 20;  // of transformed tiles that wait for the weight's gradient
 constexpr int64_t few_tiles = 32;  // that a thread takes at a time: what they are transformed to stays in its cache
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
 
@@ -34,7 +34,7 @@ at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tens
     transform_weight(from, shape.in, shape.out, backward, first, last, to);
   });
   const int64_t at_once = std::max(few_tiles, shape.in / 8);  // a wide weight comes from afar
-  const at::Tensor scratch = at::empty({at::get_num_threads(), at_once * winograd_scratch(shape)}, at::kFloat);
+  const at::Tensor scratch = at::empty({at::get_num_threads(), winograd_scratch(shape, at_once)}, at::kFloat);
   const at::Tensor y = empty_images(x, shape.out);
   const float* const images = x.const_data_ptr<float>();
   float *const results = y.mutable_data_ptr<float>(), *const room = scratch.mutable_data_ptr<float>();
@@ -47,11 +47,11 @@ at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tens
 }
 
 at::Tensor weight_gradient(const Convolved& shape, const at::Tensor& x, const at::Tensor& to_y) {
-  const int64_t most = chunk_bytes / (static_cast<int64_t>(sizeof(float)) * winograd_scratch(shape)),
-                at_once = std::min(shape.tiles(), std::max(most, few_tiles)),
+  const int64_t most = chunk_bytes / (static_cast<int64_t>(sizeof(float)) * winograd_scratch(shape, 1)),
+                at_once = std::min(shape.tiles(), std::max<int64_t>(most, 2 * few_tiles)),
                 products = 16 * winograd_panels(shape.out);
-  const at::Tensor inputs = at::empty({16, at_once, shape.in}, at::kFloat),
-                   gradients = at::empty({16, at_once, shape.out}, at::kFloat),
+  const at::Tensor inputs = at::empty({16, place_stride(at_once, shape.in)}, at::kFloat),
+                   gradients = at::empty({16, place_stride(at_once, shape.out)}, at::kFloat),
                    sums = at::zeros({16, shape.in, shape.out}, at::kFloat);
   const float *const from = x.const_data_ptr<float>(), *const above = to_y.const_data_ptr<float>();
   float *const in = inputs.mutable_data_ptr<float>(), *const out = gradients.mutable_data_ptr<float>(),

@@ -192,15 +192,17 @@ struct ConvolveTiles {
   static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* x, const float* weight, int64_t first,
                                        int64_t last, float* scratch, float* y) {
     const int64_t tiles = last - first, in = shape->in, out = shape->out;
-    float *const inputs = scratch, *const products = scratch + places * tiles * in;
-    for (int64_t t = 0; t < tiles; ++t) transform_input<lanes>(*shape, x, first + t, inputs + t * in, tiles * in);
+    const int64_t to_next_input = place_stride(tiles, in), to_next_product = place_stride(tiles, out);
+    float *const inputs = scratch, *const products = scratch + places * to_next_input;
+    for (int64_t t = 0; t < tiles; ++t) transform_input<lanes>(*shape, x, first + t, inputs + t * in, to_next_input);
     for (int64_t place = 0; place < places; ++place) {
       for (int64_t c = 0; c < out; c += 2 * lanes) {
-        multiply<lanes, false>({tiles, in, inputs + place * tiles * in, in, 1, weight + (place * out + c) * in,
-                                products + place * tiles * out + c, out});
+        multiply<lanes, false>({tiles, in, inputs + place * to_next_input, in, 1, weight + (place * out + c) * in,
+                                products + place * to_next_product + c, out});
       }
     }
-    for (int64_t t = 0; t < tiles; ++t) transform_output<lanes>(*shape, products + t * out, tiles * out, first + t, y);
+    for (int64_t t = 0; t < tiles; ++t)
+      transform_output<lanes>(*shape, products + t * out, to_next_product, first + t, y);
   }
 };
 
@@ -209,8 +211,8 @@ struct TransformTiles {
   static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* x, const float* to_y, int64_t first,
                                        int64_t count, int64_t begin, int64_t end, float* inputs, float* gradients) {
     for (int64_t t = begin; t < end; ++t) {
-      transform_input<lanes>(*shape, x, first + t, inputs + t * shape->in, count * shape->in);
-      transform_gradient<lanes>(*shape, to_y, first + t, gradients + t * 2 * lanes, count * shape->out,
+      transform_input<lanes>(*shape, x, first + t, inputs + t * shape->in, place_stride(count, shape->in));
+      transform_gradient<lanes>(*shape, to_y, first + t, gradients + t * 2 * lanes, place_stride(count, shape->out),
                                 count * 2 * lanes);
     }
   }
@@ -223,7 +225,8 @@ struct AddProducts {
     const int64_t in = shape->in, out = shape->out, panels = out / (2 * lanes);
     for (int64_t i = first; i < last; ++i) {
       const int64_t place = i / panels, channel = i % panels * 2 * lanes;
-      multiply<lanes, true>({in, count, inputs + place * count * in, 1, in, gradients + (place * out + channel) * count,
+      multiply<lanes, true>({in, count, inputs + place * place_stride(count, in), 1, in,
+                             gradients + place * place_stride(count, out) + channel * count,
                              sums + place * in * out + channel, out});
     }
   }

@@ -31,15 +31,20 @@ int64_t winograd_panels(int64_t out);
 void transform_weight(const float* weight, int64_t in, int64_t out, bool backward, int64_t first, int64_t last,
                       float* transformed);
 
-// The output's tiles [first, last), from x and a transformed weight. `scratch` has winograd_scratch() numbers for each
-// tile. [any]
-inline int64_t winograd_scratch(const Convolved& shape) { return 16 * (shape.in + shape.out); }
+// From one place of some tiles to the next, in numbers: a few cache lines more than the place takes, since all places
+// of a tile are written together, and would share the same sets of a cache.
+inline int64_t place_stride(int64_t tiles, int64_t channels) { return tiles * channels + 64; }
+
+// The output's tiles [first, last), from x and a transformed weight. `scratch` has winograd_scratch() numbers. [any]
+inline int64_t winograd_scratch(const Convolved& shape, int64_t tiles) {
+  return 16 * (place_stride(tiles, shape.in) + place_stride(tiles, shape.out));
+}
 void convolve_tiles(const Convolved& shape, const float* x, const float* weight, int64_t first, int64_t last,
                     float* scratch, float* y);
 
 // The weight's gradient from `count` tiles from `first` on, in three steps that threads share.
 // 1. Tiles [begin, end) of these: of x into `inputs` [16, count, in], of the output's gradient into `gradients`
-//    [16, out panel, count, channels of a panel].
+//    [16, out panel, count, channels of a panel]; places are place_stride() apart.
 void transform_tiles(const Convolved& shape, const float* x, const float* to_y, int64_t first, int64_t count,
                      int64_t begin, int64_t end, float* inputs, float* gradients);
 // 2. Their products, of a place and a panel [first, last) of 16 * winograd_panels(out), added to `sums` [16, in, out].
