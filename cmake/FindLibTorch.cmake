@@ -93,7 +93,7 @@ if(LibTorch_FOUND AND NOT TARGET headroom::torch)
   if(_libtorch_gomp)
     list(GET _libtorch_gomp 0 _libtorch_gomp)
   else()
-    set(_libtorch_gomp gomp)
+    set(_libtorch_gomp $<$<LINK_LANG_AND_ID:CXX,GNU>:gomp>)
   endif()
 
   # -idirafter: LibTorch carries an fmt of its own that would win over the system's fmt, which the system's spdlog needs.

@@ -34,7 +34,7 @@ add_library(headroom_hdf5 INTERFACE)
 add_library(headroom::hdf5 ALIAS headroom_hdf5)
 get_target_property(_hdf5_library hdf5::hdf5 IMPORTED_LOCATION)
 get_filename_component(_hdf5_folder "${_hdf5_library}" DIRECTORY)
-find_library(HEADROOM_HDF5_ARCHIVE NAMES libhdf5.a libhdf5_serial.a HINTS "${_hdf5_folder}")
+find_library(HEADROOM_HDF5_ARCHIVE NAMES libhdf5.a libhdf5_serial.a PATHS "${_hdf5_folder}" NO_DEFAULT_PATH) # of the same build
 find_library(HEADROOM_SZIP_LIBRARY NAMES sz)
 set(_hides_hdf5 0)
 if(HEADROOM_HDF5_ARCHIVE AND HEADROOM_SZIP_LIBRARY)

@@ -83,13 +83,18 @@ def prepare(args, folder):
     return args.batch
 
 
+def programs(args, folder):
+    """Headroom, and the words that start the nn.Module."""
+    words = [args.python, os.path.join(ROOT, "bench", "peers", "act_policy.py"), os.path.join(folder, "data.hdf5")]
+    for name in ("batch", "steps", "chunk", "threads"):
+        words += ["--" + name, str(getattr(args, name))]
+    return Headroom(args.build, folder, os.path.join(folder, "bench.toml"), args.batch, args.steps), words
+
+
 def measure(args):
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
-        data, experiment = os.path.join(folder, "data.hdf5"), os.path.join(folder, "bench.toml")
         prepare(args, folder)
-        words = [args.python, os.path.join(ROOT, "bench", "peers", "act_policy.py"), data, "--batch", str(args.batch), "--steps",
-                 str(args.steps), "--chunk", str(args.chunk), "--threads", str(args.threads)]
-        headroom = Headroom(args.build, folder, experiment, args.batch, args.steps)
+        headroom, words = programs(args, folder)
         if args.evaluate:
             return take_turns(evaluations(headroom, "train", words, folder, args.batch, max(8, args.batch)), args.rounds)
         contenders = beside_modules(headroom, words, folder)

@@ -10,7 +10,7 @@ of each round's median step and of its peak, the largest resident size of the wh
 """
 import argparse
 import os
-import subprocess
+import re
 import sys
 import tempfile
 
@@ -29,45 +29,23 @@ args = {{ {arguments} }}
 inputs = {inputs}
 loss = "{loss}"
 """
-TDS_DATA = """[data]
-source = "emg_hdf5"
-"""
 
 
-def module(options, file, arguments, inputs, loss):
-    return MODULE.format(python=options.python, root=ROOT, file=file, arguments=arguments, inputs=inputs, loss=loss)
+def tds(options):
+    """What MODULE takes of a TDS-LSTM's options."""
+    return {"file": "tds_lstm_module.py", "arguments": f'network = "{options.network}"', "inputs": ["emg", "joint_angles", "valid"],
+            "loss": "mae" if options.network == "published" else "mse_mae"}
 
 
-def tds(bench, options):
-    """(The experiment with the module, the peer's words) of a TDS-LSTM."""
-    text = "[experiment]\n" + bench.experiment(options).split("[experiment]\n")[1]  # without what it extends
-    text = text.replace("[data]\n", TDS_DATA).replace(bench.PUBLISHED, "").replace("[train]\n", "[train]\nclip_norm = 1.0\n")
-    loss = "mae" if options.network == "published" else "mse_mae"
-    words = [os.path.join(ROOT, "bench", "peers", "tds_lstm.py"), "data", "--no-validation"]
-    for name in ("batch", "network", "window", "stride", "steps", "threads"):
-        words += ["--" + name, str(getattr(options, name))]
-    return module(options, "tds_lstm_module.py", f'network = "{options.network}"', '["emg", "joint_angles", "valid"]', loss) + text, words
+def act(options):
+    return {"file": "act_policy_module.py", "arguments": f"chunk = {options.chunk}", "inputs": ["image", "qpos", "action", "is_pad"],
+            "loss": "loss"}
 
 
-def act(bench, options):
-    text = bench.EXPERIMENT.format(**vars(options))
-    head, tail = text.split("[model]\n")
-    words = [os.path.join(ROOT, "bench", "peers", "act_policy.py"), "data.hdf5"]
-    for name in ("batch", "steps", "chunk", "threads"):
-        words += ["--" + name, str(getattr(options, name))]
-    inputs = '["image", "qpos", "action", "is_pad"]'
-    return head + module(options, "act_policy_module.py", f"chunk = {options.chunk}", inputs, "loss") + "[data]\n" + tail.split("[data]\n")[1], words
-
-
-def vrt(bench, options):
-    text = bench.experiment(options)
-    head, tail = text.split("[model]\n")
+def vrt(options):
     names = ("embed", "depth", "heads", "deformable_groups", "drop_path")
-    arguments = ", ".join(f"{name} = {getattr(options, name)}" for name in names)
-    words = [os.path.join(ROOT, "bench", "peers", "spike_vrt.py"), os.path.join("data", "sequence.hdf5")]
-    for name in ("clip", "embed", "depth", "heads", "deformable_groups", "steps", "threads", "drop_path"):
-        words += ["--" + name.replace("_", "-"), str(getattr(options, name))]
-    return head + module(options, "spike_vrt_module.py", arguments, '["blur"]', "loss") + "[data]\n" + tail.split("[data]\n")[1], words
+    return {"file": "spike_vrt_module.py", "arguments": ", ".join(f"{name} = {getattr(options, name)}" for name in names),
+            "inputs": ["blur"], "loss": "loss"}
 
 
 CASES = {
@@ -78,18 +56,24 @@ CASES = {
 }
 
 
-def measure(bench, with_module, words, options):
+def with_module(experiment, python, module):
+    """The bench's experiment with the module in place of its model. What the bench extends has options of the model, too: what is
+    needed of it is said here."""
+    sections = re.split(r"(?m)^(?=\[[a-z.]+\]$)", experiment)[1:]
+    kept = "".join(section for section in sections if not section.startswith("[model"))
+    if "extends" in experiment:
+        kept = kept.replace("[data]\n", '[data]\nsource = "emg_hdf5"\n').replace("[train]\n", "[train]\nclip_norm = 1.0\n")
+    return MODULE.format(python=python, root=ROOT, **module) + kept
+
+
+def measure(bench, module_of, words, options):
     case = bench.parser().parse_args(["--python", options.python, "--build", options.build, *words])
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
         samples = bench.prepare(case, folder)
         native, own = os.path.join(folder, "bench.toml"), os.path.join(folder, "module.toml")
-        text, peer_words = with_module(bench, case)
-        with open(own, "w") as file:
-            file.write(text)
-        headroom = Headroom(options.build, folder, native, samples, case.steps)
-        if bench is tds_lstm:
-            subprocess.run([headroom.program, "data", "synth", native], check=True, stdout=subprocess.DEVNULL)
-        peer_words = [options.python, peer_words[0], os.path.join(folder, peer_words[1]), *peer_words[2:]]
+        with open(native) as given, open(own, "w") as file:
+            file.write(with_module(given.read(), options.python, module_of(case)))
+        headroom, peer_words = bench.programs(case, folder)
         return take_turns({"headroom": headroom, "headroom, nn.Module": Headroom(options.build, folder, own, samples, case.steps),
                            "nn.Module": lambda: peer(peer_words, folder)}, options.rounds)
 
@@ -102,9 +86,9 @@ def main():
     parser.add_argument("--only", default="", help="cases whose names hold this")
     options = parser.parse_args()
     options.python = os.path.abspath(options.python)
-    for name, (bench, with_module, words) in CASES.items():
+    for name, (bench, module_of, words) in CASES.items():
         if options.only in name:
-            results = measure(bench, with_module, words, options)
+            results = measure(bench, module_of, words, options)
             print(name)
             print_table(results)
             print_ratios(results)

@@ -89,15 +89,22 @@ def prepare(args, folder):
     return args.batch * args.accumulate
 
 
+def programs(args, folder):
+    """Headroom, which has made the data, and the words that start the nn.Module."""
+    path, samples = os.path.join(folder, "bench.toml"), args.batch * args.accumulate
+    headroom = Headroom(args.build, folder, path, samples, args.steps)
+    subprocess.run([headroom.program, "data", "synth", path], check=True, stdout=subprocess.DEVNULL)
+    words = [args.python, os.path.join(ROOT, "bench", "peers", "tds_lstm.py"), os.path.join(folder, "data"), "--no-validation", "--batch",
+             str(samples)]
+    for name in ("network", "window", "stride", "steps", "threads"):
+        words += ["--" + name, str(getattr(args, name))]
+    return headroom, words
+
+
 def measure(args):
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as folder:
-        path, data = os.path.join(folder, "bench.toml"), os.path.join(folder, "data")
         samples = prepare(args, folder)
-        headroom = Headroom(args.build, folder, path, samples, args.steps)
-        subprocess.run([headroom.program, "data", "synth", path], check=True, stdout=subprocess.DEVNULL)
-        words = [args.python, os.path.join(ROOT, "bench", "peers", "tds_lstm.py"), data, "--no-validation", "--batch", str(samples)]
-        for name in ("network", "window", "stride", "steps", "threads"):
-            words += ["--" + name, str(getattr(args, name))]
+        headroom, words = programs(args, folder)
         if args.evaluate:
             return take_turns(evaluations(headroom, "val", words, folder, samples, max(64, samples)), args.rounds)
         contenders = beside_modules(headroom, words, folder)

@@ -3,36 +3,14 @@
 #include <algorithm>
 #include <array>
 
-#include "headroom/sdk/cpu_kernel.hpp"
+#include "headroom/sdk/vectors.hpp"
 
 namespace headroom {
 namespace {
 
-// GCC ignores these attributes where the number of lanes is a template's parameter.
-template <int lanes>
-struct VectorOf;
-template <>
-struct VectorOf<8> {
-  using type = float __attribute__((vector_size(32), aligned(4), may_alias));
-};
-template <>
-struct VectorOf<16> {
-  using type = float __attribute__((vector_size(64), aligned(4), may_alias));
-};
-template <int lanes>
-using Vector = typename VectorOf<lanes>::type;
+using sdk::multiply_panel, sdk::Vector, sdk::vector_at;
 
-template <int lanes>
-HEADROOM_KERNEL_BODY Vector<lanes>& at(float* p) {
-  return *reinterpret_cast<Vector<lanes>*>(p);
-}
-template <int lanes>
-HEADROOM_KERNEL_BODY const Vector<lanes>& at(const float* p) {
-  return *reinterpret_cast<const Vector<lanes>*>(p);
-}
-
-int64_t lanes_here() { return sdk::cpu_isa() == sdk::CpuIsa::avx512 ? 16 : 8; }
-int64_t panel_channels() { return 2 * lanes_here(); }
+int64_t panel_channels() { return 2 * sdk::vector_lanes(); }
 
 constexpr int64_t places = 16, most_channels = 4096;
 constexpr std::array<float, most_channels> outside{};  // the padding's pixels
@@ -67,7 +45,7 @@ HEADROOM_KERNEL_BODY void transform_input(const Convolved& shape, const float* x
   for (int64_t c = 0; c < shape.in; c += lanes) {
     Vector<lanes> d[4][4], e[4][4];
     for (int64_t i = 0; i < 4; ++i) {
-      for (int64_t j = 0; j < 4; ++j) d[i][j] = at<lanes>(from[i][j] + c);
+      for (int64_t j = 0; j < 4; ++j) d[i][j] = vector_at<lanes>(from[i][j] + c);
     }
     for (int64_t j = 0; j < 4; ++j) {
       e[0][j] = d[0][j] - d[2][j];
@@ -77,10 +55,10 @@ HEADROOM_KERNEL_BODY void transform_input(const Convolved& shape, const float* x
     }
     for (int64_t i = 0; i < 4; ++i) {
       float* const row = to + 4 * i * stride + c;
-      at<lanes>(row) = e[i][0] - e[i][2];
-      at<lanes>(row + stride) = e[i][1] + e[i][2];
-      at<lanes>(row + 2 * stride) = e[i][2] - e[i][1];
-      at<lanes>(row + 3 * stride) = e[i][1] - e[i][3];
+      vector_at<lanes>(row) = e[i][0] - e[i][2];
+      vector_at<lanes>(row + stride) = e[i][1] + e[i][2];
+      vector_at<lanes>(row + 2 * stride) = e[i][2] - e[i][1];
+      vector_at<lanes>(row + 3 * stride) = e[i][1] - e[i][3];
     }
   }
 }
@@ -94,15 +72,15 @@ HEADROOM_KERNEL_BODY void transform_output(const Convolved& shape, const float* 
   const bool is_last_column = corner.column + 1 == shape.width;
   for (int64_t c = 0; c < shape.out; c += lanes) {
     Vector<lanes> m[4][4], half[2][4];
-    for (int64_t i = 0; i < places; ++i) m[i / 4][i % 4] = at<lanes>(from + i * stride + c);
+    for (int64_t i = 0; i < places; ++i) m[i / 4][i % 4] = vector_at<lanes>(from + i * stride + c);
     for (int64_t j = 0; j < 4; ++j) {
       half[0][j] = m[0][j] + m[1][j] + m[2][j];
       half[1][j] = m[1][j] - m[2][j] - m[3][j];
     }
     for (int64_t i = 0; i < 2 && corner.row + i < shape.height; ++i) {
       float* const to = first + i * shape.width * shape.out + c;
-      at<lanes>(to) = half[i][0] + half[i][1] + half[i][2];
-      if (!is_last_column) at<lanes>(to + shape.out) = half[i][1] - half[i][2] - half[i][3];
+      vector_at<lanes>(to) = half[i][0] + half[i][1] + half[i][2];
+      if (!is_last_column) vector_at<lanes>(to + shape.out) = half[i][1] - half[i][2] - half[i][3];
     }
   }
 }
@@ -121,7 +99,7 @@ HEADROOM_KERNEL_BODY void transform_gradient(const Convolved& shape, const float
   for (int64_t c = 0; c < shape.out; c += lanes) {
     Vector<lanes> g[2][2], half[4][2];
     for (int64_t i = 0; i < 2; ++i) {
-      for (int64_t j = 0; j < 2; ++j) g[i][j] = at<lanes>(from[i][j] + c);
+      for (int64_t j = 0; j < 2; ++j) g[i][j] = vector_at<lanes>(from[i][j] + c);
     }
     for (int64_t j = 0; j < 2; ++j) {
       half[0][j] = g[0][j];
@@ -132,57 +110,12 @@ HEADROOM_KERNEL_BODY void transform_gradient(const Convolved& shape, const float
     float* const panel = to + c / (2 * lanes) * panel_stride + c % (2 * lanes);
     for (int64_t i = 0; i < 4; ++i) {
       float* const row = panel + 4 * i * stride;
-      at<lanes>(row) = half[i][0];
-      at<lanes>(row + stride) = half[i][0] + half[i][1];
-      at<lanes>(row + 2 * stride) = half[i][0] - half[i][1];
-      at<lanes>(row + 3 * stride) = -half[i][1];
+      vector_at<lanes>(row) = half[i][0];
+      vector_at<lanes>(row + stride) = half[i][0] + half[i][1];
+      vector_at<lanes>(row + 2 * stride) = half[i][0] - half[i][1];
+      vector_at<lanes>(row + 3 * stride) = -half[i][1];
     }
   }
-}
-
-// --- products ---
-
-struct Product {
-  int64_t rows, inner;
-  const float* a;
-  int64_t row_stride, inner_stride;
-  const float* panel;  // [inner, 2 * lanes]
-  float* c;
-  int64_t c_stride;
-};
-
-// `rows` rows of c stay in registers while the panel passes by.
-template <int lanes, int64_t rows, bool adds>
-HEADROOM_KERNEL_BODY void tile_of_product(const Product& p, int64_t first) {
-  const float* const a = p.a + first * p.row_stride;
-  float* const c = p.c + first * p.c_stride;
-  Vector<lanes> sum[rows][2] = {};
-  if constexpr (adds) {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t v = 0; v < 2; ++v) sum[r][v] = at<lanes>(c + r * p.c_stride + v * lanes);
-    }
-  }
-  const float* panel = p.panel;
-  for (int64_t k = 0; k < p.inner; ++k, panel += 2 * lanes) {
-    const Vector<lanes> left = at<lanes>(panel), right = at<lanes>(panel + lanes);
-    for (int64_t r = 0; r < rows; ++r) {
-      const float factor = a[r * p.row_stride + k * p.inner_stride];
-      sum[r][0] += left * factor;
-      sum[r][1] += right * factor;
-    }
-  }
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t v = 0; v < 2; ++v) at<lanes>(c + r * p.c_stride + v * lanes) = sum[r][v];
-  }
-}
-
-template <int lanes, bool adds>
-HEADROOM_KERNEL_BODY void multiply(const Product& p) {
-  constexpr int64_t at_once = lanes / 2;  // 16 sums of 32 registers with AVX-512, else 8 of 16
-  int64_t row = 0;
-  for (; row + at_once <= p.rows; row += at_once) tile_of_product<lanes, at_once, adds>(p, row);
-  for (; row + 2 <= p.rows; row += 2) tile_of_product<lanes, 2, adds>(p, row);
-  if (row < p.rows) tile_of_product<lanes, 1, adds>(p, row);
 }
 
 // --- what runs on a thread ---
@@ -197,8 +130,8 @@ struct ConvolveTiles {
     for (int64_t t = 0; t < tiles; ++t) transform_input<lanes>(*shape, x, first + t, inputs + t * in, to_next_input);
     for (int64_t place = 0; place < places; ++place) {
       for (int64_t c = 0; c < out; c += 2 * lanes) {
-        multiply<lanes, false>({tiles, in, inputs + place * to_next_input, in, 1, weight + (place * out + c) * in,
-                                products + place * to_next_product + c, out});
+        multiply_panel<lanes, false>({tiles, in, inputs + place * to_next_input, in, 1, weight + (place * out + c) * in,
+                                      products + place * to_next_product + c, out});
       }
     }
     for (int64_t t = 0; t < tiles; ++t)
@@ -225,9 +158,9 @@ struct AddProducts {
     const int64_t in = shape->in, out = shape->out, panels = out / (2 * lanes);
     for (int64_t i = first; i < last; ++i) {
       const int64_t place = i / panels, channel = i % panels * 2 * lanes;
-      multiply<lanes, true>({in, count, inputs + place * place_stride(count, in), 1, in,
-                             gradients + place * place_stride(count, out) + channel * count,
-                             sums + place * in * out + channel, out});
+      multiply_panel<lanes, true>({in, count, inputs + place * place_stride(count, in), 1, in,
+                                   gradients + place * place_stride(count, out) + channel * count,
+                                   sums + place * in * out + channel, out});
     }
   }
 };
@@ -241,8 +174,8 @@ template <int lanes>
 HEADROOM_KERNEL_BODY void transform_kernels(const float* g, float* to, int64_t stride) {
   Vector<lanes> half[4][3];
   for (int64_t j = 0; j < 3; ++j) {
-    const Vector<lanes> top = at<lanes>(g + j * lanes), middle = at<lanes>(g + (3 + j) * lanes),
-                        bottom = at<lanes>(g + (6 + j) * lanes);
+    const Vector<lanes> top = vector_at<lanes>(g + j * lanes), middle = vector_at<lanes>(g + (3 + j) * lanes),
+                        bottom = vector_at<lanes>(g + (6 + j) * lanes);
     half[0][j] = top;
     half[1][j] = 0.5F * (top + bottom + middle);
     half[2][j] = 0.5F * (top + bottom - middle);
@@ -251,10 +184,10 @@ HEADROOM_KERNEL_BODY void transform_kernels(const float* g, float* to, int64_t s
   for (int64_t i = 0; i < 4; ++i) {
     float* const row = to + 4 * i * stride;
     const Vector<lanes> outer = half[i][0] + half[i][2];
-    at<lanes>(row) = half[i][0];
-    at<lanes>(row + stride) = 0.5F * (outer + half[i][1]);
-    at<lanes>(row + 2 * stride) = 0.5F * (outer - half[i][1]);
-    at<lanes>(row + 3 * stride) = half[i][2];
+    vector_at<lanes>(row) = half[i][0];
+    vector_at<lanes>(row + stride) = 0.5F * (outer + half[i][1]);
+    vector_at<lanes>(row + 2 * stride) = 0.5F * (outer - half[i][1]);
+    vector_at<lanes>(row + 3 * stride) = half[i][2];
   }
 }
 
@@ -302,7 +235,7 @@ struct FinishGradient {
       for (int64_t i = 0; i < in; ++i) {
         Vector<lanes> s[4][4], half[3][4];
         for (int64_t place = 0; place < places; ++place)
-          s[place / 4][place % 4] = at<lanes>(sums + (place * in + i) * out + o);
+          s[place / 4][place % 4] = vector_at<lanes>(sums + (place * in + i) * out + o);
         for (int64_t j = 0; j < 4; ++j) {
           const Vector<lanes> sum = 0.5F * (s[1][j] + s[2][j]);
           half[0][j] = s[0][j] + sum;
@@ -312,9 +245,9 @@ struct FinishGradient {
         float side_by_side[9 * lanes];
         for (int64_t j = 0; j < 3; ++j) {
           const Vector<lanes> sum = 0.5F * (half[j][1] + half[j][2]);
-          at<lanes>(side_by_side + 3 * j * lanes) = half[j][0] + sum;
-          at<lanes>(side_by_side + (3 * j + 1) * lanes) = 0.5F * (half[j][1] - half[j][2]);
-          at<lanes>(side_by_side + (3 * j + 2) * lanes) = half[j][3] + sum;
+          vector_at<lanes>(side_by_side + 3 * j * lanes) = half[j][0] + sum;
+          vector_at<lanes>(side_by_side + (3 * j + 1) * lanes) = 0.5F * (half[j][1] - half[j][2]);
+          vector_at<lanes>(side_by_side + (3 * j + 2) * lanes) = half[j][3] + sum;
         }
         for (int64_t lane = 0; lane < lanes; ++lane) {
           float* const to = to_weight + ((o + lane) * in + i) * 9;
@@ -338,31 +271,32 @@ void transform_weight(const float* weight, int64_t in, int64_t out, bool backwar
                       float* transformed) {
   // As it lies: [out, in, 3, 3], or where `backward` [in, out, 3, 3].
   const Kernels kernels{weight, in, out, backward ? 9 : 9 * in, backward ? 9 * out : 9, backward};
-  if (lanes_here() == 16) return sdk::run_kernel<TransformWeight<16>>(&kernels, first, last, transformed);
+  if (sdk::vector_lanes() == 16) return sdk::run_kernel<TransformWeight<16>>(&kernels, first, last, transformed);
   sdk::run_kernel<TransformWeight<8>>(&kernels, first, last, transformed);
 }
 
 void convolve_tiles(const Convolved& shape, const float* x, const float* weight, int64_t first, int64_t last,
                     float* scratch, float* y) {
-  if (lanes_here() == 16) return sdk::run_kernel<ConvolveTiles<16>>(&shape, x, weight, first, last, scratch, y);
+  if (sdk::vector_lanes() == 16) return sdk::run_kernel<ConvolveTiles<16>>(&shape, x, weight, first, last, scratch, y);
   sdk::run_kernel<ConvolveTiles<8>>(&shape, x, weight, first, last, scratch, y);
 }
 
 void transform_tiles(const Convolved& shape, const float* x, const float* to_y, int64_t first, int64_t count,
                      int64_t begin, int64_t end, float* inputs, float* gradients) {
-  if (lanes_here() == 16)
+  if (sdk::vector_lanes() == 16)
     return sdk::run_kernel<TransformTiles<16>>(&shape, x, to_y, first, count, begin, end, inputs, gradients);
   sdk::run_kernel<TransformTiles<8>>(&shape, x, to_y, first, count, begin, end, inputs, gradients);
 }
 
 void add_products(const Convolved& shape, int64_t count, const float* inputs, const float* gradients, int64_t first,
                   int64_t last, float* sums) {
-  if (lanes_here() == 16) return sdk::run_kernel<AddProducts<16>>(&shape, count, inputs, gradients, first, last, sums);
+  if (sdk::vector_lanes() == 16)
+    return sdk::run_kernel<AddProducts<16>>(&shape, count, inputs, gradients, first, last, sums);
   sdk::run_kernel<AddProducts<8>>(&shape, count, inputs, gradients, first, last, sums);
 }
 
 void finish_weight_gradient(const Convolved& shape, const float* sums, int64_t first, int64_t last, float* to_weight) {
-  if (lanes_here() == 16) return sdk::run_kernel<FinishGradient<16>>(&shape, sums, first, last, to_weight);
+  if (sdk::vector_lanes() == 16) return sdk::run_kernel<FinishGradient<16>>(&shape, sums, first, last, to_weight);
   sdk::run_kernel<FinishGradient<8>>(&shape, sums, first, last, to_weight);
 }
 

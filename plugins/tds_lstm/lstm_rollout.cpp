@@ -121,10 +121,13 @@ struct LstmRollout : torch::autograd::Function<LstmRollout> {
       for (int64_t l = 0; l < shape.layers; ++l) {
         const Layer& layer = layers[static_cast<size_t>(l)];
         at::Tensor gates = layer.gates[now];
-        if (l > 0) gates.copy_(bias[l].expand_as(gates));
-        if (l > 0) of_below[l - 1].add_product(gates, layers[l - 1].output[after]);
-        if (l == 0 && !keeps) at::addmm_out(gates, bias[0], features[step], of_features);
-        if (l == 0) of_state.add_product(gates, states[step]);
+        if (l > 0) {
+          gates.copy_(bias[l].expand_as(gates));
+          of_below[l - 1].add_product(gates, layers[l - 1].output[after]);
+        } else {
+          if (!keeps) at::addmm_out(gates, bias[0], features[step], of_features);
+          of_state.add_product(gates, states[step]);
+        }
         of_hidden[l].add_product(gates, layer.output[now]);
         forward_cells(gates, layer.cell[now], layer.cell[after], layer.output[after]);
       }

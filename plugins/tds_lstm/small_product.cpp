@@ -3,84 +3,44 @@
 #include <algorithm>
 #include <cstring>
 
-#include "headroom/sdk/cpu_kernel.hpp"
+#include "headroom/sdk/vectors.hpp"
 
 namespace headroom {
 namespace {
 
-// GCC ignores these attributes where the number of lanes is a template's parameter.
-template <int lanes>
-struct VectorOf;
-template <>
-struct VectorOf<8> {
-  using type = float __attribute__((vector_size(32), aligned(4), may_alias));
-};
-template <>
-struct VectorOf<16> {
-  using type = float __attribute__((vector_size(64), aligned(4), may_alias));
-};
-template <int lanes>
-using Vector = typename VectorOf<lanes>::type;
+int64_t panel_columns() { return 2 * sdk::vector_lanes(); }
 
+// c has `columns` of the panel's alone.
 template <int lanes>
-HEADROOM_KERNEL_BODY Vector<lanes>& at(float* p) {
-  return *reinterpret_cast<Vector<lanes>*>(p);
-}
-template <int lanes>
-HEADROOM_KERNEL_BODY const Vector<lanes>& at(const float* p) {
-  return *reinterpret_cast<const Vector<lanes>*>(p);
-}
-
-int64_t lanes_here() { return sdk::cpu_isa() == sdk::CpuIsa::avx512 ? 16 : 8; }
-int64_t panel_columns() { return 2 * lanes_here(); }
-
-// Of one panel: `rows` rows of c stay in registers while the panel passes by. c's rows are `stride` apart.
-template <int lanes, int64_t rows>
-HEADROOM_KERNEL_BODY void tile(const SmallProduct& p, int64_t row, const float* panel, float* c, int64_t stride) {
-  const float* const a = p.a + row * p.a_stride;
-  Vector<lanes> sum[rows][2];
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t v = 0; v < 2; ++v) sum[r][v] = at<lanes>(c + r * stride + v * lanes);
-  }
-  for (int64_t k = 0; k < p.inner; ++k, panel += 2 * lanes) {
-    const Vector<lanes> first = at<lanes>(panel), second = at<lanes>(panel + lanes);
-    for (int64_t r = 0; r < rows; ++r) {
-      const float factor = a[r * p.a_stride + k];
-      sum[r][0] += first * factor;
-      sum[r][1] += second * factor;
+HEADROOM_KERNEL_BODY void add_to_part(sdk::PanelProduct product, int64_t columns) {
+  constexpr int64_t width = 2 * lanes, at_once = lanes / 2;
+  float whole[at_once * width];
+  const int64_t rows = product.rows;
+  for (int64_t row = 0; row < rows; row += at_once) {
+    sdk::PanelProduct part = product;
+    part.rows = std::min(at_once, rows - row);
+    part.a += row * product.row_stride;
+    part.c = whole;
+    part.c_stride = width;
+    sdk::multiply_panel<lanes, false>(part);
+    for (int64_t r = 0; r < part.rows; ++r) {
+      for (int64_t i = 0; i < columns; ++i) product.c[(row + r) * product.c_stride + i] += whole[r * width + i];
     }
   }
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t v = 0; v < 2; ++v) at<lanes>(c + r * stride + v * lanes) = sum[r][v];
-  }
 }
 
-// `width`: the columns of c in this panel.
-template <int lanes, int64_t rows>
-HEADROOM_KERNEL_BODY void tile_of(const SmallProduct& p, int64_t row, const float* panel, float* c, int64_t width) {
-  if (width == 2 * lanes) return tile<lanes, rows>(p, row, panel, c, p.c_stride);
-  float whole[rows * 2 * lanes] = {};
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t i = 0; i < width; ++i) whole[r * 2 * lanes + i] = c[r * p.c_stride + i];
-  tile<lanes, rows>(p, row, panel, whole, 2 * lanes);
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t i = 0; i < width; ++i) c[r * p.c_stride + i] = whole[r * 2 * lanes + i];
-}
-
-// As many rows at once as the registers hold sums for: 16 of 32 with AVX-512, else 8 of 16.
 template <int lanes>
 struct Product {
   static HEADROOM_KERNEL_BODY void run(const SmallProduct* p, int64_t first_panel, int64_t last_panel) {
-    constexpr int64_t rows_at_once = lanes / 2, width = 2 * lanes;
+    constexpr int64_t width = 2 * lanes;
     for (int64_t i = first_panel; i < last_panel; ++i) {
-      const float* const panel = p->panels + i * p->inner * width;
-      const int64_t columns = std::min(width, p->columns - i * width);
-      float* const c = p->c + i * width;
-      int64_t row = 0;
-      for (; row + rows_at_once <= p->rows; row += rows_at_once)
-        tile_of<lanes, rows_at_once>(*p, row, panel, c + row * p->c_stride, columns);
-      for (; row + 2 <= p->rows; row += 2) tile_of<lanes, 2>(*p, row, panel, c + row * p->c_stride, columns);
-      if (row < p->rows) tile_of<lanes, 1>(*p, row, panel, c + row * p->c_stride, columns);
+      sdk::PanelProduct product{p->rows,          p->inner,   p->a, p->a_stride, 1, p->panels + i * p->inner * width,
+                                p->c + i * width, p->c_stride};
+      if (p->columns - i * width >= width) {
+        sdk::multiply_panel<lanes, true>(product);
+      } else {
+        add_to_part<lanes>(product, p->columns - i * width);
+      }
     }
   }
 };
@@ -122,7 +82,7 @@ void lay_out(const Matrix& matrix, int64_t first, int64_t last, float* panels) {
 }
 
 void add_product(const SmallProduct& product, int64_t first, int64_t last) {
-  if (lanes_here() == 16) return sdk::run_kernel<Product<16>>(&product, first, last);
+  if (sdk::vector_lanes() == 16) return sdk::run_kernel<Product<16>>(&product, first, last);
   sdk::run_kernel<Product<8>>(&product, first, last);
 }
 

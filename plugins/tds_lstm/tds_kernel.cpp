@@ -3,33 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "headroom/sdk/cpu_kernel.hpp"
+#include "headroom/sdk/vectors.hpp"
 
 namespace headroom {
 namespace {
 
-// GCC ignores these attributes where the number of lanes is a template's parameter.
-template <int lanes>
-struct VectorOf;
-template <>
-struct VectorOf<8> {
-  using type = float __attribute__((vector_size(32), aligned(4), may_alias));
-};
-template <>
-struct VectorOf<16> {
-  using type = float __attribute__((vector_size(64), aligned(4), may_alias));
-};
-template <int lanes>
-using Vector = typename VectorOf<lanes>::type;
-
-template <int lanes>
-HEADROOM_KERNEL_BODY Vector<lanes>& at(float* p) {
-  return *reinterpret_cast<Vector<lanes>*>(p);
-}
-template <int lanes>
-HEADROOM_KERNEL_BODY const Vector<lanes>& at(const float* p) {
-  return *reinterpret_cast<const Vector<lanes>*>(p);
-}
+using sdk::Vector, sdk::vector_at;
 
 // As many accumulators as 16 registers have room for beside a step of the input and the taps.
 constexpr int64_t steps_at_once = 3, vectors_at_once = 4;
@@ -86,7 +65,7 @@ HEADROOM_KERNEL_BODY void tile(const Convolution& c, int64_t part, int64_t first
   const int64_t row = across ? features : shape.channels;
   Vector<lanes> sum[steps][vectors];
   for (int64_t v = 0; v < vectors; ++v) {
-    const Vector<lanes> bias = at<lanes>(c.weights->bias.data() + ((first + v) * parts + part) * lanes);
+    const Vector<lanes> bias = vector_at<lanes>(c.weights->bias.data() + ((first + v) * parts + part) * lanes);
     for (int64_t s = 0; s < steps; ++s) sum[s][v] = bias;
   }
   for (int64_t channel = 0; channel < shape.channels; ++channel) {
@@ -96,19 +75,19 @@ HEADROOM_KERNEL_BODY void tile(const Convolution& c, int64_t part, int64_t first
       Vector<lanes> tap[vectors];
       for (int64_t v = 0; v < vectors; ++v) {
         if constexpr (across)
-          tap[v] = at<lanes>(taps + k * row + v * lanes);
+          tap[v] = vector_at<lanes>(taps + k * row + v * lanes);
         else
           tap[v] = Vector<lanes>{} + taps[k * row + v];
       }
       for (int64_t s = 0; s < steps; ++s) {
-        const Vector<lanes> in = at<lanes>(x + (k + s) * lanes);
+        const Vector<lanes> in = vector_at<lanes>(x + (k + s) * lanes);
         for (int64_t v = 0; v < vectors; ++v) sum[s][v] += tap[v] * in;
       }
     }
   }
   for (int64_t s = 0; s < steps; ++s) {
     for (int64_t v = 0; v < vectors; ++v)
-      at<lanes>(c.y + (t + s) * features + ((first + v) * parts + part) * lanes) = sum[s][v];
+      vector_at<lanes>(c.y + (t + s) * features + ((first + v) * parts + part) * lanes) = sum[s][v];
   }
 }
 
@@ -159,15 +138,15 @@ HEADROOM_KERNEL_BODY void tap_tile(const WeightGradient& g, int64_t channel, int
   for (int64_t t = 0; t < g.time - g.shape.kernel + 1; ++t) {
     Vector<lanes> to[vectors];
     for (int64_t v = 0; v < vectors; ++v)
-      to[v] = at<lanes>(g.to_y + t * features + ((first + v) * parts + part) * lanes);
+      to[v] = vector_at<lanes>(g.to_y + t * features + ((first + v) * parts + part) * lanes);
     for (int64_t tap = 0; tap < taps; ++tap) {
-      const Vector<lanes> in = at<lanes>(x + (t + tap) * lanes);
+      const Vector<lanes> in = vector_at<lanes>(x + (t + tap) * lanes);
       for (int64_t v = 0; v < vectors; ++v) sum[tap][v] += to[v] * in;
     }
   }
   for (int64_t tap = 0; tap < taps; ++tap) {
     float* const row = g.sums + (channel * g.shape.kernel + k + tap) * features;
-    for (int64_t v = 0; v < vectors; ++v) at<lanes>(row + ((first + v) * parts + part) * lanes) += sum[tap][v];
+    for (int64_t v = 0; v < vectors; ++v) vector_at<lanes>(row + ((first + v) * parts + part) * lanes) += sum[tap][v];
   }
 }
 

@@ -23,7 +23,7 @@ struct BatchPlan {
 };
 
 struct SkippedSample {
-  uint64_t position;  // in its epoch
+  uint64_t position;  // in its epoch; of a share of a shuffled batch its place in the share, as Batch::first counts
   std::string sentence;
 };
 

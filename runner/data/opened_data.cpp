@@ -199,6 +199,7 @@ OpenedData open_data(const Experiment& experiment, ChosenSource chosen, std::sha
 }
 
 void divide_caches(const OpenedData& data, int processes) {
+  if (processes == 1) return;
   const DataSection& section = data.experiment.data;
   data.session->cache->blocks.set_limit(static_cast<uint64_t>(section.cache_size_bytes / processes));
   const auto two_chunks = static_cast<int64_t>(2 * data.stored.largest_chunk_bytes);

@@ -14,8 +14,8 @@ namespace headroom {
 
 namespace {
 
-constexpr std::chrono::seconds time_to_find_name(
-    60);  // a cluster may give a job's machines their names while it starts
+// A cluster may give a job's machines their names while the job starts.
+constexpr std::chrono::seconds time_to_find_name(60);
 
 std::shared_ptr<gloo::transport::Device> open_device(const Ranks& ranks) {
   if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"))

@@ -107,7 +107,6 @@ bool is_cut(int socket) {
   return info.tcpi_retransmits >= 5 || info.tcpi_probes >= 5;
 }
 
-// A datagram socket that is connected has sent nothing, and knows its own address.
 void wait_for_name(const std::string& host, std::chrono::milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
   for (;;) {
@@ -123,6 +122,7 @@ void wait_for_name(const std::string& host, std::chrono::milliseconds time) {
   }
 }
 
+// A datagram socket that is connected has sent nothing, and knows its own address.
 std::string address_towards(const std::string& host, uint16_t port) {
   const Descriptor socket = connected(host, port, SOCK_DGRAM);
   sockaddr_storage address{};

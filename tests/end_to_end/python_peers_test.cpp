@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Peer {
-  std::string name, model, data;  // [model.options] beside file and python, and the sections behind it
+  std::string name, file, model, data;  // [model.options] beside file and python, and the sections behind it
   friend std::ostream& operator<<(std::ostream& out, const Peer& peer) { return out << peer.name; }
 };
 
@@ -29,12 +29,12 @@ epochs = 4
 max_steps = 4
 optimizer = { name = "adamw", lr = 5e-4, weight_decay = 0.01 }
 )";
-const Peer tds = {"tds", R"(class = "net"
+const Peer tds = {"tds", "tds_lstm_module.py", R"(class = "net"
 inputs = ["emg", "joint_angles", "valid"]
 loss = "mse_mae"
 )",
                   emg};
-const Peer act = {"act", R"(class = "net"
+const Peer act = {"act", "act_policy_module.py", R"(class = "net"
 args = { chunk = 8, tuned = true }
 inputs = ["image", "qpos", "action", "is_pad"]
 loss = "loss"
@@ -56,7 +56,7 @@ epochs = 4
 max_steps = 2
 optimizer = { name = "adamw", lr = 1e-5, weight_decay = 1e-4 }
 )"};
-const Peer vrt = {"vrt", R"(class = "net"
+const Peer vrt = {"vrt", "spike_vrt_module.py", R"(class = "net"
 args = { embed = 8, depth = 1, heads = 2, deformable_groups = 2, drop_path = 0.3, window = [2, 8, 8] }
 inputs = ["blur"]
 loss = "loss"
@@ -88,12 +88,12 @@ class PeerModules : public TrialRun, public testing::WithParamInterface<Peer> {
       GTEST_SKIP() << "HEADROOM_TEST_PYTHON names no Python with the torch of this build, and h5py";
     TrialRun::SetUp();
   }
-  void write(const Peer& peer, const std::string& file) const {
+  void write(const Peer& peer) const {
     write_text(
         folder_ / "trial.toml",
         "[experiment]\nname = \"trial\"\ndevice = \"cpu\"\n[model]\nplugin = \"python\"\n[model.options]\npython = \"" +
-            std::string(python()) + "\"\nfile = \"" HEADROOM_SOURCE_DIR "/bench/peers/" + file + "\"\n" + peer.model +
-            peer.data);
+            std::string(python()) + "\"\nfile = \"" HEADROOM_SOURCE_DIR "/bench/peers/" + peer.file + "\"\n" +
+            peer.model + peer.data);
   }
   fs::path finished(std::vector<std::string> set, const std::string& out) const {
     set.insert(set.end(), {"train.precision=fp64", "train.log_every=1"});
@@ -106,9 +106,7 @@ class PeerModules : public TrialRun, public testing::WithParamInterface<Peer> {
 };
 
 TEST_P(PeerModules, AWindowIsTheSameHoweverItIsDivided) {
-  write(GetParam(), std::map<std::string, std::string>{{"tds", "tds_lstm_module.py"},
-                                                       {"act", "act_policy_module.py"},
-                                                       {"vrt", "spike_vrt_module.py"}}[GetParam().name]);
+  write(GetParam());
   const Tensors whole = floating_weights_of(finished({"train.micro_batch=8"}, "8"));
   ASSERT_GT(whole.size(), 10u);
   for (const char* micro_batch : {"1", "3"}) {
@@ -135,7 +133,7 @@ TEST_F(PeerModules, TheTdsLstmHasTheNumbersOfTheCppPlugin) {
   std::vector<std::string> set = plain;
   set.push_back(init);
   const fs::path native = finished(set, "native");
-  write(tds, "tds_lstm_module.py");
+  write(tds);
   const fs::path module = finished(set, "module");
   const Tensors expected = floating_weights_of(native), found = floating_weights_of(module);
   ASSERT_EQ(found.size(), expected.size());

@@ -199,10 +199,10 @@ TEST_F(TensorAllocator, AsksTheLadderFromItsLowestRungBeforeItRefuses) {
   const at::Tensor wanted = megabytes(40);
   EXPECT_EQ(asked, std::vector<std::string>{"first"});
   EXPECT_THROW(megabytes(60), c10::OutOfMemoryError);
-  // Where malloc had free pages to return, they were asked once more.
-  ASSERT_GE(asked.size(), 3u);
-  asked.resize(3);
-  EXPECT_EQ(asked, (std::vector<std::string>{"first", "first", "second"}));
+  // Once, or where malloc then had free pages to return, all of them once more.
+  const std::vector<std::string> once = {"first", "first", "second"},
+                                 twice = {"first", "first", "second", "first", "second"};
+  EXPECT_TRUE(asked == once || asked == twice) << testing::PrintToString(asked);
 }
 
 // malloc is asked again after each call of the new_handler: it must not go on for what it cannot have.
