@@ -2,6 +2,7 @@
 // rmse itself.
 #include <cmath>
 #include <csignal>
+#include <fstream>
 #include <sstream>
 
 #include "trial_run.hpp"
@@ -111,6 +112,15 @@ TEST_F(Metrics, KeysThatOnlySampledUsesAreNamed) {
   EXPECT_NE(said_.find("metrics.train_batches: only metrics.mode = \"sampled\" uses it"), std::string::npos) << said_;
 }
 
+// Until one of its threads takes a signal to the process.
+bool has_pending_signal(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("ShdPnd:")) return line.find_first_not_of("0 \t", line.find(':') + 1) != std::string::npos;
+  }
+  return false;
+}
+
 class StoppedMetrics : public Metrics {
  protected:
   // Stopped by a signal in the middle of the second epoch, and resumed. What the resumed part said.
@@ -119,7 +129,9 @@ class StoppedMetrics : public Metrics {
     Program program(run_words(set, "stopped"), here({"HEADROOM_TEST_PAUSE=train:22:" + waiting.string()}));
     EXPECT_TRUE(eventually([&] { return fs::exists(waiting); }));
     // The front would pass it on some time later, perhaps after the epoch.
-    EXPECT_EQ(kill(program.trainer(), SIGTERM), 0);
+    const pid_t trainer = program.trainer();
+    EXPECT_EQ(kill(trainer, SIGTERM), 0);
+    EXPECT_TRUE(eventually([&] { return !has_pending_signal(trainer); }));
     fs::remove(waiting);
     EXPECT_EQ(program.wait().exit_code, 75);
     const Finished resumed =
