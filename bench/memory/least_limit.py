@@ -1,4 +1,5 @@
-"""The least memory in which a whole run finishes: Headroom and the PyTorch peer of the same model, each in smaller and smaller cgroups.
+"""The least memory in which a whole run finishes: Headroom with the C++ plugin and with the nn.Module of the same model, and the PyTorch
+peer, each in smaller and smaller cgroups.
 
     sudo python3 bench/memory/least_limit.py --python .venv/bin/python [tds_lstm act_policy spike_vrt] [--steps 3] [--build build/release]
 
@@ -23,6 +24,7 @@ from headroom_runs import MIB, ROOT, Bench, mib, print_table, run_folder, summar
 
 sys.path.insert(0, os.path.join(ROOT, "bench", "models"))
 import act_policy  # noqa: E402
+import python_modules  # noqa: E402
 import spike_vrt  # noqa: E402
 
 
@@ -38,6 +40,7 @@ class TdsLstm:
         self.experiment = os.path.join(self.bench.folder, "bench.toml")
         self.peer = [os.path.join(ROOT, "bench", "peers", "tds_lstm.py"), self.bench.data, "--batch", str(self.batch),
                      "--steps", str(options.steps), "--threads", "2"]
+        self.module = python_modules.tds(argparse.Namespace(network="quick"))
 
     def close(self):
         self.bench.__exit__()
@@ -56,6 +59,7 @@ class ActPolicy:
             file.write(act_policy.EXPERIMENT.format(threads=2, chunk=20, steps=options.steps, batch=self.batch))
         self.peer = [os.path.join(ROOT, "bench", "peers", "act_policy.py"), data, "--batch", str(self.batch), "--steps",
                      str(options.steps), "--chunk", "20", "--threads", "2"]
+        self.module = python_modules.act(argparse.Namespace(chunk=20))
 
     def close(self):
         pass
@@ -78,6 +82,7 @@ class SpikeVrt:
         self.peer = [os.path.join(ROOT, "bench", "peers", "spike_vrt.py"), data, "--steps", str(options.steps)]
         for name, value in sizes.items():
             self.peer += ["--" + name.replace("_", "-"), str(value)]
+        self.module = python_modules.vrt(argparse.Namespace(**sizes))
 
     def close(self):
         pass
@@ -87,18 +92,21 @@ MODELS = {model.name: model for model in (TdsLstm, ActPolicy, SpikeVrt)}
 
 
 class Sides:
-    """One model's two programs, each a function of a limit in bytes or None."""
+    """One model's programs, each a function of a limit in bytes or None."""
 
     def __init__(self, model, options, folder):
         self.model, self.options, self.folder, self.runs = model, options, folder, 0
         self.environment = {"XDG_CACHE_HOME": os.path.join(folder, "cache"), "OMP_NUM_THREADS": "2",
                             "HEADROOM_RESERVATIONS": os.path.join(folder, "reservations")}
+        self.with_module = os.path.join(os.path.dirname(model.experiment), "module.toml")
+        with open(model.experiment) as given, open(self.with_module, "w") as file:
+            file.write(python_modules.with_module(given.read(), os.path.abspath(options.python), model.module))
 
-    def headroom(self, limit, settings=None):
+    def headroom(self, limit, settings=None, experiment=None):
         """(what the kernel saw, the run's output folder)"""
         self.runs += 1
         out = os.path.join(self.folder, f"out-{self.runs}")
-        words = [os.path.join(ROOT, self.options.build, "bin", "headroom"), "run", self.model.experiment, "--out", out]
+        words = [os.path.join(ROOT, self.options.build, "bin", "headroom"), "run", experiment or self.model.experiment, "--out", out]
         chosen = {"train.max_steps": self.options.steps, "train.batch_size": self.model.batch, "memory.log_every": 1,
                   "memory.limit": '"auto"', **(settings or {})}
         for key, value in chosen.items():
@@ -167,8 +175,10 @@ def judge(model, options, folder):
     floor, parts = floor_of(sides, base)
     print(f"{model.name}, batch {model.batch}: floor {mib(floor)} MiB = {parts}", flush=True)
     ours, our_peak = least_limit(lambda limit: sides.headroom(limit)[0], base, "headroom")
+    own, own_peak = least_limit(lambda limit: sides.headroom(limit, experiment=sides.with_module)[0], base, "headroom, nn.Module")
     theirs, their_peak = least_limit(sides.peer, peer_base, "pytorch")
     return [[model.name, "headroom", mib(ours), f"{ours / theirs:.2f}", mib(our_peak), mib(base), mib(floor), mib(ours - base - floor)],
+            [model.name, "headroom, nn.Module", mib(own), f"{own / theirs:.2f}", mib(own_peak), "-", mib(floor), "-"],
             [model.name, "pytorch", mib(theirs), "1.00", mib(their_peak), mib(peer_base), mib(floor), mib(theirs - peer_base - floor)]]
 
 

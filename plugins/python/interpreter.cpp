@@ -20,6 +20,7 @@ struct Interpreter {
   PyObject* adapter = nullptr;  // the module
   Wrap wrap = nullptr;
   std::filesystem::path program;
+  bool is_out_of_memory = false;  // torch was not imported for want of it
 };
 
 std::mutex start_mutex;
@@ -38,6 +39,7 @@ Api functions_of(void* library, const std::string& name) {
   HEADROOM_PYTHON_FUNCTIONS(HEADROOM_PYTHON_FIND)
 #undef HEADROOM_PYTHON_FIND
   found.none = static_cast<PyObject*>(find("_Py_NoneStruct"));
+  found.memory_error = *static_cast<PyObject**>(find("PyExc_MemoryError"));
   return found;
 }
 
@@ -83,7 +85,16 @@ for _path in headroom_paths:
 sys.stdout = sys.stderr
 if not getattr(sys, "argv", None):
     sys.argv = [""]
-import torch
+try:
+    import torch
+except Exception as _error:
+    while _error is not None:
+        if getattr(_error, "errno", None) == 12 or any(
+            _words in str(_error) for _words in ("annot allocate memory", "failed to map segment")
+        ):
+            raise MemoryError
+        _error = _error.__cause__ or _error.__context__
+    raise
 )py";
 
 std::string error_text() {
@@ -96,10 +107,30 @@ std::string error_text() {
   return message ? to_text(message) : "no reason";
 }
 
+[[noreturn]] void throw_too_little_memory() {
+  throw sdk::Error(HR_OUT_OF_MEMORY, "there is too little memory to import torch in Python");
+}
+
+// Of the exception that is raised.
+void throw_where_memory_was_short() {
+  running->is_out_of_memory = running->api.PyErr_ExceptionMatches(running->api.memory_error) != 0;
+  if (running->is_out_of_memory) throw_too_little_memory();
+}
+
+// Some libraries of Python's torch crash where memory ends amid their start. It takes 97 MiB (Python 3.11).
+void require_memory_of_import() {
+  constexpr std::size_t least_bytes = std::size_t{80} << 20;
+  void* volatile all = std::malloc(least_bytes);  // volatile, or the pair is left out
+  std::free(all);
+  if (all == nullptr) throw_too_little_memory();
+}
+
 void import_torch(const Installation& python) {
-  if (!run_source(kPrepare, "_headroom_prepare", texts(python.search_path)))
+  if (!run_source(kPrepare, "_headroom_prepare", texts(python.search_path))) {
+    throw_where_memory_was_short();
     sdk::invalid("torch of " + python.program.string() + " cannot be imported: " + error_text() +
                  "; activate the environment of the model, or set model.options.python to its folder");
+  }
   const std::string library = (python.torch_folder / "lib" / "libtorch_python.so").string();
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (handle != nullptr) {
@@ -108,7 +139,10 @@ void import_torch(const Installation& python) {
   if (running->wrap == nullptr)
     sdk::invalid(library + " does not wrap tensors as torch " TORCH_VERSION " does: install that version");
   Object adapter = run_source(kAdapterSource, "_headroom_adapter", {});
-  if (!adapter) throw sdk::Error(HR_INTERNAL, "the adapter does not load: " + error_text());
+  if (!adapter) {
+    throw_where_memory_was_short();
+    throw sdk::Error(HR_INTERNAL, "the adapter does not load: " + error_text());
+  }
   running->adapter = adapter.release();
 }
 
@@ -124,13 +158,16 @@ void start_interpreter(const std::filesystem::path& wanted) {
     sdk::invalid("this process runs " + running->program.string() +
                  " already, and has room for one Python: another model.options.python takes a run of its own");
   }
+  // A part of torch cannot be imported a second time.
+  if (running != nullptr && running->is_out_of_memory) throw_too_little_memory();
   if (running != nullptr) sdk::invalid("Python failed to start in this process before");
   const Installation python = find_installation(wanted);
   require_same_torch(python);
-  auto* starting = new Interpreter;
-  starting->program = python.program;
   const auto is_running = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
   const bool is_program = is_running != nullptr && is_running() != 0;
+  if (!is_program) require_memory_of_import();
+  auto* starting = new Interpreter;
+  starting->program = python.program;
   void* library = is_program ? nullptr : load_library(python);
   starting->api = functions_of(library, python.program.string());
   running = starting;

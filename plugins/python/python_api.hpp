@@ -20,6 +20,7 @@ namespace headroom::python {
   F(void, Py_IncRef, (PyObject*))                                                \
   F(void, Py_DecRef, (PyObject*))                                                \
   F(PyObject*, PyErr_Occurred, ())                                               \
+  F(int, PyErr_ExceptionMatches, (PyObject*))                                    \
   F(void, PyErr_Fetch, (PyObject**, PyObject**, PyObject**))                     \
   F(void, PyErr_NormalizeException, (PyObject**, PyObject**, PyObject**))        \
   F(int, PyException_SetTraceback, (PyObject*, PyObject*))                       \
@@ -49,7 +50,7 @@ struct Api {
 #define HEADROOM_PYTHON_MEMBER(result, name, parameters) result(*name) parameters = nullptr;
   HEADROOM_PYTHON_FUNCTIONS(HEADROOM_PYTHON_MEMBER)
 #undef HEADROOM_PYTHON_MEMBER
-  PyObject* none = nullptr;
+  PyObject *none = nullptr, *memory_error = nullptr;
 };
 
 // Of the interpreter that runs (interpreter.hpp).

@@ -1,5 +1,6 @@
 #include "campaign_case.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -23,7 +24,10 @@ struct Dimension {
 
 const std::vector<Dimension>& dimensions() {
   static const std::vector<Dimension> all = {
-      {"experiment", "hungry", true, {"hungry", "hungry", "hungry", "linear", "tds_lstm", "act", "spike"}},
+      {"experiment",
+       "hungry",
+       true,
+       {"hungry", "hungry", "hungry", "linear", "tds_lstm", "act", "spike", "module", "dataset", "module_dataset"}},
       {"size", "small", true, {"small", "middle", "large"}},
       {"speed", "fast", false, {"fast", "fast", "slow_data", "slow_model"}},
       {"precision", "fp32", true, {"fp32", "fp32", "bf16", "fp64"}},
@@ -108,21 +112,26 @@ std::string CampaignCase::need() const {
   return text;
 }
 
+bool CampaignCase::has_recordings() const {
+  return is("experiment", "tds_lstm") || is("experiment", "act") || is("experiment", "spike");
+}
+bool CampaignCase::has_module() const { return is("experiment", "module") || is("experiment", "module_dataset"); }
+bool CampaignCase::has_dataset() const { return is("experiment", "dataset") || is("experiment", "module_dataset"); }
+
 void CampaignCase::make_possible() {
-  static const bool swaps = machine_swaps(), version_2 = version_2_has_memory(), shm = shm_is_memory();
+  static const bool swaps = machine_swaps(), version_2 = version_2_has_memory(), shm = shm_is_memory(),
+                    torch_in_python = std::getenv("HEADROOM_TEST_PYTHON") != nullptr;
   const auto put_back = [&](const std::string& name) {
     for (const Dimension& dimension : dimensions()) {
       if (dimension.name == name) values_[name] = dimension.plain;
     }
   };
-  if (!is("experiment", "hungry")) {
-    put_back("malloc_mib");
-    put_back("speed");
-  }
+  if (has_module() && !torch_in_python) put_back("experiment");
+  if (!is("experiment", "hungry")) put_back("speed");
+  if (!is("experiment", "hungry") && !has_dataset()) put_back("malloc_mib");
   if (is("experiment", "act") || is("experiment", "spike") || (is("experiment", "hungry") && is("precision", "bf16")))
     put_back("precision");
-  // A recording is needed.
-  if ((is("experiment", "hungry") || is("experiment", "linear")) && is("then", "predict")) values_["then"] = "evaluate";
+  if (!has_recordings() && is("then", "predict")) values_["then"] = "evaluate";
   if (is("experiment", "spike") && is("size", "small")) put_back("micro_batch");  // a batch is one sample
   if (is("workers", "0")) put_back("prefetch");
   if (is("neighbour", "none")) put_back("neighbour_mib");

@@ -23,6 +23,9 @@ class CampaignCase {
   const std::string& operator[](const std::string& dimension) const { return values_.at(dimension); }
   bool is(const std::string& dimension, const std::string& value) const { return values_.at(dimension) == value; }
   int64_t number(const std::string& dimension) const { return std::stoll(values_.at(dimension)); }
+  bool has_recordings() const;                                     // that HDF5 files hold
+  bool has_module() const;                                         // a model of a Python file
+  bool has_dataset() const;                                        // data of a Python file
   double share() const { return std::stod(values_.at("share")); }  // room for the run, of its own peak
 
  private:

@@ -1,7 +1,9 @@
 #include "campaign_runs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <unistd.h>
@@ -14,20 +16,44 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* linear = R"([experiment]
+// Experiments of parts: a model, and the data of one axis that it learns.
+constexpr const char* trial = R"([experiment]
 name = "trial"
 device = "cpu"
-[model]
+)";
+
+constexpr const char* linear_model = R"([model]
 plugin = "linear_model"
 [model.options]
 dropout = 0.1
-[data]
+)";
+
+constexpr const char* module = R"([model]
+plugin = "python"
+[model.options]
+file = ")" HEADROOM_SOURCE_DIR R"(/tests/end_to_end/campaign_python/net.py"
+class = "Net"
+inputs = ["x"]
+target = "y"
+loss = "mse"
+)";
+
+constexpr const char* toy_source = R"([data]
 source = "toy_source"
 max_samples_for_normalize = 64
 split = { train = 0.75, val = 0.25, test = 0.0 }
 [data.options]
 samples = 16000
 inputs = 1000
+)";
+
+constexpr const char* dataset = R"([data]
+source = "python"
+max_samples_for_normalize = 64
+split = { train = 0.75, val = 0.25, test = 0.0 }
+[data.options]
+file = ")" HEADROOM_SOURCE_DIR R"(/tests/end_to_end/campaign_python/points.py"
+class = "Points"
 )";
 
 constexpr const char* tds_lstm = R"(extends = ")" HEADROOM_SOURCE_DIR R"(/experiments/emg/quick_demo.toml"
@@ -90,7 +116,25 @@ const std::map<std::string, std::map<std::string, std::vector<std::string>>> siz
     {"act",
      {{"small", {"train.batch_size=2"}}, {"middle", {"train.batch_size=6"}}, {"large", {"train.batch_size=16"}}}},
     {"spike",
-     {{"small", {"train.batch_size=1"}}, {"middle", {"train.batch_size=2"}}, {"large", {"train.batch_size=3"}}}}};
+     {{"small", {"train.batch_size=1"}}, {"middle", {"train.batch_size=2"}}, {"large", {"train.batch_size=3"}}}},
+    {"module",
+     {{"small", {"train.batch_size=64"}}, {"middle", {"train.batch_size=512"}}, {"large", {"train.batch_size=2048"}}}},
+    {"dataset",
+     {{"small", {"train.batch_size=8"}},
+      {"middle", {"train.batch_size=8", "data.options.args.floats=65536"}},
+      {"large", {"train.batch_size=16", "data.options.args.floats=524288"}}}},
+    {"module_dataset",
+     {{"small", {"train.batch_size=8", "model.options.args.inputs=4096"}},
+      {"middle", {"train.batch_size=8", "data.options.args.floats=65536", "model.options.args.inputs=65536"}},
+      {"large",
+       {"train.batch_size=16", "data.options.args.floats=524288", "model.options.args.inputs=524288",
+        "model.options.args.width=16"}}}}};
+
+// `part`, which ends with the options of what a Python carries out, with the Python that tests use.
+std::string by_python(const std::string& part) {
+  const char* python = std::getenv("HEADROOM_TEST_PYTHON");
+  return part + (python != nullptr ? "python = \"" + std::string(python) + "\"\n" : "");
+}
 
 int64_t bytes_below(const fs::path& folder) {
   int64_t bytes = 0;
@@ -123,15 +167,20 @@ Neighbour::Growth growth_of(const CampaignCase& one, int64_t room) {
 }  // namespace
 
 CampaignRuns::CampaignRuns(fs::path folder) : folder_(std::move(folder)) {
-  write_text(folder_ / "linear.toml", linear);
+  for (const auto& [name, model, data] : std::vector<std::array<std::string, 3>>{
+           {"linear", linear_model, toy_source},
+           {"module", by_python(module), std::string(toy_source) + "[model.options.args]\ninputs = 1000\n"},
+           {"dataset", linear_model, by_python(dataset)},
+           {"module_dataset", by_python(module), by_python(dataset)}})
+    write_text(folder_ / (name + ".toml"), trial + model + data);
   write_text(folder_ / "tds_lstm.toml", tds_lstm);
   write_text(folder_ / "act.toml", act);
   write_text(folder_ / "spike.toml", spike);
 }
 
-void CampaignRuns::make_data(const std::string& experiment) {
-  if (experiment == "hungry" || experiment == "linear" || !made_.insert(experiment).second) return;
-  const Finished finished = headroom_program({"data", "synth", experiment + ".toml"}, here());
+void CampaignRuns::make_data(const CampaignCase& one) {
+  if (!one.has_recordings() || !made_.insert(one["experiment"]).second) return;
+  const Finished finished = headroom_program({"data", "synth", one["experiment"] + ".toml"}, here());
   if (finished.exit_code != 0) throw std::runtime_error(finished.err);
 }
 
@@ -154,6 +203,7 @@ std::vector<std::string> CampaignRuns::words(const CampaignCase& one, const std:
     if (one.is("speed", "slow_data") && limit != "off") set.emplace_back("data.options.sleep_ms=60");
     if (one.is("speed", "slow_model") && limit != "off") set.emplace_back("model.options.sleep_ms=300");
   }
+  if (one.has_dataset()) set.push_back("data.options.args.keep_mib=" + one["malloc_mib"]);
   if (!one.is("child_mib", "0") && limit != "off")
     set.push_back("record.events_to=" HEADROOM_BUILD_DIR "/tests/end_to_end_hog " + one["child_mib"] + " 0.5");
   std::vector<std::string> words = {"run", one["experiment"] + ".toml", "--out", out};
@@ -213,7 +263,7 @@ bool CampaignRuns::stopped(const std::vector<std::string>& words, const std::str
 }
 
 CampaignOutcome CampaignRuns::carry_out(const CampaignCase& one) {
-  make_data(one["experiment"]);
+  make_data(one);
   const Need need = need_of(one);
   const bool in_memory = one.is("out", "memory");
   const std::string out =

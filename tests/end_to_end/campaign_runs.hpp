@@ -27,7 +27,7 @@ class CampaignRuns {
   };
 
   const Need& need_of(const CampaignCase& one);
-  void make_data(const std::string& experiment);
+  void make_data(const CampaignCase& one);
   std::vector<std::string> words(const CampaignCase& one, const std::string& limit, const std::string& out) const;
   // The words that evaluate or predict the run below `out`; empty: nothing comes after it.
   std::vector<std::string> then_words(const CampaignCase& one, const std::string& out) const;

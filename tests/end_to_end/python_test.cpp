@@ -155,6 +155,16 @@ TEST_F(PythonRun, AMeanAndOneValueASampleAreTheSumTheyStandFor) {
   EXPECT_NEAR(loss("each"), loss("sum"), 1e-4 * loss("sum"));
 }
 
+TEST_F(PythonRun, TooLittleMemoryToImportTorchDoesNotFit) {
+  for (const char* limit : {"memory.limit=90MiB", "memory.limit=110MiB", "memory.limit=150MiB"}) {
+    auto words = run_words({limit}, limit);
+    words.emplace_back("--no-plan");
+    const Finished finished = headroom(words);
+    EXPECT_EQ(finished.exit_code, 5) << finished.err;
+    EXPECT_NE(finished.err.find("no memory for the model"), std::string::npos) << finished.err;
+  }
+}
+
 TEST_F(PythonRun, AnExceptionShowsFileLineAndShapes) {
   const Finished wrong = run({"model.options.args.width=7"}, "wrong");
   EXPECT_EQ(wrong.exit_code, 3);
