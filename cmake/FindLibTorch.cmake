@@ -4,8 +4,9 @@
 # Looked for in: LIBTORCH_DIR (CMake cache or environment), the torch of the active virtual environment (VIRTUAL_ENV) or
 # conda environment (CONDA_PREFIX), and of .venv in the project. The folder meant is the one that holds include/ and lib/.
 #
-# Defines headroom::torch, for programs: with the CUDA libraries where the build has them; headroom::torch_cpu, for
-# plugins, which take the backend of the program that loads them; LibTorch_ROOT_FOLDER, LibTorch_VERSION, LibTorch_CUDA.
+# Defines headroom::torch_cpu, for programs, which load the CUDA libraries when they need them, and for plugins, which take
+# the backend of the program that loads them; headroom::torch, with the CUDA libraries where the build has them, for
+# plugins that call CUDA themselves; LibTorch_ROOT_FOLDER, LibTorch_VERSION, LibTorch_CUDA.
 
 set(_libtorch_minimum 2.9)
 
@@ -115,11 +116,8 @@ if(LibTorch_FOUND AND NOT TARGET headroom::torch)
       APPEND
       PROPERTY INTERFACE_LINK_LIBRARIES "-Wl,--push-state,--no-as-needed" headroom::libtorch_cuda headroom::libc10_cuda
                "-Wl,--pop-state")
-    # NVIDIA's libraries, which these ask for, need not be on the machine that links: the loader finds them at the start.
-    set_property(
-      TARGET headroom::torch
-      APPEND
-      PROPERTY INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined")
+    # NVIDIA's libraries, which this build asks for, need not be on the machine that links: the loader finds them at the start.
+    set_target_properties(headroom::torch_cpu PROPERTIES INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined")
   endif()
 endif()
 if(LibTorch_FOUND)

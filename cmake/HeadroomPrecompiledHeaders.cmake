@@ -32,10 +32,10 @@ function(headroom_reuse_pch target owner)
 endfunction()
 
 function(headroom_use_torch_pch target)
-  if(NOT TARGET headroom::torch)
+  if(NOT TARGET headroom::torch_cpu)
     return()
   endif()
-  headroom_precompile(headroom_torch_pch LIBRARIES headroom_warnings headroom::torch HEADERS <torch/torch.h>)
+  headroom_precompile(headroom_torch_pch LIBRARIES headroom_warnings headroom::torch_cpu HEADERS <torch/torch.h>)
   headroom_reuse_pch(${target} headroom_torch_pch)
   set_target_properties(${target} PROPERTIES UNITY_BUILD "${CMAKE_UNITY_BUILD}")
 endfunction()
@@ -53,7 +53,7 @@ function(headroom_use_test_pch target)
     return()
   endif()
   headroom_precompile(
-    headroom_torch_test_pch IS_TEST LIBRARIES headroom_warnings headroom::torch GTest::gmock HEADERS <torch/torch.h> <gmock/gmock.h>
+    headroom_torch_test_pch IS_TEST LIBRARIES headroom_warnings headroom::torch_cpu GTest::gmock HEADERS <torch/torch.h> <gmock/gmock.h>
     OPTIONS -O0)
   headroom_reuse_pch(${target} headroom_torch_test_pch)
   set_target_properties(${target} PROPERTIES UNITY_BUILD "${CMAKE_UNITY_BUILD}")

@@ -18,11 +18,11 @@ def error_of(prediction, batch):
     return (prediction - batch["joint_angles"].transpose(1, 2)[..., context:]) * mask, mask.sum()
 
 
-def mse_mae(prediction, batch):
-    error, valid = error_of(prediction, batch)
+def mse_mae(outputs, batch):
+    error, valid = error_of(outputs, batch)
     return (error.square() + 0.5 * error.abs()).sum(), valid
 
 
-def mae(prediction, batch):
-    error, valid = error_of(prediction, batch)
+def mae(outputs, batch):
+    error, valid = error_of(outputs, batch)
     return error.abs().sum(), valid

@@ -78,7 +78,7 @@ class Loss:
     def __init__(self, name, target, own, file):
         self.name = name or ("loss" if own("loss", "outputs", "batch") else "")
         self.target, self.gives_mean, self.told_mean = target, False, False
-        self.is_built_in = self.name in _losses
+        self.is_built_in = self.name in _losses and not own(self.name, "outputs", "batch")
         if self.is_built_in:
             self.function = _losses[self.name]
             if not target:

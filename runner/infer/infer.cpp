@@ -8,6 +8,7 @@
 #include "c_boundary.hpp"
 #include "infer/inference.hpp"
 #include "mutex.hpp"
+#include "plugins/cuda_libraries.hpp"
 #include "plugins/host.hpp"
 
 namespace fs = std::filesystem;
@@ -18,6 +19,7 @@ using headroom::Error;
 using headroom::Exit;
 using headroom::Inference;
 using headroom::TrainedModel;
+using headroom::why_no_cuda;
 
 // Plugins are loaded and models built one at a time: weights are drawn from LibTorch's generator, which the process has
 // one of.
@@ -63,7 +65,9 @@ at::Device device_of(const char* word) {
   if (name == "cpu") return at::kCPU;
   at::Device device(name);
   if (!device.has_index()) device.set_index(0);
-  if (!torch::cuda::is_available() || device.index() >= torch::cuda::device_count())
+  if (const std::string why_not = why_no_cuda(); !why_not.empty())
+    throw Error(Exit::bad_input, "infer", "'" + name + "' was asked for, but " + why_not);
+  if (device.index() >= torch::cuda::device_count())
     throw Error(Exit::bad_input, "infer", "'" + name + "' was asked for, but this LibTorch sees no such device");
   return device;
 }

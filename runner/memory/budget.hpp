@@ -27,7 +27,8 @@
 
 namespace headroom {
 
-// The run's limit on U, in bytes; 0: no limit. Fixed once the run has begun. [any]
+// The run's limit on U, in bytes; 0: no limit. Once the run has begun it changes only where the processes of a run lend
+// each other memory. [any]
 void set_memory_limit(int64_t limit_bytes);
 int64_t memory_limit();
 

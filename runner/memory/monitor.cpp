@@ -201,8 +201,9 @@ void Monitor::hold_below(int64_t ceiling_bytes) const {
 
 // Beyond what the heap may take of its own accord (try_to_grow_heap), so that it is the children's doing.
 void Monitor::hold_children_below_limit() {
-  if (limit_bytes_ <= 0 || children_bytes() == 0) return;
-  const int64_t most = limit_bytes_ + 2 * cushion_bytes(limit_bytes_);
+  const int64_t limit = limit_bytes_;
+  if (limit <= 0 || children_bytes() == 0) return;
+  const int64_t most = limit + 2 * cushion_bytes(limit);
   if (held_bytes() <= most) return;
   give_back_memory(held_bytes() - most);
   const int64_t held = held_bytes();
@@ -211,7 +212,7 @@ void Monitor::hold_children_below_limit() {
   const auto ended = children_.end_largest();
   if (!ended) return;
   const std::string sentence =
-      "the run and its child processes held " + size_text(held) + ", above the limit of " + size_text(limit_bytes_) +
+      "the run and its child processes held " + size_text(held) + ", above the limit of " + size_text(limit) +
       ": process " + std::to_string(ended->pid) + " (" + ended->name + "), which held " + size_text(ended->bytes) +
       " of it, was ended; lower data.num_workers or what a worker keeps, or raise memory.limit";
   std::function<void(const std::string&)> tell;
@@ -245,8 +246,9 @@ Surroundings Monitor::look() {
   const LedgerReading ledger = read_ledger();
   BlackBoxRecord record;
   record.held_bytes = ledger.held_bytes;
-  record.limit_bytes = limit_bytes_;
-  record.room_bytes = limit_bytes_ > 0 ? std::min(now.left_bytes, limit_bytes_ - ledger.held_bytes) : now.left_bytes;
+  const int64_t limit = limit_bytes_;
+  record.limit_bytes = limit;
+  record.room_bytes = limit > 0 ? std::min(now.left_bytes, limit - ledger.held_bytes) : now.left_bytes;
   record.live_bytes = ledger.live_bytes;
   record.slack_bytes = ledger.slack_bytes;
   record.other_bytes = ledger.other_bytes;

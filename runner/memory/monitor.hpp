@@ -95,6 +95,9 @@ class Monitor {
   void fill(BlackBox& box);
   void stop_filling(BlackBox& box);
 
+  // Another limit than before, of a run that has one. [any]
+  void set_limit(int64_t limit_bytes) { limit_bytes_ = limit_bytes; }
+
   // Waits for one more look, after something was written into memory or removed. Gives up after `most`, and at once on
   // the monitor's own thread. [any]
   void look_now(std::chrono::milliseconds most = std::chrono::seconds(10));
@@ -114,7 +117,7 @@ class Monitor {
   void hold_below(int64_t ceiling_bytes) const;
   void hold_children_below_limit();
 
-  int64_t limit_bytes_;
+  std::atomic<int64_t> limit_bytes_;
   std::chrono::milliseconds period_;
   // Of the thread alone.
   SurroundingsReader reader_;

@@ -327,6 +327,7 @@ void TrainingLoop::finish_epoch() {
   judge_early_stop();
   gc_points_.epoch_done();
   memory_.settle(/*epoch_done=*/true);
+  lend_memory();
   save(is_best);
 }
 

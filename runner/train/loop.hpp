@@ -25,6 +25,8 @@
 
 namespace headroom {
 
+struct MemoryPart;
+
 // Trains `setup.model` from where the position stands to the end of the run, and writes checkpoints, metrics and events
 // as it goes. One run each: resume() or begin_with(), then run(), then what came of it. [control]
 class TrainingLoop {
@@ -95,6 +97,8 @@ class TrainingLoop {
   uint64_t skipped_samples() const;                  // of all ranks
   std::string first_found(std::string found) const;  // by any rank
   std::optional<StepSums> evaluate_shares(const std::function<bool(int64_t done)>& stop);
+  void lend_memory();  // between two epochs
+  void report_lent(const std::vector<MemoryPart>& parts, const std::vector<int64_t>& limits);
 
   // loop_elastic.cpp
   bool outlives_losses();  // from here on

@@ -1,10 +1,13 @@
 // A TrainingLoop that is one of several processes: what they decide and measure together.
 #include <array>
+#include <cstring>
 #include <span>
 #include <utility>
 
+#include "memory/readable.hpp"
 #include "ranks/group.hpp"
 #include "record/run_folder.hpp"
+#include "train/lent_memory.hpp"
 #include "train/loop.hpp"
 #include "train/rank_sums.hpp"
 #include "train/signals.hpp"
@@ -40,6 +43,42 @@ void TrainingLoop::agree() {
   agreed_stop_ = told[1] > 0 ? Exit::resumable : told[0] > 0 ? Exit::interrupted : Exit::ok;
   skipped_samples_ = static_cast<uint64_t>(told[2]);
   if (told[7] > 0 && agreed_stop_ == Exit::ok) group.make_way();
+}
+
+// In whole epochs a rank has shown all that it needs, validation and checkpoints included. What it does not need goes
+// to ranks of its machine that had to divide their samples further for want of memory. Of elastic runs each rank keeps
+// its part: it is that of the one that comes back in its place.
+void TrainingLoop::lend_memory() {
+  if (setup_.data.group == nullptr || setup_.data.is_elastic()) return;
+  RankGroup& group = *setup_.data.group;
+  const MemoryPart own = {.limit_bytes = memory_.limit_bytes(),
+                          .peak_bytes = read_ledger().peak_held_bytes,
+                          .is_short = !step_.retry().micro_batch().is_largest()};
+  std::vector<MemoryPart> parts;
+  std::vector<std::string> hosts;
+  for (const std::string& bytes : group.gather({reinterpret_cast<const char*>(&own), sizeof own})) {
+    std::memcpy(&parts.emplace_back(), bytes.data(), sizeof own);
+    hosts.push_back(group.host_of(static_cast<int>(hosts.size())));
+  }
+  const std::vector<int64_t> limits = lent(parts, hosts);
+  const auto rank = static_cast<size_t>(setup_.data.ranks().rank);
+  // Nobody may take what another one still has.
+  if (limits[rank] < own.limit_bytes) memory_.set_limit(limits[rank]);
+  group.wait_for_all();
+  if (limits[rank] > own.limit_bytes) memory_.set_limit(limits[rank]);
+  report_lent(parts, limits);
+}
+
+void TrainingLoop::report_lent(const std::vector<MemoryPart>& parts, const std::vector<int64_t>& limits) {
+  for (size_t rank = 0; rank < parts.size(); ++rank) {
+    if (limits[rank] == parts[rank].limit_bytes) continue;
+    const std::string name = "rank " + std::to_string(rank);
+    log_.event("memory_lent",
+               {{"rank", rank}, {"limit_bytes", limits[rank]}, {"limit_bytes_before", parts[rank].limit_bytes}});
+    if (limits[rank] > parts[rank].limit_bytes)
+      log_.say("memory: " + name + " has a limit of " + size_text(limits[rank]) + " from here on, " +
+               size_text(limits[rank] - parts[rank].limit_bytes) + " more, which other ranks do not use");
+  }
 }
 
 uint64_t TrainingLoop::skipped_samples() const {

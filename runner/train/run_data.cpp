@@ -4,6 +4,7 @@
 #include "config/rescue.hpp"
 #include "data/services.hpp"
 #include "memory/cores.hpp"
+#include "plugins/cuda_libraries.hpp"
 #include "plugins/model_files.hpp"
 #include "ranks/group.hpp"
 #include "train/page_lock.hpp"
@@ -14,11 +15,11 @@ namespace headroom {
 namespace {
 
 at::Device pick_device(const std::string& wanted) {
-  const bool cuda = at::hasCUDA() && torch::cuda::is_available();
-  if (wanted == "cpu" || (wanted == "auto" && !cuda)) return at::kCPU;
-  if (!cuda) {
+  if (wanted == "cpu") return at::kCPU;
+  if (const std::string why_not = why_no_cuda(); !why_not.empty()) {
+    if (wanted == "auto") return at::kCPU;
     throw Error(Exit::bad_input, "experiment.device",
-                "'" + wanted + "' was asked for, but this LibTorch sees no CUDA device: use \"cpu\" or \"auto\"");
+                "'" + wanted + "' was asked for, but " + why_not + ": use \"cpu\" or \"auto\"");
   }
   at::Device device(wanted == "auto" ? "cuda" : wanted);
   // "cuda" is the first one; memory of a device is asked for by its index.

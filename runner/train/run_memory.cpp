@@ -123,6 +123,13 @@ void RunMemory::note(int64_t step, int64_t epoch, int64_t micro_batch) const {
   box_->set_micro_batch(micro_batch);
 }
 
+void RunMemory::set_limit(int64_t bytes) {
+  limit_bytes_ = bytes;
+  process_->monitor.set_limit(bytes);
+  set_memory_limit(bytes);
+  settle();
+}
+
 void RunMemory::look_again() const {
   if (process_ != nullptr) process_->monitor.look_now();
 }

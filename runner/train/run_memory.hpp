@@ -49,6 +49,10 @@ class RunMemory {
   // [control] Between two windows.
   void judge();
 
+  // Another part of what the processes of the run on this machine have together. REQUIRES: there is a limit. [control]
+  void set_limit(int64_t bytes);
+  int64_t limit_bytes() const { return limit_bytes_; }  // 0: off
+
   // Files may have been written that lie in memory: what is left of the room is looked at before more is asked for.
   void look_again() const;
   bool is_short() const;

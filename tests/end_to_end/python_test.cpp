@@ -155,6 +155,14 @@ TEST_F(PythonRun, AMeanAndOneValueASampleAreTheSumTheyStandFor) {
   EXPECT_NEAR(loss("each"), loss("sum"), 1e-4 * loss("sum"));
 }
 
+TEST_F(PythonRun, AFunctionNamedAsABuiltInLossStandsInItsPlace) {
+  add_to_file(
+      "\n\ndef mse(outputs, batch):\n    return 2 * (outputs - batch[\"y\"]).square().sum(), outputs.numel()\n");
+  ASSERT_EQ(run({"train.epochs=1", "train.optimizer.lr=1e-9"}, "own").exit_code, 0);
+  ASSERT_EQ(run({"train.epochs=1", "train.optimizer.lr=1e-9", "model.options.loss=of_each"}, "each").exit_code, 0);
+  EXPECT_NEAR(loss("own"), 2 * loss("each"), 1e-4 * loss("own"));
+}
+
 TEST_F(PythonRun, TooLittleMemoryToImportTorchDoesNotFit) {
   for (const char* limit : {"memory.limit=90MiB", "memory.limit=110MiB", "memory.limit=150MiB"}) {
     auto words = run_words({limit}, limit);

@@ -46,6 +46,47 @@ batch_size = 200
   EXPECT_LE(cache.at("items"), 2400) << "any half of each batch would be nearly all in six epochs";
 }
 
+// Of a window of three samples the second has two. Its part has room for one of them at a time, until the first, which
+// never has more than one, lends it what it does not use.
+TEST_F(RunInRanks, LendEachOtherWhatTheyDoNotUse) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer has memory of its own";
+#endif
+  write_text(folder_ / "trial.toml", R"([experiment]
+name = "trial"
+device = "cpu"
+threads = 1
+[model]
+plugin = "hungry_model"
+[model.options]
+activation_mib = 50
+[data]
+source = "hungry_source"
+split = { train = 0.75, val = 0.25, test = 0.0 }
+[data.options]
+samples = 64
+[train]
+epochs = 2
+batch_size = 3
+)");
+  auto words = run_words({"memory.limit=670MiB"}, "lent");
+  words.insert(words.end(), {"--nproc", "2"});
+  const Finished end = headroom(words);
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_NE(end.err.find("memory: rank 1 has a limit of"), std::string::npos) << end.err;
+  std::map<int64_t, int64_t> limits;
+  for (const nlohmann::json& event : read_json_lines(run_folder("lent") / "events.jsonl")) {
+    if (event.at("kind") == "memory_lent" && event.at("limit_bytes_before") == int64_t{335} << 20)
+      limits[event.at("rank")] = event.at("limit_bytes");
+  }
+  ASSERT_EQ(limits.size(), 2u);
+  EXPECT_GT(limits[1], int64_t{380} << 20);
+  EXPECT_LE(limits[0] + limits[1], int64_t{670} << 20);
+  const nlohmann::json memory = read_json(run_folder("lent") / "summary.json").at("memory");
+  EXPECT_GE(limits[0], memory.at("measured_peak_bytes"));
+  EXPECT_EQ(memory.at("retries").at("train").at("halved"), 0) << "it kept what it needs";
+}
+
 // The watchdog is Program::wait().
 TEST_F(RunInRanks, EndTogetherWhereOneIsKilledAndGoOnInAnotherNumber) {
   const fs::path waiting = folder_ / "waiting";
