@@ -1,5 +1,6 @@
 #include "train/lent_memory.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace headroom {
@@ -27,7 +28,8 @@ std::vector<int64_t> lent(std::span<const MemoryPart> parts, std::span<const std
       spare += spare_bytes(parts[rank]);
       short_ranks += parts[rank].is_short ? 1 : 0;
     }
-    if (short_ranks == 0) continue;
+    const auto has_none = [&](size_t rank) { return parts[rank].limit_bytes <= 0; };
+    if (short_ranks == 0 || std::ranges::any_of(ranks, has_none)) continue;
     for (const size_t rank : ranks) {
       limits[rank] -= spare_bytes(parts[rank]);
       if (parts[rank].is_short) limits[rank] += spare / short_ranks;

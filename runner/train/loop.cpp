@@ -175,6 +175,7 @@ Exit TrainingLoop::train_to_end() {
       return stop_reason();
     }
     finish_epoch();
+    if (!done()) lend_memory();
   }
   return Exit::ok;
 }
@@ -327,7 +328,6 @@ void TrainingLoop::finish_epoch() {
   judge_early_stop();
   gc_points_.epoch_done();
   memory_.settle(/*epoch_done=*/true);
-  lend_memory();
   save(is_best);
 }
 

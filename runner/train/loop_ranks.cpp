@@ -45,9 +45,9 @@ void TrainingLoop::agree() {
   if (told[7] > 0 && agreed_stop_ == Exit::ok) group.make_way();
 }
 
-// In whole epochs a rank has shown all that it needs, validation and checkpoints included. What it does not need goes
-// to ranks of its machine that had to divide their samples further for want of memory. Of elastic runs each rank keeps
-// its part: it is that of the one that comes back in its place.
+// In a whole epoch, with its validation and checkpoint, a rank has shown what it needs. What it does not need goes to
+// ranks of its machine that had to divide their samples further for want of memory. In an elastic run each rank keeps
+// its part, which is that of the process that comes back in its place, too.
 void TrainingLoop::lend_memory() {
   if (setup_.data.group == nullptr || setup_.data.is_elastic()) return;
   RankGroup& group = *setup_.data.group;

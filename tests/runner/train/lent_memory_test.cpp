@@ -40,6 +40,8 @@ TEST(LentMemory, ALenderThatIsShortLaterGetsItBack) {
 TEST(LentMemory, WithoutALimitNothingIsLent) {
   const std::vector<MemoryPart> parts = {{0, 99 * mib, true}, {0, 20 * mib, false}};
   EXPECT_THAT(lent(parts, std::vector<std::string>{"a", "a"}), ElementsAre(0, 0));
+  const std::vector<MemoryPart> one_has = {{0, 99 * mib, true}, {100 * mib, 20 * mib, false}};
+  EXPECT_THAT(lent(one_has, std::vector<std::string>{"a", "a"}), ElementsAre(0, 100 * mib));
 }
 
 TEST(LentMemory, TheSumOverAHostNeverGrows) {
