@@ -117,7 +117,8 @@ void throw_where_memory_was_short() {
   if (running->is_out_of_memory) throw_too_little_memory();
 }
 
-// Some libraries of Python's torch crash where memory ends amid their start. It takes 97 MiB (Python 3.11).
+// Some libraries of Python's torch crash where memory ends amid their start, which takes 97 MiB with Python 3.11. What
+// is asked for is less, so that nobody is refused whose Python needs less.
 void require_memory_of_import() {
   constexpr std::size_t least_bytes = std::size_t{80} << 20;
   void* volatile all = std::malloc(least_bytes);  // volatile, or the pair is left out

@@ -11,7 +11,6 @@ namespace {
 
 // A run's own furniture that a probe has not: logs, the black box, the monitor's thread, what normalising left.
 constexpr int64_t furniture_bytes = 5 << 20;
-constexpr int64_t heap_between_bytes = 1 << 20;
 // Of what grows with the micro-batch: how much an allocator's free lists may add over many windows.
 constexpr double creep = 0.03;
 
@@ -132,12 +131,9 @@ Prediction Fit::predict(const Setting& setting) const {
   // Processes stay when less is read ahead.
   prediction.reading_bytes = reading + probe_.reader_bytes + prediction.workers_bytes;
   prediction.work_bytes = prediction.peak_bytes - prediction.slots_bytes - prediction.chunk_bytes + reading;
-  // Of readers in threads of their own the heap keeps more between what is in use, one time more than another.
-  const int64_t apart = loaders_.training.num_workers > 0 ? heap_between_bytes : 0;
   // Both come of measurements, whose noise may put the least above the other.
-  prediction.least_bytes =
-      std::min(prediction.work_bytes, furniture_bytes + least_at(setting.micro_batch) + prediction.reading_bytes +
-                                          apart + prediction.kept_bytes);
+  prediction.least_bytes = std::min(prediction.work_bytes, furniture_bytes + least_at(setting.micro_batch) +
+                                                               prediction.reading_bytes + prediction.kept_bytes);
   while (prediction.phase_bytes[prediction.largest_phase] < prediction.peak_bytes - prediction.peak_bytes / 100)
     ++prediction.largest_phase;
   return prediction;

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "error.hpp"
@@ -58,6 +60,15 @@ class RankGroup {
 
   // What each rank gives, in the order of ranks.
   std::vector<std::string> gather(std::string_view bytes);
+  // The same of numbers, or of a struct of them.
+  template <class Value>
+  std::vector<Value> gather_values(const Value& own) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    std::vector<Value> all;
+    for (const std::string& bytes : gather({reinterpret_cast<const char*>(&own), sizeof own}))
+      std::memcpy(&all.emplace_back(), bytes.data(), sizeof own);
+    return all;
+  }
   // What rank 0 gives; the others' is not looked at.
   std::string from_first(std::string_view bytes);
   // Whether it is true on all ranks.

@@ -21,7 +21,6 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 #include <thread>
 #include <unistd.h>
@@ -71,16 +70,6 @@ struct Standing {
   double transitions, looked_for_bad_value, bad_samples;
   double scale_factor, scale_windows;  // of fp16; 0: none
 };
-
-std::vector<Standing> exchange_standings(RankGroup& group, const Standing& own) {
-  std::vector<Standing> all;
-  for (const std::string& bytes : group.gather({reinterpret_cast<const char*>(&own), sizeof own})) {
-    Standing standing{};
-    std::memcpy(&standing, bytes.data(), sizeof standing);
-    all.push_back(standing);
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -177,7 +166,7 @@ void TrainingLoop::catch_up() {
                         static_cast<double>(bad_before_ + skipped_samples_),
                         scale.factor,
                         static_cast<double>(scale.windows)};
-  std::vector<Standing> all = exchange_standings(*setup_.data.group, own);
+  std::vector<Standing> all = setup_.data.group->gather_values(own);
   std::vector<bool> is_new;
   for (const Standing& standing : all) is_new.push_back(standing.is_new > 0);
   std::erase_if(all, [](const Standing& standing) { return standing.is_new > 0; });

@@ -1,6 +1,5 @@
 // A TrainingLoop that is one of several processes: what they decide and measure together.
 #include <array>
-#include <cstring>
 #include <span>
 #include <utility>
 
@@ -54,12 +53,9 @@ void TrainingLoop::lend_memory() {
   const MemoryPart own = {.limit_bytes = memory_.limit_bytes(),
                           .peak_bytes = read_ledger().peak_held_bytes,
                           .is_short = !step_.retry().micro_batch().is_largest()};
-  std::vector<MemoryPart> parts;
+  const std::vector<MemoryPart> parts = group.gather_values(own);
   std::vector<std::string> hosts;
-  for (const std::string& bytes : group.gather({reinterpret_cast<const char*>(&own), sizeof own})) {
-    std::memcpy(&parts.emplace_back(), bytes.data(), sizeof own);
-    hosts.push_back(group.host_of(static_cast<int>(hosts.size())));
-  }
+  for (int rank = 0; rank < setup_.data.ranks().count; ++rank) hosts.push_back(group.host_of(rank));
   const std::vector<int64_t> limits = lent(parts, hosts);
   const auto rank = static_cast<size_t>(setup_.data.ranks().rank);
   // Nobody may take what another one still has.

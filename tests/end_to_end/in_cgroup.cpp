@@ -15,24 +15,7 @@ void InCgroup::SetUp() {
   const KernelCgroup trial(plenty);
   if (!trial.why_not().empty()) GTEST_SKIP() << trial.why_not();
   TrialRun::SetUp();
-  write_text(folder_ / "hungry.toml", R"([experiment]
-name = "trial"
-device = "cpu"
-threads = 1
-
-[model]
-plugin = "hungry_model"
-
-[data]
-source = "hungry_source"
-split = { train = 0.75, val = 0.25, test = 0.0, seed = 1 }
-
-[train]
-optimizer = { name = "sgd", lr = 1e-4 }
-
-[memory]
-log_every = 1
-)");
+  write_hungry("hungry.toml");
 }
 
 StartPlace InCgroup::inside(const KernelCgroup& cgroup) const {

@@ -128,29 +128,13 @@ TEST_F(PlanRun, ActivationsArePredictedForEveryMicroBatch) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "AddressSanitizer keeps what was freed";
 #endif
-  write_text(folder_ / "hungry.toml", R"([experiment]
-name = "trial"
-device = "cpu"
-threads = 1
-
-[model]
-plugin = "hungry_model"
-options.activation_mib = 2
-
-[data]
-source = "hungry_source"
-options.samples = 64
-split = { train = 0.75, val = 0.25, test = 0.0, seed = 1 }
-
-[train]
-batch_size = 32
-epochs = 2
-optimizer = { name = "sgd", lr = 1e-4 }
-)");
+  write_hungry("trial.toml");
   for (const std::string micro_batch : {"1", "4", "16", "32"}) {
-    const Finished finished = headroom_program({"run", "hungry.toml", "--plugin-dir", HEADROOM_TEST_PLUGIN_DIR, "--out",
-                                                micro_batch, "--set", "train.micro_batch=" + micro_batch},
-                                               here(cache()));
+    auto words = run_words({"model.options.activation_mib=2", "data.options.samples=64", "train.batch_size=32",
+                            "train.epochs=2", "train.micro_batch=" + micro_batch},
+                           micro_batch);
+    std::erase(words, "--no-plan");
+    const Finished finished = headroom_program(words, here(cache()));
     ASSERT_EQ(finished.exit_code, 0) << finished.err;
     const Json memory = read_json(run_folder(micro_batch) / "summary.json").at("memory");
     const auto predicted = memory.at("predicted_peak_bytes").get<double>();

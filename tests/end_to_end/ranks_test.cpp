@@ -52,24 +52,10 @@ TEST_F(RunInRanks, LendEachOtherWhatTheyDoNotUse) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "AddressSanitizer has memory of its own";
 #endif
-  write_text(folder_ / "trial.toml", R"([experiment]
-name = "trial"
-device = "cpu"
-threads = 1
-[model]
-plugin = "hungry_model"
-[model.options]
-activation_mib = 50
-[data]
-source = "hungry_source"
-split = { train = 0.75, val = 0.25, test = 0.0 }
-[data.options]
-samples = 64
-[train]
-epochs = 2
-batch_size = 3
-)");
-  auto words = run_words({"memory.limit=670MiB"}, "lent");
+  write_hungry("trial.toml");
+  auto words = run_words({"memory.limit=670MiB", "model.options.activation_mib=50", "data.options.samples=64",
+                          "train.batch_size=3", "train.epochs=2"},
+                         "lent");
   words.insert(words.end(), {"--nproc", "2"});
   const Finished end = headroom(words);
   ASSERT_EQ(end.exit_code, 0) << end.err;

@@ -78,6 +78,27 @@ log_every = 10
 )");
 }
 
+void TrialRun::write_hungry(const std::string& file) const {
+  write_text(folder_ / file, R"([experiment]
+name = "trial"
+device = "cpu"
+threads = 1
+
+[model]
+plugin = "hungry_model"
+
+[data]
+source = "hungry_source"
+split = { train = 0.75, val = 0.25, test = 0.0, seed = 1 }
+
+[train]
+optimizer = { name = "sgd", lr = 1e-4 }
+
+[memory]
+log_every = 1
+)");
+}
+
 void TrialRun::TearDown() {
   std::error_code ignored;
   fs::permissions(folder_, fs::perms::owner_all, ignored);

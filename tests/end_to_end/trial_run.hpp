@@ -26,6 +26,9 @@ class TrialRun : public testing::Test {
   void SetUp() override;
   void TearDown() override;
 
+  // An experiment of the plugins hungry_model and hungry_source.
+  void write_hungry(const std::string& file) const;
+
   // `headroom run trial.toml --no-plan --out OUT --set ...`; OUT is relative to the test's folder.
   std::vector<std::string> run_words(const std::vector<std::string>& set = {}, const std::string& out = "runs") const;
   Finished run(const std::vector<std::string>& set = {}, const std::string& out = "runs") const;
