@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <future>
 #include <stdexcept>
 #include <sys/socket.h>
+#include <thread>
 #include <torch/torch.h>
 
 #include "error.hpp"
@@ -22,9 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds time_to_meet(300);
-// All are there and have nothing else to do; who does not come in this time is lost.
-constexpr seconds time_to_meet_again(10), time_to_break_off(3);
+constexpr seconds time_to_meet(300), time_to_break_off(3);
 constexpr int gloo_attempts = 5;  // to connect to each peer
 // A connection of Gloo may break some time before the watch knows whose end it was.
 constexpr milliseconds time_to_name = time_to_lose_peer + milliseconds(500);
@@ -41,6 +41,32 @@ template <class Value>
 at::Tensor tensor_over(const std::shared_ptr<std::vector<Value>>& values, at::ScalarType type) {
   return torch::from_blob(
       values->data(), {std::ssize(*values)}, [values](void*) {}, type);
+}
+
+// This process ends with its threads, before anything is destroyed that they use.
+void end_without_destructors() {
+  on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        std::_Exit(status);
+      },
+      nullptr);
+}
+
+// open_backend() in a thread of its own, since nothing else ends its wait for a rank that has ended. The thread of one
+// that was given up ends when its time is over.
+c10::intrusive_ptr<c10d::Backend> open_backend_unless(const std::function<bool()>& in_vain, const Ranks& ranks,
+                                                      const c10::intrusive_ptr<c10d::Store>& store, milliseconds time) {
+  std::packaged_task<c10::intrusive_ptr<c10d::Backend>()> open(
+      [ranks, store, time] { return open_backend(ranks, store, time); });
+  auto opened = open.get_future();
+  std::thread(std::move(open)).detach();
+  while (opened.wait_for(one_look) != std::future_status::ready) {
+    if (!in_vain()) continue;
+    end_without_destructors();
+    throw std::runtime_error("another rank has ended");
+  }
+  return opened.get();
 }
 
 // The end of a collective, of which c10d's thread tells.
@@ -92,12 +118,13 @@ std::vector<Descriptor> copies_of(const std::vector<int>& connections) {
 
 }  // namespace
 
-// A second time nobody is waited for that does not come.
-void RankGroup::meet(seconds time) {
-  auto store = open_store(ranks_, time);
+void RankGroup::meet() {
+  const auto in_vain = [this] { return meets_in_vain(); };
+  auto store = open_store(ranks_, time_to_meet);
   const std::vector<int> others = open_connections();
-  auto gloo = open_backend(ranks_, store, outlives_losses_ ? milliseconds(time) / gloo_attempts : time_to_answer);
-  if (outlives_losses_) gloo->setTimeout(time);
+  auto gloo = outlives_losses_ ? open_backend_unless(in_vain, ranks_, store, milliseconds(time_to_meet) / gloo_attempts)
+                               : open_backend(ranks_, store, time_to_answer);
+  if (outlives_losses_) gloo->setTimeout(time_to_meet);
   backend_ = std::make_unique<Backend>(std::move(store), std::move(gloo));
   const auto made = [&others] {
     std::vector<int> connections = open_connections();
@@ -110,15 +137,14 @@ void RankGroup::meet(seconds time) {
   if (!ranks_.elastic) connections = made();
   watch_ = std::make_unique<RankWatch>(
       ranks_, [this](const std::string& text) { return from_first(text); },
-      [this](int lost) { return end_overdue(lost); }, std::move(connections), RankWatch::usual_patience,
-      std::min(time, RankWatch::usual_time_to_meet));
+      [this](int lost) { return end_overdue(lost); }, std::move(connections), RankWatch::usual_patience, in_vain);
   if (outlives_losses_) backend_->gloo->setTimeout(time_to_answer);
 }
 
 RankGroup::RankGroup(const Ranks& ranks) : ranks_(ranks) {
   if (ranks_.comes_back) return;
   try {
-    meet(time_to_meet);
+    meet();
   } catch (const std::exception& problem) {
     const std::string what = problem.what();
     throw Error(Exit::bad_input, "ranks",
@@ -160,16 +186,10 @@ namespace {
 
 const char* const how_to_go_on = ": resume the run from its last checkpoint, on as many processes as you like";
 
-// The end of a backend waits for its collectives, and these for who is lost. This process ends with its threads, before
-// anything is destroyed that they use.
+// The end of a backend waits for its collectives, and these for who is lost.
 void leave_running(c10::intrusive_ptr<c10d::Backend> gloo) {
   (void)gloo.release();
-  on_exit(
-      [](int status, void*) {
-        std::fflush(nullptr);
-        std::_Exit(status);
-      },
-      nullptr);
+  end_without_destructors();
 }
 
 }  // namespace
@@ -199,6 +219,9 @@ void RankGroup::end_group(const std::string& sentence) {
 void RankGroup::make_way() {
   end_group(std::string("a rank came back, and the others did not meet it") + how_to_go_on);
 }
+
+// A member has ended, or another one came, since this group was told.
+bool RankGroup::meets_in_vain() const { return group_ > 0 && watch_ == nullptr && is_followed(); }
 
 bool RankGroup::is_followed() const { return roster().read().group > group_; }
 
@@ -265,7 +288,7 @@ void RankGroup::rejoin(const std::function<bool()>& stopped) {
     ranks_.count = ranks_.local_count = static_cast<int>(numbers_.size());
     ranks_.store_file = roster.store_of(group_).string();
     try {
-      meet(time_to_meet_again);
+      meet();
       ranks_.comes_back = false;
       return;
     } catch (const std::exception&) {  // another one is lost
@@ -311,7 +334,8 @@ std::shared_ptr<RankGroup::Sum> RankGroup::begin_to_add_up(at::Tensor tensor) {
 void RankGroup::end(Sum& sum) {
   bool ended = false;
   // The ends of the others' connections mostly end it, too.
-  for (auto left = time_to_fail; !ended && left > milliseconds(0); left -= has_lost() ? one_look : milliseconds(0))
+  for (auto left = time_to_fail; !ended && left > milliseconds(0);
+       left -= has_lost() || meets_in_vain() ? one_look : milliseconds(0))
     ended = sum.completion->wait_for(one_look);
   std::string problem;
   if (ended) {

@@ -117,7 +117,8 @@ class RankGroup {
   struct Backend;
   std::string name_of(int rank) const;  // "rank 1 of 4 on host a"
   Roster roster() const;                // REQUIRES Ranks::elastic
-  void meet(std::chrono::seconds time);
+  void meet();
+  bool meets_in_vain() const;
   [[noreturn]] void give_up(const std::string& problem);
   [[noreturn]] void end_group(const std::string& sentence);
   void break_off();

@@ -20,6 +20,8 @@ namespace headroom {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds time_to_meet(60);
+constexpr std::chrono::milliseconds one_wait(100);
 
 // Whoever else finds the port does not know the run's number.
 struct Hello {
@@ -54,14 +56,14 @@ uint64_t number_of_run() {
 
 RankWatch::RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<bool(int)> overdue,
                      std::vector<int> connections, std::chrono::milliseconds patience,
-                     std::chrono::seconds time_to_meet)
+                     const std::function<bool()>& in_vain)
     : is_first_(ranks.is_first()),
       overdue_(std::move(overdue)),
       patience_(patience),
       wake_(eventfd(0, EFD_CLOEXEC)),
       connections_(std::move(connections)) {
   if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
-  meet(ranks, from_first, time_to_meet);
+  meet(ranks, from_first, in_vain);
   for (const Peer& peer : peers_) notice_lost_peer(peer.socket);
   for (const int connection : connections_) ask_while_idle(connection);
   // Signals are for the threads that wait for them.
@@ -78,7 +80,7 @@ RankWatch::~RankWatch() {
   thread_.join();
 }
 
-void RankWatch::meet(const Ranks& ranks, const FromFirst& from_first, std::chrono::seconds time_to_meet) {
+void RankWatch::meet(const Ranks& ranks, const FromFirst& from_first, const std::function<bool()>& in_vain) {
   const bool one_machine = ranks.local_count == ranks.count;
   if (!ranks.is_first()) {
     const std::string told = from_first("");
@@ -95,8 +97,10 @@ void RankWatch::meet(const Ranks& ranks, const FromFirst& from_first, std::chron
   from_first(std::to_string(listener.port) + ' ' + std::to_string(run));
   const auto until = Clock::now() + time_to_meet;
   while (std::ssize(peers_) < ranks.count - 1) {
-    std::optional<Descriptor> socket = accept_rank(listener, until);
-    if (!socket) throw std::system_error(ETIMEDOUT, std::generic_category(), "waiting for the other ranks");
+    std::optional<Descriptor> socket = accept_rank(listener, std::min(until, Clock::now() + one_wait));
+    if (!socket && (Clock::now() >= until || in_vain()))
+      throw std::system_error(ETIMEDOUT, std::generic_category(), "waiting for the other ranks");
+    if (!socket) continue;
     // A stranger that says nothing holds nobody up for long.
     const timeval second{.tv_sec = 1, .tv_usec = 0};
     setsockopt(socket->get(), SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);

@@ -22,15 +22,15 @@ class RankWatch {
   // Gives all ranks the text that rank 0 gave it.
   using FromFirst = std::function<std::string(const std::string& text)>;
 
-  // Connects all ranks; made by all of them, within `time_to_meet`. `overdue` is called by the watch's thread where
-  // this rank has not acknowledge()d or leave()d `patience` after one was lost: it computes, and would do so in vain.
-  // It is called again and again until it returns true. `connections`: those of the collectives, which are shut down
-  // where the way to the peer is cut. std::system_error.
+  // Connects all ranks; made by all of them, within a minute, or until it is `in_vain`. `overdue` is called by the
+  // watch's thread where this rank has not acknowledge()d or leave()d `patience` after one was lost: it computes, and
+  // would do so in vain. It is called again and again until it returns true. `connections`: those of the collectives,
+  // which are shut down where the way to the peer is cut. std::system_error.
   static constexpr std::chrono::milliseconds usual_patience{1000};
-  static constexpr std::chrono::seconds usual_time_to_meet{60};
-  RankWatch(const Ranks& ranks, const FromFirst& from_first, std::function<bool(int lost)> overdue,
-            std::vector<int> connections = {}, std::chrono::milliseconds patience = usual_patience,
-            std::chrono::seconds time_to_meet = usual_time_to_meet);
+  RankWatch(
+      const Ranks& ranks, const FromFirst& from_first, std::function<bool(int lost)> overdue,
+      std::vector<int> connections = {}, std::chrono::milliseconds patience = usual_patience,
+      const std::function<bool()>& in_vain = [] { return false; });
   // Without leave() before, the others take this rank for lost.
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;
@@ -53,7 +53,7 @@ class RankWatch {
     Descriptor socket;
     bool is_there = true;
   };
-  void meet(const Ranks& ranks, const FromFirst& from_first, std::chrono::seconds time_to_meet);
+  void meet(const Ranks& ranks, const FromFirst& from_first, const std::function<bool()>& in_vain);
   void run();
   void hear(Peer& peer);
   void lose(int rank);

@@ -9,6 +9,7 @@
 #include <torch/torch.h>
 
 #include "in_ranks.hpp"
+#include "ranks/gloo_backend.hpp"
 #include "ranks/members.hpp"
 #include "ranks/sockets.hpp"
 
@@ -163,6 +164,40 @@ TEST(Rejoin, TwoAtOnceAndThenAllButOne) {
     return sum_of_numbers(group) == 1 && group.is_first() && group.ranks().count == 1 ? as_expected : 3;
   });
   EXPECT_EQ(ended, (std::vector<int>{ended_by_kill, as_expected, ended_by_kill, ended_by_kill}));
+}
+
+// Waiting for it would take minutes, and end the test.
+TEST(Rejoin, OneThatIsKilledWhileTheOthersMeetItIsNotWaitedFor) {
+  for (const bool is_connected : {false, true}) {
+    for (const int second : {0, 1, 3}) {
+      const auto ended = in_elastic_ranks(4, [=](RankGroup& group) {
+        group.wait_for_all();
+        const int rank = group.ranks().launched_rank;
+        if (rank == 2) raise(SIGKILL);
+        try {
+          for (;;) group.wait_for_all();
+        } catch (const RankLost&) {
+        }
+        if (rank == second) {
+          const Roster roster(fs::path(group.ranks().store_file).parent_path());
+          const auto next = next_group(roster, 0, rank, never);
+          Ranks ranks = group.ranks();
+          ranks.count = ranks.local_count = 3;
+          ranks.rank = ranks.local_rank = static_cast<int>(std::ranges::find(next->ranks, rank) - next->ranks.begin());
+          ranks.store_file = roster.store_of(1).string();
+          const auto backend =
+              is_connected ? open_backend(ranks, open_store(ranks, std::chrono::seconds(60)), std::chrono::seconds(60))
+                           : nullptr;
+          raise(SIGKILL);
+        }
+        if (rejoined(group) != std::vector<int>{std::min(2, second), std::max(2, second)}) return 2;
+        return sum_of_numbers(group) == 4 - second ? as_expected : 3;
+      });
+      std::vector<int> expected(4, as_expected);
+      expected[2] = expected[static_cast<size_t>(second)] = ended_by_kill;
+      EXPECT_EQ(ended, expected) << is_connected << second;
+    }
+  }
 }
 
 // The training loop counts on this: see loop_elastic.cpp. A rank is killed at any time; all others vote, and then step.
