@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from step_clock import StepClock
 
 HIDDEN, FEEDFORWARD, HEADS, ENCODERS, DECODERS, LATENT, JOINTS = 512, 3200, 8, 4, 7, 32, 14
+WIDTHS = (64, 128, 256, 512)  # of the backbone's stages
 
 
 class FrozenNorm(nn.Module):
@@ -49,9 +50,10 @@ class Block(nn.Module):
 
 
 def resnet18():
-    layers, width = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), FrozenNorm(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)], 64
-    for channels in (64, 128, 256, 512):
-        layers += [Block(width, channels, 1 if channels == 64 else 2), Block(channels, channels, 1)]
+    width = WIDTHS[0]
+    layers = [nn.Conv2d(3, width, 7, 2, 3, bias=False), FrozenNorm(width), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    for channels in WIDTHS:
+        layers += [Block(width, channels, 1 if channels == WIDTHS[0] else 2), Block(channels, channels, 1)]
         width = channels
     return nn.Sequential(*layers)
 
@@ -99,7 +101,7 @@ class Act(nn.Module):
     def __init__(self, chunk, tuned):
         super().__init__()
         self.chunk, self.one_camera_batch, self.live_layers = chunk, tuned, 1 if tuned else DECODERS
-        self.backbone, self.input_proj = resnet18(), nn.Conv2d(512, HIDDEN, 1)
+        self.backbone, self.input_proj = resnet18(), nn.Conv2d(WIDTHS[-1], HIDDEN, 1)
         self.cvae = nn.ModuleList(EncoderLayer() for _ in range(ENCODERS))
         self.encoder = nn.ModuleList(EncoderLayer() for _ in range(ENCODERS))
         self.decoder = nn.ModuleList(DecoderLayer() for _ in range(DECODERS))
