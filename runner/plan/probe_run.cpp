@@ -102,9 +102,10 @@ class ProbeRun {
     const bool coupled = (setup_.model->capabilities() & HR_COUPLES_SAMPLES) != 0;
     for (int64_t size = coupled ? 2 : 1; size <= std::min<int64_t>(most_, coupled ? 4 : 2); size *= 2) {
       if (!measure(size)) return;
+      if (probe_.points.size() == 1) note_base();
     }
     if (probe_.points.empty()) {
-      measure(most_);
+      if (measure(most_)) note_base();
       return;
     }
     for (int64_t size = largest_micro_batch; size > probe_.points.back().micro_batch; size /= 2) {
@@ -115,6 +116,19 @@ class ProbeRun {
   }
 
  private:
+  // Once there are gradients and the optimizer's state.
+  void note_base() {
+    let_go();
+    probe_.base_bytes = own_held_bytes();
+  }
+
+  void let_go() {
+    setup_.model->trim(HR_TRIM_CACHES);
+    setup_.data.source->trim(HR_TRIM_CACHES);
+    purge_tensor_memory(setup_.device);
+    purge_heap();
+  }
+
   // What would be held at that size if all above the base grew in proportion.
   int64_t expected_at(int64_t size) const {
     const ProbePoint& last = probe_.points.back();
@@ -140,10 +154,7 @@ class ProbeRun {
   // False when memory ran out on the way: then there is no point for this size, nor for larger ones.
   bool measure(int64_t size) {
     // What the size before left in caches and free lists would hide what this one needs.
-    setup_.model->trim(HR_TRIM_CACHES);
-    setup_.data.source->trim(HR_TRIM_CACHES);
-    purge_tensor_memory(setup_.device);
-    purge_heap();
+    let_go();
     // They adapt, so a shortage halves them and the phases go on; the counts below tell of it.
     step_.retry().micro_batch() = eval_retry_.micro_batch() = MicroBatch(size, /*adapts=*/true);
     try {

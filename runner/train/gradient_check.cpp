@@ -11,7 +11,10 @@ namespace headroom {
 namespace {
 
 // LibTorch counts the writes in place to a tensor; backward adds to a gradient in place where there is one.
-int64_t version_of(const Parameter& parameter) { return parameter.tensor->grad()._version(); }
+int64_t version_of(const Parameter& parameter) {
+  const at::Tensor& gradient = parameter.tensor->grad();
+  return gradient.defined() ? static_cast<int64_t>(gradient._version()) : -1;
+}
 
 }  // namespace
 
@@ -61,8 +64,19 @@ void GradientCheck::after_step(const StepResult& result) {
 
 void GradientCheck::after_backward() {
   for (Entry& entry : entries_) {
-    entry.had_gradient = entry.had_gradient || version_of(*entry.parameter) != entry.version;
+    entry.reached = entry.reached || version_of(*entry.parameter) != entry.version;
+    entry.had_gradient = entry.had_gradient || entry.reached;
   }
+}
+
+void GradientCheck::begin_window() {
+  for (Entry& entry : entries_) entry.reached = false;
+}
+
+std::string GradientCheck::reached() const {
+  std::string marks;
+  for (const Entry& entry : entries_) marks += entry.reached ? '1' : '0';
+  return marks;
 }
 
 void GradientCheck::end_window() {

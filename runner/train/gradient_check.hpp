@@ -38,7 +38,6 @@ class UnregisteredTensors {
 // windows only. `trainable` and what it points to outlive it. [compute]
 class GradientCheck {
  public:
-  // REQUIRES: each of `trainable` has a gradient, which stays at its address.
   GradientCheck(std::string model_id, std::span<Parameter* const> trainable);
 
   void before_step();
@@ -55,12 +54,17 @@ class GradientCheck {
   // The names of trainable parameters that never had a gradient.
   std::vector<std::string> without_gradient() const;
 
+  // One character for each of `trainable`: '1' where a backward pass has reached it since begin_window(), else '0'.
+  void begin_window();
+  std::string reached() const;
+
  private:
   struct Entry {
     const Parameter* parameter;
     int64_t version = 0;  // of its gradient, before the step
     bool asked = false;   // it was trainable in some pass
     bool had_gradient = false;
+    bool reached = false;  // in this window
   };
   void require_registered() const;
 

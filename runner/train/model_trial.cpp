@@ -79,7 +79,10 @@ Trained ModelTrial::train(int64_t micro_batch) {
                   .why_untrained = window.check().why_untrained()};
   trained.loss_sum = window.sums().loss_sum();
   trained.loss = window.sums().loss();
-  for (const at::Tensor& gradient : window.gradients()) trained.gradients.push_back(gradient.clone());
+  for (const Parameter* parameter : window.trainable()) {
+    const at::Tensor& gradient = parameter->tensor->grad();
+    trained.gradients.push_back(gradient.defined() ? gradient.clone() : at::zeros_like(*parameter->tensor));
+  }
   return trained;
 }
 

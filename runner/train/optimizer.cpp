@@ -12,11 +12,8 @@ namespace headroom {
 
 namespace {
 
-std::vector<at::Tensor> zeros_like_all(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> zeros;
-  for (const at::Tensor& tensor : tensors)
-    zeros.push_back(at::zeros_like(tensor, at::TensorOptions().requires_grad(false)));
-  return zeros;
+bool is_among(std::span<const Parameter* const> parameters, const Parameter* parameter) {
+  return std::ranges::find(parameters, parameter) != parameters.end();
 }
 
 // What each of them keeps of a parameter.
@@ -55,7 +52,8 @@ Optimizer::Optimizer(const OptimizerSection& section, double ema_decay, std::vec
                          .first_moment = {},
                          .second_moment = {},
                          .steps = {},
-                         .momentum = {}});
+                         .momentum = {},
+                         .has_state = {}});
       group = std::prev(groups_.end());
     }
     group->parameters.push_back(&parameter);
@@ -69,7 +67,10 @@ Optimizer::Optimizer(const OptimizerSection& section, double ema_decay, std::vec
     make_plugin_steps(*plugin);
     return;
   }
-  for (Group& group : groups_) make_state(group);
+  for (Group& group : groups_) {
+    make_room(group);
+    for (size_t i = 0; group.frozen_until_step > 0 && i < group.parameters.size(); ++i) make_state(group, i);
+  }
   if (needs_scratch(section_.name)) make_scratch();
 }
 
@@ -84,17 +85,57 @@ void Optimizer::make_plugin_steps(const OptimizerPlugin& plugin) {
   plugin_steps_->make_scratch();
 }
 
-void Optimizer::make_state(Group& group) {
-  const std::string& name = section_.name;
-  if (has_first_moment(name)) group.first_moment = zeros_like_all(group.tensors);
-  if (has_second_moment(name)) group.second_moment = zeros_like_all(group.tensors);
-  if (has_momentum(section_)) group.momentum = zeros_like_all(group.tensors);
-  if (!counts_steps(name)) return;
-  // The fused kernels take the number of steps as a float32 tensor on the parameter's device; lamb reads it here.
-  for (const at::Tensor& tensor : group.tensors) {
-    const at::Device device = name == "lamb" ? at::Device(at::kCPU) : tensor.device();
-    group.steps.push_back(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat)));
+void Optimizer::make_room(Group& group) const {
+  const size_t count = group.parameters.size();
+  if (has_first_moment(section_.name)) group.first_moment.resize(count);
+  if (has_second_moment(section_.name)) group.second_moment.resize(count);
+  if (has_momentum(section_)) group.momentum.resize(count);
+  if (counts_steps(section_.name)) group.steps.resize(count);
+  group.has_state.resize(count);
+}
+
+void Optimizer::make_state(Group& group, size_t parameter) const {
+  if (group.has_state[parameter]) return;
+  const OwnerScope scope(Owner::optimizer);
+  const at::Tensor& tensor = group.tensors[parameter];
+  for (auto* state : {&group.first_moment, &group.second_moment, &group.momentum}) {
+    if (!state->empty()) (*state)[parameter] = at::zeros_like(tensor, at::TensorOptions().requires_grad(false));
   }
+  // The fused kernels take the number of steps as a float32 tensor on the parameter's device; lamb reads it here.
+  const at::Device device = section_.name == "lamb" ? at::Device(at::kCPU) : tensor.device();
+  if (!group.steps.empty()) group.steps[parameter] = at::zeros({}, at::TensorOptions(device).dtype(at::kFloat));
+  group.has_state[parameter] = 1;
+}
+
+void Optimizer::make_state(std::span<const Parameter* const> without) {
+  if (plugin_steps_) return;
+  at::NoGradGuard no_grad;
+  for (Group& group : groups_) {
+    for (size_t i = 0; i < group.parameters.size(); ++i) {
+      if (!is_among(without, group.parameters[i])) make_state(group, i);
+    }
+  }
+}
+
+void Optimizer::make_state(const std::vector<std::string>& without) {
+  std::vector<const Parameter*> parameters;
+  for (const Group& group : groups_) {
+    for (const Parameter* parameter : group.parameters) {
+      if (std::ranges::find(without, parameter->name) != without.end()) parameters.push_back(parameter);
+    }
+  }
+  make_state(parameters);
+}
+
+std::vector<std::string> Optimizer::without_state() const {
+  std::vector<std::string> names;
+  if (plugin_steps_) return names;
+  for (const Group& group : groups_) {
+    for (size_t i = 0; i < group.parameters.size(); ++i) {
+      if (!group.has_state[i]) names.push_back(group.parameters[i]->name);
+    }
+  }
+  return names;
 }
 
 void Optimizer::make_scratch() {
@@ -107,19 +148,47 @@ void Optimizer::make_scratch() {
   scratch_ = at::empty({largest}, groups_.front().tensors.front().options().requires_grad(false));
 }
 
-void Optimizer::step(double lr, int64_t step) {
+void Optimizer::step(double lr, int64_t step, std::span<const Parameter* const> without) {
   at::NoGradGuard no_grad;
   if (plugin_steps_) {
-    plugin_steps_->step(lr, step);
+    plugin_steps_->step(lr, step, without);
   } else {
-    step_groups(lr, step);
+    step_groups(lr, step, without);
   }
   for (size_t i = 0; i < averaged_.size(); ++i) average_[i].lerp_(*averaged_[i]->tensor, 1.0 - ema_decay_);
 }
 
-void Optimizer::step_groups(double lr, int64_t step) {
-  for (Group& group : groups_) {
-    if (group.frozen_until_step > step) continue;
+// The tensors themselves, without those of some parameters.
+Optimizer::Group Optimizer::part_of(const Group& group, std::span<const Parameter* const> without) {
+  Group part = group;
+  const auto leave_out = [&](auto& of_each) {
+    if (of_each.empty()) return;
+    size_t kept = 0;
+    for (size_t i = 0; i < group.parameters.size(); ++i) {
+      if (!is_among(without, group.parameters[i])) of_each[kept++] = of_each[i];
+    }
+    of_each.resize(kept);
+  };
+  leave_out(part.tensors);
+  leave_out(part.first_moment);
+  leave_out(part.second_moment);
+  leave_out(part.steps);
+  leave_out(part.momentum);
+  leave_out(part.has_state);
+  leave_out(part.parameters);
+  return part;
+}
+
+void Optimizer::step_groups(double lr, int64_t step, std::span<const Parameter* const> without) {
+  make_state(without);
+  for (Group& whole : groups_) {
+    if (whole.frozen_until_step > step) continue;
+    const bool has_all = without.empty() || std::ranges::none_of(whole.parameters, [&](const Parameter* parameter) {
+                           return is_among(without, parameter);
+                         });
+    Group part = has_all ? Group{} : part_of(whole, without);
+    Group& group = has_all ? whole : part;
+    if (group.parameters.empty()) continue;
     std::vector<at::Tensor> gradients;
     gradients.reserve(group.tensors.size());
     for (const Parameter* parameter : group.parameters) gradients.push_back(parameter->tensor->grad());
@@ -132,6 +201,7 @@ std::vector<NamedTensor> Optimizer::state() const {
   if (plugin_steps_) state = plugin_steps_->state();
   for (const Group& group : groups_) {
     for (size_t i = 0; i < group.parameters.size(); ++i) {
+      if (plugin_steps_ || !group.has_state[i]) continue;
       const std::string& name = group.parameters[i]->name;
       if (!group.first_moment.empty()) state.push_back({"exp_avg/" + name, group.first_moment[i]});
       if (!group.second_moment.empty()) state.push_back({"exp_avg_sq/" + name, group.second_moment[i]});

@@ -113,9 +113,10 @@ void Optimizer::step_lamb(Group& group, Tensors& gradients, double lr) {
   using at::Tensor;
   at::_foreach_add_(group.steps, 1.0);
   const double decay = group.weight_decay;
-  const double steps = group.steps.front().item<double>();
-  const double first_left = 1.0 - std::pow(section_.beta1, steps), second_left = 1.0 - std::pow(section_.beta2, steps);
   for (size_t i = 0; i < group.tensors.size(); ++i) {
+    const double steps = group.steps[i].item<double>();
+    const double first_left = 1.0 - std::pow(section_.beta1, steps);
+    const double second_left = 1.0 - std::pow(section_.beta2, steps);
     in_pieces(
         scratch_,
         [&](const Tensor& root, const Tensor& p, const Tensor& g, const Tensor& m, const Tensor& s) {

@@ -128,16 +128,19 @@ hr_update PluginSteps::update_of(Slot& slot, double lr) const {
           buffer_of(scratch_.tensor)};
 }
 
-void PluginSteps::step(double lr, int64_t step) {
+void PluginSteps::step(double lr, int64_t step, std::span<const Parameter* const> without) {
+  const auto is_updated = [&](const Slot& slot) {
+    return slot.frozen_until_step <= step && std::ranges::find(without, slot.parameter) == without.end();
+  };
   updates_.clear();
   for (Slot& slot : slots_) {
-    if (slot.frozen_until_step <= step) updates_.push_back(update_of(slot, lr));
+    if (is_updated(slot)) updates_.push_back(update_of(slot, lr));
   }
   if (updates_.empty()) return;
   plugin_.step(step, updates_);
   require_guard(scratch_, nullptr);
   for (Slot& slot : slots_) {
-    if (slot.frozen_until_step > step) continue;
+    if (!is_updated(slot)) continue;
     require_sound(slot, step);
     ++*slot.updates.mutable_data_ptr<int64_t>();
   }

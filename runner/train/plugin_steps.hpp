@@ -23,9 +23,9 @@ class PluginSteps {
   // Call it once, after the last add().
   void make_scratch();
 
-  // Error(plugin) where the plugin fails, writes past the end of a buffer, or leaves values that are not finite;
-  // Error(diverged) where these grew beyond all range.
-  void step(double lr, int64_t step);
+  // Of all but `without`. Error(plugin) where the plugin fails, writes past the end of a buffer, or leaves values that
+  // are not finite; Error(diverged) where these grew beyond all range.
+  void step(double lr, int64_t step, std::span<const Parameter* const> without = {});
 
   // "optimizer/<buffer>/<parameter>", "step/<parameter>": the tensors themselves.
   std::vector<NamedTensor> state() const;

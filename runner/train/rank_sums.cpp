@@ -96,16 +96,18 @@ void from_bytes(std::string_view bytes, StepSums& sums) {
   });
 }
 
-RankShares gather_shares(RankGroup& group, StepSums* sums, int64_t samples) {
+RankShares gather_shares(RankGroup& group, StepSums* sums, int64_t samples, std::string_view note) {
   SumsWriter writer;
   writer.value(sums != nullptr);
   writer.value(samples);
+  writer.text(note);
   writer.text(sums != nullptr ? to_bytes(*sums) : "");
   RankShares all;
   for (const std::string& share : group.gather(writer.take())) {
     SumsReader reader(share);
     if (!reader.value<bool>() && all.missing < 0) all.missing = static_cast<int>(all.bytes.size());
     all.samples += reader.value<int64_t>();
+    all.notes.emplace_back(reader.text());
     all.bytes.emplace_back(reader.text());
   }
   return all;

@@ -53,7 +53,7 @@ void RankWindow::require_no_traces() {
 
 RankShares RankWindow::add_up(int64_t samples) {
   sums_hold_ = gradients_.finish();
-  RankShares shares = gather_shares(group_, &window_.sums(), samples);
+  RankShares shares = gather_shares(group_, &window_.sums(), samples, window_.reached());
   if (shares.missing >= 0)
     throw TakenOnAnotherRank(group_.launched_rank_of(shares.missing), group_.host_of(shares.missing));
   require_no_traces();
@@ -61,6 +61,7 @@ RankShares RankWindow::add_up(int64_t samples) {
 }
 
 void RankWindow::take_in(const RankShares& shares) {
+  window_.note_reached(shares.notes);
   window_.replace_sums([&](StepSums& sums) { headroom::add_up(shares, sums, scratch_); });
 }
 

@@ -169,6 +169,7 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
                          {"model", model_json(state.setup)},
                          {"surroundings", surroundings(state.setup)},
                          {"init_id", state.setup.init_id},
+                         {"without_optimizer_state", state.optimizer.without_state()},
                          {"logs", log_lengths}};
   return checkpoints.save({state.position.step, model.bytes(), extra.bytes(), std::move(json)}, is_best);
 }
@@ -176,6 +177,8 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
 nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState& state) {
   // The live weights: training goes on with those, and the average is part of the optimizer's state.
   restore_model(checkpoint, *state.setup.model, /*use_average=*/false);
+  // A checkpoint of an earlier build has the state of all.
+  state.optimizer.make_state(checkpoint.json.value("without_optimizer_state", std::vector<std::string>()));
   for (NamedTensor& named : state.optimizer.state()) {
     if (checkpoint.state.find(named.name) == nullptr) refuse_optimizer(named.name, checkpoint.state.path());
     require(copy_into(checkpoint.state, named.name, named.tensor), checkpoint.state.path());

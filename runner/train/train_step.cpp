@@ -89,7 +89,12 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
   doing = "clipping";
   const bool fits = attempt_within_memory(shortage, doing, 0, [&] {
     const PhaseScope clipping(StepPhase::optimizer);
-    if (ranks_) ranks_->take_in(shares);
+    if (ranks_) {
+      ranks_->take_in(shares);
+    } else {
+      window_.note_reached(std::vector{window_.reached()});
+    }
+    optimizer_.make_state(window_.unreached());
     // Where one of these runs out of memory the window begins again, so nothing is divided twice.
     gradients.weight = window_.divide();
     gradients.norm = clip_gradients(window_.gradients(), clipping_, window_.norm());
@@ -122,7 +127,7 @@ void TrainStep::apply(double lr, int64_t step) {
   loss_scale_.succeeded();
   {
     const PhaseScope updating(StepPhase::optimizer);
-    optimizer_.step(lr, step);
+    optimizer_.step(lr, step, window_.unreached());
   }
   const PhaseScope measuring(StepPhase::metrics);
   epoch_sums_.add(window_.sums());

@@ -32,7 +32,7 @@ struct StepHooks {
 // [compute]
 class TrainStep {
  public:
-  // Makes gradients and the optimizer's state. `setup` outlives it.
+  // The first window makes gradients and the optimizer's state, of what it reaches. `setup` outlives it.
   TrainStep(const Setup& setup, StepHooks hooks);
 
   struct Gradients {

@@ -63,8 +63,9 @@ class WindowBatches {
 
 class Window {
  public:
-  // Makes the gradients of every trainable parameter; later windows add into the same memory. Runs the micro-batches of
-  // `retry`. `group`: the processes that share each window; NULL: this one alone.
+  // Runs the micro-batches of `retry`. A gradient is made when a backward pass first reaches its parameter; later
+  // windows add into the same memory. `group`: the processes that share each window, and all gradients are made here;
+  // NULL: this one alone.
   Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs = {},
          RankGroup* group = nullptr);
 
@@ -93,7 +94,14 @@ class Window {
     add_up(sums_);
   }
   const GradientCheck& check() const { return check_; }
+  // Those that have been made; zero where the window has not reached the parameter.
   std::span<const at::Tensor> gradients() const { return gradients_; }
+  std::span<Parameter* const> trainable() const { return trainable_; }
+  // GradientCheck's, of this process's share of the window, and those of all shares. What is then not reached has no
+  // gradient, and the optimizer leaves it out.
+  std::string reached() const { return check_.reached(); }
+  void note_reached(std::span<const std::string> of_all_shares);
+  std::span<const Parameter* const> unreached() const { return unreached_; }
   GradientReduction* reduction() { return reduction_.get(); }  // NULL without a group
   // Of trainable parameters that `step` leaves unfrozen.
   void thaw(int64_t step);
@@ -102,6 +110,9 @@ class Window {
   StepResult run_forward(const MicroBatchTensors& tensors, int64_t step, bool want_outputs);
   void run_backward(const StepResult& result, bool is_last);
   void add_gradients(const at::Tensor& loss);
+  void forget_foreign_gradients();
+  void keep_new_gradients();
+  void list_gradient(size_t parameter);
   PassEnd add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs,
                           bool is_last);
 
@@ -112,6 +123,8 @@ class Window {
   std::vector<Parameter*> trainable_;
   std::unique_ptr<GradientReduction> reduction_;
   std::vector<at::Tensor> gradients_;
+  std::vector<char> has_gradient_;  // of each of trainable_: it is among gradients_
+  std::vector<const Parameter*> unreached_;
   GradientCheck check_;
   StepSums sums_;
   double loss_scale_ = 1.0, norm_ = 0.0;

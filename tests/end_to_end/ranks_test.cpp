@@ -20,6 +20,20 @@ TEST_F(RunInRanks, HaveTheWeightsAndMetricsOfOneAfterTwoEpochs) {
   }
 }
 
+// A window may reach a parameter on one of them alone, and then all of them move it.
+TEST_F(RunInRanks, MoveAParameterWhereTheWindowOfOneWould) {
+  const std::vector<std::string> rare = {"model.options.rare=17",
+                                         "train.optimizer={name=\"adamw\",lr=0.01,weight_decay=0.5}"};
+  const auto all_of = [&](int processes) {
+    return floating_weights_of(finished(processes, rare, std::to_string(processes)));
+  };
+  const Tensors expected = all_of(1);
+  for (const int processes : {2, 3}) {
+    for (const auto& [name, values] : all_of(processes))
+      EXPECT_LE(largest(difference(values, expected.at(name))), 1e-8 * largest(expected.at(name))) << name;
+  }
+}
+
 // Each its own part, of which a little is the other's too.
 TEST_F(RunInRanks, KeepTheSamplesOfTheDataOnce) {
   write_text(folder_ / "trial.toml", R"([experiment]

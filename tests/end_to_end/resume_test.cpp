@@ -384,5 +384,19 @@ TEST_F(Resume, WithoutAnyGoodCheckpointSaysSo) {
   EXPECT_NE(finished.err.find("checkpoint"), std::string::npos) << finished.err;
 }
 
+// Before a gradient has reached a parameter for the first time, and after it.
+TEST_F(Resume, AParameterThatFewWindowsReachGoesOnAsItWas) {
+  const std::vector<std::string> set = {"checkpoint.every_steps=1", "model.options.rare=97",
+                                        "train.optimizer={name=\"adamw\",lr=0.01,weight_decay=0.5}"};
+  ASSERT_EQ(run(set, "whole").exit_code, 0);
+  for (const int step : {1, 4, 9, 22}) {
+    const std::string out = "killed" + std::to_string(step);
+    ASSERT_NO_FATAL_FAILURE(
+        run_killed_and_resumed(set, out, "HEADROOM_TEST_PAUSE=train:" + std::to_string(step) + ":"));
+    for (const char* file : {"checkpoints/last/model.safetensors", "checkpoints/last/state.safetensors"})
+      EXPECT_EQ(read_text(run_folder(out) / file) == read_text(run_folder("whole") / file), true) << step << file;
+  }
+}
+
 }  // namespace
 }  // namespace headroom

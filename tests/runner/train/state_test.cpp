@@ -303,6 +303,7 @@ TEST(State, ACheckpointOfAnotherModelIsRefused) {
 
 TEST(State, ACheckpointOfAnotherOptimizerIsRefused) {
   Trial run({"train.optimizer.name=sgd"});
+  run.optimizer.make_state();
   Checkpoints checkpoints(run.trial.folder() / "checkpoints");
   const auto folder = save_state(checkpoints, run.state(), {}, false);
   Trial adam({"train.optimizer.name=adam"});

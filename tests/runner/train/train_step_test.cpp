@@ -157,6 +157,38 @@ TEST(TrainStep, NamesParametersThatNoGradientReaches) {
   EXPECT_THAT(sound.step.without_gradient(), IsEmpty()) << "frozen ones are not asked for any";
 }
 
+// As torch.optim treats one whose gradient is None: neither decay nor momentum moves it, and there is no memory for it
+// before the first.
+TEST(TrainStep, WhatAWindowDoesNotReachIsLeftAsItIs) {
+  install_tensor_allocator();
+  for (const char* optimizer : {"{name=\"adamw\",lr=0.1,weight_decay=0.5}", "{name=\"sgd\",lr=0.1,momentum=0.9}",
+                                "{name=\"lamb\",lr=0.1,weight_decay=0.5}"}) {
+    Steps steps({}, {"model.options.rare=40", "train.batch_size=6", "train.clip_norm=1",
+                     std::string("train.optimizer=") + optimizer});
+    at::Tensor rare;
+    for (const Parameter& parameter : steps.trial->model->parameters()) {
+      if (parameter.name == "rare") rare = *parameter.tensor;
+    }
+    int left = 0, moved = 0;
+    const auto held = [] { return read_ledger().live(Owner::gradients) + read_ledger().live(Owner::optimizer); };
+    const int64_t windows = steps.trial->data.windows_per_epoch(), before = held();
+    for (int64_t number = 0; number < windows; ++number) {
+      const at::Tensor value = rare.detach().clone();
+      steps.window(number);
+      const bool reached = rare.grad().defined() && rare.grad().count_nonzero().item<int64_t>() > 0;
+      if (!reached && moved == 0) {
+        EXPECT_FALSE(rare.grad().defined());
+        EXPECT_LT(held() - before, static_cast<int64_t>(rare.nbytes()));
+      }
+      steps.step.apply(0.1, number);
+      EXPECT_EQ(at::equal(value, rare), !reached) << optimizer << ", window " << number;
+      ++(reached ? moved : left);
+    }
+    EXPECT_GT(left, 1) << optimizer;
+    EXPECT_GT(moved, 1) << optimizer;
+  }
+}
+
 // What the probe of a plan measures, for each optimizer.
 TEST(OptimizerState, IsAsManyTensorsAsTheRuleKeeps) {
   install_tensor_allocator();
@@ -165,7 +197,8 @@ TEST(OptimizerState, IsAsManyTensorsAsTheRuleKeeps) {
   const auto bytes = static_cast<int64_t>(weight.nbytes());
   const auto tensors_of = [&](const OptimizerSection& section) {
     const LedgerReading before = read_ledger();
-    const Optimizer optimizer(section, 0.0, parameters);
+    Optimizer optimizer(section, 0.0, parameters);
+    optimizer.make_state();
     const LedgerReading after = read_ledger();
     EXPECT_LE(after.live(Owner::scratch) - before.live(Owner::scratch), bytes / 4 * 3) << section.name;
     return (after.live(Owner::optimizer) - before.live(Owner::optimizer)) / bytes;
@@ -187,7 +220,6 @@ TEST(OptimizerState, FrozenParametersHaveNoneAndNoGradient) {
     words.insert(words.end(), more.begin(), more.end());
     const LedgerReading before = read_ledger();
     Steps steps({}, words);
-    const LedgerReading after = read_ledger();
     const auto tensor_of = [&](const std::string& name) {
       for (const Parameter& parameter : steps.trial->model->parameters()) {
         if (parameter.name == name) return *parameter.tensor;
@@ -196,6 +228,7 @@ TEST(OptimizerState, FrozenParametersHaveNoneAndNoGradient) {
     };
     const at::Tensor hidden = tensor_of("hidden.weight").clone(), head = tensor_of("head.weight").clone();
     steps.window(0);
+    const LedgerReading after = read_ledger();
     steps.step.apply(0.1, 0);
     EXPECT_EQ(at::equal(hidden, tensor_of("hidden.weight")), !more.empty());
     EXPECT_FALSE(at::equal(head, tensor_of("head.weight")));
@@ -218,6 +251,7 @@ TEST(OptimizerState, AStepTakesNoMemoryThatCouldBeRefused) {
   std::vector<Parameter> parameters = {{.name = "weight", .group = "", .tensor = &weight}};
   for (const char* name : {"adam", "adamw", "sgd", "rmsprop", "lion", "lamb"}) {
     Optimizer optimizer({.name = name, .weight_decay = 0.1, .momentum = 0.9}, 0.9, parameters);
+    optimizer.make_state();
     const EssentialAllocations essential;
     fail_tensor_allocation(0);
     EXPECT_NO_THROW(optimizer.step(0.01, 0)) << name;

@@ -67,6 +67,9 @@ class TrialModel : public torch::nn::Module {
             opt_bool("evaluation_leaves_traces").def(false).help("it counts calls and drops units as training does"),
             opt_bool("count_calls").def(true).help("a buffer and its state change in training passes"),
             opt_i64("freeze_until").def(0).min(0).help("step from which the hidden layer is trained"),
+            opt_i64("rare").def(0).min(0).help(
+                "a parameter that one of so many samples uses, by chance, and that has no gradient without such a one; "
+                "0: there is none"),
             opt_bool("drawn").def(false).help("outputs have an axis of channels, so that a report draws them")};
   }
 
@@ -86,11 +89,13 @@ class TrialModel : public torch::nn::Module {
         evaluation_leaves_traces_(options.boolean("evaluation_leaves_traces")),
         count_calls_(options.boolean("count_calls")),
         freeze_until_(options.i64("freeze_until")),
+        rare_uses_(static_cast<uint64_t>(options.i64("rare"))),
         drawn_(options.boolean("drawn")) {
     if (mistake_ == "refuse_fields") invalid("the field 'x' must have 5 channels");
     const int64_t inputs = fields.at("x").shape.back(), hidden = options.i64("hidden");
     hidden_ = register_module("hidden", torch::nn::Linear(inputs, hidden));
     head_ = register_module("head", torch::nn::Linear(hidden, 1));
+    if (rare_uses_ > 0) rare_ = register_parameter("rare", torch::full({1 << 12}, 0.5));
     if (mistake_ == "clock") begin_as_time_tells();
     seen_ = register_buffer("seen", torch::zeros({1}, torch::kDouble));
     if (const char* pause = std::getenv("HEADROOM_TEST_PAUSE")) pause_ = pause;
@@ -128,6 +133,7 @@ class TrialModel : public torch::nn::Module {
                    },
                    {x}, {hidden_->weight, hidden_->bias});
     at::Tensor prediction = head_->forward(mistake_ == "cut" ? hidden.detach() : hidden).squeeze(-1);
+    if (rare_uses_ > 0) prediction = add_rare(call, prediction);
     if (mistake_ == "lazy") prediction = prediction + late_module().forward(hidden).squeeze(-1);
     if (mistake_ == "couple" && !call.training()) prediction = prediction - prediction.mean(0, /*keepdim=*/true);
     if (mistake_ == "keep") hoard_.push_back(torch::ones({1 << 10}));
@@ -188,6 +194,16 @@ class TrialModel : public torch::nn::Module {
     if (mistake_ == "breaks_backward") result.loss_sum = FailsBackward::apply(result.loss_sum);
   }
 
+  at::Tensor add_rare(const Call& call, const at::Tensor& prediction) const {
+    at::Tensor uses = torch::zeros({prediction.size(0), 1}, prediction.scalar_type());
+    bool any = false;
+    for (uint64_t i = 0; i < call.count(); ++i) {
+      if (call.key(i) % rare_uses_ != 0) continue;
+      uses[static_cast<int64_t>(i)][0] = 1.0;
+      any = true;
+    }
+    return any ? prediction + uses * rare_.mean() : prediction;
+  }
   at::Tensor drop(const Call& call, uint64_t site, const at::Tensor& x) const {
     if (keyed_) return dropout(call, site, x, dropout_);
     return torch::dropout(x, dropout_, leaves_traces(call));
@@ -233,9 +249,10 @@ class TrialModel : public torch::nn::Module {
   std::string mistake_;
   bool remember_, evaluation_leaves_traces_, count_calls_;
   int64_t freeze_until_;
+  uint64_t rare_uses_;
   bool drawn_;
   torch::nn::Linear hidden_{nullptr}, head_{nullptr}, late_{nullptr};
-  at::Tensor seen_;
+  at::Tensor seen_, rare_;
   uint64_t calls_ = 0;
   std::string pause_, slow_while_, fault_;
   long long fault_step_ = 0, fault_samples_ = 0;
