@@ -52,7 +52,7 @@ typedef struct hr_optimizer_step {
   uint32_t reserved;
   int64_t step;             /* optimizer steps of the run before this one */
   uint64_t count;
-  const hr_update* updates; /* [count] in the same order in every step, without frozen parameters */
+  const hr_update* updates; /* [count] in the same order in every step, without frozen parameters and those without a gradient */
 } hr_optimizer_step;
 
 #define HR_OPTIMIZER_FP64 1u /* train.precision = "fp64" works */

@@ -83,7 +83,7 @@ std::string Plan::text(const Experiment& experiment) const {
     out += "\nWhat the model's calls of " + listed(recompute) + " keep is computed again in backward.\n";
   out += "\nAs written (>): " + setting_text(as_written.setting) + " takes at most " +
          size_text(as_written.prediction.peak_bytes) + ", which " + verdict(as_written) + "; " + size_text(base_bytes) +
-         " of it before the first batch, " + size_text(as_written.prediction.slots_bytes) + " for batches read ahead" +
+         " of it between windows, " + size_text(as_written.prediction.slots_bytes) + " for batches read ahead" +
          workers_text(as_written.prediction) + ".\n";
   if (as_written.prediction.kept_bytes > 0) out += "metrics.mode = \"full\" keeps " + kept_text(*this) + " of it.\n";
   if (!recommended) return out + "\n" + refusal(experiment) + "\n";
@@ -112,13 +112,13 @@ std::string Plan::refusal(const Experiment& experiment) const {
   });
   const Prediction& least = smallest->prediction;
   const int64_t reading = least.reading_bytes - least.workers_bytes;
-  // The parts have to add up to the sum in the sentence. What is there before the first batch may be given back in
+  // The parts have to add up to the sum in the sentence. What is held between windows may be given back in
   // part.
   const int64_t after_batch = least.least_bytes - least.reading_bytes - least.kept_bytes;
   const int64_t before = std::min(base_bytes, after_batch), growing = after_batch - before;
   std::string text = "the smallest setting, " + setting_text(smallest->setting) + ", needs " +
                      size_text(least.least_bytes) + " and the limit is " + limit_and_cushion_text(limit) + " (" +
-                     limit.rule + "): " + size_text(before) + " before the first batch, " + size_text(reading) +
+                     limit.rule + "): " + size_text(before) + " between windows, " + size_text(reading) +
                      " for one batch" + workers_text(least) + ", " + size_text(growing) + " for one micro-batch";
   if (least.kept_bytes > 0) text += ", " + kept_text(*this) + " of outputs kept by metrics.mode = \"full\"";
   if (!recompute.empty()) text += "; " + listed(recompute) + " are computed again in backward already";

@@ -32,7 +32,7 @@ struct ProbePoint {
 // The figures of a probe.
 struct Probe {
   int64_t built_bytes = 0;         // U once the model is built
-  int64_t base_bytes = 0;          // U after set-up, optimizer included; without child processes
+  int64_t base_bytes = 0;          // U between windows, gradients and optimizer included; without child processes
   std::vector<ProbePoint> points;  // by rising micro-batch; empty: not even the smallest fitted
   std::string shortage;            // why it ended early; "" when memory sufficed
   int64_t train_samples = 0, val_samples = 0;

@@ -117,14 +117,14 @@ void Optimizer::make_state(std::span<const Parameter* const> without) {
   }
 }
 
-void Optimizer::make_state(const std::vector<std::string>& without) {
-  std::vector<const Parameter*> parameters;
+void Optimizer::make_state_but_of(const std::vector<std::string>& names) {
+  std::vector<const Parameter*> without;
   for (const Group& group : groups_) {
     for (const Parameter* parameter : group.parameters) {
-      if (std::ranges::find(without, parameter->name) != without.end()) parameters.push_back(parameter);
+      if (std::ranges::find(names, parameter->name) != names.end()) without.push_back(parameter);
     }
   }
-  make_state(parameters);
+  make_state(without);
 }
 
 std::vector<std::string> Optimizer::without_state() const {

@@ -35,8 +35,8 @@ class Optimizer {
   // Makes the state, set to zero, that a step needs and that is not there yet. `without`: parameters that the step
   // leaves as they are, because they have no gradient. Where memory runs out the rest is made by the next call.
   void make_state(std::span<const Parameter* const> without = {});
-  // After restoring a checkpoint: of all but the parameters of these names.
-  void make_state(const std::vector<std::string>& without);
+  // Of all but the parameters of these names, of which a checkpoint has none.
+  void make_state_but_of(const std::vector<std::string>& names);
   // The names of parameters without state: no gradient has reached them.
   std::vector<std::string> without_state() const;
 

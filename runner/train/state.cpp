@@ -178,7 +178,7 @@ nlohmann::json restore_state(const LoadedCheckpoint& checkpoint, const RunState&
   // The live weights: training goes on with those, and the average is part of the optimizer's state.
   restore_model(checkpoint, *state.setup.model, /*use_average=*/false);
   // A checkpoint of an earlier build has the state of all.
-  state.optimizer.make_state(checkpoint.json.value("without_optimizer_state", std::vector<std::string>()));
+  state.optimizer.make_state_but_of(checkpoint.json.value("without_optimizer_state", std::vector<std::string>()));
   for (NamedTensor& named : state.optimizer.state()) {
     if (checkpoint.state.find(named.name) == nullptr) refuse_optimizer(named.name, checkpoint.state.path());
     require(copy_into(checkpoint.state, named.name, named.tensor), checkpoint.state.path());

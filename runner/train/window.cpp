@@ -164,7 +164,8 @@ void Window::keep_new_gradients() {
 // In the order of parameters, in which their squares are added up.
 void Window::list_gradient(size_t parameter) {
   const auto at = has_gradient_.begin() + static_cast<std::ptrdiff_t>(parameter);
-  gradients_.insert(gradients_.begin() + std::count(has_gradient_.begin(), at, 1), trainable_[parameter]->tensor->grad());
+  gradients_.insert(gradients_.begin() + std::count(has_gradient_.begin(), at, 1),
+                    trainable_[parameter]->tensor->grad());
   *at = 1;
 }
 

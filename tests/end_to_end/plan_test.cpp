@@ -67,7 +67,7 @@ TEST_F(PlanRun, ALimitNothingFitsIsExitFiveWithTheArithmetic) {
   const Finished finished = plan({"--limit", "20 MiB"});
   EXPECT_EQ(finished.exit_code, 5);
   EXPECT_NE(finished.out.find("does not fit"), std::string::npos) << finished.out;
-  EXPECT_NE(finished.out.find("before the first batch"), std::string::npos) << finished.out;
+  EXPECT_NE(finished.out.find("between windows"), std::string::npos) << finished.out;
   const Finished json = plan({"--limit", "20 MiB", "--json"});
   EXPECT_EQ(json.exit_code, 5);
   EXPECT_TRUE(Json::parse(json.out).at("recommendation").is_null());

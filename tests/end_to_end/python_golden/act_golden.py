@@ -60,8 +60,7 @@ def net(start):
 
 
 def param_groups(module):
-    # torch.optim leaves out what has no gradient; the runner trains it with a gradient of zero, weight decay included.
-    return [{"params": module.backbone.parameters(), "lr_scale": 0.1}, {"params": module.is_pad_head.parameters(), "weight_decay": 0}]
+    return [{"params": module.backbone.parameters(), "lr_scale": 0.1}]
 
 
 def forward(module, batch):

@@ -183,7 +183,7 @@ TEST(Plan, SaysWhatTheSmallestSettingNeedsWhereNothingFits) {
   EXPECT_TRUE(plan.json().at("recommendation").is_null());
   const std::string text = plan.refusal(experiment);
   EXPECT_NE(text.find("50.0 MiB"), std::string::npos) << text;
-  EXPECT_NE(text.find("100.0 MiB before the first batch, 1.0 MiB for one batch, "), std::string::npos) << text;
+  EXPECT_NE(text.find("100.0 MiB between windows, 1.0 MiB for one batch, "), std::string::npos) << text;
 }
 
 TEST(Plan, CoupledSamplesLeaveOneRow) {

@@ -7,7 +7,7 @@ namespace headroom {
 
 inline constexpr int64_t mib = int64_t{1} << 20;
 
-// 100 MiB before the first batch, and 10 MiB for every sample of a micro-batch from training on; evaluation adds 5 MiB.
+// 100 MiB between windows, and 10 MiB for every sample of a micro-batch from training on; evaluation adds 5 MiB.
 // 5 MiB of it are free lists.
 inline Probe straight_probe() {
   Probe probe;

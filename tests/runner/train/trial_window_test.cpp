@@ -130,13 +130,16 @@ TEST(Window, AddsIntoTheSameMemoryWindowAfterWindow) {
   Loader loader(trial->data.source, trial->data.splits.train, {}, trial->loader_options(true));
   Retry retry = retry_of(trial->micro_batch());
   Window window(*trial->model, trial->device, trial->dtype, retry);
-  const void* memory = window.gradients().front().const_data_ptr();
+  EXPECT_TRUE(window.gradients().empty()) << "none has been reached";
+  const void* memory = nullptr;
   loader.seek(0);
   for (int i = 0; i < 3; ++i) {
     window.begin();
     EXPECT_TRUE(window.add(*loader.next(), i));
     window.divide();
-    EXPECT_EQ(trial->model->parameters().front().tensor->grad().const_data_ptr(), memory);
+    const void* now = trial->model->parameters().front().tensor->grad().const_data_ptr();
+    EXPECT_TRUE(i == 0 || now == memory);
+    memory = now;
   }
 }
 
