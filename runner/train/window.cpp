@@ -25,12 +25,6 @@ std::vector<Parameter*> make_trainable(Model& model) {
   return trainable;
 }
 
-at::Tensor make_gradient(const Parameter& parameter) {
-  const at::NoGradGuard no_grad;
-  const OwnerScope scope(Owner::gradients);
-  return at::zeros_like(*parameter.tensor, at::TensorOptions().requires_grad(false));
-}
-
 void zero(at::TensorList gradients) {
   if (gradients.empty()) return;
   const PhaseScope zeroing(StepPhase::optimizer);
@@ -47,20 +41,12 @@ Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& ret
       retry_(retry),
       trainable_(make_trainable(model)),
       reduction_(group != nullptr ? std::make_unique<GradientReduction>(*group, trainable_) : nullptr),
-      has_gradient_(trainable_.size()),
+      gradients_(group == nullptr ? std::make_unique<WindowGradients>(trainable_) : nullptr),
       check_(model.id(), trainable_),
       sums_(model.metrics().size(), device, std::move(outputs)),
       snapshot_(make_snapshot(model, device)) {
-  gradients_.reserve(trainable_.size());
-  for (size_t i = 0; i < trainable_.size(); ++i) {
-    const Parameter& parameter = *trainable_[i];
-    // Of one that is frozen at first: no later step is to need what the first did not.
-    if (reduction_ == nullptr && parameter.frozen_until_step == 0) {
-      parameter.tensor->mutable_grad().reset();
-      continue;
-    }
-    if (reduction_ == nullptr) parameter.tensor->mutable_grad() = make_gradient(parameter);
-    list_gradient(i);
+  for (const Parameter* parameter : trainable_) {
+    if (reduction_ != nullptr) shared_gradients_.push_back(parameter->tensor->grad());
   }
 }
 
@@ -79,8 +65,7 @@ void Window::begin(double loss_scale) {
   if (reduction_ != nullptr) {
     zero(reduction_->open_gradients());
   } else {
-    forget_foreign_gradients();
-    zero(gradients_);
+    gradients_->begin();
   }
   // What was sent is not computed again, and has been reached.
   if (reduction_ == nullptr || !reduction_->has_sent()) check_.begin_window();
@@ -137,36 +122,11 @@ void Window::run_backward(const StepResult& result, bool is_last) {
   if (!result.loss_sum.requires_grad()) return;
   add_gradients(loss_scale_ == 1.0 ? result.loss_sum : result.loss_sum * loss_scale_);
   check_.after_backward();
-  if (reduction_ == nullptr) keep_new_gradients();
+  if (gradients_ != nullptr) gradients_->take();
 }
 
-// That autograd made, in a pass that ran out of memory.
-void Window::forget_foreign_gradients() {
-  for (size_t i = 0; i < trainable_.size(); ++i) {
-    if (!has_gradient_[i]) trainable_[i]->tensor->mutable_grad().reset();
-  }
-}
-
-// What autograd makes may lie within a larger tensor, and is nobody's on the ledger.
-void Window::keep_new_gradients() {
-  const at::NoGradGuard no_grad;
-  for (size_t i = 0; i < trainable_.size(); ++i) {
-    at::Tensor& gradient = trainable_[i]->tensor->mutable_grad();
-    if (has_gradient_[i] || !gradient.defined()) continue;
-    at::Tensor kept = make_gradient(*trainable_[i]);
-    // Added as later ones are: -0 becomes 0.
-    kept.add_(gradient);
-    gradient = std::move(kept);
-    list_gradient(i);
-  }
-}
-
-// In the order of parameters, in which their squares are added up.
-void Window::list_gradient(size_t parameter) {
-  const auto at = has_gradient_.begin() + static_cast<std::ptrdiff_t>(parameter);
-  gradients_.insert(gradients_.begin() + std::count(has_gradient_.begin(), at, 1),
-                    trainable_[parameter]->tensor->grad());
-  *at = 1;
+std::span<const at::Tensor> Window::gradients() const {
+  return gradients_ != nullptr ? gradients_->all() : std::span<const at::Tensor>(shared_gradients_);
 }
 
 void Window::note_reached(std::span<const std::string> of_all_shares) {
@@ -192,7 +152,8 @@ double Window::divide() {
                     ": a weight is the number of elements that loss_sum is summed over");
   }
   if (weight > 0 && counted_here_) check_.end_window();
-  norm_ = divide_gradients(gradients_, weight > 0 ? weight * loss_scale_ : 1.0);
+  if (gradients_ != nullptr) gradients_->end();
+  norm_ = divide_gradients(gradients(), weight > 0 ? weight * loss_scale_ : 1.0);
   return weight;
 }
 

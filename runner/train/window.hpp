@@ -16,6 +16,7 @@
 #include "train/gradient_check.hpp"
 #include "train/gradient_reduction.hpp"
 #include "train/micro_batches.hpp"
+#include "train/window_gradients.hpp"
 
 namespace headroom {
 
@@ -63,8 +64,7 @@ class WindowBatches {
 
 class Window {
  public:
-  // Runs the micro-batches of `retry`. A gradient is made when a backward pass first reaches its parameter; later
-  // windows add into the same memory. `group`: the processes that share each window, and all gradients are made here;
+  // Runs the micro-batches of `retry`. `group`: the processes that share each window, and all gradients are made here;
   // NULL: this one alone.
   Window(Model& model, at::Device device, at::ScalarType dtype, Retry& retry, OutputMetrics outputs = {},
          RankGroup* group = nullptr);
@@ -95,7 +95,7 @@ class Window {
   }
   const GradientCheck& check() const { return check_; }
   // Those that have been made; zero where the window has not reached the parameter.
-  std::span<const at::Tensor> gradients() const { return gradients_; }
+  std::span<const at::Tensor> gradients() const;
   std::span<Parameter* const> trainable() const { return trainable_; }
   // GradientCheck's, of this process's share of the window, and those of all shares. What is then not reached has no
   // gradient, and the optimizer leaves it out.
@@ -110,9 +110,6 @@ class Window {
   StepResult run_forward(const MicroBatchTensors& tensors, int64_t step, bool want_outputs);
   void run_backward(const StepResult& result, bool is_last);
   void add_gradients(const at::Tensor& loss);
-  void forget_foreign_gradients();
-  void keep_new_gradients();
-  void list_gradient(size_t parameter);
   PassEnd add_micro_batch(const Batch& batch, int64_t first, int64_t count, int64_t step, bool want_outputs,
                           bool is_last);
 
@@ -121,9 +118,10 @@ class Window {
   at::ScalarType dtype_;
   Retry& retry_;
   std::vector<Parameter*> trainable_;
+  // One of them: of several processes, or of one.
   std::unique_ptr<GradientReduction> reduction_;
-  std::vector<at::Tensor> gradients_;
-  std::vector<char> has_gradient_;  // of each of trainable_: it is among gradients_
+  std::unique_ptr<WindowGradients> gradients_;
+  std::vector<at::Tensor> shared_gradients_;  // all of `reduction_`
   std::vector<const Parameter*> unreached_;
   GradientCheck check_;
   StepSums sums_;
