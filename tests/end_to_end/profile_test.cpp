@@ -120,7 +120,7 @@ TEST_F(ProfileRun, NamesOperatorsPluginCallsAndOwners) {
   ASSERT_TRUE(operators.contains("aten::addmm")) << finished.out;
   EXPECT_EQ(operators.at("aten::addmm").at("calls"), 6.0) << "a micro-batch of each batch";
   EXPECT_TRUE(operators.contains("AddmmBackward0")) << finished.out;
-  EXPECT_TRUE(operators.contains("aten::_foreach_zero_")) << finished.out;
+  EXPECT_TRUE(operators.contains("aten::_fused_adamw_")) << finished.out;
   std::map<std::pair<std::string, bool>, Json> calls;
   for (const Json& call : json.at("plugin_calls"))
     calls[{call.at("plugin").get<std::string>() + " " + call.at("entry").get<std::string>(), call.at("in_step")}] =
