@@ -94,7 +94,9 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
     } else {
       window_.note_reached(std::vector{window_.reached()});
     }
+    doing = "the optimizer's state";
     optimizer_.make_state(window_.unreached());
+    doing = "clipping";
     // Where one of these runs out of memory the window begins again, so nothing is divided twice.
     gradients.weight = window_.divide();
     gradients.norm = clip_gradients(window_.gradients(), clipping_, window_.norm());
