@@ -64,7 +64,8 @@ def contenders(case):
         result["guides' recipe"] = python("plain", 2, order="global")
     result["tuned w0"], result["tuned w2"] = python("tuned", 0), python("tuned", 2)
     result["headroom"], result["headroom map"] = {"memory_map": False}, {"memory_map": True}
-    result["from Python"] = {"order": case["order"]}
+    for name, mapped in (("from Python", False), ("from Python map", True)):
+        result[name] = {"order": case["order"], "memory_map": mapped}
     return result
 
 

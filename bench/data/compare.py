@@ -73,7 +73,7 @@ class Bench:
         contenders = list(cases.contenders(case).items())
         first = number % len(contenders)
         for name, settings in contenders[first:] + contenders[:first]:
-            run = self.headroom if name.startswith("headroom") else self.from_python if name == "from Python" else self.python_loader
+            run = self.headroom if name.startswith("headroom") else self.from_python if name.startswith("from Python") else self.python_loader
             result = run(case, settings)
             rounds.setdefault(name, []).append(result)
         rounds.setdefault("ceiling", []).append(self.ceiling(case))

@@ -22,7 +22,7 @@ class Measurement(python_loader.Measurement):
         self.baseline = process_tree.memory_bytes(os.getpid())
         self.loader = headroom.Loader(settings["source"], settings["options"], batch_size=settings["batch"], num_workers=2,
                                       shuffle=settings["order"], chunk_cache_size=settings["chunk_cache_bytes"],
-                                      settings={"data.split": {"train": 1.0}})
+                                      settings={"data.split": {"train": 1.0}, "data.memory_map": settings["memory_map"]})
         self.order = python_loader.Order(self.loader.samples, settings["order"])  # of its length
 
     def next(self):
