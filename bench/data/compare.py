@@ -73,9 +73,11 @@ class Bench:
         contenders = list(cases.contenders(case).items())
         first = number % len(contenders)
         for name, settings in contenders[first:] + contenders[:first]:
-            run = self.headroom if name.startswith("headroom") else self.from_python if name.startswith("from Python") else self.python_loader
-            result = run(case, settings)
-            rounds.setdefault(name, []).append(result)
+            if name.startswith("headroom"):
+                run = self.headroom
+            else:
+                run = self.from_python if name.startswith("from Python") else self.python_loader
+            rounds.setdefault(name, []).append(run(case, settings))
         rounds.setdefault("ceiling", []).append(self.ceiling(case))
 
 

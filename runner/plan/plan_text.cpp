@@ -112,13 +112,12 @@ std::string Plan::refusal(const Experiment& experiment) const {
   });
   const Prediction& least = smallest->prediction;
   const int64_t reading = least.reading_bytes - least.workers_bytes;
-  // The parts have to add up to the sum in the sentence. What is held between windows may be given back in
-  // part.
+  // The parts have to add up to the sum in the sentence. What is held between windows may be given back in part.
   const int64_t after_batch = least.least_bytes - least.reading_bytes - least.kept_bytes;
-  const int64_t before = std::min(base_bytes, after_batch), growing = after_batch - before;
+  const int64_t between = std::min(base_bytes, after_batch), growing = after_batch - between;
   std::string text = "the smallest setting, " + setting_text(smallest->setting) + ", needs " +
                      size_text(least.least_bytes) + " and the limit is " + limit_and_cushion_text(limit) + " (" +
-                     limit.rule + "): " + size_text(before) + " between windows, " + size_text(reading) +
+                     limit.rule + "): " + size_text(between) + " between windows, " + size_text(reading) +
                      " for one batch" + workers_text(least) + ", " + size_text(growing) + " for one micro-batch";
   if (least.kept_bytes > 0) text += ", " + kept_text(*this) + " of outputs kept by metrics.mode = \"full\"";
   if (!recompute.empty()) text += "; " + listed(recompute) + " are computed again in backward already";

@@ -102,10 +102,9 @@ class ProbeRun {
     const bool coupled = (setup_.model->capabilities() & HR_COUPLES_SAMPLES) != 0;
     for (int64_t size = coupled ? 2 : 1; size <= std::min<int64_t>(most_, coupled ? 4 : 2); size *= 2) {
       if (!measure(size)) return;
-      if (probe_.points.size() == 1) note_base();
     }
     if (probe_.points.empty()) {
-      if (measure(most_)) note_base();
+      measure(most_);
       return;
     }
     for (int64_t size = largest_micro_batch; size > probe_.points.back().micro_batch; size /= 2) {
@@ -165,6 +164,7 @@ class ProbeRun {
         return false;
       }
       probe_.points.push_back(point);
+      if (probe_.points.size() == 1) note_base();
       return true;
     } catch (const Error& problem) {
       // Resumable: TakenByOthers.

@@ -5,29 +5,9 @@
 #include <new>
 #include <numeric>
 #include <string>
-#include <torch/csrc/autograd/function_hook.h>
-#include <torch/csrc/autograd/variable.h>
 #include <utility>
 
 namespace headroom {
-
-// Called when backward has added to a parameter's gradient.
-class GradientReduction::Hook : public torch::autograd::PostAccumulateGradHook {
- public:
-  Hook(GradientReduction& reduction, size_t bucket, std::unique_ptr<PostAccumulateGradHook> earlier)
-      : before(std::move(earlier)), reduction_(reduction), bucket_(bucket) {}
-
-  void operator()(const at::Tensor& parameter) override {
-    if (before != nullptr) (*before)(parameter);
-    reduction_.arrived(bucket_);
-  }
-
-  std::unique_ptr<PostAccumulateGradHook> before;  // of the plugin
-
- private:
-  GradientReduction& reduction_;
-  const size_t bucket_;
-};
 
 GradientReduction::GradientReduction(RankGroup& group, std::span<Parameter* const> trainable, int64_t most_bytes)
     : group_(group),
@@ -39,20 +19,8 @@ GradientReduction::GradientReduction(RankGroup& group, std::span<Parameter* cons
   completed_.reserve(buckets_.size());
   forget_order();
   for (size_t i = 0; i < buckets_.size(); ++i) {
-    for (const Parameter* parameter : buckets_[i].parameters) {
-      auto before = std::move(torch::autograd::impl::post_acc_grad_hooks(*parameter->tensor));
-      torch::autograd::impl::set_post_acc_grad_hooks(*parameter->tensor,
-                                                     std::make_unique<Hook>(*this, i, std::move(before)));
-    }
-  }
-}
-
-GradientReduction::~GradientReduction() {
-  for (const GradientBucket& bucket : buckets_) {
-    for (const Parameter* parameter : bucket.parameters) {
-      auto& hook = torch::autograd::impl::post_acc_grad_hooks(*parameter->tensor);
-      if (auto* ours = dynamic_cast<Hook*>(hook.get())) hook = std::move(ours->before);
-    }
+    for (const Parameter* parameter : buckets_[i].parameters)
+      hooks_.emplace_back(*parameter, [this, i] { arrived(i); });
   }
 }
 

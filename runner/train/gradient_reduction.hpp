@@ -14,12 +14,14 @@
 // the gradient tells: then all ranks begin the window again, and this one sends its buckets at the end from then on.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "ranks/group.hpp"
 #include "train/gradient_buckets.hpp"
+#include "train/gradient_hook.hpp"
 
 namespace headroom {
 
@@ -28,7 +30,6 @@ class GradientReduction {
  public:
   // Makes the gradients of `trainable`, zero. Group and parameters outlive it.
   GradientReduction(RankGroup& group, std::span<Parameter* const> trainable, int64_t most_bytes = most_bucket_bytes);
-  ~GradientReduction();
   GradientReduction(const GradientReduction&) = delete;
   GradientReduction& operator=(const GradientReduction&) = delete;
 
@@ -60,7 +61,6 @@ class GradientReduction {
   [[nodiscard]] bool finish();
 
  private:
-  class Hook;
   struct Sent {
     std::shared_ptr<RankGroup::Sum> sum;
     std::vector<uint32_t> versions;  // of the gradients
@@ -80,6 +80,7 @@ class GradientReduction {
   std::vector<size_t> missing_;  // of each bucket, gradients that the last pass has still to give
   bool in_last_pass_ = false;
   bool early_ = true;  // buckets are sent while backward runs
+  std::list<GradientHook> hooks_;
 };
 
 }  // namespace headroom

@@ -86,7 +86,7 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
     shares = ranks_->add_up(gradients.samples);
     gradients.samples = shares.samples;
   }
-  doing = "clipping";
+  doing = "the optimizer's state";
   const bool fits = attempt_within_memory(shortage, doing, 0, [&] {
     const PhaseScope clipping(StepPhase::optimizer);
     if (ranks_) {
@@ -94,7 +94,6 @@ std::optional<TrainStep::Gradients> TrainStep::try_to_accumulate(WindowBatches& 
     } else {
       window_.note_reached(std::vector{window_.reached()});
     }
-    doing = "the optimizer's state";
     optimizer_.make_state(window_.unreached());
     doing = "clipping";
     // Where one of these runs out of memory the window begins again, so nothing is divided twice.

@@ -44,11 +44,7 @@ Window::Window(Model& model, at::Device device, at::ScalarType dtype, Retry& ret
       gradients_(group == nullptr ? std::make_unique<WindowGradients>(trainable_) : nullptr),
       check_(model.id(), trainable_),
       sums_(model.metrics().size(), device, std::move(outputs)),
-      snapshot_(make_snapshot(model, device)) {
-  for (const Parameter* parameter : trainable_) {
-    if (reduction_ != nullptr) shared_gradients_.push_back(parameter->tensor->grad());
-  }
-}
+      snapshot_(make_snapshot(model, device)) {}
 
 void Window::thaw(int64_t step) {
   for (Parameter* parameter : trainable_) {
@@ -125,8 +121,12 @@ void Window::run_backward(const StepResult& result, bool is_last) {
   if (gradients_ != nullptr) gradients_->take();
 }
 
-std::span<const at::Tensor> Window::gradients() const {
-  return gradients_ != nullptr ? gradients_->all() : std::span<const at::Tensor>(shared_gradients_);
+std::vector<at::Tensor> Window::gradients() const {
+  std::vector<at::Tensor> gradients;
+  for (const Parameter* parameter : trainable_) {
+    if (parameter->tensor->grad().defined()) gradients.push_back(parameter->tensor->grad());
+  }
+  return gradients;
 }
 
 void Window::note_reached(std::span<const std::string> of_all_shares) {
@@ -152,7 +152,6 @@ double Window::divide() {
                     ": a weight is the number of elements that loss_sum is summed over");
   }
   if (weight > 0 && counted_here_) check_.end_window();
-  if (gradients_ != nullptr) gradients_->end();
   norm_ = divide_gradients(gradients(), weight > 0 ? weight * loss_scale_ : 1.0);
   return weight;
 }

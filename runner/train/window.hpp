@@ -94,8 +94,8 @@ class Window {
     add_up(sums_);
   }
   const GradientCheck& check() const { return check_; }
-  // Those that have been made; zero where the window has not reached the parameter.
-  std::span<const at::Tensor> gradients() const;
+  // In the order of parameters. Of several processes also those of parameters that the window has not reached, zero.
+  std::vector<at::Tensor> gradients() const;
   std::span<Parameter* const> trainable() const { return trainable_; }
   // GradientCheck's, of this process's share of the window, and those of all shares. What is then not reached has no
   // gradient, and the optimizer leaves it out.
@@ -121,7 +121,6 @@ class Window {
   // One of them: of several processes, or of one.
   std::unique_ptr<GradientReduction> reduction_;
   std::unique_ptr<WindowGradients> gradients_;
-  std::vector<at::Tensor> shared_gradients_;  // all of `reduction_`
   std::vector<const Parameter*> unreached_;
   GradientCheck check_;
   StepSums sums_;

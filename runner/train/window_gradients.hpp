@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 #include <span>
 #include <vector>
 
 #include "plugins/torch_model.hpp"
+#include "train/gradient_hook.hpp"
 
 namespace headroom {
 
@@ -14,32 +16,23 @@ namespace headroom {
 class WindowGradients {
  public:
   // Makes those of parameters that are frozen at first: no later step is to need what the first did not. The others are
-  // made when a backward pass reaches their parameter.
+  // made when a backward pass reaches their parameter. Each stays at its address.
   explicit WindowGradients(std::span<Parameter* const> trainable);
-  ~WindowGradients();
   WindowGradients(const WindowGradients&) = delete;
   WindowGradients& operator=(const WindowGradients&) = delete;
 
-  // A window, also where it begins again. No parameter has a gradient.
+  // A window, also where it begins again. No parameter has a gradient until a backward pass reaches it.
   void begin();
   // After each backward pass of it.
   void take();
-  // After the last one: zero where the window has not reached the parameter.
-  void end();
-
-  // Those that have been made, in the order of parameters. Each stays at its address.
-  std::span<const at::Tensor> all() const { return all_; }
 
  private:
-  class Hook;
   void make(size_t parameter);
   void take(size_t parameter);
 
   const std::span<Parameter* const> trainable_;
-  // Of each of trainable_: undefined where none was made yet, and whether something else than zero may be in it.
-  std::vector<at::Tensor> own_;
-  std::vector<char> written_;
-  std::vector<at::Tensor> all_;
+  std::vector<at::Tensor> own_;  // of each of trainable_; undefined: none yet
+  std::list<GradientHook> hooks_;
 };
 
 }  // namespace headroom

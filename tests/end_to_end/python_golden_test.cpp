@@ -28,24 +28,24 @@ const Golden tds_position = {"TdsLstmOfPositions",
                              {"tds_lstm/small_track_pos_lstm64_T2790"},
                              "golden = \"$0\", velocity = false",
                              "golden = \"$0\"",
-                             "emg\", \"joint_angles\", \"valid",
+                             R"(["emg", "joint_angles", "valid"])",
                              one_step};
 const Golden tds_velocity = {"TdsLstmOfVelocitiesWithAMask",
                              "tds_golden.py",
                              {"tds_lstm/small_track_vel_lstm64_masked_T2790"},
                              "golden = \"$0\", velocity = true",
                              "golden = \"$0\"",
-                             "emg\", \"joint_angles\", \"valid",
+                             R"(["emg", "joint_angles", "valid"])",
                              one_step};
 const Golden act = {"ActInFiveStepsOfAdamW",
                     "act_golden.py",
                     {"act_policy/a_small_1cam_narrow", "act_policy/g_adamw_5steps"},
                     "start = \"$0\"",
                     "start = \"$0\", steps = \"$1\"",
-                    "image\", \"qpos\", \"action\", \"is_pad\", \"eps",
+                    R"(["image", "qpos", "action", "is_pad", "eps"])",
                     "batch_size = 2\nepochs = 1\noptimizer = { name = \"adamw\", lr = 1e-3, weight_decay = 1e-2 }\n"};
-const Golden vrt = {"Vrt",  "vrt_golden.py", {"spike_vrt/a_vrt_tiny"}, "golden = \"$0\"", "golden = \"$0\"",
-                    "blur", one_step};
+const Golden vrt = {"Vrt",         "vrt_golden.py", {"spike_vrt/a_vrt_tiny"}, "golden = \"$0\"", "golden = \"$0\"",
+                    R"(["blur"])", one_step};
 
 std::optional<fs::path> golden_file(const std::string& name) {
   const fs::path source(HEADROOM_SOURCE_DIR);
@@ -81,8 +81,8 @@ class GoldenNumbers : public TrialRun, public testing::WithParamInterface<Golden
     const std::string place = "python = \"" + std::string(python()) + "\"\nfile = \"" + script().string() + "\"\n";
     write_text(folder_ / "trial.toml",
                "[experiment]\nname = \"trial\"\ndevice = \"cpu\"\n[model]\nplugin = \"python\"\n[model.options]\n" +
-                   place + "class = \"net\"\nargs = { " + named(GetParam().module_args) + " }\ninputs = [\"" +
-                   GetParam().inputs + "\"]\nloss = \"loss\"\n[data]\nsource = \"python\"\nshuffle = \"sequential\"\n" +
+                   place + "class = \"net\"\nargs = { " + named(GetParam().module_args) + " }\ninputs = " +
+                   GetParam().inputs + "\nloss = \"loss\"\n[data]\nsource = \"python\"\nshuffle = \"sequential\"\n" +
                    "split = { train = 1.0, val = 0.0, test = 0.0 }\n[data.options]\n" + place +
                    "class = \"rows\"\nargs = { " + named(GetParam().rows_args) + " }\n[train]\nprecision = \"fp64\"\n" +
                    "schedule = { name = \"constant\", warmup_epochs = 0 }\n" + GetParam().train);
