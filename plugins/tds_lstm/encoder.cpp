@@ -2,6 +2,7 @@
 
 #include "headroom/sdk/autocast.hpp"
 #include "tds_convolution.hpp"
+#include "winograd.hpp"
 
 namespace headroom {
 namespace {
@@ -22,9 +23,13 @@ ConvBlockImpl::ConvBlockImpl(const ConvBlockShape& shape) {
 // would copy it into the other order.
 at::Tensor ConvBlockImpl::forward(const at::Tensor& x) {
   const auto& conv1d = *conv->ptr<torch::nn::Conv1dImpl>(0);
-  const at::Tensor seen = sdk::autocast_convolution(x.transpose(1, 2).unsqueeze(2), [&](const at::Tensor& image) {
-    return at::conv2d(image, conv1d.weight.unsqueeze(2), conv1d.bias, {1, conv1d.options.stride()->at(0)});
-  });
+  const int64_t stride = conv1d.options.stride()->at(0);
+  const at::Tensor image = x.transpose(1, 2).unsqueeze(2);
+  const at::Tensor seen = suits_winograd(image, conv1d.weight, stride)
+                              ? convolve_winograd(image, conv1d.weight, conv1d.bias, stride)
+                              : sdk::autocast_convolution(image, [&](const at::Tensor& given) {
+                                  return at::conv2d(given, conv1d.weight.unsqueeze(2), conv1d.bias, {1, stride});
+                                });
   const at::Tensor y = seen.relu_().squeeze(2).transpose(1, 2);
   return norm ? norm->forward(y) : y;
 }

@@ -1,6 +1,7 @@
 // The time-depth-separable convolution of our own kernels against LibTorch's in float64.
 #include <gtest/gtest.h>
 
+#include "relative_error.hpp"
 #include "tds_convolution.hpp"
 
 namespace headroom {
@@ -9,10 +10,6 @@ namespace {
 struct ConvolutionCase {
   int64_t batch, time, channels, width, kernel;
 };
-
-double relative_error(const at::Tensor& value, const at::Tensor& expected) {
-  return ((value.to(at::kDouble) - expected).abs().max() / expected.abs().max()).item<double>();
-}
 
 // As the reference has it: places are rows of a picture that is `time` wide.
 at::Tensor by_libtorch(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {

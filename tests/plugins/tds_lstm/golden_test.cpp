@@ -5,6 +5,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <sstream>
+#include <unistd.h>
 
 #include "../models/golden_files.hpp"
 #include "../models/kinks.hpp"
@@ -41,7 +42,7 @@ class Golden : public testing::TestWithParam<std::string> {
     request.add_transposition("joint_angles=0,2,1");
     request.gradients = gradients;
     request.fp64 = fp64;
-    request.out = std::filesystem::path(testing::TempDir()) / (GetParam() + (fp64 ? ".f64.out" : ".out"));
+    request.out = std::filesystem::path(testing::TempDir()) / (GetParam() + "." + std::to_string(getpid()));
     run_parity(request);
     Tensors result = load(request.out);
     std::filesystem::remove(request.out);

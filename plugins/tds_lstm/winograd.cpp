@@ -1,0 +1,168 @@
+#include "winograd.hpp"
+
+#include <ATen/Parallel.h>
+#include <algorithm>
+
+#include "headroom/sdk/autocast.hpp"
+#include "winograd_kernel.hpp"
+
+namespace headroom {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t fewest_tiles = 32;     // with fewer the weight's transform takes longer than it saves
+constexpr int64_t part_bytes = 8 << 20;  // of transformed tiles at a time: they stay in the cache
+constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
+
+TimeConvolution shape_of(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
+  return {x.size(3), x.size(1), stride, weight.size(2), weight.size(0)};
+}
+
+// [places, out, frame]
+at::Tensor transformed_weight(const TimeConvolution& shape, const at::Tensor& given) {
+  const at::Tensor weight = given.contiguous();
+  const at::Tensor result = at::empty({shape.places(), shape.out, shape.frame()}, weight.options());
+  const float* const from = weight.const_data_ptr<float>();
+  float* const to = result.mutable_data_ptr<float>();
+  at::parallel_for(0, shape.out, 1,
+                   [&](int64_t first, int64_t last) { transform_weight(shape, from, first, last, to); });
+  return result;
+}
+
+at::Tensor weight_gradient(const TimeConvolution& shape, const at::Tensor& to_transformed) {
+  const at::Tensor result = at::empty({shape.out, shape.channels, shape.kernel}, to_transformed.options());
+  const float* const from = to_transformed.const_data_ptr<float>();
+  float* const to = result.mutable_data_ptr<float>();
+  at::parallel_for(0, shape.out, 1,
+                   [&](int64_t first, int64_t last) { transform_weight_gradient(shape, from, first, last, to); });
+  return result;
+}
+
+// Calls work(first, count) for parts of the batch.
+template <class Work>
+void in_parts(const TimeConvolution& shape, int64_t batch, const Work& work) {
+  const int64_t numbers = shape.places() * shape.tiles() * (shape.frame() + shape.out);
+  const int64_t most = std::max<int64_t>(1, part_bytes / (static_cast<int64_t>(sizeof(float)) * numbers));
+  const int64_t parts = (batch + most - 1) / most;
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t first = part * batch / parts;
+    work(first, (part + 1) * batch / parts - first);
+  }
+}
+
+// Calls work(sample, first, last) of [0, each) of each sample, on all threads.
+template <class Work>
+void over_samples(int64_t samples, int64_t each, const Work& work) {
+  at::parallel_for(0, samples * each, std::max<int64_t>(1, each / 8), [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t sample = begin / each, last = std::min(end, (sample + 1) * each);
+      work(sample, begin - sample * each, last - sample * each);
+      begin = last;
+    }
+  });
+}
+
+// Of samples [first, first + count): transformed tiles of all, [places, count * tiles, ...].
+at::Tensor transformed_input(const TimeConvolution& shape, const at::Tensor& x, int64_t first, int64_t count) {
+  const int64_t tiles = shape.tiles(), frame = shape.frame();
+  const at::Tensor result = at::empty({shape.places(), count * tiles, frame}, x.options());
+  const float* const from = x.const_data_ptr<float>() + first * shape.time * shape.channels;
+  float* const to = result.mutable_data_ptr<float>();
+  over_samples(count, tiles, [&](int64_t sample, int64_t begin, int64_t end) {
+    transform_input(shape, from + sample * shape.time * shape.channels, begin, end, to + sample * tiles * frame,
+                    result.stride(0));
+  });
+  return result;
+}
+
+at::Tensor transformed_output_gradient(const TimeConvolution& shape, const at::Tensor& to_y, int64_t first,
+                                       int64_t count) {
+  const int64_t tiles = shape.tiles(), sample_numbers = shape.outputs() * shape.out;
+  const at::Tensor result = at::empty({shape.places(), count * tiles, shape.out}, to_y.options());
+  const float* const from = to_y.const_data_ptr<float>() + first * sample_numbers;
+  float* const to = result.mutable_data_ptr<float>();
+  over_samples(count, tiles, [&](int64_t sample, int64_t begin, int64_t end) {
+    transform_output_gradient(shape, from + sample * sample_numbers, begin, end, to + sample * tiles * shape.out,
+                              result.stride(0));
+  });
+  return result;
+}
+
+struct Winograd : torch::autograd::Function<Winograd> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& given, const at::Tensor& weight,
+                            const at::Tensor& bias, int64_t stride) {
+    const at::Tensor x = given.contiguous(channels_last);
+    const TimeConvolution shape = shape_of(x, weight, stride);
+    const int64_t tiles = shape.tiles(), sample_numbers = shape.outputs() * shape.out;
+    const at::Tensor by_place = transformed_weight(shape, weight).transpose(1, 2), added = bias.contiguous();
+    const at::Tensor y = at::empty({x.size(0), shape.out, 1, shape.outputs()}, x.options(), channels_last);
+    in_parts(shape, x.size(0), [&](int64_t first, int64_t count) {
+      const at::Tensor products = transformed_input(shape, x, first, count).bmm(by_place);
+      const float* const from = products.const_data_ptr<float>();
+      float* const to = y.mutable_data_ptr<float>() + first * sample_numbers;
+      over_samples(count, tiles, [&](int64_t sample, int64_t begin, int64_t end) {
+        transform_output(shape, from + sample * tiles * shape.out, products.stride(0), added.const_data_ptr<float>(),
+                         begin, end, to + sample * sample_numbers);
+      });
+    });
+    context->save_for_backward({x, weight});
+    context->saved_data["stride"] = stride;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], to_y = gradients[0].contiguous(channels_last);
+    const TimeConvolution shape = shape_of(x, weight, context->saved_data["stride"].toInt());
+    at::Tensor by_place, to_x, to_transformed;
+    if (context->needs_input_grad(0)) {
+      by_place = transformed_weight(shape, weight);
+      to_x = at::empty(x.sizes(), x.options(), channels_last);
+    }
+    in_parts(shape, x.size(0), [&](int64_t first, int64_t count) {
+      const at::Tensor above = transformed_output_gradient(shape, to_y, first, count);
+      if (to_x.defined()) set_input_gradient(shape, above.bmm(by_place), first, count, to_x);
+      if (!context->needs_input_grad(1)) return;
+      const at::Tensor inputs = transformed_input(shape, x, first, count), turned = above.transpose(1, 2);
+      if (first == 0) {
+        to_transformed = turned.bmm(inputs);
+      } else {
+        to_transformed.baddbmm_(turned, inputs);
+      }
+    });
+    variable_list result(4);
+    result[0] = to_x;
+    if (to_transformed.defined()) result[1] = weight_gradient(shape, to_transformed);
+    if (context->needs_input_grad(2)) result[2] = to_y.sum({0, 2, 3});
+    return result;
+  }
+
+  static void set_input_gradient(const TimeConvolution& shape, const at::Tensor& products, int64_t first, int64_t count,
+                                 const at::Tensor& to_x) {
+    const int64_t sample_numbers = shape.time * shape.channels;
+    const float* const from = products.const_data_ptr<float>();
+    float* const to = to_x.mutable_data_ptr<float>() + first * sample_numbers;
+    over_samples(count, shape.frame_groups(), [&](int64_t sample, int64_t begin, int64_t end) {
+      transform_input_gradient(shape, from + sample * shape.tiles() * shape.frame(), products.stride(0), begin, end,
+                               to + sample * sample_numbers);
+    });
+  }
+};
+
+}  // namespace
+
+bool suits_winograd(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
+  if (!x.is_cpu() || x.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat ||
+      x.size(3) < weight.size(2) || sdk::Autocast::now(x.device()).enabled)
+    return false;
+  const TimeConvolution shape = shape_of(x, weight, stride);
+  return has_winograd(shape) && x.size(0) * shape.tiles() >= fewest_tiles;
+}
+
+at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t stride) {
+  return Winograd::apply(x, weight, bias, stride);
+}
+
+}  // namespace headroom

@@ -1,0 +1,81 @@
+// Strided convolutions by Winograd's filtering against LibTorch's in float64.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "headroom/sdk/cpu_kernel.hpp"
+#include "relative_error.hpp"
+#include "winograd.hpp"
+
+namespace headroom {
+namespace {
+
+struct StridedCase {
+  int64_t batch, time, channels, kernel, stride, out;
+};
+
+at::Tensor by_libtorch(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t stride) {
+  return at::conv2d(x, weight.unsqueeze(2), bias, {1, stride});
+}
+
+class TdsWinograd : public testing::TestWithParam<StridedCase> {
+ protected:
+  void SetUp() override {
+    if (sdk::cpu_isa() == sdk::CpuIsa::baseline) GTEST_SKIP() << "there is no kernel for this instruction set";
+  }
+};
+
+TEST_P(TdsWinograd, EqualsLibTorch) {
+  const StridedCase& shape = GetParam();
+  torch::manual_seed(1);
+  const at::Tensor x = torch::randn({shape.batch, shape.channels, 1, shape.time}),
+                   weight = torch::randn({shape.out, shape.channels, shape.kernel}), bias = torch::randn({shape.out});
+  ASSERT_TRUE(suits_winograd(x, weight, shape.stride));
+  std::vector<at::Tensor> ours = {x, weight, bias}, theirs;
+  for (at::Tensor& tensor : ours) {
+    theirs.push_back(tensor.to(at::kDouble).requires_grad_());
+    tensor.requires_grad_();
+  }
+  const at::Tensor y = convolve_winograd(ours[0], ours[1], ours[2], shape.stride),
+                   expected = by_libtorch(theirs[0], theirs[1], theirs[2], shape.stride);
+  ASSERT_EQ(y.sizes(), expected.sizes());
+  EXPECT_LE(relative_error(y, expected), 1e-5);
+  const at::Tensor above = torch::randn(y.sizes());
+  y.backward(above);
+  expected.backward(above.to(at::kDouble));
+  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(relative_error(ours[i].grad(), theirs[i].grad()), 1e-5) << i;
+}
+
+// Two to five taps; whole and partial tiles, frames and frames beyond the last output; one sample and several parts.
+INSTANTIATE_TEST_SUITE_P(Shapes, TdsWinograd,
+                         testing::Values(StridedCase{3, 456, 256, 5, 2, 256}, StridedCase{9, 226, 256, 17, 4, 64},
+                                         StridedCase{2, 512, 16, 14, 5, 32}, StridedCase{8, 46, 32, 9, 2, 16},
+                                         StridedCase{8, 41, 16, 4, 2, 48}, StridedCase{40, 12, 16, 4, 1, 16},
+                                         StridedCase{11, 131, 32, 12, 3, 16}),
+                         [](const auto& test) {
+                           const StridedCase& shape = test.param;
+                           return std::to_string(shape.channels) + "k" + std::to_string(shape.kernel) + "s" +
+                                  std::to_string(shape.stride) + "t" + std::to_string(shape.time);
+                         });
+
+// What one sample holds is not seen in another.
+TEST_F(TdsWinograd, SamplesDoNotMeet) {
+  const at::Tensor x = torch::randn({8, 32, 1, 101}), weight = torch::randn({32, 32, 9}), bias = torch::randn({32});
+  const at::Tensor y = convolve_winograd(x, weight, bias, 2);
+  x[3].fill_(std::numeric_limits<float>::quiet_NaN());
+  const at::Tensor then = convolve_winograd(x, weight, bias, 2);
+  for (int64_t i = 0; i < 8; ++i) EXPECT_EQ(then[i].equal(y[i]), i != 3) << i;
+}
+
+TEST(TdsWinogradShapes, OthersAreLibTorchs) {
+  const at::Tensor x = torch::zeros({8, 32, 1, 100});
+  EXPECT_FALSE(suits_winograd(x, torch::zeros({32, 32, 3}), 4));   // no overlap: nothing to save
+  EXPECT_FALSE(suits_winograd(x, torch::zeros({32, 32, 21}), 2));  // too many taps
+  EXPECT_FALSE(suits_winograd(x, torch::zeros({30, 32, 9}), 2));   // no whole vectors
+  EXPECT_FALSE(suits_winograd(x.to(at::kDouble), torch::zeros({32, 32, 9}), 2));
+  EXPECT_FALSE(suits_winograd(x.narrow(3, 0, 8), torch::zeros({32, 32, 9}), 2));  // shorter than the kernel
+  EXPECT_FALSE(suits_winograd(x.narrow(0, 0, 1), torch::zeros({32, 32, 9}), 2));  // too few outputs
+}
+
+}  // namespace
+}  // namespace headroom
