@@ -52,7 +52,7 @@ at::Tensor weight_gradient(const Convolved& shape, const at::Tensor& x, const at
                 products = 16 * winograd_panels(shape.out);
   const at::Tensor inputs = at::empty({16, place_stride(at_once, shape.in)}, at::kFloat),
                    gradients = at::empty({16, place_stride(at_once, shape.out)}, at::kFloat),
-                   sums = at::zeros({16, shape.in, shape.out}, at::kFloat);
+                   sums = at::empty({16, shape.in, shape.out}, at::kFloat);
   const float *const from = x.const_data_ptr<float>(), *const above = to_y.const_data_ptr<float>();
   float *const in = inputs.mutable_data_ptr<float>(), *const out = gradients.mutable_data_ptr<float>(),
                *const sum = sums.mutable_data_ptr<float>();
@@ -61,8 +61,9 @@ at::Tensor weight_gradient(const Convolved& shape, const at::Tensor& x, const at
     at::parallel_for(0, count, few_tiles, [&](int64_t begin, int64_t end) {
       transform_tiles(shape, from, above, first, count, begin, end, in, out);
     });
-    at::parallel_for(0, products, 1,
-                     [&](int64_t begin, int64_t end) { add_products(shape, count, in, out, begin, end, sum); });
+    at::parallel_for(0, products, 1, [&](int64_t begin, int64_t end) {
+      multiply_tiles(shape, count, in, out, /*adds=*/first > 0, begin, end, sum);
+    });
   }
   const at::Tensor to_weight = at::empty({shape.out, shape.in, 3, 3}, at::kFloat);
   float* const to = to_weight.mutable_data_ptr<float>();

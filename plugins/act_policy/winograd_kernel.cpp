@@ -152,15 +152,25 @@ struct TransformTiles {
 };
 
 template <int lanes>
-struct AddProducts {
+struct MultiplyTiles {
   static HEADROOM_KERNEL_BODY void run(const Convolved* shape, int64_t count, const float* inputs,
-                                       const float* gradients, int64_t first, int64_t last, float* sums) {
+                                       const float* gradients, bool adds, int64_t first, int64_t last, float* sums) {
     const int64_t in = shape->in, out = shape->out, panels = out / (2 * lanes);
     for (int64_t i = first; i < last; ++i) {
       const int64_t place = i / panels, channel = i % panels * 2 * lanes;
-      multiply_panel<lanes, true>({in, count, inputs + place * place_stride(count, in), 1, in,
-                                   gradients + place * place_stride(count, out) + channel * count,
-                                   sums + place * in * out + channel, out});
+      const sdk::PanelProduct product{in,
+                                      count,
+                                      inputs + place * place_stride(count, in),
+                                      1,
+                                      in,
+                                      gradients + place * place_stride(count, out) + channel * count,
+                                      sums + place * in * out + channel,
+                                      out};
+      if (adds) {
+        multiply_panel<lanes, true>(product);
+      } else {
+        multiply_panel<lanes, false>(product);
+      }
     }
   }
 };
@@ -288,11 +298,11 @@ void transform_tiles(const Convolved& shape, const float* x, const float* to_y, 
   sdk::run_kernel<TransformTiles<8>>(&shape, x, to_y, first, count, begin, end, inputs, gradients);
 }
 
-void add_products(const Convolved& shape, int64_t count, const float* inputs, const float* gradients, int64_t first,
-                  int64_t last, float* sums) {
+void multiply_tiles(const Convolved& shape, int64_t count, const float* inputs, const float* gradients, bool adds,
+                    int64_t first, int64_t last, float* sums) {
   if (sdk::vector_lanes() == 16)
-    return sdk::run_kernel<AddProducts<16>>(&shape, count, inputs, gradients, first, last, sums);
-  sdk::run_kernel<AddProducts<8>>(&shape, count, inputs, gradients, first, last, sums);
+    return sdk::run_kernel<MultiplyTiles<16>>(&shape, count, inputs, gradients, adds, first, last, sums);
+  sdk::run_kernel<MultiplyTiles<8>>(&shape, count, inputs, gradients, adds, first, last, sums);
 }
 
 void finish_weight_gradient(const Convolved& shape, const float* sums, int64_t first, int64_t last, float* to_weight) {
