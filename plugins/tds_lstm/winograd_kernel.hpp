@@ -1,6 +1,5 @@
-// Convolutions over time with a stride by F(4, r) of Winograd's minimal filtering (Winograd 1980; Blahut, "Fast
-// Algorithms for Signal Processing", 2010, chapter 5), for several instruction sets (sdk/cpu_kernel.hpp). Torch-free;
-// float32.
+// Convolutions over time with a stride by F(4, r) of Winograd's minimal filtering (Winograd, "Arithmetic Complexity of
+// Computations", 1980), for several instruction sets (sdk/cpu_kernel.hpp). Torch-free; float32.
 //
 // A frame is `stride` steps of x, seen as one step of stride * channels numbers: over frames the convolution has stride
 // 1 and r = taps() taps. A tile is 4 outputs, from r + 3 frames. Transformed, it has r + 3 places; each is a product
