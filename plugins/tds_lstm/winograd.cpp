@@ -13,7 +13,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr int64_t fewest_tiles = 32;     // with fewer the weight's transform takes longer than it saves
-constexpr int64_t part_bytes = 8 << 20;  // of transformed tiles at a time: they stay in the cache
+constexpr int64_t part_bytes = 2 << 20;  // of transformed tiles at a time: a plan need not know of them
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
 
 TimeConvolution shape_of(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {

@@ -18,7 +18,7 @@ struct MatmulProbe {
   bool same = true;                           // bit-equal results: LibTorch does not use oneDNN here
 
   bool only_rounds() const;  // oneDNN's products differ from MKL's by float32 rounding at most
-  bool pays() const;         // only_rounds(), and oneDNN is faster by more than the measurement varies
+  bool pays() const;         // only_rounds(), and oneDNN is clearly faster
 };
 
 // Measures; takes some 20 ms in the calling thread. Restores LibTorch's settings, its number of threads included.
