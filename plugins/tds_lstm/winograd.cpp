@@ -12,8 +12,9 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+constexpr int64_t least_width = 128;     // narrower layers have few products to save, and their tiles take memory too
 constexpr int64_t fewest_tiles = 32;     // with fewer the weight's transform takes longer than it saves
-constexpr int64_t part_bytes = 2 << 20;  // of transformed tiles at a time: a plan need not know of them
+constexpr int64_t part_bytes = 2 << 20;  // of transformed tiles at a time
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
 
 TimeConvolution shape_of(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
@@ -158,7 +159,8 @@ bool suits_winograd(const at::Tensor& x, const at::Tensor& weight, int64_t strid
       x.size(3) < weight.size(2) || sdk::Autocast::now(x.device()).enabled)
     return false;
   const TimeConvolution shape = shape_of(x, weight, stride);
-  return has_winograd(shape) && x.size(0) * shape.tiles() >= fewest_tiles;
+  return has_winograd(shape) && std::min(shape.channels, shape.out) >= least_width &&
+         x.size(0) * shape.tiles() >= fewest_tiles;
 }
 
 at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t stride) {

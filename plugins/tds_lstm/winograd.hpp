@@ -5,8 +5,8 @@
 
 namespace headroom {
 
-// Whether convolve_winograd() computes this: float32 on the CPU, a shape with a kernel and enough outputs for the
-// weight's transform to pay, without autocast. x [batch, channels, 1, time], weight [out, channels, kernel].
+// Whether convolve_winograd() computes this, and it pays: float32 on the CPU, without autocast; a wide shape with a
+// kernel, and enough outputs for the weight's transform. x [batch, channels, 1, time], weight [out, channels, kernel].
 bool suits_winograd(const at::Tensor& x, const at::Tensor& weight, int64_t stride);
 
 // x, weight and bias [out] -> [batch, out, 1, (time - kernel) / stride + 1] in the order of channels-last, which x best
