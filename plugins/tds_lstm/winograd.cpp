@@ -14,7 +14,7 @@ using torch::autograd::variable_list;
 
 constexpr int64_t least_width = 128;     // narrower layers have few products to save, and their tiles take memory too
 constexpr int64_t fewest_tiles = 32;     // with fewer the weight's transform takes longer than it saves
-constexpr int64_t part_bytes = 2 << 20;  // of transformed tiles at a time
+constexpr int64_t part_bytes = 4 << 20;  // of transformed tiles at a time
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
 
 TimeConvolution shape_of(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
