@@ -47,9 +47,8 @@ void convolve_tiles(const Convolved& shape, const float* x, const float* weight,
 //    [16, out panel, count, channels of a panel]; places are place_stride() apart.
 void transform_tiles(const Convolved& shape, const float* x, const float* to_y, int64_t first, int64_t count,
                      int64_t begin, int64_t end, float* inputs, float* gradients);
-// 2. Their products, of a place and a panel [first, last) of 16 * winograd_panels(out), into `sums` [16, in, out];
-// where
-//    `adds`, added to what is there.
+// 2. Their products, of a place and a panel [first, last) of 16 * winograd_panels(out), into `sums` [16, in, out].
+//    `adds`: to what is there.
 void multiply_tiles(const Convolved& shape, int64_t count, const float* inputs, const float* gradients, bool adds,
                     int64_t first, int64_t last, float* sums);
 // 3. Once all tiles are in: the gradient [out, in, 3, 3] of output panels [first, last).

@@ -21,24 +21,23 @@ TimeConvolution shape_of(const at::Tensor& x, const at::Tensor& weight, int64_t 
   return {x.size(3), x.size(1), stride, weight.size(2), weight.size(0)};
 }
 
-// [places, out, frame]
-at::Tensor transformed_weight(const TimeConvolution& shape, const at::Tensor& given) {
-  const at::Tensor weight = given.contiguous();
-  const at::Tensor result = at::empty({shape.places(), shape.out, shape.frame()}, weight.options());
-  const float* const from = weight.const_data_ptr<float>();
+// Calls transform(shape, from, first, last, to) for all output channels, on all threads.
+template <class Transform>
+at::Tensor of_weight(const TimeConvolution& shape, const at::Tensor& given, at::IntArrayRef sizes,
+                     const Transform& transform) {
+  const at::Tensor source = given.contiguous(), result = at::empty(sizes, source.options());
+  const float* const from = source.const_data_ptr<float>();
   float* const to = result.mutable_data_ptr<float>();
-  at::parallel_for(0, shape.out, 1,
-                   [&](int64_t first, int64_t last) { transform_weight(shape, from, first, last, to); });
+  at::parallel_for(0, shape.out, 1, [&](int64_t first, int64_t last) { transform(shape, from, first, last, to); });
   return result;
 }
 
-at::Tensor weight_gradient(const TimeConvolution& shape, const at::Tensor& to_transformed) {
-  const at::Tensor result = at::empty({shape.out, shape.channels, shape.kernel}, to_transformed.options());
-  const float* const from = to_transformed.const_data_ptr<float>();
-  float* const to = result.mutable_data_ptr<float>();
-  at::parallel_for(0, shape.out, 1,
-                   [&](int64_t first, int64_t last) { transform_weight_gradient(shape, from, first, last, to); });
-  return result;
+at::Tensor transformed_weight(const TimeConvolution& shape, const at::Tensor& weight) {
+  return of_weight(shape, weight, {shape.places(), shape.out, shape.frame()}, transform_weight);
+}
+
+at::Tensor weight_gradient(const TimeConvolution& shape, const at::Tensor& of_transformed) {
+  return of_weight(shape, of_transformed, {shape.out, shape.channels, shape.kernel}, transform_weight_gradient);
 }
 
 // Calls work(first, count) for parts of the batch.
@@ -65,30 +64,32 @@ void over_samples(int64_t samples, int64_t each, const Work& work) {
   });
 }
 
-// Of samples [first, first + count): transformed tiles of all, [places, count * tiles, ...].
-at::Tensor transformed_input(const TimeConvolution& shape, const at::Tensor& x, int64_t first, int64_t count) {
-  const int64_t tiles = shape.tiles(), frame = shape.frame();
-  const at::Tensor result = at::empty({shape.places(), count * tiles, frame}, x.options());
-  const float* const from = x.const_data_ptr<float>() + first * shape.time * shape.channels;
+int64_t numbers_of_a_sample(const at::Tensor& sequences) { return sequences.numel() / sequences.size(0); }
+
+// Tiles of samples [first, first + count), [places, count * tiles, width].
+template <class Transform>
+at::Tensor to_tiles(const TimeConvolution& shape, const at::Tensor& sequences, int64_t first, int64_t count,
+                    int64_t width, const Transform& transform) {
+  const int64_t tiles = shape.tiles(), numbers = numbers_of_a_sample(sequences);
+  const at::Tensor result = at::empty({shape.places(), count * tiles, width}, sequences.options());
+  const float* const from = sequences.const_data_ptr<float>() + first * numbers;
   float* const to = result.mutable_data_ptr<float>();
   over_samples(count, tiles, [&](int64_t sample, int64_t begin, int64_t end) {
-    transform_input(shape, from + sample * shape.time * shape.channels, begin, end, to + sample * tiles * frame,
-                    result.stride(0));
+    transform(shape, from + sample * numbers, begin, end, to + sample * tiles * width, result.stride(0));
   });
   return result;
 }
 
-at::Tensor transformed_output_gradient(const TimeConvolution& shape, const at::Tensor& to_y, int64_t first,
-                                       int64_t count) {
-  const int64_t tiles = shape.tiles(), sample_numbers = shape.outputs() * shape.out;
-  const at::Tensor result = at::empty({shape.places(), count * tiles, shape.out}, to_y.options());
-  const float* const from = to_y.const_data_ptr<float>() + first * sample_numbers;
-  float* const to = result.mutable_data_ptr<float>();
-  over_samples(count, tiles, [&](int64_t sample, int64_t begin, int64_t end) {
-    transform_output_gradient(shape, from + sample * sample_numbers, begin, end, to + sample * tiles * shape.out,
-                              result.stride(0));
+// And back into samples from `first` on: transform(tiles of a sample, to the next place, begin, end, sample).
+template <class Transform>
+void from_tiles(const TimeConvolution& shape, const at::Tensor& products, int64_t first, int64_t each,
+                const at::Tensor& sequences, const Transform& transform) {
+  const int64_t tiles = shape.tiles(), width = products.size(2), numbers = numbers_of_a_sample(sequences);
+  const float* const from = products.const_data_ptr<float>();
+  float* const to = sequences.mutable_data_ptr<float>() + first * numbers;
+  over_samples(products.size(1) / tiles, each, [&](int64_t sample, int64_t begin, int64_t end) {
+    transform(from + sample * tiles * width, products.stride(0), begin, end, to + sample * numbers);
   });
-  return result;
 }
 
 struct Winograd : torch::autograd::Function<Winograd> {
@@ -96,17 +97,14 @@ struct Winograd : torch::autograd::Function<Winograd> {
                             const at::Tensor& bias, int64_t stride) {
     const at::Tensor x = given.contiguous(channels_last);
     const TimeConvolution shape = shape_of(x, weight, stride);
-    const int64_t tiles = shape.tiles(), sample_numbers = shape.outputs() * shape.out;
     const at::Tensor by_place = transformed_weight(shape, weight).transpose(1, 2), added = bias.contiguous();
     const at::Tensor y = at::empty({x.size(0), shape.out, 1, shape.outputs()}, x.options(), channels_last);
     in_parts(shape, x.size(0), [&](int64_t first, int64_t count) {
-      const at::Tensor products = transformed_input(shape, x, first, count).bmm(by_place);
-      const float* const from = products.const_data_ptr<float>();
-      float* const to = y.mutable_data_ptr<float>() + first * sample_numbers;
-      over_samples(count, tiles, [&](int64_t sample, int64_t begin, int64_t end) {
-        transform_output(shape, from + sample * tiles * shape.out, products.stride(0), added.const_data_ptr<float>(),
-                         begin, end, to + sample * sample_numbers);
-      });
+      const at::Tensor inputs = to_tiles(shape, x, first, count, shape.frame(), transform_input);
+      from_tiles(shape, inputs.bmm(by_place), first, shape.tiles(), y,
+                 [&](const float* from, int64_t to_next, int64_t begin, int64_t end, float* to) {
+                   transform_output(shape, from, to_next, added.const_data_ptr<float>(), begin, end, to);
+                 });
     });
     context->save_for_backward({x, weight});
     context->saved_data["stride"] = stride;
@@ -123,10 +121,16 @@ struct Winograd : torch::autograd::Function<Winograd> {
       to_x = at::empty(x.sizes(), x.options(), channels_last);
     }
     in_parts(shape, x.size(0), [&](int64_t first, int64_t count) {
-      const at::Tensor above = transformed_output_gradient(shape, to_y, first, count);
-      if (to_x.defined()) set_input_gradient(shape, above.bmm(by_place), first, count, to_x);
+      const at::Tensor above = to_tiles(shape, to_y, first, count, shape.out, transform_output_gradient);
+      if (to_x.defined()) {
+        from_tiles(shape, above.bmm(by_place), first, shape.frame_groups(), to_x,
+                   [&](const float* from, int64_t to_next, int64_t begin, int64_t end, float* to) {
+                     transform_input_gradient(shape, from, to_next, begin, end, to);
+                   });
+      }
       if (!context->needs_input_grad(1)) return;
-      const at::Tensor inputs = transformed_input(shape, x, first, count), turned = above.transpose(1, 2);
+      const at::Tensor inputs = to_tiles(shape, x, first, count, shape.frame(), transform_input),
+                       turned = above.transpose(1, 2);
       if (first == 0) {
         to_transformed = turned.bmm(inputs);
       } else {
@@ -138,17 +142,6 @@ struct Winograd : torch::autograd::Function<Winograd> {
     if (to_transformed.defined()) result[1] = weight_gradient(shape, to_transformed);
     if (context->needs_input_grad(2)) result[2] = to_y.sum({0, 2, 3});
     return result;
-  }
-
-  static void set_input_gradient(const TimeConvolution& shape, const at::Tensor& products, int64_t first, int64_t count,
-                                 const at::Tensor& to_x) {
-    const int64_t sample_numbers = shape.time * shape.channels;
-    const float* const from = products.const_data_ptr<float>();
-    float* const to = to_x.mutable_data_ptr<float>() + first * sample_numbers;
-    over_samples(count, shape.frame_groups(), [&](int64_t sample, int64_t begin, int64_t end) {
-      transform_input_gradient(shape, from + sample * shape.tiles() * shape.frame(), products.stride(0), begin, end,
-                               to + sample * sample_numbers);
-    });
   }
 };
 

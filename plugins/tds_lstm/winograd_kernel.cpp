@@ -13,13 +13,25 @@ constexpr int64_t tile_outputs = 4, fewest_taps = 2, most_taps = 5, most_kernel 
 constexpr std::array<double, 7> points{0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5};  // the last place is at infinity
 constexpr std::array<float, 64> outside{};                                     // past the end of a sample
 
+template <size_t rows, size_t columns>
+using Matrix = std::array<std::array<float, columns>, rows>;
+
+template <size_t rows, size_t columns>
+constexpr Matrix<columns, rows> transposed(const Matrix<rows, columns>& matrix) {
+  Matrix<columns, rows> result{};
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < columns; ++j) result[j][i] = matrix[i][j];
+  }
+  return result;
+}
+
 // y = A^T ((G w) * (B^T x)) of 4 outputs: Toom and Cook's way, transposed.
 template <int taps>
 struct Filter {
   static constexpr int places = taps + 3, finite = places - 1;
-  std::array<std::array<float, places>, places> input{};         // B^T
-  std::array<std::array<float, places>, tile_outputs> output{};  // A^T
-  std::array<std::array<float, taps>, places> weight{};          // G
+  Matrix<places, places> input{};         // B^T
+  Matrix<tile_outputs, places> output{};  // A^T
+  Matrix<places, taps> weight{};          // G
 
   constexpr Filter() {
     for (int p = 0; p < places; ++p) {
@@ -45,6 +57,12 @@ struct Filter {
 };
 template <int taps>
 constexpr Filter<taps> filter{};
+template <int taps>
+constexpr auto input_back = transposed(filter<taps>.input);
+template <int taps>
+constexpr auto output_back = transposed(filter<taps>.output);
+template <int taps>
+constexpr auto weight_back = transposed(filter<taps>.weight);
 
 // Sums of products with constants: those with 0 are left out.
 template <int lanes, size_t terms>
@@ -58,186 +76,169 @@ HEADROOM_KERNEL_BODY Vector<lanes> combined(const std::array<float, terms>& fact
   return sum;
 }
 
-template <int taps>
-struct OfTaps {
-  static constexpr int places = taps + 3;
+// The vectors that begin `stride` apart.
+template <int lanes, size_t terms>
+HEADROOM_KERNEL_BODY void load(const float* from, int64_t stride, Vector<lanes> (&vectors)[terms]) {
+#pragma GCC unroll 8
+  for (size_t j = 0; j < terms; ++j) vectors[j] = vector_at<lanes>(from + static_cast<int64_t>(j) * stride);
+}
 
-  template <int lanes>
-  struct Input {
-    static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* x, int64_t first, int64_t last,
-                                         float* to, int64_t to_next) {
-      const int64_t frame = shape->frame(), end = shape->time * shape->channels;
-      for (int64_t tile = first; tile < last; ++tile) {
-        const int64_t begin = tile_outputs * tile * frame;
-        for (int64_t c = 0; c < frame; c += lanes) {
-          Vector<lanes> x_at[places];
+// Each row of `matrix` with `vectors`, `stride` apart.
+template <int lanes, size_t rows, size_t terms>
+HEADROOM_KERNEL_BODY void store(const Matrix<rows, terms>& matrix, const Vector<lanes> (&vectors)[terms], float* to,
+                                int64_t stride) {
 #pragma GCC unroll 8
-          for (int j = 0; j < places; ++j) {
-            const int64_t at = begin + j * frame + c;
-            x_at[j] = vector_at<lanes>(at < end ? x + at : outside.data());
-          }
+  for (size_t i = 0; i < rows; ++i)
+    vector_at<lanes>(to + static_cast<int64_t>(i) * stride) = combined<lanes>(matrix[i], vectors);
+}
+
+template <int taps, int lanes>
+struct Input {
+  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* x, int64_t first, int64_t last,
+                                       float* to, int64_t to_next) {
+    const int64_t frame = shape->frame(), end = shape->time * shape->channels;
+    for (int64_t tile = first; tile < last; ++tile) {
+      const int64_t begin = tile_outputs * tile * frame;
+      for (int64_t c = 0; c < frame; c += lanes) {
+        Vector<lanes> frames[taps + 3];
 #pragma GCC unroll 8
-          for (int p = 0; p < places; ++p)
-            vector_at<lanes>(to + p * to_next + tile * frame + c) = combined<lanes>(filter<taps>.input[p], x_at);
+        for (int j = 0; j < taps + 3; ++j) {
+          const int64_t at = begin + j * frame + c;
+          frames[j] = vector_at<lanes>(at < end ? x + at : outside.data());
         }
+        store<lanes>(filter<taps>.input, frames, to + tile * frame + c, to_next);
       }
     }
-  };
-
-  template <int lanes>
-  struct Output {
-    static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* from, int64_t to_next,
-                                         const float* bias, int64_t first, int64_t last, float* y) {
-      const int64_t out = shape->out, outputs = shape->outputs();
-      for (int64_t tile = first; tile < last; ++tile) {
-        for (int64_t c = 0; c < out; c += lanes) {
-          Vector<lanes> place[places];
-#pragma GCC unroll 8
-          for (int p = 0; p < places; ++p) place[p] = vector_at<lanes>(from + p * to_next + tile * out + c);
-          const Vector<lanes> base = vector_at<lanes>(bias + c);
-#pragma GCC unroll 4
-          for (int i = 0; i < tile_outputs; ++i) {
-            const int64_t t = tile_outputs * tile + i;
-            if (t < outputs) vector_at<lanes>(y + t * out + c) = base + combined<lanes>(filter<taps>.output[i], place);
-          }
-        }
-      }
-    }
-  };
-
-  template <int lanes>
-  struct OutputGradient {
-    static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* to_y, int64_t first, int64_t last,
-                                         float* to, int64_t to_next) {
-      const int64_t out = shape->out, outputs = shape->outputs();
-      for (int64_t tile = first; tile < last; ++tile) {
-        for (int64_t c = 0; c < out; c += lanes) {
-          Vector<lanes> above[tile_outputs];
-#pragma GCC unroll 4
-          for (int i = 0; i < tile_outputs; ++i) {
-            const int64_t t = tile_outputs * tile + i;
-            above[i] = vector_at<lanes>(t < outputs ? to_y + t * out + c : outside.data());
-          }
-#pragma GCC unroll 8
-          for (int p = 0; p < places; ++p) {
-            Vector<lanes> sum{};
-#pragma GCC unroll 4
-            for (int i = 0; i < tile_outputs; ++i) {
-              if (filter<taps>.output[i][p] != 0.0F) sum += filter<taps>.output[i][p] * above[i];
-            }
-            vector_at<lanes>(to + p * to_next + tile * out + c) = sum;
-          }
-        }
-      }
-    }
-  };
-
-  // One output channel at a time, `lanes` input channels side by side.
-  template <int lanes>
-  struct Weight {
-    static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* weight, int64_t first, int64_t last,
-                                         float* to) {
-      const int64_t channels = shape->channels, kernel = shape->kernel, stride = shape->stride;
-      const int64_t frame = shape->frame(), to_next = shape->out * frame;
-      float side_by_side[(most_kernel + most_taps) * lanes] = {};  // behind the kernel's end: 0
-      for (int64_t o = first; o < last; ++o) {
-        for (int64_t c = 0; c < channels; c += lanes) {
-          const float* const from = weight + (o * channels + c) * kernel;
-          for (int64_t lane = 0; lane < lanes; ++lane) {
-            for (int64_t k = 0; k < kernel; ++k) side_by_side[k * lanes + lane] = from[lane * kernel + k];
-          }
-          for (int64_t phase = 0; phase < stride; ++phase) {
-            Vector<lanes> tap[taps];
-#pragma GCC unroll 8
-            for (int k = 0; k < taps; ++k) {
-              const int64_t at = k * stride + phase;
-              tap[k] = vector_at<lanes>(side_by_side + (at < kernel ? at : most_kernel) * lanes);
-            }
-#pragma GCC unroll 8
-            for (int p = 0; p < places; ++p)
-              vector_at<lanes>(to + p * to_next + o * frame + phase * channels + c) =
-                  combined<lanes>(filter<taps>.weight[p], tap);
-          }
-        }
-      }
-    }
-  };
-
-  template <int lanes>
-  struct WeightGradient {
-    static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* from, int64_t first, int64_t last,
-                                         float* to_weight) {
-      const int64_t channels = shape->channels, kernel = shape->kernel, stride = shape->stride;
-      const int64_t frame = shape->frame(), to_next = shape->out * frame;
-      float side_by_side[most_kernel * lanes];
-      for (int64_t o = first; o < last; ++o) {
-        for (int64_t c = 0; c < channels; c += lanes) {
-          for (int64_t phase = 0; phase < stride; ++phase) {
-            Vector<lanes> tap[taps] = {};
-#pragma GCC unroll 8
-            for (int p = 0; p < places; ++p) {
-              const Vector<lanes> place = vector_at<lanes>(from + p * to_next + o * frame + phase * channels + c);
-#pragma GCC unroll 8
-              for (int k = 0; k < taps; ++k) {
-                if (filter<taps>.weight[p][k] != 0.0F) tap[k] += filter<taps>.weight[p][k] * place;
-              }
-            }
-            for (int k = 0; k < taps; ++k) {
-              const int64_t at = k * stride + phase;
-              if (at < kernel) vector_at<lanes>(side_by_side + at * lanes) = tap[k];
-            }
-          }
-          float* const to = to_weight + (o * channels + c) * kernel;
-          for (int64_t lane = 0; lane < lanes; ++lane) {
-            for (int64_t k = 0; k < kernel; ++k) to[lane * kernel + k] = side_by_side[k * lanes + lane];
-          }
-        }
-      }
-    }
-  };
-
-  // A frame lies in its own tile and, as one of the last of these, in the tile before.
-  template <int lanes>
-  struct InputGradient {
-    static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* from, int64_t to_next,
-                                         int64_t first, int64_t last, float* to_x) {
-      const int64_t frame = shape->frame(), end = shape->time * shape->channels, tiles = shape->tiles();
-      for (int64_t group = first; group < last; ++group) {
-        for (int64_t c = 0; c < frame; c += lanes) {
-          Vector<lanes> sum[tile_outputs] = {};
-          if (group < tiles) add<lanes, 0>(from + group * frame + c, to_next, sum);
-          if (group >= 1 && group <= tiles) add<lanes, tile_outputs>(from + (group - 1) * frame + c, to_next, sum);
-          for (int64_t i = 0; i < tile_outputs; ++i) {
-            const int64_t at = (tile_outputs * group + i) * frame + c;
-            if (at < end) vector_at<lanes>(to_x + at) = sum[i];
-          }
-        }
-      }
-    }
-
-    // Frames [skipped, skipped + 4) of a tile.
-    template <int width, int skipped>
-    static HEADROOM_KERNEL_BODY void add(const float* from, int64_t to_next, Vector<width> (&sum)[tile_outputs]) {
-#pragma GCC unroll 8
-      for (int p = 0; p < places; ++p) {
-        const Vector<width> place = vector_at<width>(from + p * to_next);
-#pragma GCC unroll 4
-        for (int i = 0; i < tile_outputs; ++i) {
-          if (i + skipped < places && filter<taps>.input[p][(i + skipped) % places] != 0.0F)
-            sum[i] += filter<taps>.input[p][(i + skipped) % places] * place;
-        }
-      }
-    }
-  };
+  }
 };
 
-// Calls run(OfTaps<taps>()) for the taps of a shape.
-template <class Run>
-void with_taps(int64_t taps, const Run& run) {
-  if (taps == 2) return run(OfTaps<2>());
-  if (taps == 3) return run(OfTaps<3>());
-  if (taps == 4) return run(OfTaps<4>());
-  run(OfTaps<5>());
+template <int taps, int lanes>
+struct Output {
+  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* from, int64_t to_next,
+                                       const float* bias, int64_t first, int64_t last, float* y) {
+    const int64_t out = shape->out, outputs = shape->outputs();
+    for (int64_t tile = first; tile < last; ++tile) {
+      for (int64_t c = 0; c < out; c += lanes) {
+        Vector<lanes> places[taps + 3];
+        load<lanes>(from + tile * out + c, to_next, places);
+        const Vector<lanes> base = vector_at<lanes>(bias + c);
+#pragma GCC unroll 4
+        for (int i = 0; i < tile_outputs; ++i) {
+          const int64_t t = tile_outputs * tile + i;
+          if (t < outputs) vector_at<lanes>(y + t * out + c) = base + combined<lanes>(filter<taps>.output[i], places);
+        }
+      }
+    }
+  }
+};
+
+template <int taps, int lanes>
+struct OutputGradient {
+  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* to_y, int64_t first, int64_t last,
+                                       float* to, int64_t to_next) {
+    const int64_t out = shape->out, outputs = shape->outputs();
+    for (int64_t tile = first; tile < last; ++tile) {
+      for (int64_t c = 0; c < out; c += lanes) {
+        Vector<lanes> above[tile_outputs];
+#pragma GCC unroll 4
+        for (int i = 0; i < tile_outputs; ++i) {
+          const int64_t t = tile_outputs * tile + i;
+          above[i] = vector_at<lanes>(t < outputs ? to_y + t * out + c : outside.data());
+        }
+        store<lanes>(output_back<taps>, above, to + tile * out + c, to_next);
+      }
+    }
+  }
+};
+
+// A frame lies in its own tile and, as one of the last of these, in the tile before.
+template <int taps, int lanes>
+struct InputGradient {
+  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* from, int64_t to_next, int64_t first,
+                                       int64_t last, float* to_x) {
+    const int64_t frame = shape->frame(), end = shape->time * shape->channels, tiles = shape->tiles();
+    for (int64_t group = first; group < last; ++group) {
+      for (int64_t c = 0; c < frame; c += lanes) {
+        Vector<lanes> sum[tile_outputs] = {}, places[taps + 3];
+        if (group < tiles) {
+          load<lanes>(from + group * frame + c, to_next, places);
+#pragma GCC unroll 4
+          for (int i = 0; i < tile_outputs; ++i) sum[i] = combined<lanes>(input_back<taps>[i], places);
+        }
+        if (group >= 1 && group <= tiles) {
+          load<lanes>(from + (group - 1) * frame + c, to_next, places);
+#pragma GCC unroll 4
+          for (int i = tile_outputs; i < taps + 3; ++i)
+            sum[i - tile_outputs] += combined<lanes>(input_back<taps>[i], places);
+        }
+        for (int64_t i = 0; i < tile_outputs; ++i) {
+          const int64_t at = (tile_outputs * group + i) * frame + c;
+          if (at < end) vector_at<lanes>(to_x + at) = sum[i];
+        }
+      }
+    }
+  }
+};
+
+// One output channel at a time, `lanes` input channels side by side.
+template <int taps, int lanes>
+struct Weight {
+  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* weight, int64_t first, int64_t last,
+                                       float* to) {
+    const int64_t channels = shape->channels, kernel = shape->kernel, stride = shape->stride;
+    const int64_t frame = shape->frame(), to_next = shape->out * frame;
+    float side_by_side[2 * most_kernel * lanes] = {};  // behind the kernel's end: 0
+    for (int64_t o = first; o < last; ++o) {
+      for (int64_t c = 0; c < channels; c += lanes) {
+        const float* const from = weight + (o * channels + c) * kernel;
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+          for (int64_t k = 0; k < kernel; ++k) side_by_side[k * lanes + lane] = from[lane * kernel + k];
+        }
+        for (int64_t phase = 0; phase < stride; ++phase) {
+          Vector<lanes> tap[taps];
+          load<lanes>(side_by_side + phase * lanes, stride * lanes, tap);
+          store<lanes>(filter<taps>.weight, tap, to + o * frame + phase * channels + c, to_next);
+        }
+      }
+    }
+  }
+};
+
+template <int taps, int lanes>
+struct WeightGradient {
+  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* from, int64_t first, int64_t last,
+                                       float* to_weight) {
+    const int64_t channels = shape->channels, kernel = shape->kernel, stride = shape->stride;
+    const int64_t frame = shape->frame(), to_next = shape->out * frame;
+    float side_by_side[2 * most_kernel * lanes];
+    for (int64_t o = first; o < last; ++o) {
+      for (int64_t c = 0; c < channels; c += lanes) {
+        for (int64_t phase = 0; phase < stride; ++phase) {
+          Vector<lanes> places[taps + 3];
+          load<lanes>(from + o * frame + phase * channels + c, to_next, places);
+          store<lanes>(weight_back<taps>, places, side_by_side + phase * lanes, stride * lanes);
+        }
+        float* const to = to_weight + (o * channels + c) * kernel;
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+          for (int64_t k = 0; k < kernel; ++k) to[lane * kernel + k] = side_by_side[k * lanes + lane];
+        }
+      }
+    }
+  }
+};
+
+template <template <int, int> class Kernel, int taps, class... Arguments>
+void run_with_taps(const Arguments&... arguments) {
+  if (sdk::vector_lanes() == 16) return sdk::run_kernel<Kernel<taps, 16>>(arguments...);
+  sdk::run_kernel<Kernel<taps, 8>>(arguments...);
+}
+
+template <template <int, int> class Kernel, class... Arguments>
+void run(const TimeConvolution& shape, const Arguments&... arguments) {
+  if (shape.taps() == 2) return run_with_taps<Kernel, 2>(&shape, arguments...);
+  if (shape.taps() == 3) return run_with_taps<Kernel, 3>(&shape, arguments...);
+  if (shape.taps() == 4) return run_with_taps<Kernel, 4>(&shape, arguments...);
+  run_with_taps<Kernel, 5>(&shape, arguments...);
 }
 
 }  // namespace
@@ -250,58 +251,32 @@ bool has_winograd(const TimeConvolution& shape) {
 }
 
 void transform_weight(const TimeConvolution& shape, const float* weight, int64_t first, int64_t last, float* to) {
-  with_taps(shape.taps(), [&]<int taps>(OfTaps<taps>) {
-    if (sdk::vector_lanes() == 16)
-      return sdk::run_kernel<typename OfTaps<taps>::template Weight<16>>(&shape, weight, first, last, to);
-    sdk::run_kernel<typename OfTaps<taps>::template Weight<8>>(&shape, weight, first, last, to);
-  });
+  run<Weight>(shape, weight, first, last, to);
 }
 
 void transform_weight_gradient(const TimeConvolution& shape, const float* from, int64_t first, int64_t last,
                                float* to_weight) {
-  with_taps(shape.taps(), [&]<int taps>(OfTaps<taps>) {
-    if (sdk::vector_lanes() == 16)
-      return sdk::run_kernel<typename OfTaps<taps>::template WeightGradient<16>>(&shape, from, first, last, to_weight);
-    sdk::run_kernel<typename OfTaps<taps>::template WeightGradient<8>>(&shape, from, first, last, to_weight);
-  });
+  run<WeightGradient>(shape, from, first, last, to_weight);
 }
 
 void transform_input(const TimeConvolution& shape, const float* x, int64_t first, int64_t last, float* to,
                      int64_t to_next) {
-  with_taps(shape.taps(), [&]<int taps>(OfTaps<taps>) {
-    if (sdk::vector_lanes() == 16)
-      return sdk::run_kernel<typename OfTaps<taps>::template Input<16>>(&shape, x, first, last, to, to_next);
-    sdk::run_kernel<typename OfTaps<taps>::template Input<8>>(&shape, x, first, last, to, to_next);
-  });
+  run<Input>(shape, x, first, last, to, to_next);
 }
 
 void transform_output(const TimeConvolution& shape, const float* from, int64_t to_next, const float* bias,
                       int64_t first, int64_t last, float* y) {
-  with_taps(shape.taps(), [&]<int taps>(OfTaps<taps>) {
-    if (sdk::vector_lanes() == 16)
-      return sdk::run_kernel<typename OfTaps<taps>::template Output<16>>(&shape, from, to_next, bias, first, last, y);
-    sdk::run_kernel<typename OfTaps<taps>::template Output<8>>(&shape, from, to_next, bias, first, last, y);
-  });
+  run<Output>(shape, from, to_next, bias, first, last, y);
 }
 
 void transform_output_gradient(const TimeConvolution& shape, const float* to_y, int64_t first, int64_t last, float* to,
                                int64_t to_next) {
-  with_taps(shape.taps(), [&]<int taps>(OfTaps<taps>) {
-    if (sdk::vector_lanes() == 16)
-      return sdk::run_kernel<typename OfTaps<taps>::template OutputGradient<16>>(&shape, to_y, first, last, to,
-                                                                                 to_next);
-    sdk::run_kernel<typename OfTaps<taps>::template OutputGradient<8>>(&shape, to_y, first, last, to, to_next);
-  });
+  run<OutputGradient>(shape, to_y, first, last, to, to_next);
 }
 
 void transform_input_gradient(const TimeConvolution& shape, const float* from, int64_t to_next, int64_t first,
                               int64_t last, float* to_x) {
-  with_taps(shape.taps(), [&]<int taps>(OfTaps<taps>) {
-    if (sdk::vector_lanes() == 16)
-      return sdk::run_kernel<typename OfTaps<taps>::template InputGradient<16>>(&shape, from, to_next, first, last,
-                                                                                to_x);
-    sdk::run_kernel<typename OfTaps<taps>::template InputGradient<8>>(&shape, from, to_next, first, last, to_x);
-  });
+  run<InputGradient>(shape, from, to_next, first, last, to_x);
 }
 
 }  // namespace headroom

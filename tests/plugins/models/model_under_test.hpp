@@ -10,6 +10,7 @@
 #include "config/options.hpp"
 #include "plugins/host.hpp"
 #include "plugins/torch_model.hpp"
+#include "relative_error.hpp"
 
 namespace headroom {
 
@@ -63,15 +64,6 @@ inline double metric(const Model& model, const StepResult& result, const std::st
     if (model.metrics()[i].name == name) return (row[0] / row[1]).item<double>();
   }
   throw std::out_of_range("no metric " + name);
-}
-
-// The largest difference, relative to the largest value expected.
-inline double relative_error(const at::Tensor& actual, const at::Tensor& expected) {
-  if (actual.sizes() != expected.sizes()) return INFINITY;
-  const at::Tensor wanted = expected.detach().to(at::kDouble);
-  const double scale = wanted.abs().max().item<double>();
-  const double error = (actual.detach().to(at::kDouble) - wanted).abs().max().item<double>();
-  return scale > 0.0 ? error / scale : error;
 }
 
 }  // namespace headroom

@@ -1,7 +1,7 @@
 // The time-depth-separable convolution of our own kernels against LibTorch's in float64.
 #include <gtest/gtest.h>
 
-#include "relative_error.hpp"
+#include "../models/relative_error.hpp"
 #include "tds_convolution.hpp"
 
 namespace headroom {
