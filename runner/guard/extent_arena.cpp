@@ -270,7 +270,7 @@ void purge_heap() {
 
 int64_t mapped_bytes() { return mapped.load(std::memory_order_relaxed); }
 
-void bind_heap() {}
+void bind_heap(int64_t (*)(int64_t)) {}
 
 int64_t take_refused_heap_bytes() { return 0; }
 

@@ -53,7 +53,7 @@ void release(void* data) {
   std::free(data);
 }
 
-void bind_heap() {}
+void bind_heap(int64_t (*)(int64_t)) {}
 
 WithoutFreeLists::WithoutFreeLists() { used_peak = used_bytes(); }
 WithoutFreeLists::~WithoutFreeLists() = default;
@@ -103,6 +103,10 @@ struct Wanted {
 thread_local Wanted wanted_now;
 thread_local int64_t refused_heap_bytes = 0;
 
+int64_t (*give_back)(int64_t wanted_bytes) = nullptr;       // set before other threads exist
+constexpr int64_t least_returned_bytes = int64_t{1} << 20;  // of one call in the middle of malloc
+thread_local bool inside_malloc = false;                    // this thread is in such a call
+
 size_t pages_of(size_t bytes) { return (bytes + page - 1) / page * page; }
 
 // What of an extent of `extent_bytes` the allocation under way can write to; jemalloc begins it within the first page.
@@ -147,9 +151,22 @@ void* extent_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, boo
   return memory;
 }
 
+// malloc has no way to call a new_handler, and much code of C crashes where it gets nothing.
+Permit make_room_for_heap(int64_t bytes) {
+  Permit permit = try_to_grow_heap(bytes);
+  if (permit || give_back == nullptr || bytes > memory_bound()) return permit;
+  inside_malloc = true;
+  const int64_t returned = give_back(std::max(bytes, least_returned_bytes));
+  inside_malloc = false;
+  if (returned > 0) permit = try_to_grow_heap(bytes);
+  return permit;
+}
+
 void* heap_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool* zero, bool* commit, unsigned) {
   if (place != nullptr) return nullptr;
-  const Permit permit = try_to_grow_heap(static_cast<int64_t>(bytes));
+  // Blocks for jemalloc itself are asked for with its locks held.
+  const Permit permit = align < metadata_align ? make_room_for_heap(static_cast<int64_t>(bytes))
+                                               : try_to_grow_heap(static_cast<int64_t>(bytes));
   if (!permit) note_heap_refusal(static_cast<int64_t>(bytes));
   char* memory = permit ? map_aligned(bytes, align) : nullptr;
   if (memory == nullptr) {
@@ -345,9 +362,10 @@ size_t occupied_bytes(const void* data, size_t bytes) {
   return bytes >= least_large ? std::min(usable, pages_of(bytes)) : usable;
 }
 
-void bind_heap() {
-  static const bool bound = [] {
+void bind_heap(int64_t (*give_back_bytes)(int64_t)) {
+  static const bool bound = [&] {
     bind_arenas();
+    give_back = give_back_bytes;
     return true;
   }();
   (void)bound;
@@ -373,6 +391,7 @@ int64_t purge() {
 }
 
 void purge_heap() {
+  if (inside_malloc) return;
   mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
   purge_arena(MALLCTL_ARENAS_ALL);
 }

@@ -22,7 +22,8 @@ void release(void* data);
 // [any] Returns unused memory to the system; the result is its size in bytes.
 int64_t purge();
 
-// [any] The same for memory of malloc and new that was freed, in the whole process. Only U shows how much it was.
+// [any] The same for memory of malloc and new that was freed, in the whole process. Only U shows how much it was. Does
+// nothing in the middle of malloc.
 void purge_heap();
 
 // [any] All that is mapped from the system, used or not.
@@ -41,8 +42,10 @@ class WithoutFreeLists {
   int64_t peak_bytes() const;
 };
 
-// Makes malloc and new ask the memory limit too before the heap grows. [control] Once, first thing in main.
-void bind_heap();
+// Makes malloc and new ask the memory limit too before the heap grows. Where it has no room, `give_back` is called in
+// the middle of malloc, on any thread, and asked once more where something came back. [control] Once, first thing in
+// main.
+void bind_heap(int64_t (*give_back)(int64_t wanted_bytes));
 
 // [any] The size of this thread's last refused request to the system for the heap; 0: none was refused since the last
 // call. For a new_handler, which does not get the size.

@@ -22,6 +22,7 @@ constexpr int64_t little_bytes = mib;  // of the heap: such a request is refused
 
 std::atomic<int64_t> limit{0}, ceiling{INT64_MAX}, kill_line{0}, heap_refusal_count{0}, tensor_refusal_count{0};
 std::atomic<int64_t> granted_since_look{0};
+std::atomic<bool> heap_used_its_cushion{false};
 SharedMutex look_mutex;
 std::function<int64_t()> ceiling_look GUARDED_BY(look_mutex);
 
@@ -32,6 +33,14 @@ thread_local int essential = 0;  // EssentialAllocations that live on this threa
 
 Mutex grants_mutex;
 int64_t under_way GUARDED_BY(grants_mutex) = 0;  // granted to Permits that live
+
+// How far small requests of the heap may take U: beyond the bound at most a cushion, or half of one where others have
+// lowered the ceiling, and never more than half the way from the limit to the kill line.
+int64_t heap_bound(int64_t bound) {
+  const int64_t told = limit.load(std::memory_order_relaxed), kill = kill_line.load(std::memory_order_relaxed);
+  const int64_t most = cushion_bytes(bound), free = kill > 0 ? std::max<int64_t>(kill - told, 0) / 2 : most;
+  return bound + std::min(free, bound < told ? most / 2 : most);
+}
 
 // First what is untouched and then what is held: a page that is written in between counts twice and not never.
 bool fits(int64_t bytes, int64_t bound) REQUIRES(grants_mutex) {
@@ -125,11 +134,20 @@ Permit try_to_grow_heap(int64_t bytes) {
   if (EssentialAllocations::under_way()) return Permit(0);
   const int64_t bound = memory_bound();
   if (bound <= 0) return Permit(0);
-  const int64_t told = limit.load(std::memory_order_relaxed), kill = kill_line.load(std::memory_order_relaxed);
-  // Beyond the bound at most a cushion, or half of one where others have lowered the ceiling, and never more than half
-  // the way from the limit to the kill line.
-  const int64_t most = cushion_bytes(bound), free = kill > 0 ? std::max<int64_t>(kill - told, 0) / 2 : most;
-  return grow(bytes, bound + std::min(free, bound < told ? most / 2 : most));
+  const int64_t most = heap_bound(bound);
+  Permit permit = grow(bytes, most - cushion_bytes(bound));
+  if (permit) return permit;
+  heap_used_its_cushion.store(true, std::memory_order_relaxed);
+  return grow(bytes, most);
+}
+
+HeapShortage take_heap_shortage() {
+  if (!heap_used_its_cushion.load(std::memory_order_relaxed)) return {};
+  heap_used_its_cushion.store(false, std::memory_order_relaxed);
+  const int64_t bound = memory_bound();
+  if (bound <= 0) return {};
+  const int64_t cushion = cushion_bytes(bound), short_by = held_bytes() - (heap_bound(bound) - cushion);
+  return {std::max<int64_t>(short_by, 0), short_by > cushion / 2};
 }
 
 void note_heap_refusal(int64_t bytes) {

@@ -99,6 +99,14 @@ Permit make_room(int64_t bytes);
 // as much again beyond the limit as long as that stays below the kill line: code that is refused a few bytes cannot go
 // on. Allocates nothing; may be called with malloc's locks held. [any]
 Permit try_to_grow_heap(int64_t bytes);
+
+// What has to come back so that a cushion is left for try_to_grow_heap(); asked for by code that can be refused,
+// because most code that malloc refuses crashes. [any]
+struct HeapShortage {
+  int64_t bytes = 0;       // 0: a cushion is left, or the heap has not grown since the last call
+  bool is_severe = false;  // more than half the cushion is used
+};
+HeapShortage take_heap_shortage();
 void set_kill_line(int64_t bytes);  // the U at which the kernel kills: the smallest room at the start; 0: unknown [any]
 
 // How often malloc was refused. A C library that got no memory may report a damaged file instead: code that reads files

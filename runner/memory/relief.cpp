@@ -1,6 +1,7 @@
 #include "memory/relief.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "mutex.hpp"
 
@@ -19,15 +20,13 @@ Ladder& ladder() {
   return *made;
 }
 
-// This thread is inside a rung, and holds the ladder's mutex: it must not try to lock it again.
-thread_local bool giving_back = false;
-
-struct Mark {
-  Mark() { giving_back = true; }
-  ~Mark() { giving_back = false; }
-};
+// This thread is inside a rung, and holds the ladder's mutex: it must not try to lock it again. Or it must not free.
+thread_local bool gives_nothing_back = false;
 
 }  // namespace
+
+GivesNothingBack::GivesNothingBack() : before_(std::exchange(gives_nothing_back, true)) {}
+GivesNothingBack::~GivesNothingBack() { gives_nothing_back = before_; }
 
 RungRegistration add_rung(Rung rung) {
   auto shared = std::make_shared<const Rung>(std::move(rung));
@@ -59,12 +58,12 @@ std::vector<std::shared_ptr<const Rung>> rungs() {
 }
 
 int64_t give_back_memory(int64_t wanted_bytes) {
-  if (giving_back) return 0;
+  if (gives_nothing_back) return 0;
   Ladder& all = ladder();
   if (!all.mutex.try_lock()) return 0;
   // Held while rungs run: a registration cannot end under one that does.
   const MutexLock lock(all.mutex, std::adopt_lock);
-  const Mark mark;
+  const GivesNothingBack inside;
   int64_t returned = 0;
   for (const auto& rung : all.rungs) {
     if (returned >= wanted_bytes) break;

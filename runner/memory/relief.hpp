@@ -50,6 +50,19 @@ std::vector<std::shared_ptr<const Rung>> rungs();
 // called from inside a rung, or while another thread is in here: it never waits. [any]
 int64_t give_back_memory(int64_t wanted_bytes);
 
+// While it lives, give_back_memory() does nothing on this thread. For code that allocates and holds a lock that freeing
+// a tensor takes.
+class GivesNothingBack {
+ public:
+  GivesNothingBack();
+  ~GivesNothingBack();
+  GivesNothingBack(const GivesNothingBack&) = delete;
+  GivesNothingBack& operator=(const GivesNothingBack&) = delete;
+
+ private:
+  bool before_;
+};
+
 // Climbs the ladder while shortage lasts, and comes back down when it is over. One a run. [control]
 class PressureLadder {
  public:

@@ -52,10 +52,19 @@ bool must_fail() {
 // Mapped and unused. Some of it may be fragments, so a tensor may still need new memory.
 int64_t free_bytes() { return arena::mapped_bytes() - lent.load(std::memory_order_relaxed); }
 
+// The heap has used what was kept for it: it gets it back before more of it is needed, or the tensor is refused.
+void restore_heap_cushion(size_t bytes, bool must_pass) {
+  const HeapShortage shortage = take_heap_shortage();
+  if (shortage.bytes == 0) return;
+  const int64_t returned = give_back_memory(shortage.bytes);
+  if (shortage.is_severe && returned < shortage.bytes / 2 && !must_pass) refuse(bytes);
+}
+
 void* take(size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   const bool must_pass = EssentialAllocations::under_way() && bytes <= EssentialAllocations::most_tensor_bytes;
   if (!must_pass && must_fail()) refuse(bytes);
+  restore_heap_cushion(bytes, must_pass);
   look_before_growing(static_cast<int64_t>(bytes) - free_bytes());
   void* data = arena::allocate(bytes, must_pass);
   // What came back others may take meanwhile: readers go on.
@@ -119,7 +128,7 @@ void install_tensor_allocator() {
   static const bool installed = [] {
     static TensorAllocator allocator;
     table();
-    arena::bind_heap();
+    arena::bind_heap(&give_back_memory);
     set_mapped_reader(&arena::mapped_bytes, [] { return lent.load(std::memory_order_relaxed); });
     // The highest priority: an allocator of a lower one does not replace it.
     c10::SetCPUAllocator(&allocator, /*priority=*/255);

@@ -227,6 +227,100 @@ TEST_F(TensorAllocator, WhatNewIsRefusedIsAskedForInOneGo) {
   EXPECT_GE(asked[0], 60 * mib);
 }
 
+// What a malloc of C libraries gets, which know no new_handler; written, as they do.
+void* written(size_t bytes) {
+  void* data = std::malloc(bytes);
+  if (data != nullptr) std::memset(data, 1, bytes);
+  return data;
+}
+
+// A limit at which no more than a cushion's worth of memory can be had, of what is not free already.
+void leave_nothing() {
+  int64_t limit = held_bytes();
+  while (limit - cushion_bytes(limit) < held_bytes()) limit += mib / 4;
+  set_memory_limit(limit);
+}
+
+TEST_F(TensorAllocator, MallocGetsWhatTensorsGaveBack) {
+  for (const size_t bytes : {size_t{100} << 10, size_t{900} << 10, size_t{5} << 20}) {
+    const auto count = static_cast<size_t>(40 * mib) / bytes;
+    std::vector<void*> blocks;
+    blocks.reserve(count);
+    megabytes(64);
+    leave_nothing();
+    for (size_t i = 0; i < count; ++i) blocks.push_back(written(bytes));
+    EXPECT_EQ(std::ranges::count(blocks, nullptr), 0) << bytes;
+    EXPECT_LE(held_bytes(), memory_limit() + cushion_bytes(memory_limit()) + mib);
+    for (void* data : blocks) std::free(data);
+    set_memory_limit(0);
+    purge_heap();
+  }
+}
+
+// Code that malloc refuses crashes; code that a tensor is refused can stop.
+TEST_F(TensorAllocator, ATensorIsRefusedBeforeMallocGetsNothing) {
+  const at::Tensor first = at::empty({8});
+  purge_tensor_memory();
+  leave_nothing();
+  std::vector<void*> blocks;
+  blocks.reserve(10'000);
+  const auto until_refused = [&] {
+    while (blocks.size() < blocks.capacity()) {
+      at::empty({8});  // out of what is mapped already
+      blocks.push_back(written(50'000));
+    }
+  };
+  EXPECT_THROW(until_refused(), c10::OutOfMemoryError);
+  EXPECT_GT(blocks.size(), 20u);
+  EXPECT_EQ(std::ranges::count(blocks, nullptr), 0);
+  EXPECT_NO_THROW(at::empty({8})) << "the heap did not grow again";
+  for (void* data : blocks) std::free(data);
+}
+
+// The ladder is climbed in the middle of malloc, on any of them.
+TEST_F(TensorAllocator, ManyThreadsShareTooLittleMemory) {
+  std::mutex mutex;
+  std::vector<at::Tensor> cache;
+  const RungRegistration rung = add_rung({.name = "cache", .order = 10, .give_back = [&](int64_t) -> int64_t {
+                                            const std::unique_lock lock(mutex, std::try_to_lock);
+                                            if (!lock || cache.empty()) return 0;
+                                            const int64_t bytes = cache.back().numel();
+                                            cache.pop_back();
+                                            return bytes;
+                                          }});
+  set_memory_limit(held_bytes() + 60 * mib);
+  std::atomic<int64_t> served{0}, refused{0};
+  const auto work = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<std::unique_ptr<void, decltype(&std::free)>> blocks;
+    for (int i = 0; i < 3'000; ++i) try {
+        const size_t bytes = random() % (random() % 16 == 0 ? 2 * mib : 60'000) + 1;
+        const uint32_t what = random() % 4;
+        if (what == 0) {
+          const at::Tensor made = at::empty({static_cast<int64_t>(bytes)}, at::kByte).fill_(1);
+          const std::lock_guard lock(mutex);
+          cache.push_back(made);
+        } else if (what == 1) {
+          blocks.emplace_back(written(bytes), &std::free);
+          if (blocks.back() == nullptr) throw std::bad_alloc();
+        } else if (what == 2) {
+          const std::vector<char> by_new(bytes, 1);
+        }
+        if (blocks.size() > 300) blocks.erase(blocks.begin(), blocks.begin() + random() % 300);
+        ++served;
+      } catch (const std::exception&) {
+        ++refused;
+        blocks.clear();
+      }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t) threads.emplace_back(work, t);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(served, 8'000);
+  EXPECT_LE(held_bytes(), memory_limit() + cushion_bytes(memory_limit()) + mib);
+  std::printf("[          ] %ld served, %ld refused\n", served.load(), refused.load());
+}
+
 // A tensor of 128 MiB and a little is given 160 MiB of addresses, of which nobody asked for the last 32.
 TEST_F(TensorAllocator, WhatIsSpareOfALargeTensorIsAskedForByOthersToo) {
   at::empty({128 * mib + 4096}, at::kByte).fill_(1);
