@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "memory/budget.hpp"
+#include "memory/code_pages.hpp"
 #include "record/run_folder.hpp"
 #include "train/commands.hpp"
 #include "train/micro_batches.hpp"
@@ -139,6 +140,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
               });
   if (const auto size = size_in(checkpoint.json); size && setup.data.splits.val.length() > 0)
     retry.micro_batch().restore(*size);
+  drop_code_pages();  // of the start
   const auto began = std::chrono::steady_clock::now();
   const auto sums = evaluate(setup, loader, step, retry, [](int64_t) { return stop_requested() != Exit::ok; });
   if (!sums) return stop_requested();

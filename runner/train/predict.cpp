@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "headroom/sdk/shape_text.hpp"
+#include "memory/code_pages.hpp"
 #include "metrics/metrics.hpp"
 #include "record/run_folder.hpp"
 #include "train/commands.hpp"
@@ -188,6 +189,7 @@ Exit predict_run(const PredictRequest& asked) {
   const bool by_step = recording != nullptr && setup.model->predictor() != nullptr;
   request.out = folder_for(request);
   const OutputFolder folder(request.out);
+  drop_code_pages();  // of the start
   if (by_step && predicts_pictures(setup))
     return write_pictures(request, setup, std::move(recording), normalizer, origin);
   const auto input = recording != nullptr ? recorded_steps(setup, std::move(recording), normalizer)

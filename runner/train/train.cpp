@@ -1,5 +1,6 @@
 #include "train/train.hpp"
 
+#include "memory/code_pages.hpp"
 #include "memory/supervised.hpp"
 #include "ranks/group.hpp"
 #include "ranks/members.hpp"
@@ -174,6 +175,7 @@ Exit train(const TrainRequest& request) {
   if (!has_state) begin(*loop, setup, planned, log);
   earlier.reset();  // its files are mapped
   require_same_weights(setup);
+  drop_code_pages();  // of the start
 
   const Exit exit = run_loop(*loop, setup, folder, log, memory);
   if (request.group != nullptr) request.group->leave();
