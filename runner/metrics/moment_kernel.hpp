@@ -26,4 +26,7 @@ struct MomentRows {
 void sum_moments(const MomentRows<float>& rows, double* moments, double* scratch);
 void sum_moments(const MomentRows<double>& rows, double* moments, double* scratch);
 
+// Adds to `sums` those of other rows; both [Moment::rows, channels].
+void add_moments(double* sums, const double* moments, int64_t channels);
+
 }  // namespace headroom

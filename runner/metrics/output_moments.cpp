@@ -1,7 +1,9 @@
 #include "metrics/output_moments.hpp"
 
+#include <ATen/Parallel.h>
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "memory/ledger.hpp"
 
@@ -10,8 +12,9 @@ namespace headroom {
 namespace {
 
 constexpr int64_t piece_elements = int64_t{1} << 20;  // 8 MB a float64 tensor
-// Of prediction and target each: 512 KiB together in float32.
-constexpr int64_t kernel_elements = int64_t{1} << 16;
+// Of prediction and target each: 256 KiB together in float32.
+constexpr int64_t kernel_elements = int64_t{1} << 15;
+constexpr int64_t pieces_at_once = 16;  // among threads; their sums are as large as 5 rows of outputs each
 
 // As rows beside those of the prediction: [n, channels] or, where all channels share it, [n, 1].
 at::Tensor mask_rows(const at::Tensor& mask, const at::Tensor& prediction) {
@@ -41,33 +44,62 @@ bool has_kernel(const PairTensors& tensors) {
          tensors.target.scalar_type() == type;
 }
 
-// Piece by piece: the second of the two passes over one finds it in the processor's cache.
-void add_by_kernel(const PairTensors& tensors, OutputMoments& all) {
+// Rows [n, channels] of one type, in memory as the kernel takes them, and their mask in bool or undefined.
+struct ContiguousRows {
+  at::Tensor prediction, target, valid;
+};
+
+template <class T>
+MomentRows<T> some_of(const ContiguousRows& all, int64_t first, int64_t count) {
+  const int64_t channels = all.prediction.size(1);
+  MomentRows<T> rows{count,
+                     channels,
+                     all.prediction.const_data_ptr<T>() + first * channels,
+                     all.target.const_data_ptr<T>() + first * channels,
+                     nullptr,
+                     0,
+                     0};
+  if (!all.valid.defined()) return rows;
+  rows.valid = all.valid.const_data_ptr<bool>() + first * all.valid.stride(0);
+  rows.valid_row_stride = all.valid.stride(0);
+  // 0: one value of the mask holds for all channels of its row.
+  rows.valid_channel_stride = all.valid.size(1) == channels && channels > 1 ? all.valid.stride(1) : 0;
+  return rows;
+}
+
+// In pieces of `length` rows: the second of the kernel's two passes over one finds it in the processor's cache. They
+// are added in their order, so that sums do not depend on the number of threads.
+template <class T>
+void add_by_kernel(const ContiguousRows& all, int64_t length, OutputMoments& sums) {
+  const int64_t channels = all.prediction.size(1), rows = all.prediction.size(0), pieces = (rows + length - 1) / length;
+  const int64_t of_piece = Moment::rows * channels, with_scratch = of_piece + 2 * channels;
+  std::vector<double> found(static_cast<size_t>(pieces * with_scratch));
+  at::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      double* const moments = found.data() + piece * with_scratch;
+      const int64_t first = piece * length;
+      sum_moments(some_of<T>(all, first, std::min(length, rows - first)), moments, moments + of_piece);
+    }
+  });
+  for (int64_t piece = 0; piece < pieces; ++piece)
+    sums.add(at::from_blob(found.data() + piece * with_scratch, {Moment::rows, channels}, at::kDouble));
+}
+
+void add_by_kernel(const PairTensors& tensors, OutputMoments& sums) {
   const at::NoGradGuard no_grad;
   const int64_t channels = tensors.channels(), length = std::max<int64_t>(1, kernel_elements / channels);
   const at::Tensor predictions = tensors.prediction.reshape({-1, channels}),
                    targets = tensors.target.reshape({-1, channels});
   at::Tensor valid = mask_rows(tensors.mask, tensors.prediction);
-  if (valid.defined()) valid = valid.ne(0);
-  std::vector<double> sums(static_cast<size_t>(Moment::rows * channels)), scratch(static_cast<size_t>(2 * channels));
-  const at::Tensor moments = at::from_blob(sums.data(), {Moment::rows, channels}, at::kDouble);
-  AT_DISPATCH_FLOATING_TYPES(predictions.scalar_type(), "sum_moments", [&] {
-    for (int64_t first = 0; first < predictions.size(0); first += length) {
-      const int64_t count = std::min(length, predictions.size(0) - first);
-      const at::Tensor prediction = predictions.narrow(0, first, count).contiguous(),
-                       target = targets.narrow(0, first, count).contiguous();
-      MomentRows<scalar_t> rows{
-          count, channels, prediction.const_data_ptr<scalar_t>(), target.const_data_ptr<scalar_t>(), nullptr, 0, 0};
-      if (valid.defined()) {
-        rows.valid = valid.const_data_ptr<bool>() + first * valid.stride(0);
-        rows.valid_row_stride = valid.stride(0);
-        // 0: one value of the mask holds for all channels of its row.
-        rows.valid_channel_stride = valid.size(1) == channels && channels > 1 ? valid.stride(1) : 0;
-      }
-      sum_moments(rows, sums.data(), scratch.data());
-      all.add(moments);
-    }
-  });
+  if (valid.defined() && valid.scalar_type() != at::kBool) valid = valid.ne(0);
+  for (int64_t first = 0; first < predictions.size(0); first += length * pieces_at_once) {
+    const int64_t count = std::min(length * pieces_at_once, predictions.size(0) - first);
+    const ContiguousRows rows{predictions.narrow(0, first, count).contiguous(),
+                              targets.narrow(0, first, count).contiguous(),
+                              valid.defined() ? valid.narrow(0, first, count) : valid};
+    AT_DISPATCH_FLOATING_TYPES(predictions.scalar_type(), "sum_moments",
+                               [&] { add_by_kernel<scalar_t>(rows, length, sums); });
+  }
 }
 
 void for_each_piece(std::span<const PairTensors> kept, const std::function<void(const OutputRows&)>& visit) {
@@ -118,9 +150,11 @@ void OutputMoments::zero() {
   if (moments_.defined()) moments_.zero_();
 }
 
-// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979). In
-// place: what a window measured is added after its optimizer step, where running out of memory could not be undone.
+// In place: what a window measured is added after its optimizer step, where running out of memory could not be undone.
 void OutputMoments::add(const at::Tensor& moments) {
+  if (moments_.is_cpu())
+    return add_moments(moments_.mutable_data_ptr<double>(), moments.const_data_ptr<double>(), moments.size(1));
+  // The same by LibTorch's operators.
   const at::NoGradGuard no_grad;
   at::Tensor n = moments_[Moment::count], mean = moments_[Moment::mean], variation = moments_[Moment::variation];
   at::Tensor total = scratch_[0], share = scratch_[1], delta = scratch_[2];

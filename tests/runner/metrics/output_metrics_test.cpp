@@ -24,6 +24,14 @@ TEST_P(OutputMetricsTest, OfEveryShape) {
   expect_textbook({outputs_of({6, 7, 3}), outputs_of({6, 4, 3})});  // as sequences grow and shrink
 }
 
+TEST_P(OutputMetricsTest, OfAnyNumberOfChannels) {
+  for (int64_t channels = 1; channels <= 21; ++channels) {
+    expect_textbook({outputs_of({6, 5, channels}), outputs_of({2, 5, channels})});
+    expect_textbook({with_mask(outputs_of({6, 5, channels}), {6, 5})});
+    expect_textbook({with_mask(outputs_of({6, 5, channels}), {6, 5, channels})});
+  }
+}
+
 TEST_P(OutputMetricsTest, OfTensorsThatAreViews) {
   auto outputs = outputs_of({6, 3, 5});
   for (at::Tensor& output : outputs) output = output.transpose(1, 2).narrow(1, 1, 3);
