@@ -1,6 +1,7 @@
 #include "encoder.hpp"
 
 #include "headroom/sdk/autocast.hpp"
+#include "narrow_convolution.hpp"
 #include "tds_convolution.hpp"
 #include "winograd.hpp"
 
@@ -9,6 +10,15 @@ namespace {
 
 torch::nn::LayerNorm layer_norm_over(int64_t features) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({features}));
+}
+
+at::Tensor convolve(const torch::nn::Conv1dImpl& conv1d, const at::Tensor& image) {
+  const int64_t stride = conv1d.options.stride()->at(0);
+  if (suits_winograd(image, conv1d.weight, stride)) return convolve_winograd(image, conv1d.weight, conv1d.bias, stride);
+  if (suits_narrow(image, conv1d.weight)) return convolve_narrow(image, conv1d.weight, conv1d.bias, stride);
+  return sdk::autocast_convolution(image, [&](const at::Tensor& given) {
+    return at::conv2d(given, conv1d.weight.unsqueeze(2), conv1d.bias, {1, stride});
+  });
 }
 
 }  // namespace
@@ -23,14 +33,8 @@ ConvBlockImpl::ConvBlockImpl(const ConvBlockShape& shape) {
 // would copy it into the other order.
 at::Tensor ConvBlockImpl::forward(const at::Tensor& x) {
   const auto& conv1d = *conv->ptr<torch::nn::Conv1dImpl>(0);
-  const int64_t stride = conv1d.options.stride()->at(0);
   const at::Tensor image = x.transpose(1, 2).unsqueeze(2);
-  const at::Tensor seen = suits_winograd(image, conv1d.weight, stride)
-                              ? convolve_winograd(image, conv1d.weight, conv1d.bias, stride)
-                              : sdk::autocast_convolution(image, [&](const at::Tensor& given) {
-                                  return at::conv2d(given, conv1d.weight.unsqueeze(2), conv1d.bias, {1, stride});
-                                });
-  const at::Tensor y = seen.relu_().squeeze(2).transpose(1, 2);
+  const at::Tensor y = convolve(conv1d, image).relu_().squeeze(2).transpose(1, 2);
   return norm ? norm->forward(y) : y;
 }
 

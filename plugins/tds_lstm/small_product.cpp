@@ -34,8 +34,9 @@ struct Product {
   static HEADROOM_KERNEL_BODY void run(const SmallProduct* p, int64_t first_panel, int64_t last_panel) {
     constexpr int64_t width = 2 * lanes;
     for (int64_t i = first_panel; i < last_panel; ++i) {
-      sdk::PanelProduct product{p->rows,          p->inner,   p->a, p->a_stride, 1, p->panels + i * p->inner * width,
-                                p->c + i * width, p->c_stride};
+      const sdk::PanelProduct product{p->rows,          p->inner,          p->a,
+                                      p->a_stride,      p->a_inner_stride, p->panels + i * p->inner * width,
+                                      p->c + i * width, p->c_stride};
       if (p->columns - i * width >= width) {
         sdk::multiply_panel<lanes, true>(product);
       } else {

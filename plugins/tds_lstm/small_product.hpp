@@ -21,8 +21,8 @@ struct Matrix {
 // Panels [first, last) of `matrix`; `panels` are all of them. [any]
 void lay_out(const Matrix& matrix, int64_t first, int64_t last, float* panels);
 
-// c [rows, columns] += a [rows, inner] b, of the columns in b's panels [first, last). a and c lie row by row, with a
-// stride from one to the next. Sums over `inner` in its order, whatever the number of rows. [any]
+// c [rows, columns] += a [rows, inner] b, of the columns in b's panels [first, last). Rows of a may overlap, those of c
+// may not. Sums over `inner` in its order, whatever the number of rows. [any]
 struct SmallProduct {
   int64_t rows, inner, columns;
   const float* a;
@@ -30,6 +30,7 @@ struct SmallProduct {
   const float* panels;  // all of b's
   float* c;
   int64_t c_stride;
+  int64_t a_inner_stride = 1;
 };
 void add_product(const SmallProduct& product, int64_t first, int64_t last);
 
