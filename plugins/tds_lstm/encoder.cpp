@@ -2,6 +2,7 @@
 
 #include "headroom/sdk/autocast.hpp"
 #include "narrow_convolution.hpp"
+#include "residual_norm.hpp"
 #include "tds_convolution.hpp"
 #include "winograd.hpp"
 
@@ -35,7 +36,7 @@ at::Tensor ConvBlockImpl::forward(const at::Tensor& x) {
   const auto& conv1d = *conv->ptr<torch::nn::Conv1dImpl>(0);
   const at::Tensor image = x.transpose(1, 2).unsqueeze(2);
   const at::Tensor y = convolve(conv1d, image).relu_().squeeze(2).transpose(1, 2);
-  return norm ? norm->forward(y) : y;
+  return norm ? residual_norm(y, std::nullopt, *norm) : y;
 }
 
 TdsConvBlockImpl::TdsConvBlockImpl(int64_t channels, int64_t feature_width, int64_t kernel_width)
@@ -49,13 +50,13 @@ at::Tensor TdsConvBlockImpl::forward(const at::Tensor& x) {
   const int64_t batch = x.size(0), time = x.size(1), features = x.size(2), channels = conv2d->options.in_channels();
   if (has_tds_convolution(x, conv2d->weight)) {
     const at::Tensor y = tds_convolution(x, conv2d->weight, conv2d->bias).relu_();
-    return layer_norm->forward(y + x.narrow(1, time - y.size(1), y.size(1)));
+    return residual_norm(y, x.narrow(1, time - y.size(1), y.size(1)), *layer_norm);
   }
   const at::Tensor planes = x.transpose(1, 2).reshape({batch, channels, features / channels, time});
   const at::Tensor seen =
       sdk::autocast_convolution(planes, [this](const at::Tensor& in) { return conv2d->forward(in); });
   const at::Tensor y = torch::relu(seen.reshape({batch, features, -1}).transpose(1, 2));
-  return layer_norm->forward(y + x.narrow(1, time - y.size(1), y.size(1)));
+  return residual_norm(y, x.narrow(1, time - y.size(1), y.size(1)), *layer_norm);
 }
 
 FullyConnectedBlockImpl::FullyConnectedBlockImpl(int64_t features)
@@ -67,9 +68,8 @@ FullyConnectedBlockImpl::FullyConnectedBlockImpl(int64_t features)
 }
 
 at::Tensor FullyConnectedBlockImpl::forward(const at::Tensor& x) {
-  const at::Tensor y = fc_block->forward(x);
-  // Under autocast y may be narrower than x: their sum keeps the precision of x.
-  return layer_norm->forward(y.scalar_type() == x.scalar_type() ? y.add_(x) : y + x);
+  // Under autocast what comes out may be narrower than x: their sum keeps the precision of x.
+  return residual_norm(fc_block->forward(x), x, *layer_norm);
 }
 
 StageImpl::StageImpl(const StageShape& shape) {

@@ -147,7 +147,7 @@ HeapShortage take_heap_shortage() {
   const int64_t bound = memory_bound();
   if (bound <= 0) return {};
   const int64_t cushion = cushion_bytes(bound), short_by = held_bytes() - (heap_bound(bound) - cushion);
-  return {std::max<int64_t>(short_by, 0), short_by > cushion / 2};
+  return {std::max<int64_t>(short_by, 0), short_by > cushion / 4 * 3};
 }
 
 void note_heap_refusal(int64_t bytes) {

@@ -104,7 +104,7 @@ Permit try_to_grow_heap(int64_t bytes);
 // because most code that malloc refuses crashes. [any]
 struct HeapShortage {
   int64_t bytes = 0;       // 0: a cushion is left, or the heap has not grown since the last call
-  bool is_severe = false;  // more than half the cushion is used
+  bool is_severe = false;  // less than a quarter of the cushion is left
 };
 HeapShortage take_heap_shortage();
 void set_kill_line(int64_t bytes);  // the U at which the kernel kills: the smallest room at the start; 0: unknown [any]

@@ -64,8 +64,8 @@ struct SumMoments {
     for (int64_t r = first; r < rows.rows; ++r) {
       if (!counts(rows, r)) continue;
       ++count;
-      const T *const prediction = rows.prediction + r * rows.channels + c, *const target =
-                                                                               rows.target + r * rows.channels + c;
+      const T* const prediction = rows.prediction + r * rows.channels + c;
+      const T* const target = rows.target + r * rows.channels + c;
 #pragma GCC unroll 2
       for (int k = 0; k < chains; ++k) {
         const Sums value = Block::read(target + k * lanes), error = Block::read(prediction + k * lanes) - value;
