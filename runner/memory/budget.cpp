@@ -146,7 +146,8 @@ HeapShortage take_heap_shortage() {
   heap_used_its_cushion.store(false, std::memory_order_relaxed);
   const int64_t bound = memory_bound();
   if (bound <= 0) return {};
-  const int64_t cushion = cushion_bytes(bound), short_by = held_bytes() - (heap_bound(bound) - cushion);
+  const int64_t cushion = cushion_bytes(bound), used = held_bytes() + read_untouched().promised();
+  const int64_t short_by = used - (heap_bound(bound) - cushion);
   return {std::max<int64_t>(short_by, 0), short_by > cushion / 4 * 3};
 }
 
