@@ -46,7 +46,7 @@ void add_all(const SmallProduct& product) { add_product(product, 0, panel_count(
 
 // Every sample's output, which begins as the bias.
 at::Tensor output(const NarrowShape& shape, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  const at::Tensor by_window = weight.permute({2, 1, 0}).reshape({shape.window(), shape.out});
+  const at::Tensor by_window = weight.permute({2, 1, 0}).contiguous();
   const at::Tensor panels = laid_out({shape.window(), shape.out, by_window.const_data_ptr<float>(), shape.out, 1});
   at::Tensor y = at::empty({shape.batch, shape.out, 1, shape.steps()}, x.options(), in_order);
   y.copy_(bias.view({shape.out, 1, 1}));
@@ -61,7 +61,7 @@ at::Tensor output(const NarrowShape& shape, const at::Tensor& x, const at::Tenso
 
 // Steps whose windows do not overlap are added together: every so many of them.
 at::Tensor input_gradient(const NarrowShape& shape, const at::Tensor& to_y, const at::Tensor& weight) {
-  const at::Tensor by_out = weight.transpose(1, 2).reshape({shape.out, shape.window()});
+  const at::Tensor by_out = weight.transpose(1, 2).contiguous();
   const at::Tensor panels = laid_out({shape.out, shape.window(), by_out.const_data_ptr<float>(), shape.window(), 1});
   at::Tensor to_x = at::empty({shape.batch, shape.channels, 1, shape.time}, to_y.options(), in_order).zero_();
   float* const to = to_x.mutable_data_ptr<float>();

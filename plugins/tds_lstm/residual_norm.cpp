@@ -22,6 +22,8 @@ struct ResidualNorm : torch::autograd::Function<ResidualNorm> {
                             const at::Tensor& bias, double epsilon) {
     const at::Tensor y = given.contiguous();
     const bool adds = given_residual.has_value();
+    TORCH_CHECK(y.size(2) == weight.size(0) && (!adds || given_residual->sizes() == y.sizes()),
+                "residual_norm: shapes");
     const at::Tensor residual = adds ? with_whole_samples(*given_residual) : at::Tensor();
     const at::Tensor sum = adds ? at::empty_like(y) : y;
     at::Tensor to = at::empty_like(y), moments = at::empty({y.size(0), y.size(1), 2}, y.options());

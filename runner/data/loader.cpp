@@ -268,6 +268,8 @@ struct Loader::State {
 
   // Called in the middle of an allocation, perhaps of a thread that holds the mutex: so it never waits for it.
   int64_t try_to_drop_read_ahead(int64_t wanted_bytes) EXCLUDES(mutex) {
+    // Page-locked memory is let go of by a GPU's driver, which may be who called malloc.
+    if (plan.options.page_lock.lock != nullptr && inside_malloc()) return 0;
     if (!mutex.try_lock()) return 0;
     const MutexLock lock(mutex, std::adopt_lock);
     return drop_read_ahead(wanted_bytes);

@@ -78,6 +78,7 @@ void purge_heap() { malloc_trim(0); }
 
 #include "error.hpp"
 #include "memory/data_limit.hpp"
+#include "memory/relief.hpp"
 
 // Read by jemalloc at its start. Without `retain` an extent is mapped exactly as large as it must be and unmapped when
 // it is purged, so that what is mapped is what is held. A free extent serves a request however much smaller, where
@@ -105,7 +106,6 @@ thread_local int64_t refused_heap_bytes = 0;
 
 int64_t (*give_back)(int64_t wanted_bytes) = nullptr;       // set before other threads exist
 constexpr int64_t least_returned_bytes = int64_t{1} << 20;  // of one call in the middle of malloc
-thread_local bool inside_malloc = false;                    // this thread is in such a call
 
 size_t pages_of(size_t bytes) { return (bytes + page - 1) / page * page; }
 
@@ -154,12 +154,15 @@ void* extent_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, boo
 // malloc has no way to call a new_handler, and much code of C crashes where it gets nothing.
 Permit make_room_for_heap(int64_t bytes) {
   Permit permit = try_to_grow_heap(bytes);
-  if (permit || give_back == nullptr || bytes > memory_bound()) return permit;
-  inside_malloc = true;
-  const int64_t returned = give_back(std::max(bytes, least_returned_bytes));
-  inside_malloc = false;
-  if (returned > 0) permit = try_to_grow_heap(bytes);
-  return permit;
+  if (permit || give_back == nullptr || bytes > memory_bound() || inside_malloc()) return permit;
+  const InsideMalloc scope;
+  // Another thread may be on the ladder: it is asked again whatever came back here.
+  give_back(std::max(bytes, least_returned_bytes));
+  permit = try_to_grow_heap(bytes);
+  if (permit) return permit;
+  // What came back by free() is the heap's still.
+  purge_heap();
+  return try_to_grow_heap(bytes);
 }
 
 void* heap_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool* zero, bool* commit, unsigned) {
@@ -322,8 +325,12 @@ ThreadCache& thread_cache() {
   return cache;
 }
 
-// Tensors may be freed while a thread ends, after its cache has gone.
-int cache_flag() { return ThreadCache::alive ? thread_cache().flag() : MALLOCX_TCACHE_NONE; }
+// Tensors may be freed while a thread ends, after its cache has gone, and in the middle of malloc.
+int cache_flag() {
+  const bool makes_one = ThreadCache::existing == nullptr;
+  if (!ThreadCache::alive || (makes_one && inside_malloc())) return MALLOCX_TCACHE_NONE;
+  return thread_cache().flag();
+}
 
 // Where memory is short there may be none for a name.
 void purge_arena(unsigned arena) {
@@ -391,8 +398,8 @@ int64_t purge() {
 }
 
 void purge_heap() {
-  if (inside_malloc) return;
-  mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
+  // The thread's cache may be being filled.
+  if (!inside_malloc()) mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
   purge_arena(MALLCTL_ARENAS_ALL);
 }
 

@@ -22,8 +22,7 @@ void release(void* data);
 // [any] Returns unused memory to the system; the result is its size in bytes.
 int64_t purge();
 
-// [any] The same for memory of malloc and new that was freed, in the whole process. Only U shows how much it was. Does
-// nothing in the middle of malloc.
+// [any] The same for memory of malloc and new that was freed, in the whole process. Only U shows how much it was.
 void purge_heap();
 
 // [any] All that is mapped from the system, used or not.

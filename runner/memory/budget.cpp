@@ -141,9 +141,11 @@ Permit try_to_grow_heap(int64_t bytes) {
   return grow(bytes, most);
 }
 
-HeapShortage take_heap_shortage() {
-  if (!heap_used_its_cushion.load(std::memory_order_relaxed)) return {};
-  heap_used_its_cushion.store(false, std::memory_order_relaxed);
+bool take_heap_growth() {
+  return heap_used_its_cushion.load(std::memory_order_relaxed) && heap_used_its_cushion.exchange(false);
+}
+
+HeapShortage heap_shortage() {
   const int64_t bound = memory_bound();
   if (bound <= 0) return {};
   const int64_t cushion = cushion_bytes(bound), used = held_bytes() + read_untouched().promised();

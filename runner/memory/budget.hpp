@@ -100,13 +100,16 @@ Permit make_room(int64_t bytes);
 // on. Allocates nothing; may be called with malloc's locks held. [any]
 Permit try_to_grow_heap(int64_t bytes);
 
-// What has to come back so that a cushion is left for try_to_grow_heap(); asked for by code that can be refused,
-// because most code that malloc refuses crashes. [any]
+// Whether the heap has grown into the cushion that is kept for try_to_grow_heap(), since the last call. For code that
+// can be refused, because most code that malloc refuses crashes. [any]
+bool take_heap_growth();
+
+// What has to come back so that the whole cushion is left. [any]
 struct HeapShortage {
-  int64_t bytes = 0;       // 0: a cushion is left, or the heap has not grown since the last call
-  bool is_severe = false;  // less than a quarter of the cushion is left
+  int64_t bytes = 0;       // 0: it is
+  bool is_severe = false;  // less than a quarter of it is left
 };
-HeapShortage take_heap_shortage();
+HeapShortage heap_shortage();
 void set_kill_line(int64_t bytes);  // the U at which the kernel kills: the smallest room at the start; 0: unknown [any]
 
 // How often malloc was refused. A C library that got no memory may report a damaged file instead: code that reads files

@@ -52,7 +52,9 @@ int64_t drop_code_pages() {
     } else if (const auto resident = bytes_after(line, "Rss:")) {
       mapping.resident_bytes = *resident;
     } else if (const auto written = bytes_after(line, "Anonymous:")) {
-      mapping.written_bytes = *written;
+      mapping.written_bytes += *written;
+    } else if (const auto swapped = bytes_after(line, "Swap:")) {
+      mapping.written_bytes += *swapped;
     }
   }
   return dropped + drop(mapping);

@@ -9,7 +9,7 @@ namespace headroom {
 
 // Takes all code out of this process's memory, in large mappings that nobody has written to. What runs again comes back
 // from the kernel's cache of files, by minor page faults. Returns the bytes that were resident. Some milliseconds.
-// [any]
+// No library may be unloaded meanwhile. [control]
 int64_t drop_code_pages();
 
 }  // namespace headroom

@@ -22,11 +22,16 @@ Ladder& ladder() {
 
 // This thread is inside a rung, and holds the ladder's mutex: it must not try to lock it again. Or it must not free.
 thread_local bool gives_nothing_back = false;
+thread_local bool in_malloc = false;
 
 }  // namespace
 
 GivesNothingBack::GivesNothingBack() : before_(std::exchange(gives_nothing_back, true)) {}
 GivesNothingBack::~GivesNothingBack() { gives_nothing_back = before_; }
+
+bool inside_malloc() { return in_malloc; }
+InsideMalloc::InsideMalloc() : before_(std::exchange(in_malloc, true)) {}
+InsideMalloc::~InsideMalloc() { in_malloc = before_; }
 
 RungRegistration add_rung(Rung rung) {
   auto shared = std::make_shared<const Rung>(std::move(rung));

@@ -63,6 +63,20 @@ class GivesNothingBack {
   bool before_;
 };
 
+// The ladder is climbed in the middle of malloc, at whose caller nobody can look: it may be a GPU's driver with its
+// locks held. [any] While an InsideMalloc lives on this thread.
+bool inside_malloc();
+class InsideMalloc {
+ public:
+  InsideMalloc();
+  ~InsideMalloc();
+  InsideMalloc(const InsideMalloc&) = delete;
+  InsideMalloc& operator=(const InsideMalloc&) = delete;
+
+ private:
+  bool before_;
+};
+
 // Climbs the ladder while shortage lasts, and comes back down when it is over. One a run. [control]
 class PressureLadder {
  public:

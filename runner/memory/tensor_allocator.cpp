@@ -21,6 +21,7 @@ namespace headroom {
 namespace {
 
 constexpr int most_tries = 8;
+constexpr int64_t table_growth_bytes = int64_t{1} << 20;
 
 std::atomic<int64_t> lent{0}, allocations{0};
 std::atomic<int64_t> fail_at{-1};
@@ -54,10 +55,21 @@ int64_t free_bytes() { return arena::mapped_bytes() - lent.load(std::memory_orde
 
 // The heap has used what was kept for it: it gets it back before more of it is needed, or the tensor is refused.
 void restore_heap_cushion(size_t bytes, bool must_pass) {
-  const HeapShortage shortage = take_heap_shortage();
-  if (shortage.bytes == 0) return;
-  const int64_t returned = give_back_memory(shortage.bytes);
-  if (shortage.is_severe && returned < shortage.bytes / 2 && !must_pass) refuse(bytes);
+  if (!take_heap_growth()) return;
+  const int64_t wanted = heap_shortage().bytes;
+  if (wanted == 0) return;
+  give_back_memory(wanted);
+  if (!must_pass && heap_shortage().is_severe) refuse(bytes);
+}
+
+// False: there was no memory for a larger table.
+bool is_entered(void* data, int64_t occupied) {
+  try {
+    table().insert(data, static_cast<uint64_t>(occupied), current_owner());
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 void* take(size_t bytes) {
@@ -74,9 +86,7 @@ void* take(size_t bytes) {
   }
   if (data == nullptr) refuse(bytes);
   const auto occupied = static_cast<int64_t>(arena::occupied_bytes(data, bytes));
-  try {
-    table().insert(data, static_cast<uint64_t>(occupied), current_owner());
-  } catch (const std::bad_alloc&) {
+  if (!is_entered(data, occupied) && (give_back_memory(table_growth_bytes) == 0 || !is_entered(data, occupied))) {
     arena::release(data);
     refuse(bytes);
   }

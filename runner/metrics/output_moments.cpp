@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t piece_elements = int64_t{1} << 20;  // 8 MB a float64 tensor
 // Of prediction and target each: 256 KiB together in float32.
 constexpr int64_t kernel_elements = int64_t{1} << 15;
-constexpr int64_t pieces_at_once = 16;  // among threads; their sums are as large as 5 rows of outputs each
+// What threads sum at once: so many pieces, or fewer where the sums of so many channels are large.
+constexpr int64_t most_pieces = 16, sums_bytes = int64_t{1} << 20;
 
 // As rows beside those of the prediction: [n, channels] or, where all channels share it, [n, 1].
 at::Tensor mask_rows(const at::Tensor& mask, const at::Tensor& prediction) {
@@ -88,12 +89,14 @@ void add_by_kernel(const ContiguousRows& all, int64_t length, OutputMoments& sum
 void add_by_kernel(const PairTensors& tensors, OutputMoments& sums) {
   const at::NoGradGuard no_grad;
   const int64_t channels = tensors.channels(), length = std::max<int64_t>(1, kernel_elements / channels);
+  const auto of_piece = static_cast<int64_t>(sizeof(double)) * (Moment::rows + 2) * channels;
+  const int64_t at_once = length * std::clamp<int64_t>(sums_bytes / of_piece, 1, most_pieces);
   const at::Tensor predictions = tensors.prediction.reshape({-1, channels}),
                    targets = tensors.target.reshape({-1, channels});
   at::Tensor valid = mask_rows(tensors.mask, tensors.prediction);
   if (valid.defined() && valid.scalar_type() != at::kBool) valid = valid.ne(0);
-  for (int64_t first = 0; first < predictions.size(0); first += length * pieces_at_once) {
-    const int64_t count = std::min(length * pieces_at_once, predictions.size(0) - first);
+  for (int64_t first = 0; first < predictions.size(0); first += at_once) {
+    const int64_t count = std::min(at_once, predictions.size(0) - first);
     const ContiguousRows rows{predictions.narrow(0, first, count).contiguous(),
                               targets.narrow(0, first, count).contiguous(),
                               valid.defined() ? valid.narrow(0, first, count) : valid};

@@ -41,7 +41,8 @@ TEST_P(TdsNarrow, EqualsLibTorch) {
 INSTANTIATE_TEST_SUITE_P(Shapes, TdsNarrow,
                          testing::Values(NarrowCase{5, 500, 16, 5, 2, 32}, NarrowCase{3, 103, 16, 11, 5, 64},
                                          NarrowCase{2, 50, 3, 21, 2, 7}, NarrowCase{1, 33, 5, 2, 4, 17},
-                                         NarrowCase{4, 12, 8, 11, 1, 33}, NarrowCase{2, 9, 1, 9, 3, 1}),
+                                         NarrowCase{4, 12, 8, 11, 1, 33}, NarrowCase{2, 9, 1, 9, 3, 1},
+                                         NarrowCase{2, 40, 1, 5, 2, 8}, NarrowCase{2, 40, 16, 1, 1, 8}),
                          [](const auto& test) {
                            const NarrowCase& shape = test.param;
                            return std::to_string(shape.channels) + "k" + std::to_string(shape.kernel) + "s" +

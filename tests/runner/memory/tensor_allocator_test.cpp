@@ -257,6 +257,24 @@ TEST_F(TensorAllocator, MallocGetsWhatTensorsGaveBack) {
   }
 }
 
+// What a cache frees in the middle of malloc is the heap's until it is purged.
+TEST_F(TensorAllocator, MallocGetsWhatACacheOfTheHeapGaveBack) {
+  std::vector<void*> cache, blocks;
+  for (int i = 0; i < 160; ++i) cache.push_back(written(256 << 10));
+  blocks.reserve(40);
+  const RungRegistration rung = add_rung({.name = "cache", .order = 10, .give_back = [&](int64_t wanted) -> int64_t {
+                                            int64_t bytes = 0;
+                                            for (; bytes < wanted && !cache.empty(); cache.pop_back(), bytes += mib / 4)
+                                              std::free(cache.back());
+                                            return bytes;
+                                          }});
+  leave_nothing();
+  for (int i = 0; i < 30; ++i) blocks.push_back(written(900 << 10));
+  EXPECT_EQ(std::ranges::count(blocks, nullptr), 0);
+  for (void* data : blocks) std::free(data);
+  for (void* data : cache) std::free(data);
+}
+
 // Code that malloc refuses crashes; code that a tensor is refused can stop.
 TEST_F(TensorAllocator, ATensorIsRefusedBeforeMallocGetsNothing) {
   const at::Tensor first = at::empty({8});
