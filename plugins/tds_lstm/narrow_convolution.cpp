@@ -1,11 +1,11 @@
 #include "narrow_convolution.hpp"
 
-#include <ATen/Parallel.h>
 #include <algorithm>
 
 #include "headroom/sdk/autocast.hpp"
 #include "headroom/sdk/cpu_kernel.hpp"
 #include "small_product.hpp"
+#include "time_convolution.hpp"
 
 namespace headroom {
 namespace {
@@ -17,19 +17,8 @@ using torch::autograd::variable_list;
 constexpr int64_t most_out = 64, most_window = 1024;
 constexpr auto in_order = at::MemoryFormat::ChannelsLast;  // steps behind each other, each with its channels
 
-struct NarrowShape {
-  int64_t batch, time, channels, stride, kernel, out;
-
-  int64_t steps() const { return (time - kernel) / stride + 1; }
-  int64_t window() const { return kernel * channels; }  // numbers that a step of the output reads
-  int64_t hop() const { return stride * channels; }     // from the first of a step to the first of the next
-  int64_t of_x() const { return time * channels; }      // numbers of a sample
-  int64_t of_y() const { return steps() * out; }
-};
-
-NarrowShape narrow_shape(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
-  return {x.size(0), x.size(3), x.size(1), stride, weight.size(2), weight.size(0)};
-}
+// Numbers that an output reads, which lie behind each other.
+int64_t window_of(const TimeShape& shape) { return shape.kernel * shape.channels; }
 
 at::Tensor room_for(const Matrix& matrix) {
   return at::empty({panel_count(matrix.columns) * panel_elements(matrix.inner)}, at::kFloat);
@@ -44,35 +33,36 @@ at::Tensor laid_out(const Matrix& matrix) {
 
 void add_all(const SmallProduct& product) { add_product(product, 0, panel_count(product.columns)); }
 
-// Every sample's output, which begins as the bias.
-at::Tensor output(const NarrowShape& shape, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+// Begins as the bias.
+at::Tensor output(const TimeShape& shape, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const int64_t batch = x.size(0), steps = shape.outputs(), window = window_of(shape);
   const at::Tensor by_window = weight.permute({2, 1, 0}).contiguous();
-  const at::Tensor panels = laid_out({shape.window(), shape.out, by_window.const_data_ptr<float>(), shape.out, 1});
-  at::Tensor y = at::empty({shape.batch, shape.out, 1, shape.steps()}, x.options(), in_order);
+  const at::Tensor panels = laid_out({window, shape.out, by_window.const_data_ptr<float>(), shape.out, 1});
+  at::Tensor y = at::empty({batch, shape.out, 1, steps}, x.options(), in_order);
   y.copy_(bias.view({shape.out, 1, 1}));
   float* const to = y.mutable_data_ptr<float>();
-  at::parallel_for(0, shape.batch, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b)
-      add_all({shape.steps(), shape.window(), shape.out, x.const_data_ptr<float>() + b * shape.of_x(), shape.hop(),
-               panels.const_data_ptr<float>(), to + b * shape.of_y(), shape.out});
+  over_samples(batch, steps, [&](int64_t b, int64_t first, int64_t last) {
+    add_all({last - first, window, shape.out,
+             x.const_data_ptr<float>() + b * shape.time * shape.channels + first * shape.frame(), shape.frame(),
+             panels.const_data_ptr<float>(), to + (b * steps + first) * shape.out, shape.out});
   });
   return y;
 }
 
-// Steps whose windows do not overlap are added together: every so many of them.
-at::Tensor input_gradient(const NarrowShape& shape, const at::Tensor& to_y, const at::Tensor& weight) {
+// Outputs that read nothing of each other's are added together: every taps()-th.
+at::Tensor input_gradient(const TimeShape& shape, const at::Tensor& to_y, const at::Tensor& weight) {
+  const int64_t batch = to_y.size(0), steps = shape.outputs(), window = window_of(shape), every = shape.taps();
   const at::Tensor by_out = weight.transpose(1, 2).contiguous();
-  const at::Tensor panels = laid_out({shape.out, shape.window(), by_out.const_data_ptr<float>(), shape.window(), 1});
-  at::Tensor to_x = at::empty({shape.batch, shape.channels, 1, shape.time}, to_y.options(), in_order).zero_();
+  const at::Tensor panels = laid_out({shape.out, window, by_out.const_data_ptr<float>(), window, 1});
+  at::Tensor to_x = at::empty({batch, shape.channels, 1, shape.time}, to_y.options(), in_order).zero_();
   float* const to = to_x.mutable_data_ptr<float>();
-  const int64_t every = (shape.kernel + shape.stride - 1) / shape.stride;
-  at::parallel_for(0, shape.batch, 1, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      for (int64_t first = 0; first < std::min(every, shape.steps()); ++first) {
-        const int64_t rows = (shape.steps() - first + every - 1) / every;
-        add_all({rows, shape.out, shape.window(), to_y.const_data_ptr<float>() + b * shape.of_y() + first * shape.out,
-                 every * shape.out, panels.const_data_ptr<float>(), to + b * shape.of_x() + first * shape.hop(),
-                 every * shape.hop()});
+      for (int64_t first = 0; first < std::min(every, steps); ++first) {
+        add_all({(steps - first + every - 1) / every, shape.out, window,
+                 to_y.const_data_ptr<float>() + (b * steps + first) * shape.out, every * shape.out,
+                 panels.const_data_ptr<float>(), to + b * shape.time * shape.channels + first * shape.frame(),
+                 every * shape.frame()});
       }
     }
   });
@@ -80,19 +70,20 @@ at::Tensor input_gradient(const NarrowShape& shape, const at::Tensor& to_y, cons
 }
 
 // Samples in as many even parts as there are threads, each with sums of its own.
-at::Tensor weight_gradient(const NarrowShape& shape, const at::Tensor& to_y, const at::Tensor& x) {
-  const int64_t parts = std::min<int64_t>(at::get_num_threads(), shape.batch);
-  at::Tensor sums = at::zeros({parts, shape.window(), shape.out}, x.options());
+at::Tensor weight_gradient(const TimeShape& shape, const at::Tensor& to_y, const at::Tensor& x) {
+  const int64_t batch = x.size(0), steps = shape.outputs(), window = window_of(shape);
+  const int64_t parts = std::min<int64_t>(at::get_num_threads(), batch);
+  at::Tensor sums = at::zeros({parts, window, shape.out}, x.options());
   float* const to = sums.mutable_data_ptr<float>();
   at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-    Matrix sample{shape.steps(), shape.out, nullptr, shape.out, 1};
+    Matrix sample{steps, shape.out, nullptr, shape.out, 1};
     at::Tensor panels = room_for(sample);
     for (int64_t part = begin; part < end; ++part) {
-      for (int64_t b = part * shape.batch / parts; b < (part + 1) * shape.batch / parts; ++b) {
-        sample.values = to_y.const_data_ptr<float>() + b * shape.of_y();
+      for (int64_t b = part * batch / parts; b < (part + 1) * batch / parts; ++b) {
+        sample.values = to_y.const_data_ptr<float>() + b * steps * shape.out;
         lay_out(sample, 0, panel_count(shape.out), panels.mutable_data_ptr<float>());
-        add_all({shape.window(), shape.steps(), shape.out, x.const_data_ptr<float>() + b * shape.of_x(), 1,
-                 panels.const_data_ptr<float>(), to + part * shape.window() * shape.out, shape.out, shape.hop()});
+        add_all({window, steps, shape.out, x.const_data_ptr<float>() + b * shape.time * shape.channels, 1,
+                 panels.const_data_ptr<float>(), to + part * window * shape.out, shape.out, shape.frame()});
       }
     }
   });
@@ -105,13 +96,13 @@ struct NarrowConvolution : torch::autograd::Function<NarrowConvolution> {
     const at::Tensor x = given.contiguous(in_order);
     context->save_for_backward({x, weight});
     context->saved_data["stride"] = stride;
-    return output(narrow_shape(x, weight, stride), x, weight, bias);
+    return output(time_shape_of(x, weight, stride), x, weight, bias);
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], to_y = gradients[0].contiguous(in_order);
-    const NarrowShape shape = narrow_shape(x, weight, context->saved_data["stride"].toInt());
+    const TimeShape shape = time_shape_of(x, weight, context->saved_data["stride"].toInt());
     variable_list result(4);
     if (context->needs_input_grad(0)) result[0] = input_gradient(shape, to_y, weight);
     if (context->needs_input_grad(1)) result[1] = weight_gradient(shape, to_y, x);

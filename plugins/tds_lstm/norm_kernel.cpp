@@ -23,14 +23,14 @@ HEADROOM_KERNEL_BODY float across(const Vector<lanes>& vector) {
 }
 
 template <int lanes>
-HEADROOM_KERNEL_BODY NormMoments moments_of(const NormShape& shape, const float* row, float mean) {
+HEADROOM_KERNEL_BODY NormMoments moments_of(const float* row, int64_t features, float mean, float epsilon) {
   Vector<lanes> squares = {};
-  for (int64_t i = 0; i < shape.features; i += lanes) {
+  for (int64_t i = 0; i < features; i += lanes) {
     const Vector<lanes> deviation = vector_at<lanes>(row + i) - mean;
     squares += deviation * deviation;
   }
-  const float variance = across<lanes>(squares) / static_cast<float>(shape.features);
-  return {mean, 1.0F / std::sqrt(variance + shape.epsilon)};
+  const float variance = across<lanes>(squares) / static_cast<float>(features);
+  return {mean, 1.0F / std::sqrt(variance + epsilon)};
 }
 
 template <int lanes>
@@ -53,7 +53,8 @@ struct Normalise {
         }
         row = sum;
       }
-      const NormMoments found = moments_of<lanes>(*shape, row, across<lanes>(total) / static_cast<float>(features));
+      const float mean = across<lanes>(total) / static_cast<float>(features);
+      const NormMoments found = moments_of<lanes>(row, features, mean, rows->epsilon);
       rows->moments[r] = found;
       float* const to = rows->to + r * features;
       for (int64_t i = 0; i < features; i += lanes)

@@ -11,7 +11,6 @@ bool has_norm_kernel(int64_t features);
 
 struct NormShape {
   int64_t rows, features;
-  float epsilon;
 };
 
 // Of a row: its mean, and the inverse of its deviation.
@@ -25,6 +24,7 @@ struct NormForward {
   const float *y, *residual, *weight, *bias;
   float *sum, *to;
   NormMoments* moments;  // [rows]
+  float epsilon;
 };
 void normalise_rows(const NormShape& shape, const NormForward& rows);
 

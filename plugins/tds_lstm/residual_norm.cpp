@@ -27,22 +27,22 @@ struct ResidualNorm : torch::autograd::Function<ResidualNorm> {
     const at::Tensor residual = adds ? with_whole_samples(*given_residual) : at::Tensor();
     const at::Tensor sum = adds ? at::empty_like(y) : y;
     at::Tensor to = at::empty_like(y), moments = at::empty({y.size(0), y.size(1), 2}, y.options());
-    const NormShape shape{y.size(1), y.size(2), static_cast<float>(epsilon)};
+    const NormShape shape{y.size(1), y.size(2)};
     const int64_t of_sample = shape.rows * shape.features;
     float* const to_sum = adds ? sum.mutable_data_ptr<float>() : nullptr;
     float* const to_moments = moments.mutable_data_ptr<float>();
     float* const to_result = to.mutable_data_ptr<float>();
     at::parallel_for(0, y.size(0), 1, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
-        normalise_rows(shape, {y.const_data_ptr<float>() + b * of_sample,
-                               adds ? residual.const_data_ptr<float>() + b * residual.stride(0) : nullptr,
-                               weight.const_data_ptr<float>(), bias.const_data_ptr<float>(),
-                               adds ? to_sum + b * of_sample : nullptr, to_result + b * of_sample,
-                               reinterpret_cast<NormMoments*>(to_moments) + b * shape.rows});
+        normalise_rows(
+            shape,
+            {y.const_data_ptr<float>() + b * of_sample,
+             adds ? residual.const_data_ptr<float>() + b * residual.stride(0) : nullptr, weight.const_data_ptr<float>(),
+             bias.const_data_ptr<float>(), adds ? to_sum + b * of_sample : nullptr, to_result + b * of_sample,
+             reinterpret_cast<NormMoments*>(to_moments) + b * shape.rows, static_cast<float>(epsilon)});
       }
     });
     context->save_for_backward({sum, weight, moments});
-    context->saved_data["epsilon"] = epsilon;
     context->saved_data["adds"] = adds;
     return to;
   }
@@ -50,7 +50,7 @@ struct ResidualNorm : torch::autograd::Function<ResidualNorm> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
     const at::Tensor &sum = saved[0], &weight = saved[1], &moments = saved[2], above = gradients[0].contiguous();
-    const NormShape shape{sum.size(1), sum.size(2), static_cast<float>(context->saved_data["epsilon"].toDouble())};
+    const NormShape shape{sum.size(1), sum.size(2)};
     const int64_t batch = sum.size(0), of_sample = shape.rows * shape.features;
     at::Tensor to_sum = at::empty_like(sum);
     // Of each sample by itself, so that their sums do not depend on the number of threads.

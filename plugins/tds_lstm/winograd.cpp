@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "headroom/sdk/autocast.hpp"
+#include "time_convolution.hpp"
 #include "winograd_kernel.hpp"
 
 namespace headroom {
@@ -17,13 +18,9 @@ constexpr int64_t fewest_tiles = 32;     // with fewer the weight's transform ta
 constexpr int64_t part_bytes = 4 << 20;  // of transformed tiles at a time
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
 
-TimeConvolution shape_of(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
-  return {x.size(3), x.size(1), stride, weight.size(2), weight.size(0)};
-}
-
 // Calls transform(shape, from, first, last, to) for all output channels, on all threads.
 template <class Transform>
-at::Tensor of_weight(const TimeConvolution& shape, const at::Tensor& given, at::IntArrayRef sizes,
+at::Tensor of_weight(const WinogradShape& shape, const at::Tensor& given, at::IntArrayRef sizes,
                      const Transform& transform) {
   const at::Tensor source = given.contiguous(), result = at::empty(sizes, source.options());
   const float* const from = source.const_data_ptr<float>();
@@ -32,17 +29,17 @@ at::Tensor of_weight(const TimeConvolution& shape, const at::Tensor& given, at::
   return result;
 }
 
-at::Tensor transformed_weight(const TimeConvolution& shape, const at::Tensor& weight) {
+at::Tensor transformed_weight(const WinogradShape& shape, const at::Tensor& weight) {
   return of_weight(shape, weight, {shape.places(), shape.out, shape.frame()}, transform_weight);
 }
 
-at::Tensor weight_gradient(const TimeConvolution& shape, const at::Tensor& of_transformed) {
+at::Tensor weight_gradient(const WinogradShape& shape, const at::Tensor& of_transformed) {
   return of_weight(shape, of_transformed, {shape.out, shape.channels, shape.kernel}, transform_weight_gradient);
 }
 
 // Calls work(first, count) for parts of the batch.
 template <class Work>
-void in_parts(const TimeConvolution& shape, int64_t batch, const Work& work) {
+void in_parts(const WinogradShape& shape, int64_t batch, const Work& work) {
   const int64_t numbers = shape.places() * shape.tiles() * (shape.frame() + shape.out);
   const int64_t most = std::max<int64_t>(1, part_bytes / (static_cast<int64_t>(sizeof(float)) * numbers));
   const int64_t parts = (batch + most - 1) / most;
@@ -52,23 +49,11 @@ void in_parts(const TimeConvolution& shape, int64_t batch, const Work& work) {
   }
 }
 
-// Calls work(sample, first, last) of [0, each) of each sample, on all threads.
-template <class Work>
-void over_samples(int64_t samples, int64_t each, const Work& work) {
-  at::parallel_for(0, samples * each, std::max<int64_t>(1, each / 8), [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t sample = begin / each, last = std::min(end, (sample + 1) * each);
-      work(sample, begin - sample * each, last - sample * each);
-      begin = last;
-    }
-  });
-}
-
 int64_t numbers_of_a_sample(const at::Tensor& sequences) { return sequences.numel() / sequences.size(0); }
 
 // Tiles of samples [first, first + count), [places, count * tiles, width].
 template <class Transform>
-at::Tensor to_tiles(const TimeConvolution& shape, const at::Tensor& sequences, int64_t first, int64_t count,
+at::Tensor to_tiles(const WinogradShape& shape, const at::Tensor& sequences, int64_t first, int64_t count,
                     int64_t width, const Transform& transform) {
   const int64_t tiles = shape.tiles(), numbers = numbers_of_a_sample(sequences);
   const at::Tensor result = at::empty({shape.places(), count * tiles, width}, sequences.options());
@@ -82,7 +67,7 @@ at::Tensor to_tiles(const TimeConvolution& shape, const at::Tensor& sequences, i
 
 // And back into samples from `first` on: transform(tiles of a sample, to the next place, begin, end, sample).
 template <class Transform>
-void from_tiles(const TimeConvolution& shape, const at::Tensor& products, int64_t first, int64_t each,
+void from_tiles(const WinogradShape& shape, const at::Tensor& products, int64_t first, int64_t each,
                 const at::Tensor& sequences, const Transform& transform) {
   const int64_t tiles = shape.tiles(), width = products.size(2), numbers = numbers_of_a_sample(sequences);
   const float* const from = products.const_data_ptr<float>();
@@ -96,7 +81,7 @@ struct Winograd : torch::autograd::Function<Winograd> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& given, const at::Tensor& weight,
                             const at::Tensor& bias, int64_t stride) {
     const at::Tensor x = given.contiguous(channels_last);
-    const TimeConvolution shape = shape_of(x, weight, stride);
+    const WinogradShape shape{time_shape_of(x, weight, stride)};
     const at::Tensor by_place = transformed_weight(shape, weight).transpose(1, 2), added = bias.contiguous();
     const at::Tensor y = at::empty({x.size(0), shape.out, 1, shape.outputs()}, x.options(), channels_last);
     in_parts(shape, x.size(0), [&](int64_t first, int64_t count) {
@@ -114,7 +99,7 @@ struct Winograd : torch::autograd::Function<Winograd> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], to_y = gradients[0].contiguous(channels_last);
-    const TimeConvolution shape = shape_of(x, weight, context->saved_data["stride"].toInt());
+    const WinogradShape shape{time_shape_of(x, weight, context->saved_data["stride"].toInt())};
     at::Tensor by_place, to_x, to_transformed;
     if (context->needs_input_grad(0)) {
       by_place = transformed_weight(shape, weight);
@@ -151,7 +136,7 @@ bool suits_winograd(const at::Tensor& x, const at::Tensor& weight, int64_t strid
   if (!x.is_cpu() || x.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat ||
       x.size(3) < weight.size(2) || sdk::Autocast::now(x.device()).enabled)
     return false;
-  const TimeConvolution shape = shape_of(x, weight, stride);
+  const WinogradShape shape{time_shape_of(x, weight, stride)};
   return has_winograd(shape) && std::min(shape.channels, shape.out) >= least_width &&
          x.size(0) * shape.tiles() >= fewest_tiles;
 }

@@ -94,7 +94,7 @@ HEADROOM_KERNEL_BODY void store(const Matrix<rows, terms>& matrix, const Vector<
 
 template <int taps, int lanes>
 struct Input {
-  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* x, int64_t first, int64_t last,
+  static HEADROOM_KERNEL_BODY void run(const WinogradShape* shape, const float* x, int64_t first, int64_t last,
                                        float* to, int64_t to_next) {
     const int64_t frame = shape->frame(), end = shape->time * shape->channels;
     for (int64_t tile = first; tile < last; ++tile) {
@@ -114,7 +114,7 @@ struct Input {
 
 template <int taps, int lanes>
 struct Output {
-  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* from, int64_t to_next,
+  static HEADROOM_KERNEL_BODY void run(const WinogradShape* shape, const float* from, int64_t to_next,
                                        const float* bias, int64_t first, int64_t last, float* y) {
     const int64_t out = shape->out, outputs = shape->outputs();
     for (int64_t tile = first; tile < last; ++tile) {
@@ -134,7 +134,7 @@ struct Output {
 
 template <int taps, int lanes>
 struct OutputGradient {
-  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* to_y, int64_t first, int64_t last,
+  static HEADROOM_KERNEL_BODY void run(const WinogradShape* shape, const float* to_y, int64_t first, int64_t last,
                                        float* to, int64_t to_next) {
     const int64_t out = shape->out, outputs = shape->outputs();
     for (int64_t tile = first; tile < last; ++tile) {
@@ -154,7 +154,7 @@ struct OutputGradient {
 // A frame lies in its own tile and, as one of the last of these, in the tile before.
 template <int taps, int lanes>
 struct InputGradient {
-  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* from, int64_t to_next, int64_t first,
+  static HEADROOM_KERNEL_BODY void run(const WinogradShape* shape, const float* from, int64_t to_next, int64_t first,
                                        int64_t last, float* to_x) {
     const int64_t frame = shape->frame(), end = shape->time * shape->channels, tiles = shape->tiles();
     for (int64_t group = first; group < last; ++group) {
@@ -183,7 +183,7 @@ struct InputGradient {
 // One output channel at a time, `lanes` input channels side by side.
 template <int taps, int lanes>
 struct Weight {
-  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* weight, int64_t first, int64_t last,
+  static HEADROOM_KERNEL_BODY void run(const WinogradShape* shape, const float* weight, int64_t first, int64_t last,
                                        float* to) {
     const int64_t channels = shape->channels, kernel = shape->kernel, stride = shape->stride;
     const int64_t frame = shape->frame(), to_next = shape->out * frame;
@@ -206,7 +206,7 @@ struct Weight {
 
 template <int taps, int lanes>
 struct WeightGradient {
-  static HEADROOM_KERNEL_BODY void run(const TimeConvolution* shape, const float* from, int64_t first, int64_t last,
+  static HEADROOM_KERNEL_BODY void run(const WinogradShape* shape, const float* from, int64_t first, int64_t last,
                                        float* to_weight) {
     const int64_t channels = shape->channels, kernel = shape->kernel, stride = shape->stride;
     const int64_t frame = shape->frame(), to_next = shape->out * frame;
@@ -234,7 +234,7 @@ void run_with_taps(const Arguments&... arguments) {
 }
 
 template <template <int, int> class Kernel, class... Arguments>
-void run(const TimeConvolution& shape, const Arguments&... arguments) {
+void run(const WinogradShape& shape, const Arguments&... arguments) {
   if (shape.taps() == 2) return run_with_taps<Kernel, 2>(&shape, arguments...);
   if (shape.taps() == 3) return run_with_taps<Kernel, 3>(&shape, arguments...);
   if (shape.taps() == 4) return run_with_taps<Kernel, 4>(&shape, arguments...);
@@ -243,38 +243,38 @@ void run(const TimeConvolution& shape, const Arguments&... arguments) {
 
 }  // namespace
 
-bool has_winograd(const TimeConvolution& shape) {
+bool has_winograd(const WinogradShape& shape) {
   const int64_t lanes = sdk::vector_lanes(), taps = shape.taps();
   return sdk::cpu_isa() != sdk::CpuIsa::baseline && shape.channels % lanes == 0 && shape.out % lanes == 0 &&
          taps >= fewest_taps && taps <= most_taps && shape.kernel <= most_kernel &&
          3 * shape.places() * shape.stride <= 2 * tile_outputs * shape.kernel;
 }
 
-void transform_weight(const TimeConvolution& shape, const float* weight, int64_t first, int64_t last, float* to) {
+void transform_weight(const WinogradShape& shape, const float* weight, int64_t first, int64_t last, float* to) {
   run<Weight>(shape, weight, first, last, to);
 }
 
-void transform_weight_gradient(const TimeConvolution& shape, const float* from, int64_t first, int64_t last,
+void transform_weight_gradient(const WinogradShape& shape, const float* from, int64_t first, int64_t last,
                                float* to_weight) {
   run<WeightGradient>(shape, from, first, last, to_weight);
 }
 
-void transform_input(const TimeConvolution& shape, const float* x, int64_t first, int64_t last, float* to,
+void transform_input(const WinogradShape& shape, const float* x, int64_t first, int64_t last, float* to,
                      int64_t to_next) {
   run<Input>(shape, x, first, last, to, to_next);
 }
 
-void transform_output(const TimeConvolution& shape, const float* from, int64_t to_next, const float* bias,
-                      int64_t first, int64_t last, float* y) {
+void transform_output(const WinogradShape& shape, const float* from, int64_t to_next, const float* bias, int64_t first,
+                      int64_t last, float* y) {
   run<Output>(shape, from, to_next, bias, first, last, y);
 }
 
-void transform_output_gradient(const TimeConvolution& shape, const float* to_y, int64_t first, int64_t last, float* to,
+void transform_output_gradient(const WinogradShape& shape, const float* to_y, int64_t first, int64_t last, float* to,
                                int64_t to_next) {
   run<OutputGradient>(shape, to_y, first, last, to, to_next);
 }
 
-void transform_input_gradient(const TimeConvolution& shape, const float* from, int64_t to_next, int64_t first,
+void transform_input_gradient(const WinogradShape& shape, const float* from, int64_t to_next, int64_t first,
                               int64_t last, float* to_x) {
   run<InputGradient>(shape, from, to_next, first, last, to_x);
 }

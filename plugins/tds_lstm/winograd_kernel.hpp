@@ -8,43 +8,39 @@
 
 #include <cstdint>
 
+#include "time_shape.hpp"
+
 namespace headroom {
 
-// Of one sample, x [time, channels], y [outputs(), out].
-struct TimeConvolution {
-  int64_t time, channels, stride, kernel, out;
-
-  int64_t outputs() const { return (time - kernel) / stride + 1; }
-  int64_t taps() const { return (kernel + stride - 1) / stride; }
+struct WinogradShape : TimeShape {
   int64_t places() const { return taps() + 3; }
-  int64_t frame() const { return stride * channels; }
   int64_t tiles() const { return (outputs() + 3) / 4; }
   int64_t frame_groups() const { return (time + 4 * stride - 1) / (4 * stride); }  // 4 frames each, as a tile's first
 };
 
 // Whether there are kernels for this shape on this processor, and fewer products by a third than without them.
-bool has_winograd(const TimeConvolution& shape);
+bool has_winograd(const WinogradShape& shape);
 
 // Weights [out, channels, kernel] -> [places][out][frame()], of output channels [first, last). [any]
-void transform_weight(const TimeConvolution& shape, const float* weight, int64_t first, int64_t last, float* to);
+void transform_weight(const WinogradShape& shape, const float* weight, int64_t first, int64_t last, float* to);
 // The gradient of those -> that of the weights.
-void transform_weight_gradient(const TimeConvolution& shape, const float* from, int64_t first, int64_t last,
+void transform_weight_gradient(const WinogradShape& shape, const float* from, int64_t first, int64_t last,
                                float* to_weight);
 
 // Below, one sample's tiles [first, last); transformed tiles are [places][tile][...], the places `to_next` numbers
 // apart. [any]
 
 // x -> [places][tile][frame()]
-void transform_input(const TimeConvolution& shape, const float* x, int64_t first, int64_t last, float* to,
+void transform_input(const WinogradShape& shape, const float* x, int64_t first, int64_t last, float* to,
                      int64_t to_next);
 // [places][tile][out] -> y, with bias [out] added
-void transform_output(const TimeConvolution& shape, const float* from, int64_t to_next, const float* bias,
-                      int64_t first, int64_t last, float* y);
+void transform_output(const WinogradShape& shape, const float* from, int64_t to_next, const float* bias, int64_t first,
+                      int64_t last, float* y);
 // The gradient of y -> that of [places][tile][out]
-void transform_output_gradient(const TimeConvolution& shape, const float* to_y, int64_t first, int64_t last, float* to,
+void transform_output_gradient(const WinogradShape& shape, const float* to_y, int64_t first, int64_t last, float* to,
                                int64_t to_next);
 // The gradient of [places][tile][frame()] -> that of x, of frame groups [first, last)
-void transform_input_gradient(const TimeConvolution& shape, const float* from, int64_t to_next, int64_t first,
+void transform_input_gradient(const WinogradShape& shape, const float* from, int64_t to_next, int64_t first,
                               int64_t last, float* to_x);
 
 }  // namespace headroom

@@ -41,7 +41,7 @@ AllocationTable::Shard& AllocationTable::shard_of(uintptr_t address) { return sh
 size_t AllocationTable::Shard::home(uintptr_t address) const { return (mixed(address) >> 16) & (slots.size() - 1); }
 
 void AllocationTable::Shard::grow() {
-  const GivesNothingBack while_locked;
+  const ThreadMark while_locked = give_nothing_back();
   // Allocates before it changes anything: after a std::bad_alloc the table is as it was.
   std::vector<Entry> larger(2 * slots.size());
   slots.swap(larger);

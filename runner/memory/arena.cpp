@@ -79,6 +79,7 @@ void purge_heap() { malloc_trim(0); }
 #include "error.hpp"
 #include "memory/data_limit.hpp"
 #include "memory/relief.hpp"
+#include "memory/thread_cache.hpp"
 
 // Read by jemalloc at its start. Without `retain` an extent is mapped exactly as large as it must be and unmapped when
 // it is purged, so that what is mapped is what is held. A free extent serves a request however much smaller, where
@@ -155,7 +156,7 @@ void* extent_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, boo
 Permit make_room_for_heap(int64_t bytes) {
   Permit permit = try_to_grow_heap(bytes);
   if (permit || give_back == nullptr || bytes > memory_bound() || inside_malloc()) return permit;
-  const InsideMalloc scope;
+  const ThreadMark inside = enter_malloc();
   // Another thread may be on the ladder: it is asked again whatever came back here.
   give_back(std::max(bytes, least_returned_bytes));
   permit = try_to_grow_heap(bytes);
@@ -280,58 +281,6 @@ void set_dirty_decay_ms(ssize_t ms) {
   set_decay_ms(arenas().large, "dirty", ms);
 }
 
-// A thread's own cache of small blocks of these arenas; without it every small tensor takes an arena's lock, and with
-// the thread's default cache its blocks would come from, and go to, other arenas. Where there is no memory for one,
-// that lock is taken. jemalloc's own tcache.flush is of no use: it makes the cache anew at its next use, and aborts
-// where there is no memory for it then.
-class ThreadCache {
- public:
-  ~ThreadCache() {
-    drop();
-    alive = false;
-  }
-  void drop() {
-    if (exists_) mallctl("tcache.destroy", nullptr, nullptr, &index_, sizeof index_);
-    exists_ = false;
-    existing = nullptr;
-    uses_until_made_ = uses_without;
-  }
-  int flag() {
-    if (!exists_ && --uses_until_made_ <= 0) make();
-    return exists_ ? static_cast<int>(MALLOCX_TCACHE(index_)) : MALLOCX_TCACHE_NONE;
-  }
-  static thread_local bool alive;
-  static thread_local ThreadCache* existing;  // nullptr: this thread has none (yet)
-
- private:
-  static constexpr int uses_without = 256;  // after it was dropped, or could not be made
-
-  void make() {
-    size_t size = sizeof index_;
-    exists_ = mallctl("tcache.create", &index_, &size, nullptr, 0) == 0;
-    if (exists_) existing = this;
-    uses_until_made_ = uses_without;
-  }
-
-  bool exists_ = false;
-  unsigned index_ = 0;
-  int uses_until_made_ = 0;
-};
-thread_local bool ThreadCache::alive = true;
-thread_local ThreadCache* ThreadCache::existing = nullptr;
-
-ThreadCache& thread_cache() {
-  static thread_local ThreadCache cache;
-  return cache;
-}
-
-// Tensors may be freed while a thread ends, after its cache has gone, and in the middle of malloc.
-int cache_flag() {
-  const bool makes_one = ThreadCache::existing == nullptr;
-  if (!ThreadCache::alive || (makes_one && inside_malloc())) return MALLOCX_TCACHE_NONE;
-  return thread_cache().flag();
-}
-
 // Where memory is short there may be none for a name.
 void purge_arena(unsigned arena) {
   std::array<char, 32> name{};
@@ -355,7 +304,7 @@ bool use_spare_pages(const void* data, size_t bytes, bool must_pass) {
 void* allocate(size_t bytes, bool must_pass) try {
   wanted_now = {bytes, must_pass};
   void* data = mallocx(bytes, static_cast<int>(MALLOCX_ALIGN(alignment)) |
-                                  static_cast<int>(MALLOCX_ARENA(arenas().of(bytes))) | cache_flag());
+                                  static_cast<int>(MALLOCX_ARENA(arenas().of(bytes))) | thread_cache_flag());
   wanted_now = {};
   if (data == nullptr || spare_bytes() == 0 || use_spare_pages(data, bytes, must_pass)) return data;
   release(data);
@@ -380,7 +329,7 @@ void bind_heap(int64_t (*give_back_bytes)(int64_t)) {
 
 int64_t take_refused_heap_bytes() { return std::exchange(refused_heap_bytes, 0); }
 
-void release(void* data) { dallocx(data, cache_flag()); }
+void release(void* data) { dallocx(data, thread_cache_flag()); }
 
 WithoutFreeLists::WithoutFreeLists() {
   set_dirty_decay_ms(at_once);
@@ -391,7 +340,7 @@ WithoutFreeLists::~WithoutFreeLists() { set_dirty_decay_ms(never); }
 
 int64_t purge() {
   const int64_t before = mapped_bytes();
-  if (ThreadCache::existing != nullptr) ThreadCache::existing->drop();
+  drop_thread_cache();
   purge_arena(arenas().small);
   purge_arena(arenas().large);
   return before - mapped_bytes();

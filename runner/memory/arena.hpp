@@ -1,5 +1,6 @@
 // Memory for tensors, from a separate jemalloc arena. Freed memory stays mapped and is reused, so that a steady state
-// has no page faults; purge() returns it to the system. Only this file knows jemalloc; builds with sanitizers use the
+// has no page faults; purge() returns it to the system. Only this file and
+// thread_cache know jemalloc; builds with sanitizers use the
 // system's allocator.
 #pragma once
 

@@ -12,7 +12,7 @@
 //   reservations     what the runs of one machine reserve; start_queue waits for room there (memory.wait)
 //
 // "U" is what a process and its children hold: RssAnon + RssShmem, without pages of files, which the kernel drops when
-// it needs memory. Other folders include what they need; arena, allocation_table and cgroup_search are internal. Only
+// it needs memory. Other folders include what they need; arena, thread_cache, allocation_table and cgroup_search are internal. Only
 // tensor_allocator and device_limit include LibTorch (c10).
 //
 // Thread rules: [any] any thread, [control] one thread at a time, [compute] the thread that trains.

@@ -1,7 +1,6 @@
 #include "memory/relief.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "mutex.hpp"
 
@@ -26,12 +25,10 @@ thread_local bool in_malloc = false;
 
 }  // namespace
 
-GivesNothingBack::GivesNothingBack() : before_(std::exchange(gives_nothing_back, true)) {}
-GivesNothingBack::~GivesNothingBack() { gives_nothing_back = before_; }
+ThreadMark give_nothing_back() { return ThreadMark(gives_nothing_back); }
 
+ThreadMark enter_malloc() { return ThreadMark(in_malloc); }
 bool inside_malloc() { return in_malloc; }
-InsideMalloc::InsideMalloc() : before_(std::exchange(in_malloc, true)) {}
-InsideMalloc::~InsideMalloc() { in_malloc = before_; }
 
 RungRegistration add_rung(Rung rung) {
   auto shared = std::make_shared<const Rung>(std::move(rung));
@@ -68,7 +65,7 @@ int64_t give_back_memory(int64_t wanted_bytes) {
   if (!all.mutex.try_lock()) return 0;
   // Held while rungs run: a registration cannot end under one that does.
   const MutexLock lock(all.mutex, std::adopt_lock);
-  const GivesNothingBack inside;
+  const ThreadMark inside = give_nothing_back();
   int64_t returned = 0;
   for (const auto& rung : all.rungs) {
     if (returned >= wanted_bytes) break;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headroom {
@@ -50,32 +51,26 @@ std::vector<std::shared_ptr<const Rung>> rungs();
 // called from inside a rung, or while another thread is in here: it never waits. [any]
 int64_t give_back_memory(int64_t wanted_bytes);
 
-// While it lives, give_back_memory() does nothing on this thread. For code that allocates and holds a lock that freeing
-// a tensor takes.
-class GivesNothingBack {
+// A mark of this thread that is set while the object lives. Nests. [any]
+class ThreadMark {
  public:
-  GivesNothingBack();
-  ~GivesNothingBack();
-  GivesNothingBack(const GivesNothingBack&) = delete;
-  GivesNothingBack& operator=(const GivesNothingBack&) = delete;
+  explicit ThreadMark(bool& mark) : mark_(mark), before_(std::exchange(mark, true)) {}
+  ~ThreadMark() { mark_ = before_; }
+  ThreadMark(const ThreadMark&) = delete;
+  ThreadMark& operator=(const ThreadMark&) = delete;
 
  private:
+  bool& mark_;
   bool before_;
 };
 
-// The ladder is climbed in the middle of malloc, at whose caller nobody can look: it may be a GPU's driver with its
-// locks held. [any] While an InsideMalloc lives on this thread.
+// give_back_memory() does nothing on this thread: for code that allocates and holds a lock that freeing a tensor takes.
+[[nodiscard]] ThreadMark give_nothing_back();
+
+// This thread climbs the ladder in the middle of malloc, whose caller may be anybody, a GPU's driver with its locks
+// held for one.
+[[nodiscard]] ThreadMark enter_malloc();
 bool inside_malloc();
-class InsideMalloc {
- public:
-  InsideMalloc();
-  ~InsideMalloc();
-  InsideMalloc(const InsideMalloc&) = delete;
-  InsideMalloc& operator=(const InsideMalloc&) = delete;
-
- private:
-  bool before_;
-};
 
 // Climbs the ladder while shortage lasts, and comes back down when it is over. One a run. [control]
 class PressureLadder {

@@ -155,7 +155,7 @@ void OutputMoments::zero() {
 
 // In place: what a window measured is added after its optimizer step, where running out of memory could not be undone.
 void OutputMoments::add(const at::Tensor& moments) {
-  if (moments_.is_cpu())
+  if (moments_.is_cpu() && moments.is_cpu())
     return add_moments(moments_.mutable_data_ptr<double>(), moments.const_data_ptr<double>(), moments.size(1));
   // The same by LibTorch's operators.
   const at::NoGradGuard no_grad;

@@ -1,7 +1,7 @@
 // The time-depth-separable convolution of our own kernels against LibTorch's in float64.
 #include <gtest/gtest.h>
 
-#include "../models/relative_error.hpp"
+#include "against_libtorch.hpp"
 #include "tds_convolution.hpp"
 
 namespace headroom {
@@ -29,19 +29,9 @@ TEST_P(TdsConvolution, EqualsLibTorch) {
                    weight = torch::randn({shape.channels, shape.channels, 1, shape.kernel}),
                    bias = torch::randn({shape.channels});
   ASSERT_TRUE(has_tds_convolution(x, weight));
-  std::vector<at::Tensor> ours = {x, weight, bias}, theirs;
-  for (at::Tensor& tensor : ours) {
-    theirs.push_back(tensor.to(at::kDouble).requires_grad_());
-    tensor.requires_grad_();
-  }
-  const at::Tensor y = tds_convolution(ours[0], ours[1], ours[2]),
-                   expected = by_libtorch(theirs[0], theirs[1], theirs[2]);
-  ASSERT_EQ(y.sizes(), expected.sizes());
-  EXPECT_LE(relative_error(y, expected), 1e-6);
-  const at::Tensor above = torch::randn(y.sizes());
-  y.backward(above);
-  expected.backward(above.to(at::kDouble));
-  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(relative_error(ours[i].grad(), theirs[i].grad()), 1e-5) << i;
+  expect_as_libtorch(
+      {x, weight, bias}, [](const Tensors& of) { return tds_convolution(of[0], of[1], of[2]); },
+      [](const Tensors& of) { return by_libtorch(of[0], of[1], of[2]); }, 1e-6, 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TdsConvolution,

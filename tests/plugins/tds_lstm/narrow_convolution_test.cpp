@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "../models/relative_error.hpp"
+#include "against_libtorch.hpp"
 #include "headroom/sdk/cpu_kernel.hpp"
 
 namespace headroom {
@@ -21,19 +21,12 @@ TEST_P(TdsNarrow, EqualsLibTorch) {
   torch::manual_seed(1);
   const at::Tensor x = torch::randn({shape.batch, shape.channels, 1, shape.time}),
                    weight = torch::randn({shape.out, shape.channels, shape.kernel}), bias = torch::randn({shape.out});
-  std::vector<at::Tensor> ours = {x, weight, bias}, theirs;
-  for (at::Tensor& tensor : ours) {
-    theirs.push_back(tensor.to(at::kDouble).requires_grad_());
-    tensor.requires_grad_();
-  }
-  const at::Tensor y = convolve_narrow(ours[0], ours[1], ours[2], shape.stride),
-                   expected = at::conv2d(theirs[0], theirs[1].unsqueeze(2), theirs[2], {1, shape.stride});
-  ASSERT_EQ(y.sizes(), expected.sizes());
-  EXPECT_LE(relative_error(y, expected), 2e-6);
-  const at::Tensor above = torch::randn(y.sizes());
-  y.backward(above);
-  expected.backward(above.to(at::kDouble));
-  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(relative_error(ours[i].grad(), theirs[i].grad()), 2e-6) << i;
+  expect_as_libtorch(
+      {x, weight, bias}, [&](const Tensors& of) { return convolve_narrow(of[0], of[1], of[2], shape.stride); },
+      [&](const Tensors& of) {
+        return at::conv2d(of[0], of[1].unsqueeze(2), of[2], {1, shape.stride});
+      },
+      2e-6, 2e-6);
 }
 
 // Windows that overlap once, several times and not at all; steps behind the last window; whole panels and parts; fewer

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "../models/relative_error.hpp"
+#include "against_libtorch.hpp"
 #include "headroom/sdk/cpu_kernel.hpp"
 #include "winograd.hpp"
 
@@ -12,10 +12,6 @@ namespace {
 struct StridedCase {
   int64_t batch, time, channels, kernel, stride, out;
 };
-
-at::Tensor by_libtorch(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t stride) {
-  return at::conv2d(x, weight.unsqueeze(2), bias, {1, stride});
-}
 
 class TdsWinograd : public testing::TestWithParam<StridedCase> {
  protected:
@@ -29,19 +25,12 @@ TEST_P(TdsWinograd, EqualsLibTorch) {
   torch::manual_seed(1);
   const at::Tensor x = torch::randn({shape.batch, shape.channels, 1, shape.time}),
                    weight = torch::randn({shape.out, shape.channels, shape.kernel}), bias = torch::randn({shape.out});
-  std::vector<at::Tensor> ours = {x, weight, bias}, theirs;
-  for (at::Tensor& tensor : ours) {
-    theirs.push_back(tensor.to(at::kDouble).requires_grad_());
-    tensor.requires_grad_();
-  }
-  const at::Tensor y = convolve_winograd(ours[0], ours[1], ours[2], shape.stride),
-                   expected = by_libtorch(theirs[0], theirs[1], theirs[2], shape.stride);
-  ASSERT_EQ(y.sizes(), expected.sizes());
-  EXPECT_LE(relative_error(y, expected), 1e-5);
-  const at::Tensor above = torch::randn(y.sizes());
-  y.backward(above);
-  expected.backward(above.to(at::kDouble));
-  for (size_t i = 0; i < ours.size(); ++i) EXPECT_LE(relative_error(ours[i].grad(), theirs[i].grad()), 1e-5) << i;
+  expect_as_libtorch(
+      {x, weight, bias}, [&](const Tensors& of) { return convolve_winograd(of[0], of[1], of[2], shape.stride); },
+      [&](const Tensors& of) {
+        return at::conv2d(of[0], of[1].unsqueeze(2), of[2], {1, shape.stride});
+      },
+      1e-5, 1e-5);
 }
 
 // Two to five taps; whole and partial tiles, frames and frames beyond the last output; one sample and several parts.
