@@ -152,14 +152,22 @@ void* extent_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, boo
   return memory;
 }
 
+// Before a thread's first allocation jemalloc makes its cache. It crashes where there is no memory for that, and where
+// the thread frees anything meanwhile.
+bool thread_begins() {
+  uint64_t allocated_bytes = 1;
+  size_t size = sizeof allocated_bytes;
+  mallctl("thread.allocated", &allocated_bytes, &size, nullptr, 0);
+  return allocated_bytes == 0;
+}
+
 // malloc has no way to call a new_handler, and much code of C crashes where it gets nothing.
 Permit make_room_for_heap(int64_t bytes) {
-  Permit permit = try_to_grow_heap(bytes);
-  if (permit || give_back == nullptr || bytes > memory_bound() || inside_malloc()) return permit;
+  if (give_back == nullptr || bytes > memory_bound() || inside_malloc()) return {};
   const ThreadMark inside = enter_malloc();
   // Another thread may be on the ladder: it is asked again whatever came back here.
   give_back(std::max(bytes, least_returned_bytes));
-  permit = try_to_grow_heap(bytes);
+  Permit permit = try_to_grow_heap(bytes);
   if (permit) return permit;
   // What came back by free() is the heap's still.
   purge_heap();
@@ -168,13 +176,15 @@ Permit make_room_for_heap(int64_t bytes) {
 
 void* heap_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool* zero, bool* commit, unsigned) {
   if (place != nullptr) return nullptr;
+  const auto wanted = static_cast<int64_t>(bytes);
+  Permit permit = try_to_grow_heap(wanted);
+  if (!permit && thread_begins()) permit = Permit(0);
   // Blocks for jemalloc itself are asked for with its locks held.
-  const Permit permit = align < metadata_align ? make_room_for_heap(static_cast<int64_t>(bytes))
-                                               : try_to_grow_heap(static_cast<int64_t>(bytes));
-  if (!permit) note_heap_refusal(static_cast<int64_t>(bytes));
+  if (!permit && align < metadata_align) permit = make_room_for_heap(wanted);
+  if (!permit) note_heap_refusal(wanted);
   char* memory = permit ? map_aligned(bytes, align) : nullptr;
   if (memory == nullptr) {
-    refused_heap_bytes = static_cast<int64_t>(bytes);
+    refused_heap_bytes = wanted;
     return nullptr;
   }
   pages_mapped(PageUse::heap, memory, bytes);

@@ -105,6 +105,42 @@ TEST_F(Heap, ATensorIsRefusedBeforeMallocGetsNothing) {
   for (void* data : blocks) std::free(data);
 }
 
+// jemalloc makes a thread's cache when that thread first calls malloc.
+TEST_F(Heap, AThreadMayBeginWhereMemoryIsShort) {
+  std::atomic<bool> is_short{false};
+  void *first = nullptr, *second = nullptr;
+  std::thread thread([&] {
+    while (!is_short) std::this_thread::yield();
+    first = std::malloc(100);
+    std::free(first);
+    second = std::malloc(100);
+    std::free(second);
+  });
+  void* cache = nullptr;
+  const RungRegistration rung = add_rung({.name = "cache", .order = 10, .give_back = [&](int64_t) -> int64_t {
+                                            if (!is_short) return 0;
+                                            std::free(std::exchange(cache, nullptr));
+                                            return 100;
+                                          }});
+  std::vector<void*> blocks;
+  blocks.reserve(1 << 20);
+  cache = std::malloc(100);
+  leave_nothing();
+  for (const size_t bytes : {900'000, 50'000, 5'000, 100}) {
+    while (blocks.size() < blocks.capacity()) {
+      void* data = written(bytes);
+      if (data == nullptr) break;
+      blocks.push_back(data);
+    }
+  }
+  is_short = true;
+  thread.join();
+  EXPECT_NE(cache, nullptr) << "freed by a thread that has no cache of its own";
+  EXPECT_LT(blocks.size(), blocks.capacity());
+  std::free(cache);
+  for (void* data : blocks) std::free(data);
+}
+
 // The ladder is climbed in the middle of malloc, on any of them.
 TEST_F(Heap, ManyThreadsShareTooLittleMemory) {
   std::mutex mutex;
