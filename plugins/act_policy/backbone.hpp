@@ -1,10 +1,12 @@
-// ResNet-18 without its head, every batch norm frozen. Normalisation, residual and ReLU happen in the convolution's own
-// output: nothing but that output is kept for the backward pass.
+// ResNet-18 without its head, every batch norm frozen. Normalisation, residual and ReLU are part of the convolution
+// before them: nothing but its output is kept for the backward pass.
 #pragma once
 
 #include <memory>
 #include <torch/torch.h>
 #include <vector>
+
+#include "winograd.hpp"
 
 namespace headroom {
 
@@ -12,7 +14,7 @@ namespace headroom {
 class Convolution : public torch::nn::Module {
  public:
   Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride);
-  at::Tensor forward(const at::Tensor& x) const;
+  at::Tensor forward(const at::Tensor& x, const AfterConvolution& after) const;
 
  private:
   at::Tensor weight_;
@@ -23,8 +25,7 @@ class Convolution : public torch::nn::Module {
 class FrozenBatchNorm : public torch::nn::Module {
  public:
   explicit FrozenBatchNorm(int64_t channels);
-  // Changes x [n, channels, h, w], a convolution's output; adds `residual` where there is one.
-  at::Tensor apply_(at::Tensor x, bool relu, const at::Tensor& residual = {}) const;
+  AfterConvolution then(bool relu, const at::Tensor& residual = {}) const;
 
  private:
   at::Tensor weight_, bias_, running_mean_, running_var_;

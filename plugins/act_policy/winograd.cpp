@@ -26,12 +26,13 @@ at::Tensor empty_images(const at::Tensor& like, int64_t channels) {
 }
 
 // Of all tiles; `backward`: of the gradient of what the weight makes.
-at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tensor& weight, bool backward) {
+at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& scale,
+                     const Finish& finish, bool backward) {
   const at::Tensor transformed = at::empty({16, shape.out, shape.in}, at::kFloat);
-  const float* const from = weight.const_data_ptr<float>();
+  const float *const from = weight.const_data_ptr<float>(), *const scales = scale.const_data_ptr<float>();
   float* const to = transformed.mutable_data_ptr<float>();
   at::parallel_for(0, winograd_panels(shape.out), 1, [&](int64_t first, int64_t last) {
-    transform_weight(from, shape.in, shape.out, backward, first, last, to);
+    transform_weight(from, scales, shape.in, shape.out, backward, first, last, to);
   });
   const int64_t at_once = std::max(few_tiles, shape.in / 8);  // a wide weight comes from afar
   const at::Tensor scratch = at::empty({at::get_num_threads(), winograd_scratch(shape, at_once)}, at::kFloat);
@@ -40,13 +41,14 @@ at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tens
   float *const results = y.mutable_data_ptr<float>(), *const room = scratch.mutable_data_ptr<float>();
   at::parallel_for(0, shape.tiles(), at_once, [&](int64_t begin, int64_t end) {
     for (int64_t first = begin; first < end; first += at_once)
-      convolve_tiles(shape, images, to, first, std::min(first + at_once, end),
+      convolve_tiles(shape, images, to, first, std::min(first + at_once, end), finish,
                      room + at::get_thread_num() * scratch.size(1), results);
   });
   return y;
 }
 
-at::Tensor weight_gradient(const Convolved& shape, const at::Tensor& x, const at::Tensor& to_y) {
+at::Tensor weight_gradient(const Convolved& shape, const at::Tensor& x, const at::Tensor& to_y,
+                           const at::Tensor& scale) {
   const int64_t most = chunk_bytes / (static_cast<int64_t>(sizeof(float)) * winograd_scratch(shape, 1)),
                 at_once = std::min(shape.tiles(), std::max<int64_t>(most, 2 * few_tiles)),
                 products = 16 * winograd_panels(shape.out);
@@ -66,25 +68,35 @@ at::Tensor weight_gradient(const Convolved& shape, const at::Tensor& x, const at
     });
   }
   const at::Tensor to_weight = at::empty({shape.out, shape.in, 3, 3}, at::kFloat);
+  const float* const scales = scale.const_data_ptr<float>();
   float* const to = to_weight.mutable_data_ptr<float>();
   at::parallel_for(0, winograd_panels(shape.out), 1,
-                   [&](int64_t begin, int64_t end) { finish_weight_gradient(shape, sum, begin, end, to); });
+                   [&](int64_t begin, int64_t end) { finish_weight_gradient(shape, sum, scales, begin, end, to); });
   return to_weight;
 }
 
 struct Winograd : torch::autograd::Function<Winograd> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight) {
-    context->save_for_backward({x, weight});
-    return convolved(shape_of(x, weight), x, weight, /*backward=*/false);
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& scale, const at::Tensor& shift, const std::optional<at::Tensor>& residual,
+                            bool relu) {
+    const at::Tensor added = residual ? residual->contiguous(channels_last) : at::Tensor();
+    const at::Tensor y = convolved(
+        shape_of(x, weight), x, weight, scale,
+        {shift.const_data_ptr<float>(), residual ? added.const_data_ptr<float>() : nullptr, relu}, /*backward=*/false);
+    context->save_for_backward({x, weight, scale, relu ? y : at::Tensor()});
+    context->saved_data["adds"] = residual.has_value();
+    return y;
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor &x = saved[0], &weight = saved[1], &scale = saved[2], &cut = saved[3];
     const Convolved shape = shape_of(x, weight);
-    const at::Tensor to_y = gradients[0].contiguous(channels_last);
-    variable_list result(2);
-    if (context->needs_input_grad(0)) result[0] = convolved(turned(shape), to_y, weight, /*backward=*/true);
-    if (context->needs_input_grad(1)) result[1] = weight_gradient(shape, x, to_y);
+    at::Tensor to_y = gradients[0].contiguous(channels_last);
+    if (cut.defined()) to_y = at::threshold_backward(to_y, cut, 0);
+    variable_list result(6);
+    if (context->needs_input_grad(0)) result[0] = convolved(turned(shape), to_y, weight, scale, {}, /*backward=*/true);
+    if (context->needs_input_grad(1)) result[1] = weight_gradient(shape, x, to_y, scale);
+    if (context->saved_data["adds"].toBool()) result[4] = to_y;
     return result;
   }
 };
@@ -98,6 +110,9 @@ bool suits_winograd(const at::Tensor& x, const at::Tensor& weight) {
          shape_of(x, weight).tiles() >= fewest_tiles;
 }
 
-at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight) { return Winograd::apply(x, weight); }
+at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight, const AfterConvolution& after) {
+  const std::optional<at::Tensor> residual = after.residual.defined() ? std::optional(after.residual) : std::nullopt;
+  return Winograd::apply(x, weight, after.scale, after.shift, residual, after.relu);
+}
 
 }  // namespace headroom

@@ -9,8 +9,14 @@ namespace headroom {
 // [n, channels, height, width] in channels-last order, many enough pixels for what the weight's transform takes.
 bool suits_winograd(const at::Tensor& x, const at::Tensor& weight);
 
-// As at::conv2d(x, weight, {}, 1, 1), up to rounding; the result is in channels-last order. First order only: no
-// gradient of a gradient.
-at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight);
+// What follows a convolution: y = [relu](y * scale + shift [+ residual]). scale and shift [channels] have no gradient.
+struct AfterConvolution {
+  at::Tensor scale, shift, residual;  // residual as y, or undefined
+  bool relu;
+};
+
+// As at::conv2d(x, weight, {}, 1, 1) and what follows, up to rounding; the result is in channels-last order. First
+// order only: no gradient of a gradient.
+at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight, const AfterConvolution& after);
 
 }  // namespace headroom

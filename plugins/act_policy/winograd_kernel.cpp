@@ -63,12 +63,22 @@ HEADROOM_KERNEL_BODY void transform_input(const Convolved& shape, const float* x
   }
 }
 
+// `sum` of channels from c on, and what is added to it; `at`: where it goes.
+template <int lanes>
+HEADROOM_KERNEL_BODY void write_output(Vector<lanes> sum, const Finish& finish, int64_t c, int64_t at, float* y) {
+  if (finish.shift != nullptr) sum += vector_at<lanes>(finish.shift + c);
+  if (finish.residual != nullptr) sum += vector_at<lanes>(finish.residual + at);
+  // Written so that what is not a number stays it, as in LibTorch.
+  if (finish.relu) sum = sum < 0 ? Vector<lanes>{} : sum;
+  vector_at<lanes>(y + at) = sum;
+}
+
 // A^T m A of one tile: places are `stride` apart in `from`.
 template <int lanes>
 HEADROOM_KERNEL_BODY void transform_output(const Convolved& shape, const float* from, int64_t stride, int64_t tile,
-                                           float* y) {
+                                           const Finish& finish, float* y) {
   const Corner corner = corner_of(shape, tile);
-  float* const first = y + ((corner.image * shape.height + corner.row) * shape.width + corner.column) * shape.out;
+  const int64_t first = ((corner.image * shape.height + corner.row) * shape.width + corner.column) * shape.out;
   const bool is_last_column = corner.column + 1 == shape.width;
   for (int64_t c = 0; c < shape.out; c += lanes) {
     Vector<lanes> m[4][4], half[2][4];
@@ -78,9 +88,9 @@ HEADROOM_KERNEL_BODY void transform_output(const Convolved& shape, const float* 
       half[1][j] = m[1][j] - m[2][j] - m[3][j];
     }
     for (int64_t i = 0; i < 2 && corner.row + i < shape.height; ++i) {
-      float* const to = first + i * shape.width * shape.out + c;
-      vector_at<lanes>(to) = half[i][0] + half[i][1] + half[i][2];
-      if (!is_last_column) vector_at<lanes>(to + shape.out) = half[i][1] - half[i][2] - half[i][3];
+      const int64_t to = first + i * shape.width * shape.out + c;
+      write_output<lanes>(half[i][0] + half[i][1] + half[i][2], finish, c, to, y);
+      if (!is_last_column) write_output<lanes>(half[i][1] - half[i][2] - half[i][3], finish, c, to + shape.out, y);
     }
   }
 }
@@ -123,7 +133,7 @@ HEADROOM_KERNEL_BODY void transform_gradient(const Convolved& shape, const float
 template <int lanes>
 struct ConvolveTiles {
   static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* x, const float* weight, int64_t first,
-                                       int64_t last, float* scratch, float* y) {
+                                       int64_t last, const Finish* finish, float* scratch, float* y) {
     const int64_t tiles = last - first, in = shape->in, out = shape->out;
     const int64_t to_next_input = place_stride(tiles, in), to_next_product = place_stride(tiles, out);
     float *const inputs = scratch, *const products = scratch + places * to_next_input;
@@ -135,7 +145,7 @@ struct ConvolveTiles {
       }
     }
     for (int64_t t = 0; t < tiles; ++t)
-      transform_output<lanes>(*shape, products + t * out, to_next_product, first + t, y);
+      transform_output<lanes>(*shape, products + t * out, to_next_product, first + t, *finish, y);
   }
 };
 
@@ -203,7 +213,7 @@ HEADROOM_KERNEL_BODY void transform_kernels(const float* g, float* to, int64_t s
 
 // Kernel (o, i) begins at `weight` + o * to_next_out + i * to_next_in.
 struct Kernels {
-  const float* weight;
+  const float *weight, *scale;  // of each o, or where `turned` of each i
   int64_t in, out, to_next_out, to_next_in;
   bool turned;  // by half
 };
@@ -219,10 +229,11 @@ struct TransformWeight {
         for (int64_t i = 0; i < inputs_at_once; ++i) {
           for (int64_t half = 0; half < across; half += lanes) {
             float side_by_side[9 * lanes];
-            for (int64_t o = 0; o < lanes; ++o) {
-              const float* const g = kernels->weight + (panel * across + half + o) * kernels->to_next_out +
-                                     (begin + i) * kernels->to_next_in;
-              for (int64_t k = 0; k < 9; ++k) side_by_side[k * lanes + o] = g[kernels->turned ? 8 - k : k];
+            for (int64_t lane = 0; lane < lanes; ++lane) {
+              const int64_t o = panel * across + half + lane;
+              const float* const g = kernels->weight + o * kernels->to_next_out + (begin + i) * kernels->to_next_in;
+              const float scale = kernels->scale[kernels->turned ? begin + i : o];
+              for (int64_t k = 0; k < 9; ++k) side_by_side[k * lanes + lane] = scale * g[kernels->turned ? 8 - k : k];
             }
             transform_kernels<lanes>(side_by_side, &block[0][i][half], inputs_at_once * across);
           }
@@ -238,10 +249,11 @@ struct TransformWeight {
 // G^T s G, of the gradient of the transformed weight.
 template <int lanes>
 struct FinishGradient {
-  static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* sums, int64_t first, int64_t last,
-                                       float* to_weight) {
+  static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* sums, const float* scales, int64_t first,
+                                       int64_t last, float* to_weight) {
     const int64_t in = shape->in, out = shape->out;
     for (int64_t o = first * 2 * lanes; o < last * 2 * lanes; o += lanes) {
+      const Vector<lanes> scale = vector_at<lanes>(scales + o);
       for (int64_t i = 0; i < in; ++i) {
         Vector<lanes> s[4][4], half[3][4];
         for (int64_t place = 0; place < places; ++place)
@@ -255,9 +267,9 @@ struct FinishGradient {
         float side_by_side[9 * lanes];
         for (int64_t j = 0; j < 3; ++j) {
           const Vector<lanes> sum = 0.5F * (half[j][1] + half[j][2]);
-          vector_at<lanes>(side_by_side + 3 * j * lanes) = half[j][0] + sum;
-          vector_at<lanes>(side_by_side + (3 * j + 1) * lanes) = 0.5F * (half[j][1] - half[j][2]);
-          vector_at<lanes>(side_by_side + (3 * j + 2) * lanes) = half[j][3] + sum;
+          vector_at<lanes>(side_by_side + 3 * j * lanes) = scale * (half[j][0] + sum);
+          vector_at<lanes>(side_by_side + (3 * j + 1) * lanes) = scale * (0.5F * (half[j][1] - half[j][2]));
+          vector_at<lanes>(side_by_side + (3 * j + 2) * lanes) = scale * (half[j][3] + sum);
         }
         for (int64_t lane = 0; lane < lanes; ++lane) {
           float* const to = to_weight + ((o + lane) * in + i) * 9;
@@ -277,18 +289,19 @@ bool has_winograd(int64_t in, int64_t out) {
 
 int64_t winograd_panels(int64_t out) { return out / panel_channels(); }
 
-void transform_weight(const float* weight, int64_t in, int64_t out, bool backward, int64_t first, int64_t last,
-                      float* transformed) {
+void transform_weight(const float* weight, const float* scale, int64_t in, int64_t out, bool backward, int64_t first,
+                      int64_t last, float* transformed) {
   // As it lies: [out, in, 3, 3], or where `backward` [in, out, 3, 3].
-  const Kernels kernels{weight, in, out, backward ? 9 : 9 * in, backward ? 9 * out : 9, backward};
+  const Kernels kernels{weight, scale, in, out, backward ? 9 : 9 * in, backward ? 9 * out : 9, backward};
   if (sdk::vector_lanes() == 16) return sdk::run_kernel<TransformWeight<16>>(&kernels, first, last, transformed);
   sdk::run_kernel<TransformWeight<8>>(&kernels, first, last, transformed);
 }
 
 void convolve_tiles(const Convolved& shape, const float* x, const float* weight, int64_t first, int64_t last,
-                    float* scratch, float* y) {
-  if (sdk::vector_lanes() == 16) return sdk::run_kernel<ConvolveTiles<16>>(&shape, x, weight, first, last, scratch, y);
-  sdk::run_kernel<ConvolveTiles<8>>(&shape, x, weight, first, last, scratch, y);
+                    const Finish& finish, float* scratch, float* y) {
+  if (sdk::vector_lanes() == 16)
+    return sdk::run_kernel<ConvolveTiles<16>>(&shape, x, weight, first, last, &finish, scratch, y);
+  sdk::run_kernel<ConvolveTiles<8>>(&shape, x, weight, first, last, &finish, scratch, y);
 }
 
 void transform_tiles(const Convolved& shape, const float* x, const float* to_y, int64_t first, int64_t count,
@@ -305,9 +318,11 @@ void multiply_tiles(const Convolved& shape, int64_t count, const float* inputs, 
   sdk::run_kernel<MultiplyTiles<8>>(&shape, count, inputs, gradients, adds, first, last, sums);
 }
 
-void finish_weight_gradient(const Convolved& shape, const float* sums, int64_t first, int64_t last, float* to_weight) {
-  if (sdk::vector_lanes() == 16) return sdk::run_kernel<FinishGradient<16>>(&shape, sums, first, last, to_weight);
-  sdk::run_kernel<FinishGradient<8>>(&shape, sums, first, last, to_weight);
+void finish_weight_gradient(const Convolved& shape, const float* sums, const float* scale, int64_t first, int64_t last,
+                            float* to_weight) {
+  if (sdk::vector_lanes() == 16)
+    return sdk::run_kernel<FinishGradient<16>>(&shape, sums, scale, first, last, to_weight);
+  sdk::run_kernel<FinishGradient<8>>(&shape, sums, scale, first, last, to_weight);
 }
 
 }  // namespace headroom

@@ -25,22 +25,29 @@ inline Convolved turned(const Convolved& shape) {
   return {shape.images, shape.height, shape.width, shape.out, shape.in};
 }
 
-// A transformed weight, [16, out panel, in, channels of a panel]. `weight` [out, in, 3, 3]; where `backward`, that of
-// turned(). In parts by output panel, of which there are winograd_panels().
+// A transformed weight, [16, out panel, in, channels of a panel]. `weight` [out, in, 3, 3] times `scale` [out]; where
+// `backward`, those of turned(). In parts by output panel, of which there are winograd_panels().
 int64_t winograd_panels(int64_t out);
-void transform_weight(const float* weight, int64_t in, int64_t out, bool backward, int64_t first, int64_t last,
-                      float* transformed);
+void transform_weight(const float* weight, const float* scale, int64_t in, int64_t out, bool backward, int64_t first,
+                      int64_t last, float* transformed);
 
 // From one place of some tiles to the next, in numbers: a few cache lines more than the place takes, since all places
 // of a tile are written together, and would share the same sets of a cache.
 inline int64_t place_stride(int64_t tiles, int64_t channels) { return tiles * channels + 64; }
+
+// What is added to an output before it is written, and whether what is below 0 is cut off then; nullptr: nothing.
+struct Finish {
+  const float* shift = nullptr;     // [channels]
+  const float* residual = nullptr;  // as the output
+  bool relu = false;
+};
 
 // The output's tiles [first, last), from x and a transformed weight. `scratch` has winograd_scratch() numbers. [any]
 inline int64_t winograd_scratch(const Convolved& shape, int64_t tiles) {
   return 16 * (place_stride(tiles, shape.in) + place_stride(tiles, shape.out));
 }
 void convolve_tiles(const Convolved& shape, const float* x, const float* weight, int64_t first, int64_t last,
-                    float* scratch, float* y);
+                    const Finish& finish, float* scratch, float* y);
 
 // The weight's gradient from `count` tiles from `first` on, in three steps that threads share.
 // 1. Tiles [begin, end) of these: of x into `inputs` [16, count, in], of the output's gradient into `gradients`
@@ -51,7 +58,8 @@ void transform_tiles(const Convolved& shape, const float* x, const float* to_y, 
 //    `adds`: to what is there.
 void multiply_tiles(const Convolved& shape, int64_t count, const float* inputs, const float* gradients, bool adds,
                     int64_t first, int64_t last, float* sums);
-// 3. Once all tiles are in: the gradient [out, in, 3, 3] of output panels [first, last).
-void finish_weight_gradient(const Convolved& shape, const float* sums, int64_t first, int64_t last, float* to_weight);
+// 3. Once all tiles are in: the gradient [out, in, 3, 3] of output panels [first, last), times `scale` [out].
+void finish_weight_gradient(const Convolved& shape, const float* sums, const float* scale, int64_t first, int64_t last,
+                            float* to_weight);
 
 }  // namespace headroom

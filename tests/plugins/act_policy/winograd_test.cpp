@@ -1,6 +1,7 @@
 // Winograd's convolution against LibTorch's in float64: values, and both gradients.
 #include "winograd.hpp"
 
+#include <cmath>
 #include <gtest/gtest.h>
 #include <ostream>
 
@@ -22,23 +23,61 @@ double error_of(const at::Tensor& value, const at::Tensor& expected) {
   return ((value - expected).abs().max() / expected.abs().max()).item<double>();
 }
 
-TEST_P(Winograd, IsTheConvolution) {
-  const auto& [images, in, out, height, width] = GetParam();
-  if (!has_winograd(in, out)) GTEST_SKIP() << "no kernel for these channels on this processor";
+AfterConvolution nothing_after(int64_t channels) { return {at::ones({channels}), at::zeros({channels}), {}, false}; }
+
+// Values and all gradients, with `after`; its residual is of x's kind and takes a gradient too.
+void expect_as_in_double(const Images& shape, bool relu, bool adds) {
+  const auto& [images, in, out, height, width] = shape;
   torch::manual_seed(3);
   const auto channels_last = at::MemoryFormat::ChannelsLast;
   const at::Tensor x = torch::randn({images, in, height, width}).contiguous(channels_last).requires_grad_(),
-                   weight = torch::randn({out, in, 3, 3}).requires_grad_();
-  const at::Tensor exact_x = x.detach().to(at::kDouble).requires_grad_(),
-                   exact_weight = weight.detach().to(at::kDouble).requires_grad_();
-  const at::Tensor y = convolve_winograd(x, weight), expected = at::conv2d(exact_x, exact_weight, {}, 1, 1);
+                   weight = torch::randn({out, in, 3, 3}).requires_grad_(),
+                   residual = torch::randn({images, out, height, width}).requires_grad_();
+  AfterConvolution after = nothing_after(out);
+  if (relu || adds) after = {torch::randn({out}), torch::randn({out}) * 10, adds ? residual : at::Tensor(), relu};
+  const auto exactly = [](const at::Tensor& given) { return given.detach().to(at::kDouble).requires_grad_(); };
+  const at::Tensor exact_x = exactly(x), exact_weight = exactly(weight), exact_residual = exactly(residual);
+  const at::Tensor y = convolve_winograd(x, weight, after);
+  at::Tensor expected = at::conv2d(exact_x, exact_weight, {}, 1, 1) * after.scale.to(at::kDouble).view({-1, 1, 1}) +
+                        after.shift.to(at::kDouble).view({-1, 1, 1});
+  if (adds) expected = expected + exact_residual;
+  // Where rounding decides, the gradients may differ.
+  at::Tensor above = torch::randn(y.sizes());
+  if (relu) above = above * (expected.abs() > 1e-3);
+  if (relu) expected = expected.relu();
   EXPECT_TRUE(y.is_contiguous(channels_last));
   EXPECT_LE(error_of(y, expected), 3e-6);
-  const at::Tensor above = torch::randn(y.sizes());
   y.backward(above);
   expected.backward(above.to(at::kDouble));
   EXPECT_LE(error_of(x.grad(), exact_x.grad()), 3e-6);
   EXPECT_LE(error_of(weight.grad(), exact_weight.grad()), 3e-6);
+  EXPECT_EQ(residual.grad().defined(), adds);
+  if (adds) {
+    EXPECT_LE(error_of(residual.grad(), exact_residual.grad()), 3e-6);
+  }
+}
+
+TEST_P(Winograd, IsTheConvolution) {
+  if (!has_winograd(GetParam().in, GetParam().out)) GTEST_SKIP() << "no kernel for these channels on this processor";
+  expect_as_in_double(GetParam(), /*relu=*/false, /*adds=*/false);
+}
+
+TEST_P(Winograd, DoesWhatFollowsTheConvolution) {
+  if (!has_winograd(GetParam().in, GetParam().out)) GTEST_SKIP() << "no kernel for these channels on this processor";
+  expect_as_in_double(GetParam(), /*relu=*/true, /*adds=*/false);
+  expect_as_in_double(GetParam(), /*relu=*/true, /*adds=*/true);
+  expect_as_in_double(GetParam(), /*relu=*/false, /*adds=*/true);
+}
+
+TEST(WinogradOutput, KeepsWhatIsNotANumber) {
+  if (!has_winograd(64, 64)) GTEST_SKIP() << "no kernel on this processor";
+  at::Tensor x = at::zeros({1, 64, 16, 16});
+  x[0][5][3][3] = NAN;
+  AfterConvolution after = nothing_after(64);
+  after.relu = true;
+  const at::Tensor y =
+      convolve_winograd(x.contiguous(at::MemoryFormat::ChannelsLast), torch::randn({64, 64, 3, 3}), after);
+  EXPECT_TRUE(y[0][7][3][3].isnan().item<bool>());
 }
 
 // An image's result does not depend on which others stand beside it, or on how many threads there are.
@@ -49,11 +88,11 @@ TEST_P(Winograd, OfAnImageIsTheSameAmongOthers) {
   const at::NoGradGuard no_grad;
   const auto channels_last = at::MemoryFormat::ChannelsLast;
   const at::Tensor x = torch::randn({images, in, height, width}).contiguous(channels_last),
-                   weight = torch::randn({out, in, 3, 3}), all = convolve_winograd(x, weight);
+                   weight = torch::randn({out, in, 3, 3}), all = convolve_winograd(x, weight, nothing_after(out));
   const int threads = at::get_num_threads();
   for (int64_t i = 0; i < images; ++i) {
     at::set_num_threads(i % 2 == 0 ? 1 : 3);
-    const at::Tensor alone = convolve_winograd(x.narrow(0, i, 1).contiguous(channels_last), weight);
+    const at::Tensor alone = convolve_winograd(x.narrow(0, i, 1).contiguous(channels_last), weight, nothing_after(out));
     EXPECT_TRUE(alone.equal(all.narrow(0, i, 1))) << i;
   }
   at::set_num_threads(threads);
