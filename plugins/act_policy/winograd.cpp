@@ -12,13 +12,19 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t fewest_tiles = 64;      // with fewer the weight's transform takes longer than it saves
+constexpr int64_t fewest_pixels = 256;    // with fewer the weight's transform takes longer than it saves
 constexpr int64_t chunk_bytes = 2 << 20;  // of transformed tiles that wait for the weight's gradient
 constexpr int64_t few_tiles = 32;  // that a thread takes at a time: what they are transformed to stays in its cache
+constexpr int64_t many_pixels = 256, few_kernels = 256 * 256;
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
 
+// F(4x4, 3x3) takes three fifths of the products of F(2x2, 3x3) and twice the memory for the weight: more than that
+// saves in a small image, or than a large weight should take. The number of images decides nothing, so that an image's
+// result does not depend on it.
 Convolved shape_of(const at::Tensor& x, const at::Tensor& weight) {
-  return {x.size(0), x.size(2), x.size(3), weight.size(1), weight.size(0)};
+  const int64_t height = x.size(2), width = x.size(3), in = weight.size(1), out = weight.size(0);
+  const int64_t side = height * width >= many_pixels && in * out <= few_kernels ? 4 : 2;
+  return {x.size(0), height, width, in, out, side};
 }
 
 at::Tensor empty_images(const at::Tensor& like, int64_t channels) {
@@ -28,11 +34,11 @@ at::Tensor empty_images(const at::Tensor& like, int64_t channels) {
 // Of all tiles; `backward`: of the gradient of what the weight makes.
 at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& scale,
                      const Finish& finish, bool backward) {
-  const at::Tensor transformed = at::empty({16, shape.out, shape.in}, at::kFloat);
+  const at::Tensor transformed = at::empty({shape.places(), shape.out, shape.in}, at::kFloat);
   const float *const from = weight.const_data_ptr<float>(), *const scales = scale.const_data_ptr<float>();
   float* const to = transformed.mutable_data_ptr<float>();
   at::parallel_for(0, winograd_panels(shape.out), 1, [&](int64_t first, int64_t last) {
-    transform_weight(from, scales, shape.in, shape.out, backward, first, last, to);
+    transform_weight(shape, from, scales, backward, first, last, to);
   });
   const int64_t at_once = std::max(few_tiles, shape.in / 8);  // a wide weight comes from afar
   const at::Tensor scratch = at::empty({at::get_num_threads(), winograd_scratch(shape, at_once)}, at::kFloat);
@@ -51,10 +57,10 @@ at::Tensor weight_gradient(const Convolved& shape, const at::Tensor& x, const at
                            const at::Tensor& scale) {
   const int64_t most = chunk_bytes / (static_cast<int64_t>(sizeof(float)) * winograd_scratch(shape, 1)),
                 at_once = std::min(shape.tiles(), std::max<int64_t>(most, 2 * few_tiles)),
-                products = 16 * winograd_panels(shape.out);
-  const at::Tensor inputs = at::empty({16, place_stride(at_once, shape.in)}, at::kFloat),
-                   gradients = at::empty({16, place_stride(at_once, shape.out)}, at::kFloat),
-                   sums = at::empty({16, shape.in, shape.out}, at::kFloat);
+                products = shape.places() * winograd_panels(shape.out);
+  const at::Tensor inputs = at::empty({shape.places(), place_stride(at_once, shape.in)}, at::kFloat),
+                   gradients = at::empty({shape.places(), place_stride(at_once, shape.out)}, at::kFloat),
+                   sums = at::empty({shape.places(), place_stride(shape.in, shape.out)}, at::kFloat);
   const float *const from = x.const_data_ptr<float>(), *const above = to_y.const_data_ptr<float>();
   float *const in = inputs.mutable_data_ptr<float>(), *const out = gradients.mutable_data_ptr<float>(),
                *const sum = sums.mutable_data_ptr<float>();
@@ -107,7 +113,7 @@ bool suits_winograd(const at::Tensor& x, const at::Tensor& weight) {
   return x.is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat && weight.is_contiguous() &&
          x.is_contiguous(channels_last) && !sdk::Autocast::now(x.device()).enabled && weight.size(2) == 3 &&
          weight.size(3) == 3 && has_winograd(weight.size(1), weight.size(0)) &&
-         shape_of(x, weight).tiles() >= fewest_tiles;
+         x.size(0) * x.size(2) * x.size(3) >= fewest_pixels;
 }
 
 at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight, const AfterConvolution& after) {

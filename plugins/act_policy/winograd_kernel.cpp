@@ -4,6 +4,7 @@
 #include <array>
 
 #include "headroom/sdk/vectors.hpp"
+#include "winograd_transforms.hpp"
 
 namespace headroom {
 namespace {
@@ -12,18 +13,18 @@ using sdk::multiply_panel, sdk::Vector, sdk::vector_at;
 
 int64_t panel_channels() { return 2 * sdk::vector_lanes(); }
 
-constexpr int64_t places = 16, most_channels = 4096;
+constexpr int64_t most_channels = 4096;
 constexpr std::array<float, most_channels> outside{};  // the padding's pixels
 
-// --- transforms ---
+// --- transforms of a tile ---
 
-// Where the corner of a tile lies: its output is [row, row + 2) x [column, column + 2) of the image.
+// Where the corner of a tile lies: its output begins at that row and column of the image.
 struct Corner {
   int64_t image, row, column;
 };
 HEADROOM_KERNEL_BODY Corner corner_of(const Convolved& shape, int64_t tile) {
-  const int64_t across = shape.tiles_across(), down = (shape.height + 1) / 2;
-  return {tile / (across * down), 2 * (tile / across % down), 2 * (tile % across)};
+  const int64_t across = shape.tiles_across(), down = shape.tiles_down();
+  return {tile / (across * down), shape.side * (tile / across % down), shape.side * (tile % across)};
 }
 
 HEADROOM_KERNEL_BODY const float* pixel(const Convolved& shape, const float* images, int64_t channels, int64_t image,
@@ -32,33 +33,25 @@ HEADROOM_KERNEL_BODY const float* pixel(const Convolved& shape, const float* ima
   return inside ? images + ((image * shape.height + row) * shape.width + column) * channels : outside.data();
 }
 
-// B^T d B of one tile: places are `stride` apart in `to`.
-template <int lanes>
+// Of the input: places are `stride` apart in `to`.
+template <int lanes, int side>
 HEADROOM_KERNEL_BODY void transform_input(const Convolved& shape, const float* x, int64_t tile, float* to,
                                           int64_t stride) {
+  constexpr int across = side + 2;
   const Corner corner = corner_of(shape, tile);
-  const float* from[4][4];
-  for (int64_t i = 0; i < 4; ++i) {
-    for (int64_t j = 0; j < 4; ++j)
+  const float* from[across][across];
+  for (int i = 0; i < across; ++i) {
+    for (int j = 0; j < across; ++j)
       from[i][j] = pixel(shape, x, shape.in, corner.image, corner.row - 1 + i, corner.column - 1 + j);
   }
   for (int64_t c = 0; c < shape.in; c += lanes) {
-    Vector<lanes> d[4][4], e[4][4];
-    for (int64_t i = 0; i < 4; ++i) {
-      for (int64_t j = 0; j < 4; ++j) d[i][j] = vector_at<lanes>(from[i][j] + c);
+    Vector<lanes> d[across][across], transformed[across][across];
+    for (int i = 0; i < across; ++i) {
+      for (int j = 0; j < across; ++j) d[i][j] = vector_at<lanes>(from[i][j] + c);
     }
-    for (int64_t j = 0; j < 4; ++j) {
-      e[0][j] = d[0][j] - d[2][j];
-      e[1][j] = d[1][j] + d[2][j];
-      e[2][j] = d[2][j] - d[1][j];
-      e[3][j] = d[1][j] - d[3][j];
-    }
-    for (int64_t i = 0; i < 4; ++i) {
-      float* const row = to + 4 * i * stride + c;
-      vector_at<lanes>(row) = e[i][0] - e[i][2];
-      vector_at<lanes>(row + stride) = e[i][1] + e[i][2];
-      vector_at<lanes>(row + 2 * stride) = e[i][2] - e[i][1];
-      vector_at<lanes>(row + 3 * stride) = e[i][1] - e[i][3];
+    both_ways<typename Filter<side>::Input>(d, transformed);
+    for (int i = 0; i < across; ++i) {
+      for (int j = 0; j < across; ++j) vector_at<lanes>(to + (i * across + j) * stride + c) = transformed[i][j];
     }
   }
 }
@@ -73,71 +66,64 @@ HEADROOM_KERNEL_BODY void write_output(Vector<lanes> sum, const Finish& finish, 
   vector_at<lanes>(y + at) = sum;
 }
 
-// A^T m A of one tile: places are `stride` apart in `from`.
-template <int lanes>
+// To the output: places are `stride` apart in `from`.
+template <int lanes, int side>
 HEADROOM_KERNEL_BODY void transform_output(const Convolved& shape, const float* from, int64_t stride, int64_t tile,
                                            const Finish& finish, float* y) {
+  constexpr int across = side + 2;
   const Corner corner = corner_of(shape, tile);
   const int64_t first = ((corner.image * shape.height + corner.row) * shape.width + corner.column) * shape.out;
-  const bool is_last_column = corner.column + 1 == shape.width;
+  const int64_t rows = std::min<int64_t>(side, shape.height - corner.row),
+                columns = std::min<int64_t>(side, shape.width - corner.column);
   for (int64_t c = 0; c < shape.out; c += lanes) {
-    Vector<lanes> m[4][4], half[2][4];
-    for (int64_t i = 0; i < places; ++i) m[i / 4][i % 4] = vector_at<lanes>(from + i * stride + c);
-    for (int64_t j = 0; j < 4; ++j) {
-      half[0][j] = m[0][j] + m[1][j] + m[2][j];
-      half[1][j] = m[1][j] - m[2][j] - m[3][j];
+    Vector<lanes> products[across][across], sums[side][side];
+    for (int i = 0; i < across; ++i) {
+      for (int j = 0; j < across; ++j) products[i][j] = vector_at<lanes>(from + (i * across + j) * stride + c);
     }
-    for (int64_t i = 0; i < 2 && corner.row + i < shape.height; ++i) {
-      const int64_t to = first + i * shape.width * shape.out + c;
-      write_output<lanes>(half[i][0] + half[i][1] + half[i][2], finish, c, to, y);
-      if (!is_last_column) write_output<lanes>(half[i][1] - half[i][2] - half[i][3], finish, c, to + shape.out, y);
+    both_ways<typename Filter<side>::Output>(products, sums);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j)
+        write_output<lanes>(sums[i][j], finish, c, first + (i * shape.width + j) * shape.out + c, y);
     }
   }
 }
 
-// A g A^T of one tile of the output's gradient, into panels: a panel's places are `stride` apart, panels
-// `panel_stride`.
-template <int lanes>
+// Of the output's gradient, into panels: a panel's places are `stride` apart, panels `panel_stride`.
+template <int lanes, int side>
 HEADROOM_KERNEL_BODY void transform_gradient(const Convolved& shape, const float* to_y, int64_t tile, float* to,
                                              int64_t stride, int64_t panel_stride) {
+  constexpr int across = side + 2;
   const Corner corner = corner_of(shape, tile);
-  const float* from[2][2];
-  for (int64_t i = 0; i < 2; ++i) {
-    for (int64_t j = 0; j < 2; ++j)
+  const float* from[side][side];
+  for (int i = 0; i < side; ++i) {
+    for (int j = 0; j < side; ++j)
       from[i][j] = pixel(shape, to_y, shape.out, corner.image, corner.row + i, corner.column + j);
   }
   for (int64_t c = 0; c < shape.out; c += lanes) {
-    Vector<lanes> g[2][2], half[4][2];
-    for (int64_t i = 0; i < 2; ++i) {
-      for (int64_t j = 0; j < 2; ++j) g[i][j] = vector_at<lanes>(from[i][j] + c);
+    Vector<lanes> gradient[side][side], transformed[across][across];
+    for (int i = 0; i < side; ++i) {
+      for (int j = 0; j < side; ++j) gradient[i][j] = vector_at<lanes>(from[i][j] + c);
     }
-    for (int64_t j = 0; j < 2; ++j) {
-      half[0][j] = g[0][j];
-      half[1][j] = g[0][j] + g[1][j];
-      half[2][j] = g[0][j] - g[1][j];
-      half[3][j] = -g[1][j];
-    }
+    both_ways<typename Filter<side>::OutputGradient>(gradient, transformed);
     float* const panel = to + c / (2 * lanes) * panel_stride + c % (2 * lanes);
-    for (int64_t i = 0; i < 4; ++i) {
-      float* const row = panel + 4 * i * stride;
-      vector_at<lanes>(row) = half[i][0];
-      vector_at<lanes>(row + stride) = half[i][0] + half[i][1];
-      vector_at<lanes>(row + 2 * stride) = half[i][0] - half[i][1];
-      vector_at<lanes>(row + 3 * stride) = -half[i][1];
+    for (int i = 0; i < across; ++i) {
+      for (int j = 0; j < across; ++j) vector_at<lanes>(panel + (i * across + j) * stride) = transformed[i][j];
     }
   }
 }
 
 // --- what runs on a thread ---
 
-template <int lanes>
+template <int lanes, int side>
 struct ConvolveTiles {
   static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* x, const float* weight, int64_t first,
                                        int64_t last, const Finish* finish, float* scratch, float* y) {
+    constexpr int64_t places = (side + 2) * (side + 2);
     const int64_t tiles = last - first, in = shape->in, out = shape->out;
     const int64_t to_next_input = place_stride(tiles, in), to_next_product = place_stride(tiles, out);
     float *const inputs = scratch, *const products = scratch + places * to_next_input;
-    for (int64_t t = 0; t < tiles; ++t) transform_input<lanes>(*shape, x, first + t, inputs + t * in, to_next_input);
+    for (int64_t t = 0; t < tiles; ++t)
+      transform_input<lanes, side>(*shape, x, first + t, inputs + t * in, to_next_input);
     for (int64_t place = 0; place < places; ++place) {
       for (int64_t c = 0; c < out; c += 2 * lanes) {
         multiply_panel<lanes, false>({tiles, in, inputs + place * to_next_input, in, 1, weight + (place * out + c) * in,
@@ -145,18 +131,18 @@ struct ConvolveTiles {
       }
     }
     for (int64_t t = 0; t < tiles; ++t)
-      transform_output<lanes>(*shape, products + t * out, to_next_product, first + t, *finish, y);
+      transform_output<lanes, side>(*shape, products + t * out, to_next_product, first + t, *finish, y);
   }
 };
 
-template <int lanes>
+template <int lanes, int side>
 struct TransformTiles {
   static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* x, const float* to_y, int64_t first,
                                        int64_t count, int64_t begin, int64_t end, float* inputs, float* gradients) {
     for (int64_t t = begin; t < end; ++t) {
-      transform_input<lanes>(*shape, x, first + t, inputs + t * shape->in, place_stride(count, shape->in));
-      transform_gradient<lanes>(*shape, to_y, first + t, gradients + t * 2 * lanes, place_stride(count, shape->out),
-                                count * 2 * lanes);
+      transform_input<lanes, side>(*shape, x, first + t, inputs + t * shape->in, place_stride(count, shape->in));
+      transform_gradient<lanes, side>(*shape, to_y, first + t, gradients + t * 2 * lanes,
+                                      place_stride(count, shape->out), count * 2 * lanes);
     }
   }
 };
@@ -167,15 +153,13 @@ struct MultiplyTiles {
                                        const float* gradients, bool adds, int64_t first, int64_t last, float* sums) {
     const int64_t in = shape->in, out = shape->out, panels = out / (2 * lanes);
     for (int64_t i = first; i < last; ++i) {
-      const int64_t place = i / panels, channel = i % panels * 2 * lanes;
-      const sdk::PanelProduct product{in,
-                                      count,
-                                      inputs + place * place_stride(count, in),
-                                      1,
-                                      in,
-                                      gradients + place * place_stride(count, out) + channel * count,
-                                      sums + place * in * out + channel,
-                                      out};
+      const int64_t place = i / panels, panel = i % panels;
+      const float *const of_inputs = inputs + place * place_stride(count, in), *const of_gradients =
+                                                                                   gradients +
+                                                                                   place * place_stride(count, out) +
+                                                                                   panel * 2 * lanes * count;
+      float* const of_sums = sums + place * place_stride(in, out) + panel * 2 * lanes * in;
+      const sdk::PanelProduct product{in, count, of_inputs, 1, in, of_gradients, of_sums, 2 * lanes};
       if (adds) {
         multiply_panel<lanes, true>(product);
       } else {
@@ -187,58 +171,39 @@ struct MultiplyTiles {
 
 // --- weights ---
 
-constexpr int64_t inputs_at_once = 8;  // of a weight: each read is some cache lines, each write too
-
-// G g G^T of 3 x 3 kernels, one in each lane.
-template <int lanes>
-HEADROOM_KERNEL_BODY void transform_kernels(const float* g, float* to, int64_t stride) {
-  Vector<lanes> half[4][3];
-  for (int64_t j = 0; j < 3; ++j) {
-    const Vector<lanes> top = vector_at<lanes>(g + j * lanes), middle = vector_at<lanes>(g + (3 + j) * lanes),
-                        bottom = vector_at<lanes>(g + (6 + j) * lanes);
-    half[0][j] = top;
-    half[1][j] = 0.5F * (top + bottom + middle);
-    half[2][j] = 0.5F * (top + bottom - middle);
-    half[3][j] = bottom;
-  }
-  for (int64_t i = 0; i < 4; ++i) {
-    float* const row = to + 4 * i * stride;
-    const Vector<lanes> outer = half[i][0] + half[i][2];
-    vector_at<lanes>(row) = half[i][0];
-    vector_at<lanes>(row + stride) = 0.5F * (outer + half[i][1]);
-    vector_at<lanes>(row + 2 * stride) = 0.5F * (outer - half[i][1]);
-    vector_at<lanes>(row + 3 * stride) = half[i][2];
-  }
-}
-
 // Kernel (o, i) begins at `weight` + o * to_next_out + i * to_next_in.
 struct Kernels {
-  const float *weight, *scale;  // of each o, or where `turned` of each i
+  const float *weight, *scale;  // scale: of each o, or where `turned` of each i
   int64_t in, out, to_next_out, to_next_in;
   bool turned;  // by half
 };
 
-template <int lanes>
+template <int lanes, int side>
 struct TransformWeight {
   static HEADROOM_KERNEL_BODY void run(const Kernels* kernels, int64_t first, int64_t last, float* to) {
-    constexpr int64_t across = 2 * lanes;
+    constexpr int64_t across = 2 * lanes, tile = side + 2;
+    constexpr int64_t inputs_at_once = 16 / side;  // each read is some cache lines, each write too
     const int64_t in = kernels->in;
     for (int64_t panel = first; panel < last; ++panel) {
       for (int64_t begin = 0; begin < in; begin += inputs_at_once) {
-        float block[places][inputs_at_once][across];
+        float block[tile * tile][inputs_at_once][across];
         for (int64_t i = 0; i < inputs_at_once; ++i) {
           for (int64_t half = 0; half < across; half += lanes) {
-            float side_by_side[9 * lanes];
+            float side_by_side[9][lanes];
             for (int64_t lane = 0; lane < lanes; ++lane) {
               const int64_t o = panel * across + half + lane;
               const float* const g = kernels->weight + o * kernels->to_next_out + (begin + i) * kernels->to_next_in;
               const float scale = kernels->scale[kernels->turned ? begin + i : o];
-              for (int64_t k = 0; k < 9; ++k) side_by_side[k * lanes + lane] = scale * g[kernels->turned ? 8 - k : k];
+              for (int64_t k = 0; k < 9; ++k) side_by_side[k][lane] = scale * g[kernels->turned ? 8 - k : k];
             }
-            transform_kernels<lanes>(side_by_side, &block[0][i][half], inputs_at_once * across);
+            Vector<lanes> kernel[3][3], transformed[tile][tile];
+            for (int64_t k = 0; k < 9; ++k) kernel[k / 3][k % 3] = vector_at<lanes>(side_by_side[k]);
+            both_ways<typename Filter<side>::Kernel>(kernel, transformed);
+            for (int64_t place = 0; place < tile * tile; ++place)
+              vector_at<lanes>(&block[place][i][half]) = transformed[place / tile][place % tile];
           }
         }
-        for (int64_t place = 0; place < places; ++place)
+        for (int64_t place = 0; place < tile * tile; ++place)
           std::copy_n(&block[place][0][0], inputs_at_once * across,
                       to + (place * kernels->out + panel * across) * in + begin * across);
       }
@@ -246,39 +211,40 @@ struct TransformWeight {
   }
 };
 
-// G^T s G, of the gradient of the transformed weight.
-template <int lanes>
+template <int lanes, int side>
 struct FinishGradient {
   static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* sums, const float* scales, int64_t first,
                                        int64_t last, float* to_weight) {
-    const int64_t in = shape->in, out = shape->out;
+    constexpr int64_t tile = side + 2;
+    const int64_t in = shape->in, to_next_place = place_stride(in, shape->out);
     for (int64_t o = first * 2 * lanes; o < last * 2 * lanes; o += lanes) {
+      const float* const of_panel = sums + o / (2 * lanes) * 2 * lanes * in + o % (2 * lanes);
       const Vector<lanes> scale = vector_at<lanes>(scales + o);
       for (int64_t i = 0; i < in; ++i) {
-        Vector<lanes> s[4][4], half[3][4];
-        for (int64_t place = 0; place < places; ++place)
-          s[place / 4][place % 4] = vector_at<lanes>(sums + (place * in + i) * out + o);
-        for (int64_t j = 0; j < 4; ++j) {
-          const Vector<lanes> sum = 0.5F * (s[1][j] + s[2][j]);
-          half[0][j] = s[0][j] + sum;
-          half[1][j] = 0.5F * (s[1][j] - s[2][j]);
-          half[2][j] = s[3][j] + sum;
-        }
-        float side_by_side[9 * lanes];
-        for (int64_t j = 0; j < 3; ++j) {
-          const Vector<lanes> sum = 0.5F * (half[j][1] + half[j][2]);
-          vector_at<lanes>(side_by_side + 3 * j * lanes) = scale * (half[j][0] + sum);
-          vector_at<lanes>(side_by_side + (3 * j + 1) * lanes) = scale * (0.5F * (half[j][1] - half[j][2]));
-          vector_at<lanes>(side_by_side + (3 * j + 2) * lanes) = scale * (half[j][3] + sum);
-        }
+        Vector<lanes> sum[tile][tile], kernel[3][3];
+        for (int64_t place = 0; place < tile * tile; ++place)
+          sum[place / tile][place % tile] = vector_at<lanes>(of_panel + place * to_next_place + i * 2 * lanes);
+        both_ways<typename Filter<side>::KernelGradient>(sum, kernel);
+        float side_by_side[9][lanes];
+        for (int64_t k = 0; k < 9; ++k) vector_at<lanes>(side_by_side[k]) = scale * kernel[k / 3][k % 3];
         for (int64_t lane = 0; lane < lanes; ++lane) {
           float* const to = to_weight + ((o + lane) * in + i) * 9;
-          for (int64_t k = 0; k < 9; ++k) to[k] = side_by_side[k * lanes + lane];
+          for (int64_t k = 0; k < 9; ++k) to[k] = side_by_side[k][lane];
         }
       }
     }
   }
 };
+
+template <template <int, int> class Work, class... Arguments>
+void run_for(int64_t side, Arguments... arguments) {
+  if (sdk::vector_lanes() == 16) {
+    if (side == 4) return sdk::run_kernel<Work<16, 4>>(arguments...);
+    return sdk::run_kernel<Work<16, 2>>(arguments...);
+  }
+  if (side == 4) return sdk::run_kernel<Work<8, 4>>(arguments...);
+  sdk::run_kernel<Work<8, 2>>(arguments...);
+}
 
 }  // namespace
 
@@ -289,26 +255,22 @@ bool has_winograd(int64_t in, int64_t out) {
 
 int64_t winograd_panels(int64_t out) { return out / panel_channels(); }
 
-void transform_weight(const float* weight, const float* scale, int64_t in, int64_t out, bool backward, int64_t first,
+void transform_weight(const Convolved& shape, const float* weight, const float* scale, bool backward, int64_t first,
                       int64_t last, float* transformed) {
   // As it lies: [out, in, 3, 3], or where `backward` [in, out, 3, 3].
-  const Kernels kernels{weight, scale, in, out, backward ? 9 : 9 * in, backward ? 9 * out : 9, backward};
-  if (sdk::vector_lanes() == 16) return sdk::run_kernel<TransformWeight<16>>(&kernels, first, last, transformed);
-  sdk::run_kernel<TransformWeight<8>>(&kernels, first, last, transformed);
+  const Kernels kernels{weight,  scale, shape.in, shape.out, backward ? 9 : 9 * shape.in, backward ? 9 * shape.out : 9,
+                        backward};
+  run_for<TransformWeight>(shape.side, &kernels, first, last, transformed);
 }
 
 void convolve_tiles(const Convolved& shape, const float* x, const float* weight, int64_t first, int64_t last,
                     const Finish& finish, float* scratch, float* y) {
-  if (sdk::vector_lanes() == 16)
-    return sdk::run_kernel<ConvolveTiles<16>>(&shape, x, weight, first, last, &finish, scratch, y);
-  sdk::run_kernel<ConvolveTiles<8>>(&shape, x, weight, first, last, &finish, scratch, y);
+  run_for<ConvolveTiles>(shape.side, &shape, x, weight, first, last, &finish, scratch, y);
 }
 
 void transform_tiles(const Convolved& shape, const float* x, const float* to_y, int64_t first, int64_t count,
                      int64_t begin, int64_t end, float* inputs, float* gradients) {
-  if (sdk::vector_lanes() == 16)
-    return sdk::run_kernel<TransformTiles<16>>(&shape, x, to_y, first, count, begin, end, inputs, gradients);
-  sdk::run_kernel<TransformTiles<8>>(&shape, x, to_y, first, count, begin, end, inputs, gradients);
+  run_for<TransformTiles>(shape.side, &shape, x, to_y, first, count, begin, end, inputs, gradients);
 }
 
 void multiply_tiles(const Convolved& shape, int64_t count, const float* inputs, const float* gradients, bool adds,
@@ -320,9 +282,7 @@ void multiply_tiles(const Convolved& shape, int64_t count, const float* inputs, 
 
 void finish_weight_gradient(const Convolved& shape, const float* sums, const float* scale, int64_t first, int64_t last,
                             float* to_weight) {
-  if (sdk::vector_lanes() == 16)
-    return sdk::run_kernel<FinishGradient<16>>(&shape, sums, scale, first, last, to_weight);
-  sdk::run_kernel<FinishGradient<8>>(&shape, sums, scale, first, last, to_weight);
+  run_for<FinishGradient>(shape.side, &shape, sums, scale, first, last, to_weight);
 }
 
 }  // namespace headroom

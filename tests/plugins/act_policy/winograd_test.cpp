@@ -45,15 +45,16 @@ void expect_as_in_double(const Images& shape, bool relu, bool adds) {
   at::Tensor above = torch::randn(y.sizes());
   if (relu) above = above * (expected.abs() > 1e-3);
   if (relu) expected = expected.relu();
+  const double limit = height * width < 256 ? 3e-6 : 6e-6;  // tiles of 2 x 2, or of 4 x 4
   EXPECT_TRUE(y.is_contiguous(channels_last));
-  EXPECT_LE(error_of(y, expected), 3e-6);
+  EXPECT_LE(error_of(y, expected), limit);
   y.backward(above);
   expected.backward(above.to(at::kDouble));
-  EXPECT_LE(error_of(x.grad(), exact_x.grad()), 3e-6);
-  EXPECT_LE(error_of(weight.grad(), exact_weight.grad()), 3e-6);
+  EXPECT_LE(error_of(x.grad(), exact_x.grad()), limit);
+  EXPECT_LE(error_of(weight.grad(), exact_weight.grad()), limit);
   EXPECT_EQ(residual.grad().defined(), adds);
   if (adds) {
-    EXPECT_LE(error_of(residual.grad(), exact_residual.grad()), 3e-6);
+    EXPECT_LE(error_of(residual.grad(), exact_residual.grad()), limit);
   }
 }
 
@@ -99,9 +100,10 @@ TEST_P(Winograd, OfAnImageIsTheSameAmongOthers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Winograd,
-                         testing::Values(Images{2, 64, 64, 30, 40}, Images{3, 32, 96, 15, 20}, Images{1, 96, 32, 7, 5},
-                                         Images{5, 256, 32, 1, 1}, Images{2, 32, 32, 1, 9}, Images{2, 512, 64, 4, 5},
-                                         Images{3, 64, 64, 33, 2}));
+                         testing::Values(Images{2, 64, 64, 30, 40}, Images{2, 256, 64, 18, 17},
+                                         Images{1, 32, 32, 1, 300}, Images{1, 32, 512, 19, 15},
+                                         Images{3, 32, 96, 15, 20}, Images{1, 96, 32, 7, 5}, Images{5, 256, 32, 1, 1},
+                                         Images{2, 32, 32, 1, 9}, Images{2, 512, 64, 4, 5}, Images{3, 64, 64, 33, 2}));
 
 }  // namespace
 }  // namespace headroom
