@@ -6,7 +6,7 @@
 #include <torch/torch.h>
 #include <vector>
 
-#include "winograd.hpp"
+#include "convolution/winograd.hpp"
 
 namespace headroom {
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "convolution/winograd.hpp"
 #include "headroom/sdk/autocast.hpp"
 
 namespace headroom {
@@ -48,6 +49,7 @@ at::Tensor VolumeConv::forward(const at::Tensor& volume) const {
 }
 
 at::Tensor convolve(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias) {
+  if (suits_winograd(images, weight)) return convolve_winograd(images, weight, {{}, bias, {}, /*relu=*/false});
   return sdk::autocast_convolution(
       images, [&](const at::Tensor& x) { return at::conv2d(x, weight, bias, 1, weight.size(2) / 2); });
 }

@@ -1,10 +1,10 @@
-#include "winograd.hpp"
+#include "convolution/winograd.hpp"
 
 #include <ATen/Parallel.h>
 #include <algorithm>
 
 #include "headroom/sdk/autocast.hpp"
-#include "winograd_kernel.hpp"
+#include "convolution/winograd_kernel.hpp"
 
 namespace headroom {
 namespace {
@@ -37,7 +37,7 @@ at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tens
   const at::Tensor transformed = at::empty({shape.places(), shape.out, shape.in}, at::kFloat);
   const float *const from = weight.const_data_ptr<float>(), *const scales = scale.const_data_ptr<float>();
   float* const to = transformed.mutable_data_ptr<float>();
-  at::parallel_for(0, winograd_panels(shape.out), 1, [&](int64_t first, int64_t last) {
+  at::parallel_for(0, winograd_panels(shape), 1, [&](int64_t first, int64_t last) {
     transform_weight(shape, from, scales, backward, first, last, to);
   });
   const int64_t at_once = std::max(few_tiles, shape.in / 8);  // a wide weight comes from afar
@@ -55,9 +55,10 @@ at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tens
 
 at::Tensor weight_gradient(const Convolved& shape, const at::Tensor& x, const at::Tensor& to_y,
                            const at::Tensor& scale) {
-  const int64_t most = chunk_bytes / (static_cast<int64_t>(sizeof(float)) * winograd_scratch(shape, 1)),
+  const int64_t tile_bytes = static_cast<int64_t>(sizeof(float)) * shape.places() * (shape.in + shape.out),
+                most = chunk_bytes / tile_bytes,
                 at_once = std::min(shape.tiles(), std::max<int64_t>(most, 2 * few_tiles)),
-                products = shape.places() * winograd_panels(shape.out);
+                products = shape.places() * winograd_panels(shape);
   const at::Tensor inputs = at::empty({shape.places(), place_stride(at_once, shape.in)}, at::kFloat),
                    gradients = at::empty({shape.places(), place_stride(at_once, shape.out)}, at::kFloat),
                    sums = at::empty({shape.places(), place_stride(shape.in, shape.out)}, at::kFloat);
@@ -76,7 +77,7 @@ at::Tensor weight_gradient(const Convolved& shape, const at::Tensor& x, const at
   const at::Tensor to_weight = at::empty({shape.out, shape.in, 3, 3}, at::kFloat);
   const float* const scales = scale.const_data_ptr<float>();
   float* const to = to_weight.mutable_data_ptr<float>();
-  at::parallel_for(0, winograd_panels(shape.out), 1,
+  at::parallel_for(0, winograd_panels(shape), 1,
                    [&](int64_t begin, int64_t end) { finish_weight_gradient(shape, sum, scales, begin, end, to); });
   return to_weight;
 }
@@ -102,6 +103,8 @@ struct Winograd : torch::autograd::Function<Winograd> {
     variable_list result(6);
     if (context->needs_input_grad(0)) result[0] = convolved(turned(shape), to_y, weight, scale, {}, /*backward=*/true);
     if (context->needs_input_grad(1)) result[1] = weight_gradient(shape, x, to_y, scale);
+    // LibTorch sums over one dimension much faster than over three.
+    if (context->needs_input_grad(3)) result[3] = to_y.permute({0, 2, 3, 1}).flatten(0, 2).sum(0);
     if (context->saved_data["adds"].toBool()) result[4] = to_y;
     return result;
   }
@@ -118,7 +121,8 @@ bool suits_winograd(const at::Tensor& x, const at::Tensor& weight) {
 
 at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight, const AfterConvolution& after) {
   const std::optional<at::Tensor> residual = after.residual.defined() ? std::optional(after.residual) : std::nullopt;
-  return Winograd::apply(x, weight, after.scale, after.shift, residual, after.relu);
+  const at::Tensor scale = after.scale.defined() ? after.scale : at::ones({weight.size(0)}, at::kFloat);
+  return Winograd::apply(x, weight, scale, after.shift, residual, after.relu);
 }
 
 }  // namespace headroom

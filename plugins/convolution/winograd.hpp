@@ -1,4 +1,5 @@
-// Convolutions of 3 x 3 with stride 1 and padding 1 by Winograd's algorithm (winograd_kernel.hpp), for autograd.
+// What plugins share to convolve images: 3 x 3 with stride 1 and padding 1 by Winograd's algorithm
+// (winograd_kernel.hpp), for autograd. This header is the way in.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,9 +10,11 @@ namespace headroom {
 // [n, channels, height, width] in channels-last order, many enough pixels for what the weight's transform takes.
 bool suits_winograd(const at::Tensor& x, const at::Tensor& weight);
 
-// What follows a convolution: y = [relu](y * scale + shift [+ residual]). scale and shift [channels] have no gradient.
+// What follows a convolution: y = [relu](y [* scale] + shift [+ residual]). An undefined tensor: not this.
 struct AfterConvolution {
-  at::Tensor scale, shift, residual;  // residual as y, or undefined
+  at::Tensor scale;     // [channels], has no gradient
+  at::Tensor shift;     // [channels]
+  at::Tensor residual;  // as y
   bool relu;
 };
 

@@ -21,7 +21,7 @@ struct Convolved {
   int64_t places() const { return (side + 2) * (side + 2); }
 };
 
-// Whether there are kernels for these channels on this processor.
+// Whether there are kernels for these channels on this processor: multiples of 16.
 bool has_winograd(int64_t in, int64_t out);
 
 // The other direction: what is convolved is the output's gradient, the result is the input's.
@@ -31,7 +31,7 @@ inline Convolved turned(const Convolved& shape) {
 
 // A transformed weight, [places, out panel, in, channels of a panel]. `weight` [out, in, 3, 3] times `scale` [out];
 // where `backward`, those of turned(shape). In parts by output panel, of which there are winograd_panels().
-int64_t winograd_panels(int64_t out);
+int64_t winograd_panels(const Convolved& shape);
 void transform_weight(const Convolved& shape, const float* weight, const float* scale, bool backward, int64_t first,
                       int64_t last, float* transformed);
 
@@ -47,9 +47,7 @@ struct Finish {
 };
 
 // The output's tiles [first, last), from x and a transformed weight. `scratch` has winograd_scratch() numbers. [any]
-inline int64_t winograd_scratch(const Convolved& shape, int64_t tiles) {
-  return shape.places() * (place_stride(tiles, shape.in) + place_stride(tiles, shape.out));
-}
+int64_t winograd_scratch(const Convolved& shape, int64_t tiles);
 void convolve_tiles(const Convolved& shape, const float* x, const float* weight, int64_t first, int64_t last,
                     const Finish& finish, float* scratch, float* y);
 
@@ -58,7 +56,7 @@ void convolve_tiles(const Convolved& shape, const float* x, const float* weight,
 //    [places, out panel, count, channels of a panel]; places are place_stride() apart.
 void transform_tiles(const Convolved& shape, const float* x, const float* to_y, int64_t first, int64_t count,
                      int64_t begin, int64_t end, float* inputs, float* gradients);
-// 2. Their products, of a place and a panel [first, last) of places * winograd_panels(out), into `sums`
+// 2. Their products, of a place and a panel [first, last) of places * winograd_panels(), into `sums`
 //    [places, out panel, in, channels of a panel], places place_stride(in, out) apart. `adds`: to what is there.
 void multiply_tiles(const Convolved& shape, int64_t count, const float* inputs, const float* gradients, bool adds,
                     int64_t first, int64_t last, float* sums);

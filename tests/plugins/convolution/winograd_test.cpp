@@ -1,11 +1,11 @@
 // Winograd's convolution against LibTorch's in float64: values, and both gradients.
-#include "winograd.hpp"
+#include "convolution/winograd.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>
 #include <ostream>
 
-#include "winograd_kernel.hpp"
+#include "convolution/winograd_kernel.hpp"
 
 namespace headroom {
 namespace {
@@ -23,9 +23,9 @@ double error_of(const at::Tensor& value, const at::Tensor& expected) {
   return ((value - expected).abs().max() / expected.abs().max()).item<double>();
 }
 
-AfterConvolution nothing_after(int64_t channels) { return {at::ones({channels}), at::zeros({channels}), {}, false}; }
+AfterConvolution nothing_after(int64_t channels) { return {{}, at::zeros({channels}), {}, false}; }
 
-// Values and all gradients, with `after`; its residual is of x's kind and takes a gradient too.
+// Values and all gradients: of the shift too, and of the residual where there is one.
 void expect_as_in_double(const Images& shape, bool relu, bool adds) {
   const auto& [images, in, out, height, width] = shape;
   torch::manual_seed(3);
@@ -35,11 +35,14 @@ void expect_as_in_double(const Images& shape, bool relu, bool adds) {
                    residual = torch::randn({images, out, height, width}).requires_grad_();
   AfterConvolution after = nothing_after(out);
   if (relu || adds) after = {torch::randn({out}), torch::randn({out}) * 10, adds ? residual : at::Tensor(), relu};
+  after.shift.requires_grad_();
   const auto exactly = [](const at::Tensor& given) { return given.detach().to(at::kDouble).requires_grad_(); };
-  const at::Tensor exact_x = exactly(x), exact_weight = exactly(weight), exact_residual = exactly(residual);
+  const at::Tensor exact_x = exactly(x), exact_weight = exactly(weight), exact_residual = exactly(residual),
+                   exact_shift = exactly(after.shift);
   const at::Tensor y = convolve_winograd(x, weight, after);
-  at::Tensor expected = at::conv2d(exact_x, exact_weight, {}, 1, 1) * after.scale.to(at::kDouble).view({-1, 1, 1}) +
-                        after.shift.to(at::kDouble).view({-1, 1, 1});
+  const at::Tensor scale = after.scale.defined() ? after.scale : at::ones({out});
+  at::Tensor expected = at::conv2d(exact_x, exact_weight, {}, 1, 1) * scale.to(at::kDouble).view({-1, 1, 1}) +
+                        exact_shift.view({-1, 1, 1});
   if (adds) expected = expected + exact_residual;
   // Where rounding decides, the gradients may differ.
   at::Tensor above = torch::randn(y.sizes());
@@ -52,6 +55,7 @@ void expect_as_in_double(const Images& shape, bool relu, bool adds) {
   expected.backward(above.to(at::kDouble));
   EXPECT_LE(error_of(x.grad(), exact_x.grad()), limit);
   EXPECT_LE(error_of(weight.grad(), exact_weight.grad()), limit);
+  EXPECT_LE(error_of(after.shift.grad(), exact_shift.grad()), limit);
   EXPECT_EQ(residual.grad().defined(), adds);
   if (adds) {
     EXPECT_LE(error_of(residual.grad(), exact_residual.grad()), limit);
@@ -101,9 +105,11 @@ TEST_P(Winograd, OfAnImageIsTheSameAmongOthers) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Winograd,
                          testing::Values(Images{2, 64, 64, 30, 40}, Images{2, 256, 64, 18, 17},
-                                         Images{1, 32, 32, 1, 300}, Images{1, 32, 512, 19, 15},
-                                         Images{3, 32, 96, 15, 20}, Images{1, 96, 32, 7, 5}, Images{5, 256, 32, 1, 1},
-                                         Images{2, 32, 32, 1, 9}, Images{2, 512, 64, 4, 5}, Images{3, 64, 64, 33, 2}));
+                                         Images{2, 48, 432, 32, 32}, Images{1, 432, 48, 7, 9},
+                                         Images{2, 48, 48, 16, 17}, Images{1, 32, 32, 1, 300},
+                                         Images{1, 32, 512, 19, 15}, Images{3, 32, 96, 15, 20}, Images{1, 96, 32, 7, 5},
+                                         Images{5, 256, 32, 1, 1}, Images{2, 32, 32, 1, 9}, Images{2, 512, 64, 4, 5},
+                                         Images{3, 64, 64, 33, 2}));
 
 }  // namespace
 }  // namespace headroom

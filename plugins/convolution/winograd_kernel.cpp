@@ -1,17 +1,22 @@
-#include "winograd_kernel.hpp"
+#include "convolution/winograd_kernel.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include "headroom/sdk/vectors.hpp"
-#include "winograd_transforms.hpp"
+#include "convolution/winograd_transforms.hpp"
 
 namespace headroom {
 namespace {
 
 using sdk::multiply_panel, sdk::Vector, sdk::vector_at;
 
-int64_t panel_channels() { return 2 * sdk::vector_lanes(); }
+// A panel has twice as many channels.
+int lanes_of(const Convolved& shape) {
+  return sdk::vector_lanes() == 16 && shape.in % 32 == 0 && shape.out % 32 == 0 ? 16 : 8;
+}
+
+constexpr int64_t most_panels = 4;  // whose products wait for their transform
 
 constexpr int64_t most_channels = 4096;
 constexpr std::array<float, most_channels> outside{};  // the padding's pixels
@@ -66,16 +71,16 @@ HEADROOM_KERNEL_BODY void write_output(Vector<lanes> sum, const Finish& finish, 
   vector_at<lanes>(y + at) = sum;
 }
 
-// To the output: places are `stride` apart in `from`.
+// To the output's channels from `channel` on, `channels` of them: places are `stride` apart in `from`.
 template <int lanes, int side>
-HEADROOM_KERNEL_BODY void transform_output(const Convolved& shape, const float* from, int64_t stride, int64_t tile,
-                                           const Finish& finish, float* y) {
+HEADROOM_KERNEL_BODY void transform_output(const Convolved& shape, const float* from, int64_t stride, int64_t channel,
+                                           int64_t channels, int64_t tile, const Finish& finish, float* y) {
   constexpr int across = side + 2;
   const Corner corner = corner_of(shape, tile);
   const int64_t first = ((corner.image * shape.height + corner.row) * shape.width + corner.column) * shape.out;
   const int64_t rows = std::min<int64_t>(side, shape.height - corner.row),
                 columns = std::min<int64_t>(side, shape.width - corner.column);
-  for (int64_t c = 0; c < shape.out; c += lanes) {
+  for (int64_t c = 0; c < channels; c += lanes) {
     Vector<lanes> products[across][across], sums[side][side];
     for (int i = 0; i < across; ++i) {
       for (int j = 0; j < across; ++j) products[i][j] = vector_at<lanes>(from + (i * across + j) * stride + c);
@@ -83,7 +88,8 @@ HEADROOM_KERNEL_BODY void transform_output(const Convolved& shape, const float* 
     both_ways<typename Filter<side>::Output>(products, sums);
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j)
-        write_output<lanes>(sums[i][j], finish, c, first + (i * shape.width + j) * shape.out + c, y);
+        write_output<lanes>(sums[i][j], finish, channel + c, first + (i * shape.width + j) * shape.out + channel + c,
+                            y);
     }
   }
 }
@@ -120,18 +126,25 @@ struct ConvolveTiles {
                                        int64_t last, const Finish* finish, float* scratch, float* y) {
     constexpr int64_t places = (side + 2) * (side + 2);
     const int64_t tiles = last - first, in = shape->in, out = shape->out;
-    const int64_t to_next_input = place_stride(tiles, in), to_next_product = place_stride(tiles, out);
+    const int64_t to_next_input = place_stride(tiles, in);
     float *const inputs = scratch, *const products = scratch + places * to_next_input;
     for (int64_t t = 0; t < tiles; ++t)
       transform_input<lanes, side>(*shape, x, first + t, inputs + t * in, to_next_input);
-    for (int64_t place = 0; place < places; ++place) {
-      for (int64_t c = 0; c < out; c += 2 * lanes) {
-        multiply_panel<lanes, false>({tiles, in, inputs + place * to_next_input, in, 1, weight + (place * out + c) * in,
-                                      products + place * to_next_product + c, out});
+    for (int64_t channel = 0; channel < out; channel += most_panels * 2 * lanes) {
+      const int64_t channels = std::min(most_panels * 2 * lanes, out - channel),
+                    to_next_product = place_stride(tiles, channels);
+      for (int64_t place = 0; place < places; ++place) {
+        for (int64_t c = 0; c < channels; c += 2 * lanes) {
+          multiply_panel<lanes, false>({tiles, in, inputs + place * to_next_input, in, 1,
+                                        weight + (place * out + channel + c) * in,
+                                        products + place * to_next_product + c, channels});
+        }
+      }
+      for (int64_t t = 0; t < tiles; ++t) {
+        transform_output<lanes, side>(*shape, products + t * channels, to_next_product, channel, channels, first + t,
+                                      *finish, y);
       }
     }
-    for (int64_t t = 0; t < tiles; ++t)
-      transform_output<lanes, side>(*shape, products + t * out, to_next_product, first + t, *finish, y);
   }
 };
 
@@ -237,52 +250,56 @@ struct FinishGradient {
 };
 
 template <template <int, int> class Work, class... Arguments>
-void run_for(int64_t side, Arguments... arguments) {
-  if (sdk::vector_lanes() == 16) {
-    if (side == 4) return sdk::run_kernel<Work<16, 4>>(arguments...);
+void run_for(const Convolved& shape, Arguments... arguments) {
+  if (lanes_of(shape) == 16) {
+    if (shape.side == 4) return sdk::run_kernel<Work<16, 4>>(arguments...);
     return sdk::run_kernel<Work<16, 2>>(arguments...);
   }
-  if (side == 4) return sdk::run_kernel<Work<8, 4>>(arguments...);
+  if (shape.side == 4) return sdk::run_kernel<Work<8, 4>>(arguments...);
   sdk::run_kernel<Work<8, 2>>(arguments...);
 }
 
 }  // namespace
 
 bool has_winograd(int64_t in, int64_t out) {
-  return sdk::cpu_isa() != sdk::CpuIsa::baseline && in % panel_channels() == 0 && out % panel_channels() == 0 &&
-         std::max(in, out) <= most_channels;
+  return sdk::cpu_isa() != sdk::CpuIsa::baseline && in % 16 == 0 && out % 16 == 0 && std::max(in, out) <= most_channels;
 }
 
-int64_t winograd_panels(int64_t out) { return out / panel_channels(); }
+int64_t winograd_panels(const Convolved& shape) { return shape.out / (2 * lanes_of(shape)); }
+
+int64_t winograd_scratch(const Convolved& shape, int64_t tiles) {
+  const int64_t channels = std::min(shape.out, most_panels * 2 * lanes_of(shape));
+  return shape.places() * (place_stride(tiles, shape.in) + place_stride(tiles, channels));
+}
 
 void transform_weight(const Convolved& shape, const float* weight, const float* scale, bool backward, int64_t first,
                       int64_t last, float* transformed) {
   // As it lies: [out, in, 3, 3], or where `backward` [in, out, 3, 3].
   const Kernels kernels{weight,  scale, shape.in, shape.out, backward ? 9 : 9 * shape.in, backward ? 9 * shape.out : 9,
                         backward};
-  run_for<TransformWeight>(shape.side, &kernels, first, last, transformed);
+  run_for<TransformWeight>(shape, &kernels, first, last, transformed);
 }
 
 void convolve_tiles(const Convolved& shape, const float* x, const float* weight, int64_t first, int64_t last,
                     const Finish& finish, float* scratch, float* y) {
-  run_for<ConvolveTiles>(shape.side, &shape, x, weight, first, last, &finish, scratch, y);
+  run_for<ConvolveTiles>(shape, &shape, x, weight, first, last, &finish, scratch, y);
 }
 
 void transform_tiles(const Convolved& shape, const float* x, const float* to_y, int64_t first, int64_t count,
                      int64_t begin, int64_t end, float* inputs, float* gradients) {
-  run_for<TransformTiles>(shape.side, &shape, x, to_y, first, count, begin, end, inputs, gradients);
+  run_for<TransformTiles>(shape, &shape, x, to_y, first, count, begin, end, inputs, gradients);
 }
 
 void multiply_tiles(const Convolved& shape, int64_t count, const float* inputs, const float* gradients, bool adds,
                     int64_t first, int64_t last, float* sums) {
-  if (sdk::vector_lanes() == 16)
+  if (lanes_of(shape) == 16)
     return sdk::run_kernel<MultiplyTiles<16>>(&shape, count, inputs, gradients, adds, first, last, sums);
   sdk::run_kernel<MultiplyTiles<8>>(&shape, count, inputs, gradients, adds, first, last, sums);
 }
 
 void finish_weight_gradient(const Convolved& shape, const float* sums, const float* scale, int64_t first, int64_t last,
                             float* to_weight) {
-  run_for<FinishGradient>(shape.side, &shape, sums, scale, first, last, to_weight);
+  run_for<FinishGradient>(shape, &shape, sums, scale, first, last, to_weight);
 }
 
 }  // namespace headroom
