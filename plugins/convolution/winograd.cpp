@@ -3,8 +3,8 @@
 #include <ATen/Parallel.h>
 #include <algorithm>
 
-#include "headroom/sdk/autocast.hpp"
 #include "convolution/winograd_kernel.hpp"
+#include "headroom/sdk/autocast.hpp"
 
 namespace headroom {
 namespace {
