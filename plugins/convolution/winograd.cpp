@@ -18,9 +18,8 @@ constexpr int64_t few_tiles = 32;  // that a thread takes at a time: what they a
 constexpr int64_t many_pixels = 256, few_kernels = 256 * 256;
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
 
-// F(4x4, 3x3) takes three fifths of the products of F(2x2, 3x3) and twice the memory for the weight: more than that
-// saves in a small image, or than a large weight should take. The number of images decides nothing, so that an image's
-// result does not depend on it.
+// F(4x4, 3x3) takes three fifths of the products of F(2x2, 3x3), and twice the time and memory for the weight: it pays
+// in larger images, and while the weight is not large. The number of images does not decide between the two.
 Convolved shape_of(const at::Tensor& x, const at::Tensor& weight) {
   const int64_t height = x.size(2), width = x.size(3), in = weight.size(1), out = weight.size(0);
   const int64_t side = height * width >= many_pixels && in * out <= few_kernels ? 4 : 2;
@@ -121,8 +120,14 @@ bool suits_winograd(const at::Tensor& x, const at::Tensor& weight) {
 
 at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight, const AfterConvolution& after) {
   const std::optional<at::Tensor> residual = after.residual.defined() ? std::optional(after.residual) : std::nullopt;
-  const at::Tensor scale = after.scale.defined() ? after.scale : at::ones({weight.size(0)}, at::kFloat);
-  return Winograd::apply(x, weight, scale, after.shift, residual, after.relu);
+  const int64_t out = weight.size(0);
+  const at::Tensor scale = after.scale.defined() ? after.scale.contiguous() : at::ones({out}, at::kFloat);
+  const at::Tensor shift = after.shift.defined() ? after.shift.contiguous() : at::zeros({out}, at::kFloat);
+  TORCH_CHECK(x.size(1) == weight.size(1) && scale.numel() == out && shift.numel() == out && !scale.requires_grad(),
+              "a convolution's input, weight, scale and shift do not belong together");
+  TORCH_CHECK(!residual || residual->sizes() == at::IntArrayRef({x.size(0), out, x.size(2), x.size(3)}),
+              "what is added to a convolution has another shape than its output");
+  return Winograd::apply(x, weight, scale, shift, residual, after.relu);
 }
 
 }  // namespace headroom

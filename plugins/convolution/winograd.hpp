@@ -18,6 +18,7 @@ struct AfterConvolution {
   bool relu;
 };
 
+// REQUIRES: suits_winograd(x, weight), but for the number of pixels; float32 in `after`.
 // As at::conv2d(x, weight, {}, 1, 1) and what follows, up to rounding; the result is in channels-last order. First
 // order only: no gradient of a gradient.
 at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight, const AfterConvolution& after);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "headroom/sdk/vectors.hpp"
 #include "convolution/winograd_transforms.hpp"
+#include "headroom/sdk/vectors.hpp"
 
 namespace headroom {
 namespace {

@@ -95,7 +95,8 @@ namespace {
 constexpr size_t page = page_bytes;
 constexpr size_t metadata_align = size_t{2} << 20;  // of what jemalloc maps for itself, in blocks that it hardly fills
 constexpr size_t huge_page = size_t{2} << 20;
-constexpr size_t least_large = 4 * page;  // from here on jemalloc gives an allocation an extent of its own
+constexpr size_t most_of_a_cache = size_t{1} << 20;  // of a thread, with the rest of the extent
+constexpr size_t least_large = 4 * page;             // from here on jemalloc gives an allocation an extent of its own
 
 // Of the allocation under way on this thread.
 struct Wanted {
@@ -152,8 +153,8 @@ void* extent_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, boo
   return memory;
 }
 
-// Before a thread's first allocation jemalloc makes its cache. It crashes where there is no memory for that, and where
-// the thread frees anything meanwhile.
+// Until a thread's first allocation has returned. Before it jemalloc makes the thread's cache, and crashes where there
+// is no memory for that, or where the thread frees anything meanwhile.
 bool thread_begins() {
   uint64_t allocated_bytes = 1;
   size_t size = sizeof allocated_bytes;
@@ -178,7 +179,8 @@ void* heap_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool*
   if (place != nullptr) return nullptr;
   const auto wanted = static_cast<int64_t>(bytes);
   Permit permit = try_to_grow_heap(wanted);
-  if (!permit && thread_begins()) permit = Permit(0);
+  const bool may_be_its_cache = align >= metadata_align || bytes <= most_of_a_cache;
+  if (!permit && may_be_its_cache && thread_begins()) permit = Permit(0);
   // Blocks for jemalloc itself are asked for with its locks held.
   if (!permit && align < metadata_align) permit = make_room_for_heap(wanted);
   if (!permit) note_heap_refusal(wanted);

@@ -109,6 +109,13 @@ TEST_F(Heap, ATensorIsRefusedBeforeMallocGetsNothing) {
 TEST_F(Heap, AThreadMayBeginWhereMemoryIsShort) {
   std::atomic<bool> is_short{false};
   void *first = nullptr, *second = nullptr;
+  std::atomic<bool> may_have_anything{false};
+  std::thread greedy([&] {
+    while (!is_short) std::this_thread::yield();
+    void* data = std::malloc(static_cast<size_t>(memory_limit() + mib));
+    may_have_anything = data != nullptr;
+    std::free(data);
+  });
   std::thread thread([&] {
     while (!is_short) std::this_thread::yield();
     first = std::malloc(100);
@@ -138,6 +145,8 @@ TEST_F(Heap, AThreadMayBeginWhereMemoryIsShort) {
   EXPECT_NE(cache, nullptr) << "freed by a thread that has no cache of its own";
   EXPECT_LT(blocks.size(), blocks.capacity());
   std::free(cache);
+  greedy.join();
+  EXPECT_FALSE(may_have_anything);
   for (void* data : blocks) std::free(data);
 }
 
