@@ -18,19 +18,19 @@ Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride
   torch::nn::init::kaiming_normal_(weight_, 0.0, torch::kFanOut, torch::kReLU);
 }
 
-at::Tensor Convolution::forward(const at::Tensor& x, const AfterConvolution& after) const {
-  if (stride_ == 1 && suits_winograd(x, weight_)) return convolve_winograd(x, weight_, after);
+at::Tensor Convolution::forward(const at::Tensor& x, const Epilogue& epilogue) const {
+  if (stride_ == 1 && suits_winograd(x, weight_)) return convolve_winograd(x, weight_, epilogue);
   // Of few pixels oneDNN takes longer to turn a weight for channels-last images than to use it.
   const int64_t pixels = x.size(0) * x.size(2) * x.size(3) / (stride_ * stride_);
   const std::array stride = {stride_, stride_}, padding = {padding_, padding_};
   const bool changes_weight = !sdk::Autocast::now(x.device()).enabled && pixels > weight_[0].numel();
-  const at::Tensor weight = changes_weight ? weight_ * after.scale.view({-1, 1, 1, 1}) : weight_;
+  const at::Tensor weight = changes_weight ? weight_ * epilogue.scale.view({-1, 1, 1, 1}) : weight_;
   at::Tensor y = sdk::autocast_convolution(pixels < few_pixels ? x.contiguous() : x, [&](const at::Tensor& images) {
-    return at::conv2d(images, weight, changes_weight ? after.shift : at::Tensor(), stride, padding);
+    return at::conv2d(images, weight, changes_weight ? epilogue.shift : at::Tensor(), stride, padding);
   });
-  if (!changes_weight) y.mul_(after.scale.view({-1, 1, 1})).add_(after.shift.view({-1, 1, 1}));
-  if (after.residual.defined()) y.add_(after.residual);
-  return after.relu ? y.relu_() : y;
+  if (!changes_weight) y.mul_(epilogue.scale.view({-1, 1, 1})).add_(epilogue.shift.view({-1, 1, 1}));
+  if (epilogue.residual.defined()) y.add_(epilogue.residual);
+  return epilogue.relu ? y.relu_() : y;
 }
 
 FrozenBatchNorm::FrozenBatchNorm(int64_t channels) {
@@ -40,7 +40,7 @@ FrozenBatchNorm::FrozenBatchNorm(int64_t channels) {
   running_var_ = register_buffer("running_var", at::ones({channels}));
 }
 
-AfterConvolution FrozenBatchNorm::then(bool relu, const at::Tensor& residual) const {
+Epilogue FrozenBatchNorm::epilogue(bool relu, const at::Tensor& residual) const {
   const at::Tensor scale = weight_ * (running_var_ + 1e-5).rsqrt();
   return {scale, bias_ - running_mean_ * scale, residual, relu};
 }
@@ -57,9 +57,9 @@ BasicBlock::BasicBlock(int64_t in, int64_t out, int64_t stride) {
 }
 
 at::Tensor BasicBlock::forward(const at::Tensor& x) const {
-  const at::Tensor inner = conv1_->forward(x, norm1_->then(/*relu=*/true));
-  const at::Tensor skip = shrink_ ? shrink_->forward(x, shrink_norm_->then(/*relu=*/false)) : x;
-  return conv2_->forward(inner, norm2_->then(/*relu=*/true, skip));
+  const at::Tensor inner = conv1_->forward(x, norm1_->epilogue(/*relu=*/true));
+  const at::Tensor skip = shrink_ ? shrink_->forward(x, shrink_norm_->epilogue(/*relu=*/false)) : x;
+  return conv2_->forward(inner, norm2_->epilogue(/*relu=*/true, skip));
 }
 
 Backbone::Backbone(const std::vector<int64_t>& widths) {
@@ -75,7 +75,7 @@ Backbone::Backbone(const std::vector<int64_t>& widths) {
 }
 
 at::Tensor Backbone::stem(const at::Tensor& images) const {
-  return at::max_pool2d(conv1_->forward(images, bn1_->then(/*relu=*/true)), {3, 3}, {2, 2}, {1, 1});
+  return at::max_pool2d(conv1_->forward(images, bn1_->epilogue(/*relu=*/true)), {3, 3}, {2, 2}, {1, 1});
 }
 
 std::vector<at::Tensor> Backbone::stages(const at::Tensor& images) const {

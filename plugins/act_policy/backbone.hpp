@@ -14,7 +14,7 @@ namespace headroom {
 class Convolution : public torch::nn::Module {
  public:
   Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride);
-  at::Tensor forward(const at::Tensor& x, const AfterConvolution& after) const;
+  at::Tensor forward(const at::Tensor& x, const Epilogue& epilogue) const;
 
  private:
   at::Tensor weight_;
@@ -25,7 +25,7 @@ class Convolution : public torch::nn::Module {
 class FrozenBatchNorm : public torch::nn::Module {
  public:
   explicit FrozenBatchNorm(int64_t channels);
-  AfterConvolution then(bool relu, const at::Tensor& residual = {}) const;
+  Epilogue epilogue(bool relu, const at::Tensor& residual = {}) const;
 
  private:
   at::Tensor weight_, bias_, running_mean_, running_var_;

@@ -32,7 +32,7 @@ at::Tensor empty_images(const at::Tensor& like, int64_t channels) {
 
 // Of all tiles; `backward`: of the gradient of what the weight makes.
 at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& scale,
-                     const Finish& finish, bool backward) {
+                     const TileEpilogue& epilogue, bool backward) {
   const at::Tensor transformed = at::empty({shape.places(), shape.out, shape.in}, at::kFloat);
   const float *const from = weight.const_data_ptr<float>(), *const scales = scale.const_data_ptr<float>();
   float* const to = transformed.mutable_data_ptr<float>();
@@ -46,7 +46,7 @@ at::Tensor convolved(const Convolved& shape, const at::Tensor& x, const at::Tens
   float *const results = y.mutable_data_ptr<float>(), *const room = scratch.mutable_data_ptr<float>();
   at::parallel_for(0, shape.tiles(), at_once, [&](int64_t begin, int64_t end) {
     for (int64_t first = begin; first < end; first += at_once)
-      convolve_tiles(shape, images, to, first, std::min(first + at_once, end), finish,
+      convolve_tiles(shape, images, to, first, std::min(first + at_once, end), epilogue,
                      room + at::get_thread_num() * scratch.size(1), results);
   });
   return y;
@@ -118,16 +118,17 @@ bool suits_winograd(const at::Tensor& x, const at::Tensor& weight) {
          x.size(0) * x.size(2) * x.size(3) >= fewest_pixels;
 }
 
-at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight, const AfterConvolution& after) {
-  const std::optional<at::Tensor> residual = after.residual.defined() ? std::optional(after.residual) : std::nullopt;
+at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weight, const Epilogue& epilogue) {
+  const std::optional<at::Tensor> residual =
+      epilogue.residual.defined() ? std::optional(epilogue.residual) : std::nullopt;
   const int64_t out = weight.size(0);
-  const at::Tensor scale = after.scale.defined() ? after.scale.contiguous() : at::ones({out}, at::kFloat);
-  const at::Tensor shift = after.shift.defined() ? after.shift.contiguous() : at::zeros({out}, at::kFloat);
+  const at::Tensor scale = epilogue.scale.defined() ? epilogue.scale.contiguous() : at::ones({out}, at::kFloat);
+  const at::Tensor shift = epilogue.shift.defined() ? epilogue.shift.contiguous() : at::zeros({out}, at::kFloat);
   TORCH_CHECK(x.size(1) == weight.size(1) && scale.numel() == out && shift.numel() == out && !scale.requires_grad(),
               "a convolution's input, weight, scale and shift do not belong together");
   TORCH_CHECK(!residual || residual->sizes() == at::IntArrayRef({x.size(0), out, x.size(2), x.size(3)}),
               "what is added to a convolution has another shape than its output");
-  return Winograd::apply(x, weight, scale, shift, residual, after.relu);
+  return Winograd::apply(x, weight, scale, shift, residual, epilogue.relu);
 }
 
 }  // namespace headroom

@@ -63,18 +63,19 @@ HEADROOM_KERNEL_BODY void transform_input(const Convolved& shape, const float* x
 
 // `sum` of channels from c on, and what is added to it; `at`: where it goes.
 template <int lanes>
-HEADROOM_KERNEL_BODY void write_output(Vector<lanes> sum, const Finish& finish, int64_t c, int64_t at, float* y) {
-  if (finish.shift != nullptr) sum += vector_at<lanes>(finish.shift + c);
-  if (finish.residual != nullptr) sum += vector_at<lanes>(finish.residual + at);
+HEADROOM_KERNEL_BODY void write_output(Vector<lanes> sum, const TileEpilogue& epilogue, int64_t c, int64_t at,
+                                       float* y) {
+  if (epilogue.shift != nullptr) sum += vector_at<lanes>(epilogue.shift + c);
+  if (epilogue.residual != nullptr) sum += vector_at<lanes>(epilogue.residual + at);
   // Written so that what is not a number stays it, as in LibTorch.
-  if (finish.relu) sum = sum < 0 ? Vector<lanes>{} : sum;
+  if (epilogue.relu) sum = sum < 0 ? Vector<lanes>{} : sum;
   vector_at<lanes>(y + at) = sum;
 }
 
 // To the output's channels from `channel` on, `channels` of them: places are `stride` apart in `from`.
 template <int lanes, int side>
 HEADROOM_KERNEL_BODY void transform_output(const Convolved& shape, const float* from, int64_t stride, int64_t channel,
-                                           int64_t channels, int64_t tile, const Finish& finish, float* y) {
+                                           int64_t channels, int64_t tile, const TileEpilogue& epilogue, float* y) {
   constexpr int across = side + 2;
   const Corner corner = corner_of(shape, tile);
   const int64_t first = ((corner.image * shape.height + corner.row) * shape.width + corner.column) * shape.out;
@@ -88,7 +89,7 @@ HEADROOM_KERNEL_BODY void transform_output(const Convolved& shape, const float* 
     both_ways<typename Filter<side>::Output>(products, sums);
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j)
-        write_output<lanes>(sums[i][j], finish, channel + c, first + (i * shape.width + j) * shape.out + channel + c,
+        write_output<lanes>(sums[i][j], epilogue, channel + c, first + (i * shape.width + j) * shape.out + channel + c,
                             y);
     }
   }
@@ -120,10 +121,24 @@ HEADROOM_KERNEL_BODY void transform_gradient(const Convolved& shape, const float
 
 // --- what runs on a thread ---
 
+// As multiply_panel(), in sums of few numbers that are added: half the rounding error over many channels.
+template <int lanes>
+HEADROOM_KERNEL_BODY void multiply_in_parts(sdk::PanelProduct product) {
+  constexpr int64_t at_once = 64;
+  const int64_t inner = product.inner;
+  for (int64_t first = 0; first < inner; first += at_once) {
+    product.inner = std::min(at_once, inner - first);
+    product.adds = first > 0;
+    multiply_panel<lanes>(product);
+    product.a += at_once * product.inner_stride;
+    product.panel += at_once * 2 * lanes;
+  }
+}
+
 template <int lanes, int side>
 struct ConvolveTiles {
   static HEADROOM_KERNEL_BODY void run(const Convolved* shape, const float* x, const float* weight, int64_t first,
-                                       int64_t last, const Finish* finish, float* scratch, float* y) {
+                                       int64_t last, const TileEpilogue* epilogue, float* scratch, float* y) {
     constexpr int64_t places = (side + 2) * (side + 2);
     const int64_t tiles = last - first, in = shape->in, out = shape->out;
     const int64_t to_next_input = place_stride(tiles, in);
@@ -135,14 +150,14 @@ struct ConvolveTiles {
                     to_next_product = place_stride(tiles, channels);
       for (int64_t place = 0; place < places; ++place) {
         for (int64_t c = 0; c < channels; c += 2 * lanes) {
-          multiply_panel<lanes, false>({tiles, in, inputs + place * to_next_input, in, 1,
-                                        weight + (place * out + channel + c) * in,
-                                        products + place * to_next_product + c, channels});
+          multiply_in_parts<lanes>({tiles, in, inputs + place * to_next_input, in, 1,
+                                    weight + (place * out + channel + c) * in, products + place * to_next_product + c,
+                                    channels, /*adds=*/false});
         }
       }
       for (int64_t t = 0; t < tiles; ++t) {
         transform_output<lanes, side>(*shape, products + t * channels, to_next_product, channel, channels, first + t,
-                                      *finish, y);
+                                      *epilogue, y);
       }
     }
   }
@@ -172,12 +187,7 @@ struct MultiplyTiles {
                                                                                    place * place_stride(count, out) +
                                                                                    panel * 2 * lanes * count;
       float* const of_sums = sums + place * place_stride(in, out) + panel * 2 * lanes * in;
-      const sdk::PanelProduct product{in, count, of_inputs, 1, in, of_gradients, of_sums, 2 * lanes};
-      if (adds) {
-        multiply_panel<lanes, true>(product);
-      } else {
-        multiply_panel<lanes, false>(product);
-      }
+      multiply_panel<lanes>({in, count, of_inputs, 1, in, of_gradients, of_sums, 2 * lanes, adds});
     }
   }
 };
@@ -281,8 +291,8 @@ void transform_weight(const Convolved& shape, const float* weight, const float* 
 }
 
 void convolve_tiles(const Convolved& shape, const float* x, const float* weight, int64_t first, int64_t last,
-                    const Finish& finish, float* scratch, float* y) {
-  run_for<ConvolveTiles>(shape, &shape, x, weight, first, last, &finish, scratch, y);
+                    const TileEpilogue& epilogue, float* scratch, float* y) {
+  run_for<ConvolveTiles>(shape, &shape, x, weight, first, last, &epilogue, scratch, y);
 }
 
 void transform_tiles(const Convolved& shape, const float* x, const float* to_y, int64_t first, int64_t count,

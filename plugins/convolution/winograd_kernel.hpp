@@ -40,7 +40,7 @@ void transform_weight(const Convolved& shape, const float* weight, const float* 
 inline int64_t place_stride(int64_t tiles, int64_t channels) { return tiles * channels + 64; }
 
 // What is added to an output before it is written, and whether what is below 0 is cut off then; nullptr: nothing.
-struct Finish {
+struct TileEpilogue {
   const float* shift = nullptr;     // [channels]
   const float* residual = nullptr;  // as the output
   bool relu = false;
@@ -49,7 +49,7 @@ struct Finish {
 // The output's tiles [first, last), from x and a transformed weight. `scratch` has winograd_scratch() numbers. [any]
 int64_t winograd_scratch(const Convolved& shape, int64_t tiles);
 void convolve_tiles(const Convolved& shape, const float* x, const float* weight, int64_t first, int64_t last,
-                    const Finish& finish, float* scratch, float* y);
+                    const TileEpilogue& epilogue, float* scratch, float* y);
 
 // The weight's gradient from `count` tiles from `first` on, in three steps that threads share.
 // 1. Tiles [begin, end) of these: of x into `inputs` [places, count, in], of the output's gradient into `gradients`

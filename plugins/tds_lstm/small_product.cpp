@@ -22,7 +22,8 @@ HEADROOM_KERNEL_BODY void add_to_part(sdk::PanelProduct product, int64_t columns
     part.a += row * product.row_stride;
     part.c = whole;
     part.c_stride = width;
-    sdk::multiply_panel<lanes, false>(part);
+    part.adds = false;
+    sdk::multiply_panel<lanes>(part);
     for (int64_t r = 0; r < part.rows; ++r) {
       for (int64_t i = 0; i < columns; ++i) product.c[(row + r) * product.c_stride + i] += whole[r * width + i];
     }
@@ -36,9 +37,9 @@ struct Product {
     for (int64_t i = first_panel; i < last_panel; ++i) {
       const sdk::PanelProduct product{p->rows,          p->inner,          p->a,
                                       p->a_stride,      p->a_inner_stride, p->panels + i * p->inner * width,
-                                      p->c + i * width, p->c_stride};
+                                      p->c + i * width, p->c_stride,       /*adds=*/true};
       if (p->columns - i * width >= width) {
-        sdk::multiply_panel<lanes, true>(product);
+        sdk::multiply_panel<lanes>(product);
       } else {
         add_to_part<lanes>(product, p->columns - i * width);
       }

@@ -38,7 +38,8 @@ HEADROOM_KERNEL_BODY const Vector<lanes>& vector_at(const float* p) {
 inline int vector_lanes() { return cpu_isa() == CpuIsa::avx512 ? 16 : 8; }
 
 // c [rows, 2 * lanes] = or += a [rows, inner] b [inner, 2 * lanes]. b is a panel: its rows lie behind each other.
-// Strides are in numbers. Sums go over `inner` in its order, whatever the number of rows. c overlaps neither a nor b.
+// Strides are in numbers. Sums go over `inner` in its order, whatever the number of rows, and are added to c when they
+// are whole. c overlaps neither a nor b.
 struct PanelProduct {
   int64_t rows, inner;
   const float* a;
@@ -46,19 +47,16 @@ struct PanelProduct {
   const float* panel;
   float* c;
   int64_t c_stride;
+  bool adds;  // to what c holds
 };
 
 // `rows` rows of c stay in registers while the panel passes by.
-template <int lanes, int64_t rows, bool adds>
+template <int lanes, int64_t rows>
 HEADROOM_KERNEL_BODY void multiply_rows(const PanelProduct& p, int64_t first) {
   const float* const a = p.a + first * p.row_stride;
   float* const c = p.c + first * p.c_stride;
+  const bool adds = p.adds;
   Vector<lanes> sum[rows][2] = {};
-  if constexpr (adds) {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t v = 0; v < 2; ++v) sum[r][v] = vector_at<lanes>(c + r * p.c_stride + v * lanes);
-    }
-  }
   const float* panel = p.panel;
   for (int64_t k = 0; k < p.inner; ++k, panel += 2 * lanes) {
     const Vector<lanes> left = vector_at<lanes>(panel), right = vector_at<lanes>(panel + lanes);
@@ -69,17 +67,20 @@ HEADROOM_KERNEL_BODY void multiply_rows(const PanelProduct& p, int64_t first) {
     }
   }
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t v = 0; v < 2; ++v) vector_at<lanes>(c + r * p.c_stride + v * lanes) = sum[r][v];
+    for (int64_t v = 0; v < 2; ++v) {
+      Vector<lanes>& to = vector_at<lanes>(c + r * p.c_stride + v * lanes);
+      to = adds ? to + sum[r][v] : sum[r][v];
+    }
   }
 }
 
-template <int lanes, bool adds>
+template <int lanes>
 HEADROOM_KERNEL_BODY void multiply_panel(const PanelProduct& p) {
   constexpr int64_t at_once = lanes / 2;  // 16 sums of 32 registers with AVX-512, else 8 of 16
   int64_t row = 0;
-  for (; row + at_once <= p.rows; row += at_once) multiply_rows<lanes, at_once, adds>(p, row);
-  for (; row + 2 <= p.rows; row += 2) multiply_rows<lanes, 2, adds>(p, row);
-  if (row < p.rows) multiply_rows<lanes, 1, adds>(p, row);
+  for (; row + at_once <= p.rows; row += at_once) multiply_rows<lanes, at_once>(p, row);
+  for (; row + 2 <= p.rows; row += 2) multiply_rows<lanes, 2>(p, row);
+  if (row < p.rows) multiply_rows<lanes, 1>(p, row);
 }
 
 }  // namespace headroom::sdk

@@ -107,22 +107,15 @@ TEST_F(Heap, ATensorIsRefusedBeforeMallocGetsNothing) {
 
 // jemalloc makes a thread's cache when that thread first calls malloc.
 TEST_F(Heap, AThreadMayBeginWhereMemoryIsShort) {
-  std::atomic<bool> is_short{false};
-  void *first = nullptr, *second = nullptr;
-  std::atomic<bool> may_have_anything{false};
-  std::thread greedy([&] {
-    while (!is_short) std::this_thread::yield();
-    void* data = std::malloc(static_cast<size_t>(memory_limit() + mib));
-    may_have_anything = data != nullptr;
-    std::free(data);
-  });
-  std::thread thread([&] {
-    while (!is_short) std::this_thread::yield();
-    first = std::malloc(100);
-    std::free(first);
-    second = std::malloc(100);
-    std::free(second);
-  });
+  std::atomic<bool> is_short{false}, got_little{false}, got_much{false};
+  const auto begin = [&is_short](size_t bytes, std::atomic<bool>& got) {
+    return std::thread([&is_short, &got, bytes] {
+      while (!is_short) std::this_thread::yield();
+      void* data = std::malloc(bytes);
+      got = data != nullptr;
+      std::free(data);
+    });
+  };
   void* cache = nullptr;
   const RungRegistration rung = add_rung({.name = "cache", .order = 10, .give_back = [&](int64_t) -> int64_t {
                                             if (!is_short) return 0;
@@ -133,6 +126,7 @@ TEST_F(Heap, AThreadMayBeginWhereMemoryIsShort) {
   blocks.reserve(1 << 20);
   cache = std::malloc(100);
   leave_nothing();
+  std::thread little = begin(100, got_little), much = begin(static_cast<size_t>(memory_limit() + mib), got_much);
   for (const size_t bytes : {900'000, 50'000, 5'000, 100}) {
     while (blocks.size() < blocks.capacity()) {
       void* data = written(bytes);
@@ -141,12 +135,13 @@ TEST_F(Heap, AThreadMayBeginWhereMemoryIsShort) {
     }
   }
   is_short = true;
-  thread.join();
+  little.join();
+  EXPECT_TRUE(got_little);
   EXPECT_NE(cache, nullptr) << "freed by a thread that has no cache of its own";
   EXPECT_LT(blocks.size(), blocks.capacity());
   std::free(cache);
-  greedy.join();
-  EXPECT_FALSE(may_have_anything);
+  much.join();
+  EXPECT_FALSE(got_much);
   for (void* data : blocks) std::free(data);
 }
 
