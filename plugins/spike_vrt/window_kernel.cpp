@@ -4,23 +4,24 @@
 #include <cmath>
 
 #include "headroom/sdk/vector_math.hpp"
+#include "headroom/sdk/vectors.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr int64_t kLanes = WindowBatch::kLanes, kRows = 4;  // keys and queries at once
+using sdk::Vector, sdk::vector_at;
+
+constexpr int64_t kRows = 4;  // queries at once
 constexpr float kHidden = -1e30F, kApart = -100.0F;
 
-using Lanes = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
-
-HEADROOM_KERNEL_BODY Lanes& lanes(float* p) { return *reinterpret_cast<Lanes*>(p); }
-HEADROOM_KERNEL_BODY const Lanes& lanes(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
-
-HEADROOM_KERNEL_BODY void exp_in_place(Lanes& x) {
-  for (int64_t i = 0; i < kLanes; ++i) x[i] = sdk::vector_exp(x[i]);
+// e to the x, 0 where that has no normal number: processors take a hundred times as long over products of others.
+template <int lanes>
+HEADROOM_KERNEL_BODY Vector<lanes> probability(Vector<lanes> x) {
+  return x > Vector<lanes>{} - 87.0F ? sdk::vector_exp<lanes>(x) : Vector<lanes>{};
 }
 
 // One head of one window, laid out for the loops below.
+template <int lanes>
 struct Head {
   float *k_across, *v_across;             // [width, padded]
   float *k, *v;                           // [padded, row], rows filled up with zeros
@@ -28,7 +29,7 @@ struct Head {
   float *dk_across, *dv_across, *hidden;  // [width, padded]; [padded]: kHidden behind the last token
   int64_t row;
 
-  HEADROOM_KERNEL_BODY Head(const WindowBatch& b, float* scratch) : row(WindowBatch::padded_to_lanes(b.width)) {
+  HEADROOM_KERNEL_BODY Head(const WindowBatch& b, float* scratch) : row((b.width + lanes - 1) / lanes * lanes) {
     const auto take = [&scratch](int64_t count) __attribute__((always_inline)) {
       float* const part = scratch;
       scratch += count;
@@ -64,18 +65,19 @@ struct Added {
   const float *bias, *labels, *hidden;
   float label;
 
-  HEADROOM_KERNEL_BODY Lanes at(int64_t j) const {
-    Lanes sum = lanes(hidden + j);
-    if (bias != nullptr) sum += lanes(bias + j);
-    if (labels != nullptr) sum += lanes(labels + j) == label ? Lanes{} : Lanes{} + kApart;
+  template <int lanes>
+  HEADROOM_KERNEL_BODY Vector<lanes> at(int64_t j) const {
+    Vector<lanes> sum = vector_at<lanes>(hidden + j);
+    if (bias != nullptr) sum += vector_at<lanes>(bias + j);
+    if (labels != nullptr) sum += vector_at<lanes>(labels + j) == label ? Vector<lanes>{} : Vector<lanes>{} + kApart;
     return sum;
   }
 };
 
-HEADROOM_KERNEL_BODY Added added_to(const WindowBatch& b, const Head& head, int64_t window, int64_t index,
+HEADROOM_KERNEL_BODY Added added_to(const WindowBatch& b, const float* hidden, int64_t window, int64_t index,
                                     int64_t token) {
   const float* const labels = b.labels == nullptr ? nullptr : b.labels + window % b.label_windows * b.padded;
-  return {b.bias == nullptr ? nullptr : b.bias + (index * b.tokens + token) * b.padded, labels, head.hidden,
+  return {b.bias == nullptr ? nullptr : b.bias + (index * b.tokens + token) * b.padded, labels, hidden,
           labels == nullptr ? 0.0F : labels[token]};
 }
 
@@ -93,41 +95,83 @@ struct Queries {
   }
 };
 
-// sums[r] = rows[r] . across[:, j ... j + kLanes)
-HEADROOM_KERNEL_BODY void dot_rows(const float* const* rows, const float* across, int64_t width, int64_t stride,
-                                   int64_t j, Lanes* sums) {
-  Lanes s0{}, s1{}, s2{}, s3{};
+struct AddedRows {
+  Added row[kRows];
+
+  HEADROOM_KERNEL_BODY AddedRows(const WindowBatch& b, const float* hidden, int64_t window, int64_t index,
+                                 const Queries& queries) {
+    for (int64_t r = 0; r < kRows; ++r) row[r] = added_to(b, hidden, window, index, queries.token[r]);
+  }
+};
+
+// Four rows, of 16 keys: what products are summed in, two vectors a row with AVX2 and one with AVX-512.
+template <int lanes>
+struct Block {
+  static constexpr int64_t vectors = WindowBatch::kLanes / lanes;
+  Vector<lanes> at[kRows][vectors];
+};
+
+// [r] = rows[r] . across[:, j ...]
+template <int lanes>
+HEADROOM_KERNEL_BODY Block<lanes> dot_rows(const float* const* rows, const float* across, int64_t width, int64_t stride,
+                                           int64_t j) {
+  const float* const row[kRows] = {rows[0], rows[1], rows[2], rows[3]};
+  Block<lanes> sums = {};
   for (int64_t d = 0; d < width; ++d) {
-    const Lanes column = lanes(across + d * stride + j);
-    s0 += rows[0][d] * column, s1 += rows[1][d] * column, s2 += rows[2][d] * column, s3 += rows[3][d] * column;
+    for (int64_t v = 0; v < Block<lanes>::vectors; ++v) {
+      const Vector<lanes> column = vector_at<lanes>(across + d * stride + j + v * lanes);
+      for (int64_t r = 0; r < kRows; ++r) sums.at[r][v] += row[r][d] * column;
+    }
   }
-  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
+  return sums;
 }
 
-// to[r][0 ... row) = factor[r] * weights[r] . rows[:]
-HEADROOM_KERNEL_BODY void sum_rows(const float* weights, int64_t stride, const float* rows, int64_t row, int64_t count,
-                                   const float* factor, float (*to)[kLanes], int64_t block) {
-  Lanes s0{}, s1{}, s2{}, s3{};
-  for (int64_t j = 0; j < count; ++j) {
-    const Lanes one = lanes(rows + j * row + block);
-    s0 += weights[j] * one, s1 += weights[stride + j] * one;
-    s2 += weights[2 * stride + j] * one, s3 += weights[3 * stride + j] * one;
+// across[:, j ...] += the sum of rows[r] * factors[r]
+template <int lanes>
+HEADROOM_KERNEL_BODY void add_rows(const float* const* rows, const Block<lanes>& factors, int64_t width, int64_t stride,
+                                   int64_t j, float* across) {
+  const float* const row[kRows] = {rows[0], rows[1], rows[2], rows[3]};
+  const Block<lanes> factor = factors;
+  for (int64_t d = 0; d < width; ++d) {
+    for (int64_t v = 0; v < Block<lanes>::vectors; ++v) {
+      Vector<lanes>& to = vector_at<lanes>(across + d * stride + j + v * lanes);
+      Vector<lanes> sum = to;
+      for (int64_t r = 0; r < kRows; ++r) sum += row[r][d] * factor.at[r][v];
+      to = sum;
+    }
   }
-  lanes(to[0]) = s0 * factor[0], lanes(to[1]) = s1 * factor[1];
-  lanes(to[2]) = s2 * factor[2], lanes(to[3]) = s3 * factor[3];
 }
 
-HEADROOM_KERNEL_BODY void store_rows(const Queries& queries, const float (*from)[kLanes], int64_t block, int64_t width,
+// to[r] = factor * weights[r] . rows[:, block ... block + lanes), of `padded` rows. Even and odd rows are summed apart:
+// more sums are under way at once.
+template <int lanes>
+HEADROOM_KERNEL_BODY void sum_rows(const float* weights, int64_t padded, const float* rows, int64_t row,
+                                   const float* factor, float (*to)[lanes], int64_t block) {
+  Vector<lanes> even[kRows] = {}, odd[kRows] = {};
+  for (int64_t j = 0; j < padded; j += 2) {
+    const Vector<lanes> one = vector_at<lanes>(rows + j * row + block),
+                        next = vector_at<lanes>(rows + (j + 1) * row + block);
+    for (int64_t r = 0; r < kRows; ++r) {
+      even[r] += weights[r * padded + j] * one;
+      odd[r] += weights[r * padded + j + 1] * next;
+    }
+  }
+  for (int64_t r = 0; r < kRows; ++r) vector_at<lanes>(to[r]) = (even[r] + odd[r]) * factor[r];
+}
+
+template <int lanes>
+HEADROOM_KERNEL_BODY void store_rows(const Queries& queries, const float (*from)[lanes], int64_t block, int64_t width,
                                      float* base, const int64_t* offset) {
   for (int64_t r = 0; r < queries.count; ++r) {
-    for (int64_t d = block; d < std::min(width, block + kLanes); ++d) base[offset[r] + d] = from[r][d - block];
+    for (int64_t d = block; d < std::min<int64_t>(width, block + lanes); ++d) base[offset[r] + d] = from[r][d - block];
   }
 }
 
+template <int lanes>
 struct Forward {
   static HEADROOM_KERNEL_BODY void run(const WindowBatch& b, int64_t begin, int64_t end, float* scratch, float* out,
                                        float* norms) {
-    Head head(b, scratch);
+    Head<lanes> head(b, scratch);
     for (int64_t window = begin; window < end; ++window) {
       for (int64_t index = 0; index < b.heads; ++index) {
         head.load(b, window, index);
@@ -136,50 +180,54 @@ struct Forward {
     }
   }
 
-  static HEADROOM_KERNEL_BODY void rows(const WindowBatch& b, const Head& head, int64_t window, int64_t index,
+  static HEADROOM_KERNEL_BODY void rows(const WindowBatch& b, const Head<lanes>& head, int64_t window, int64_t index,
                                         int64_t first, float* out, float* norms) {
     const Queries queries(b, window, index, first);
     const float scale = 1.0F / std::sqrt(static_cast<float>(b.width));
-    Lanes sums[kRows], largest[kRows], total[kRows] = {};
-    for (auto& each : largest) each = Lanes{} + kHidden;
-    for (int64_t j = 0; j < b.padded; j += kLanes) {
-      dot_rows(queries.at, head.k_across, b.width, b.padded, j, sums);
+    Vector<lanes> largest[kRows], total[kRows] = {};
+    for (auto& each : largest) each = Vector<lanes>{} + kHidden;
+    const AddedRows added(b, head.hidden, window, index, queries);
+    for (int64_t j = 0; j < b.padded; j += WindowBatch::kLanes) {
+      const Block<lanes> sums = dot_rows<lanes>(queries.at, head.k_across, b.width, b.padded, j);
       for (int64_t r = 0; r < kRows; ++r) {
-        const Lanes logit = sums[r] * scale + added_to(b, head, window, index, queries.token[r]).at(j);
-        largest[r] = logit > largest[r] ? logit : largest[r];
-        lanes(head.logits + r * b.padded + j) = logit;
+        for (int64_t v = 0; v < Block<lanes>::vectors; ++v) {
+          const int64_t key = j + v * lanes;
+          const Vector<lanes> logit = sums.at[r][v] * scale + added.row[r].template at<lanes>(key);
+          largest[r] = logit > largest[r] ? logit : largest[r];
+          vector_at<lanes>(head.logits + r * b.padded + key) = logit;
+        }
       }
     }
     float factor[kRows], top[kRows];
     for (int64_t r = 0; r < kRows; ++r) {
       top[r] = largest[r][0];
-      for (int64_t i = 1; i < kLanes; ++i) top[r] = std::max(top[r], largest[r][i]);
-      for (int64_t j = 0; j < b.padded; j += kLanes) {
-        Lanes p = lanes(head.logits + r * b.padded + j) - top[r];
-        exp_in_place(p);
+      for (int64_t i = 1; i < lanes; ++i) top[r] = std::max(top[r], largest[r][i]);
+      for (int64_t j = 0; j < b.padded; j += lanes) {
+        Vector<lanes>& p = vector_at<lanes>(head.logits + r * b.padded + j);
+        p = probability<lanes>(p - top[r]);
         total[r] += p;
-        lanes(head.logits + r * b.padded + j) = p;
       }
       float sum = 0.0F;
-      for (int64_t i = 0; i < kLanes; ++i) sum += total[r][i];
+      for (int64_t i = 0; i < lanes; ++i) sum += total[r][i];
       factor[r] = 1.0F / sum;
       norms[(window * b.heads + index) * b.tokens + queries.token[r]] = top[r] + std::log(sum);
     }
     int64_t offset[kRows];
     for (int64_t r = 0; r < kRows; ++r)
       offset[r] = ((window * b.tokens + queries.token[r]) * b.heads + index) * b.width;
-    float mixed[kRows][kLanes];
-    for (int64_t block = 0; block < b.width; block += kLanes) {
-      sum_rows(head.logits, b.padded, head.v, head.row, b.tokens, factor, mixed, block);
-      store_rows(queries, mixed, block, b.width, out, offset);
+    float mixed[kRows][lanes];
+    for (int64_t block = 0; block < b.width; block += lanes) {
+      sum_rows<lanes>(head.logits, b.padded, head.v, head.row, factor, mixed, block);
+      store_rows<lanes>(queries, mixed, block, b.width, out, offset);
     }
   }
 };
 
+template <int lanes>
 struct Backward {
   static HEADROOM_KERNEL_BODY void run(const WindowBatch& b, int64_t begin, int64_t end, float* scratch,
                                        const WindowGradients& g) {
-    Head head(b, scratch);
+    Head<lanes> head(b, scratch);
     for (int64_t window = begin; window < end; ++window) {
       for (int64_t index = 0; index < b.heads; ++index) {
         head.load(b, window, index);
@@ -197,7 +245,7 @@ struct Backward {
     }
   }
 
-  static HEADROOM_KERNEL_BODY void rows(const WindowBatch& b, const Head& head, int64_t window, int64_t index,
+  static HEADROOM_KERNEL_BODY void rows(const WindowBatch& b, const Head<lanes>& head, int64_t window, int64_t index,
                                         int64_t first, const WindowGradients& g) {
     const Queries queries(b, window, index, first);
     const float scale = 1.0F / std::sqrt(static_cast<float>(b.width));
@@ -211,33 +259,32 @@ struct Backward {
       delta[r] = 0.0F;
       for (int64_t d = 0; d < b.width; ++d) delta[r] += above[r][d] * g.out[at + d];
     }
-    Lanes sums[kRows], probabilities[kRows], slopes[kRows];
-    for (int64_t j = 0; j < b.padded; j += kLanes) {
-      dot_rows(queries.at, head.k_across, b.width, b.padded, j, sums);
-      dot_rows(above, head.v_across, b.width, b.padded, j, slopes);
+    const AddedRows added(b, head.hidden, window, index, queries);
+    for (int64_t j = 0; j < b.padded; j += WindowBatch::kLanes) {
+      Block<lanes> probabilities = dot_rows<lanes>(queries.at, head.k_across, b.width, b.padded, j),
+                   slopes = dot_rows<lanes>(above, head.v_across, b.width, b.padded, j);
       for (int64_t r = 0; r < kRows; ++r) {
-        Lanes p = sums[r] * scale + added_to(b, head, window, index, queries.token[r]).at(j) - norm[r];
-        exp_in_place(p);
-        probabilities[r] = p * live[r];
-        slopes[r] = probabilities[r] * (slopes[r] - delta[r]);
-        lanes(head.logits + r * b.padded + j) = slopes[r];
-        if (g.bias != nullptr) lanes(g.bias + (index * b.tokens + queries.token[r]) * b.padded + j) += slopes[r];
+        for (int64_t v = 0; v < Block<lanes>::vectors; ++v) {
+          const int64_t key = j + v * lanes;
+          Vector<lanes>&p = probabilities.at[r][v], &slope = slopes.at[r][v];
+          p = probability<lanes>(p * scale + added.row[r].template at<lanes>(key) - norm[r]) * live[r];
+          slope = p * (slope - delta[r]);
+          if (g.bias != nullptr)
+            vector_at<lanes>(g.bias + (index * b.tokens + queries.token[r]) * b.padded + key) += slope;
+          slope *= scale;
+          vector_at<lanes>(head.logits + r * b.padded + key) = slope;
+        }
       }
-      for (int64_t d = 0; d < b.width; ++d) {
-        Lanes &dk = lanes(head.dk_across + d * b.padded + j), &dv = lanes(head.dv_across + d * b.padded + j);
-        dk += scale * (slopes[0] * queries.at[0][d] + slopes[1] * queries.at[1][d] + slopes[2] * queries.at[2][d] +
-                       slopes[3] * queries.at[3][d]);
-        dv += probabilities[0] * above[0][d] + probabilities[1] * above[1][d] + probabilities[2] * above[2][d] +
-              probabilities[3] * above[3][d];
-      }
+      add_rows<lanes>(above, probabilities, b.width, b.padded, j, head.dv_across);
+      add_rows<lanes>(queries.at, slopes, b.width, b.padded, j, head.dk_across);
     }
     int64_t offset[kRows];
     for (int64_t r = 0; r < kRows; ++r) offset[r] = query_row(b, window, index, queries.token[r]);
-    const float factor[kRows] = {scale, scale, scale, scale};
-    float mixed[kRows][kLanes];
-    for (int64_t block = 0; block < b.width; block += kLanes) {
-      sum_rows(head.logits, b.padded, head.k, head.row, b.tokens, factor, mixed, block);
-      store_rows(queries, mixed, block, b.width, g.qkv, offset);
+    const float factor[kRows] = {1.0F, 1.0F, 1.0F, 1.0F};
+    float mixed[kRows][lanes];
+    for (int64_t block = 0; block < b.width; block += lanes) {
+      sum_rows<lanes>(head.logits, b.padded, head.k, head.row, factor, mixed, block);
+      store_rows<lanes>(queries, mixed, block, b.width, g.qkv, offset);
     }
   }
 };
@@ -249,13 +296,19 @@ int64_t WindowBatch::scratch_size() const {
 }
 
 void attend_windows(const WindowBatch& batch, int64_t begin, int64_t end, float* scratch, float* out, float* norms) {
-  sdk::run_kernel<Forward, const WindowBatch&>(batch, begin, end, scratch, out, norms);
+  if (sdk::vector_lanes() == 16)
+    return sdk::run_kernel<Forward<16>, const WindowBatch&>(batch, begin, end, scratch, out, norms);
+  sdk::run_kernel<Forward<8>, const WindowBatch&>(batch, begin, end, scratch, out, norms);
 }
 
 void attend_windows_backward(const WindowBatch& batch, int64_t begin, int64_t end, float* scratch,
                              const WindowGradients& gradients) {
-  sdk::run_kernel<Backward, const WindowBatch&, int64_t, int64_t, float*, const WindowGradients&>(batch, begin, end,
-                                                                                                  scratch, gradients);
+  if (sdk::vector_lanes() == 16) {
+    return sdk::run_kernel<Backward<16>, const WindowBatch&, int64_t, int64_t, float*, const WindowGradients&>(
+        batch, begin, end, scratch, gradients);
+  }
+  sdk::run_kernel<Backward<8>, const WindowBatch&, int64_t, int64_t, float*, const WindowGradients&>(
+      batch, begin, end, scratch, gradients);
 }
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "headroom/sdk/cpu_kernel.hpp"
+#include "headroom/sdk/vectors.hpp"
 
 namespace headroom::sdk {
 
@@ -29,6 +30,25 @@ HEADROOM_KERNEL_BODY float vector_exp(float x) {
   return value * std::bit_cast<float>(power);
 }
 HEADROOM_KERNEL_BODY double vector_exp(double x) { return std::exp(x); }
+
+// The same for the numbers of a vector (vectors.hpp): the same bits.
+template <int lanes>
+HEADROOM_KERNEL_BODY Vector<lanes> vector_exp(Vector<lanes> x) {
+  const Vector<lanes> low = Vector<lanes>{} - 87.0F, high = Vector<lanes>{} + 88.0F;
+  const Vector<lanes> above = x < low ? low : x, clamped = above > high ? high : above;
+  const Vector<lanes> scaled = clamped * 1.44269504088896341F;
+  const Vector<lanes> shifted = scaled + 12582912.0F, whole = shifted - 12582912.0F;
+  const Vector<lanes> rest = (clamped - whole * 0.693359375F) + whole * 2.12194440e-4F;
+  Vector<lanes> sum = Vector<lanes>{} + 1.9875691500e-4F;
+  sum = sum * rest + 1.3981999507e-3F;
+  sum = sum * rest + 8.3334519073e-3F;
+  sum = sum * rest + 4.1665795894e-2F;
+  sum = sum * rest + 1.6666665459e-1F;
+  sum = sum * rest + 5.0000001201e-1F;
+  const Vector<lanes> value = sum * rest * rest + rest + 1.0F;
+  const auto power = (std::bit_cast<WholeVector<lanes>>(shifted) - 0x4B400000 + 127) << 23;
+  return value * std::bit_cast<Vector<lanes>>(power);
+}
 
 template <class T>
 HEADROOM_KERNEL_BODY T vector_logistic(T x) {

@@ -16,13 +16,17 @@ struct VectorOf;
 template <>
 struct VectorOf<8> {
   using type = float __attribute__((vector_size(32), aligned(4), may_alias));
+  using whole = uint32_t __attribute__((vector_size(32), aligned(4), may_alias));
 };
 template <>
 struct VectorOf<16> {
   using type = float __attribute__((vector_size(64), aligned(4), may_alias));
+  using whole = uint32_t __attribute__((vector_size(64), aligned(4), may_alias));
 };
 template <int lanes>
 using Vector = typename VectorOf<lanes>::type;
+template <int lanes>
+using WholeVector = typename VectorOf<lanes>::whole;  // of as many whole numbers
 
 // The vector that begins at p, which need not be aligned.
 template <int lanes>
