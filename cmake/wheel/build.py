@@ -13,6 +13,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -99,7 +100,7 @@ def write_archive(site, dist_info, out):
     wheel = out / f"{dist_info.name.removesuffix('.dist-info')}-{tag()}.whl"
     record = ""
     files = filter(Path.is_file, site.rglob("*"))
-    partial = wheel.with_suffix(".partial")
+    partial = wheel.with_suffix(f".{os.getpid()}.partial")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
 
         def add(name, content, mode):
@@ -122,18 +123,17 @@ def write_archive(site, dist_info, out):
 
 def pack(build, out):
     about = json.loads((build / "wheel.json").read_text())
-    site = build / "wheel"
-    shutil.rmtree(site, ignore_errors=True)
     tool = patchelf(build)
-    install(build, site / "headroom")
-    write_python(site, about)
-    try:
-        sources = bundle(site, Path(about["torch_folder"]) / "lib", tool)
-    except LookupError as missing:
-        fail(2, missing.args[0])
-    wheel = write_archive(site, write_metadata(site, about, sources), out)
-    shutil.rmtree(site)
-    return wheel
+    # Of its own: two may pack the same build at once.
+    with tempfile.TemporaryDirectory(prefix="wheel-", dir=build) as folder:
+        site = Path(folder)
+        install(build, site / "headroom")
+        write_python(site, about)
+        try:
+            sources = bundle(site, Path(about["torch_folder"]) / "lib", tool)
+        except LookupError as missing:
+            fail(2, missing.args[0])
+        return write_archive(site, write_metadata(site, about, sources), out)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,13 @@ std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+// Whether brackets may go on to the next line: those of "from a import (b, c)". Of another line they may be in a text.
+bool imports_names(const std::string& line) {
+  std::istringstream last(line.substr(line.rfind('\n') + 1));
+  std::string from, package, import;
+  return last >> from >> package >> import && from == "from" && import.starts_with("import");
+}
+
 // Statements with brackets and backslashes joined into one line.
 std::vector<std::string> statements(const std::string& text) {
   std::vector<std::string> lines;
@@ -33,8 +40,7 @@ std::vector<std::string> statements(const std::string& text) {
       continue;
     }
     comment = false;
-    const bool goes_on =
-        (open > 0 && line.find("import") != std::string::npos) || (!line.empty() && line.back() == '\\');
+    const bool goes_on = (open > 0 && imports_names(line)) || (!line.empty() && line.back() == '\\');
     if (goes_on) {
       if (line.back() == '\\') line.pop_back();
       line += ' ';
@@ -117,8 +123,8 @@ std::vector<sdk::ModelFile> module_files(const fs::path& file, const std::string
   }
   fs::path root = path.parent_path();
   Search search(root);
-  if (fs::exists(root / "__init__.py", problem)) {  // of a package: imports start from above it
-    while (fs::exists(root / "__init__.py", problem)) root = root.parent_path();
+  if (root.has_relative_path() && fs::exists(root / "__init__.py", problem)) {  // of a package: imports start above it
+    while (root.has_relative_path() && fs::exists(root / "__init__.py", problem)) root = root.parent_path();
     search = Search(root);
     for (fs::path package = path.parent_path(); package != root; package = package.parent_path())
       search.add(package / "__init__.py");
