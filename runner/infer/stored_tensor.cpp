@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "headroom/sdk/shape_text.hpp"
+#include "record/mapped_file.hpp"
 
 namespace headroom {
 
@@ -22,6 +23,7 @@ std::string copy_stored(const TensorBytes* stored, const std::string& name, at::
   const at::NoGradGuard no_grad;
   // Through a tensor of its own: bytes of a mapped file need not be aligned, and copy_() converts type and device.
   target.copy_(tensor_of(*stored));
+  if (stored->in_file) drop_pages(stored->data);
   return "";
 }
 

@@ -14,6 +14,7 @@
 #include "memory/supervised.hpp"
 #include "plan/probe.hpp"
 #include "train/evaluate.hpp"
+#include "train/inert_weights.hpp"
 #include "train/state.hpp"
 #include "train/train_step.hpp"
 
@@ -290,6 +291,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   lift_start_limit();
   const RunData data = prepare_data(experiment, plugin_dirs);
   const Setup setup(data);
+  move_inert_weights_to_disk(setup.model->parameters());
   // It fills over an epoch, and shrinks before anything else does: the plan adds it.
   data.session->cache->blocks.set_limit(0);
   Probe probe;

@@ -193,6 +193,7 @@ void place(std::vector<Entry>& entries, std::span<const std::byte> data, const C
     }
     expected = entry.end;
     entry.tensor.data = data.subspan(entry.begin, entry.end - entry.begin);
+    entry.tensor.in_file = true;
   }
   if (expected != data.size()) {
     throw refuse(std::to_string(data.size() - expected) + " bytes follow the last tensor");
@@ -304,7 +305,10 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
   uint64_t length = header.size();
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(header);
-  for (const TensorBytes* tensor : order) file.write(tensor->data);
+  for (const TensorBytes* tensor : order) {
+    file.write(tensor->data);
+    if (tensor->in_file) drop_pages(tensor->data);
+  }
   file.finish();
 }
 

@@ -9,6 +9,7 @@
 #include "memory/code_pages.hpp"
 #include "record/run_folder.hpp"
 #include "train/commands.hpp"
+#include "train/inert_weights.hpp"
 #include "train/micro_batches.hpp"
 #include "train/run_memory.hpp"
 #include "train/run_summary.hpp"
@@ -140,6 +141,7 @@ Exit evaluate_run(const EvaluateRequest& request) {
               });
   if (const auto size = size_in(checkpoint.json); size && setup.data.splits.val.length() > 0)
     retry.micro_batch().restore(*size);
+  move_inert_weights_to_disk(setup.model->parameters());
   drop_code_pages();  // of the start
   const auto began = std::chrono::steady_clock::now();
   const auto sums = evaluate(setup, loader, step, retry, [](int64_t) { return stop_requested() != Exit::ok; });

@@ -1,11 +1,11 @@
 #include "train/init.hpp"
 
-#include <ATen/DLConvertor.h>
-#include <cstring>
 #include <fnmatch.h>
 #include <map>
 
 #include "config/digest.hpp"
+#include "infer/stored_tensor.hpp"
+#include "record/mapped_file.hpp"
 #include "record/safetensors.hpp"
 
 namespace headroom {
@@ -70,13 +70,8 @@ std::string initialise_from(const InitSection& init, Model& model) {
                     std::to_string(wrong) + " were not found with their shape (" + problems +
                     (wrong > 5 ? ", ..." : "") + "): rename them with init.map or list them in init.ignore");
   }
-  at::NoGradGuard no_grad;
-  for (const auto& [parameter, bytes] : matched) {
-    // Bytes of a mapped file need not be aligned for their type; copy_() then converts type and device.
-    at::Tensor source = at::empty(bytes->shape, at::toScalarType(bytes->dtype));
-    std::memcpy(source.mutable_data_ptr(), bytes->data.data(), bytes->data.size());
-    parameter->tensor->copy_(source);
-  }
+  // Shapes are known to be equal, which is all that can be wrong.
+  for (const auto& [parameter, bytes] : matched) copy_stored(bytes, parameter->name, *parameter->tensor);
   return std::to_string(matched.size()) + " tensors from " + file.path().string() + ", " + std::to_string(left) +
          " ignored, " + std::to_string(stored.size()) + " in the file unused";
 }
@@ -94,6 +89,7 @@ std::string start_id(const InitSection& init) {
     digest.add(tensor.name).add(std::to_string(code) + "." + std::to_string(bits) + "." + std::to_string(lanes));
     for (const int64_t extent : tensor.shape) digest.add(std::to_string(extent));
     digest.add({reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
+    drop_pages(tensor.data);
   }
   return digest.hex();
 }

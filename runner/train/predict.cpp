@@ -7,6 +7,7 @@
 #include "metrics/metrics.hpp"
 #include "record/run_folder.hpp"
 #include "train/commands.hpp"
+#include "train/inert_weights.hpp"
 #include "train/predict_pass.hpp"
 #include "train/predict_recording.hpp"
 #include "train/run_memory.hpp"
@@ -189,6 +190,7 @@ Exit predict_run(const PredictRequest& asked) {
   const bool by_step = recording != nullptr && setup.model->predictor() != nullptr;
   request.out = folder_for(request);
   const OutputFolder folder(request.out);
+  move_inert_weights_to_disk(setup.model->parameters());
   drop_code_pages();  // of the start
   if (by_step && predicts_pictures(setup))
     return write_pictures(request, setup, std::move(recording), normalizer, origin);

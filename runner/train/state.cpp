@@ -22,13 +22,14 @@ constexpr const char* interval_sums_name = "interval_sums";
 // Keeps CPU copies alive while their bytes are written. On the CPU nothing is copied.
 class ByteList {
  public:
-  void add(std::string name, const at::Tensor& tensor) {
+  void add(std::string name, const at::Tensor& tensor, bool in_file = false) {
     held_.push_back(tensor.detach().cpu().contiguous());
     const at::Tensor& held = held_.back();
     bytes_.push_back({std::move(name),
                       at::getDLDataType(held),
                       held.sizes().vec(),
-                      {static_cast<const std::byte*>(held.const_data_ptr()), held.nbytes()}});
+                      {static_cast<const std::byte*>(held.const_data_ptr()), held.nbytes()},
+                      in_file});
   }
   std::span<const TensorBytes> bytes() const { return bytes_; }
 
@@ -152,7 +153,7 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
   // model.safetensors has the tensors of the model alone, which [init] reads; state.safetensors has the rest.
   ByteList model, extra;
   for (const Parameter& parameter : state.setup.model->parameters()) {
-    if (in_checkpoint(parameter)) model.add(parameter.name, *parameter.tensor);
+    if (in_checkpoint(parameter)) model.add(parameter.name, *parameter.tensor, parameter.on_disk);
   }
   for (const NamedTensor& named : state.optimizer.state()) extra.add(named.name, named.tensor);
   extra.add(epoch_sums_name, state.epoch_sums.tensor());

@@ -74,9 +74,10 @@ std::vector<TensorBytes> RowsFile::write() {
     output.file.reset();
     tensors.push_back(output.header);
     tensors.back().data = maps.back().bytes();
+    tensors.back().in_file = true;
   }
   write_whole_safetensors(path_, tensors);
-  for (TensorBytes& tensor : tensors) tensor.data = {};
+  for (TensorBytes& tensor : tensors) tensor.data = {}, tensor.in_file = false;
   return tensors;
 }
 

@@ -9,6 +9,7 @@
 #include "train/announce.hpp"
 #include "train/class_balance.hpp"
 #include "train/differences.hpp"
+#include "train/inert_weights.hpp"
 #include "train/init.hpp"
 #include "train/loop.hpp"
 #include "train/rank_start.hpp"
@@ -175,6 +176,8 @@ Exit train(const TrainRequest& request) {
   if (!has_state) begin(*loop, setup, planned, log);
   earlier.reset();  // its files are mapped
   require_same_weights(setup);
+  if (const int64_t bytes = move_inert_weights_to_disk(setup.model->parameters()); bytes > 0)
+    log.say("memory: " + size_text(bytes) + " of weights that nothing computes with are kept on the disk");
   drop_code_pages();  // of the start
 
   const Exit exit = run_loop(*loop, setup, folder, log, memory);
