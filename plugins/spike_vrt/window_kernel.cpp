@@ -14,10 +14,11 @@ using sdk::Vector, sdk::vector_at;
 constexpr int64_t kRows = 4;  // queries at once
 constexpr float kHidden = -1e30F, kApart = -100.0F;
 
-// e to the x, 0 where that has no normal number: processors take a hundred times as long over products of others.
+// e to the x, 0 where that is too small for a normal number: processors take a hundred times as long over products of
+// others. What is not a number stays so.
 template <int lanes>
 HEADROOM_KERNEL_BODY Vector<lanes> probability(Vector<lanes> x) {
-  return x > Vector<lanes>{} - 87.0F ? sdk::vector_exp<lanes>(x) : Vector<lanes>{};
+  return x < Vector<lanes>{} - 87.0F ? Vector<lanes>{} : sdk::vector_exp<lanes>(x);
 }
 
 // One head of one window, laid out for the loops below.
@@ -74,13 +75,6 @@ struct Added {
   }
 };
 
-HEADROOM_KERNEL_BODY Added added_to(const WindowBatch& b, const float* hidden, int64_t window, int64_t index,
-                                    int64_t token) {
-  const float* const labels = b.labels == nullptr ? nullptr : b.labels + window % b.label_windows * b.padded;
-  return {b.bias == nullptr ? nullptr : b.bias + (index * b.tokens + token) * b.padded, labels, hidden,
-          labels == nullptr ? 0.0F : labels[token]};
-}
-
 // Four queries, the last one repeated where there are fewer.
 struct Queries {
   int64_t token[kRows], count;
@@ -100,7 +94,12 @@ struct AddedRows {
 
   HEADROOM_KERNEL_BODY AddedRows(const WindowBatch& b, const float* hidden, int64_t window, int64_t index,
                                  const Queries& queries) {
-    for (int64_t r = 0; r < kRows; ++r) row[r] = added_to(b, hidden, window, index, queries.token[r]);
+    const float* const labels = b.labels == nullptr ? nullptr : b.labels + window % b.label_windows * b.padded;
+    for (int64_t r = 0; r < kRows; ++r) {
+      const int64_t token = queries.token[r];
+      row[r] = {b.bias == nullptr ? nullptr : b.bias + (index * b.tokens + token) * b.padded, labels, hidden,
+                labels == nullptr ? 0.0F : labels[token]};
+    }
   }
 };
 

@@ -31,7 +31,7 @@ HEADROOM_KERNEL_BODY float vector_exp(float x) {
 }
 HEADROOM_KERNEL_BODY double vector_exp(double x) { return std::exp(x); }
 
-// The same for the numbers of a vector (vectors.hpp): the same bits.
+// The same for the numbers of a vector (vectors.hpp).
 template <int lanes>
 HEADROOM_KERNEL_BODY Vector<lanes> vector_exp(Vector<lanes> x) {
   const Vector<lanes> low = Vector<lanes>{} - 87.0F, high = Vector<lanes>{} + 88.0F;

@@ -1,5 +1,6 @@
 // TMSA blocks against the reference: windows, padding, shifts, masks, sliced relative positions.
 #include <gtest/gtest.h>
+#include <limits>
 
 #include "golden_files.hpp"
 #include "tmsa.hpp"
@@ -108,6 +109,15 @@ TEST(SpikeVrtWindow, KernelMatchesThePlainOperations) {
         expect_close(results[0][i], results[1][i], "tensor " + std::to_string(i) + " of " + std::to_string(tokens));
     }
   }
+}
+
+// A key that is no number is seen in every output of its window, and in no other's.
+TEST(SpikeVrtWindow, WhatIsNotANumberStays) {
+  const at::Tensor qkv = torch::randn({2, 18, 3, 2, 8});
+  qkv[0][7].select(0, 1).fill_(std::numeric_limits<float>::quiet_NaN());
+  const at::Tensor y = attend(qkv, {}, {}, false);
+  EXPECT_TRUE(y[0].isnan().all().item<bool>());
+  EXPECT_TRUE(y[1].isfinite().all().item<bool>());
 }
 
 // Tokens out and in again are the same tokens, whatever was padded and moved.
