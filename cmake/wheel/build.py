@@ -95,12 +95,21 @@ def write_metadata(site, about, sources):
 
 
 def write_archive(site, dist_info, out):
-    """Names in order, one time, two modes: nothing of the machine or the hour goes in."""
     out.mkdir(parents=True, exist_ok=True)
     wheel = out / f"{dist_info.name.removesuffix('.dist-info')}-{tag()}.whl"
+    partial = wheel.with_suffix(f".{os.getpid()}.partial")
+    try:
+        write_zip(partial, site, dist_info)
+        partial.replace(wheel)
+    finally:
+        partial.unlink(missing_ok=True)
+    return wheel
+
+
+def write_zip(partial, site, dist_info):
+    """Names in order, one time, two modes: nothing of the machine or the hour goes in."""
     record = ""
     files = filter(Path.is_file, site.rglob("*"))
-    partial = wheel.with_suffix(f".{os.getpid()}.partial")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
 
         def add(name, content, mode):
@@ -117,8 +126,6 @@ def write_archive(site, dist_info, out):
             add(name, content, 0o755 if os.access(path, os.X_OK) else 0o644)
         name = f"{dist_info.name}/RECORD"
         add(name, record + f"{name},,\n", 0o644)
-    partial.replace(wheel)
-    return wheel
 
 
 def pack(build, out):

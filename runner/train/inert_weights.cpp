@@ -1,28 +1,34 @@
 #include "train/inert_weights.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <array>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <memory>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 #include <vector>
 
 #include "error.hpp"
 #include "memory/file_memory.hpp"
+#include "memory/readable.hpp"
 #include "memory/tensor_allocator.hpp"
+#include "record/mapped_file.hpp"
 #include "record/output_file.hpp"
 
 namespace headroom {
 
 namespace {
 
-constexpr size_t page = 4096;  // each tensor begins at one
+constexpr size_t page = 4096;
 
 size_t whole_pages(size_t bytes) { return (bytes + page - 1) / page * page; }
 
+// Not buffers, which a model may change in every step.
 bool can_move(const Parameter& parameter) {
-  return parameter.inert && !parameter.on_disk && parameter.tensor->device().is_cpu() &&
-         parameter.tensor->is_contiguous();
+  return parameter.inert && parameter.kind == HR_PARAMETER && parameter.pages_of_file == nullptr &&
+         parameter.tensor->device().is_cpu() && parameter.tensor->is_contiguous();
 }
 
 // A mapping of a file without a name.
@@ -47,9 +53,20 @@ class FilePages {
   size_t bytes_;
 };
 
+// Whether what was written there is sure of its place. Over a network the disk may turn out to be full later, and
+// others (btrfs, zfs) want a new place for each change.
+bool keeps_what_it_takes(const std::filesystem::path& folder) {
+  struct statfs status {};
+  if (statfs(folder.c_str(), &status) != 0) return false;
+  constexpr std::array<uint64_t, 4> known = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
+                                             OVERLAYFS_SUPER_MAGIC};
+  return std::ranges::find(known, static_cast<uint64_t>(status.f_type)) != known.end();
+}
+
+// nullptr: no disk takes them.
 std::shared_ptr<FilePages> write_to_disk(std::span<Parameter* const> inert) {
   const ScratchFolder folder("weights");
-  if (lies_in_memory(folder.path())) return nullptr;
+  if (!keeps_what_it_takes(folder.path())) return nullptr;
   OutputFile file(folder.path() / "inert");
   const std::filesystem::path place = file.take_name();
   const std::vector<std::byte> zeros(page);
@@ -65,7 +82,7 @@ std::shared_ptr<FilePages> write_to_disk(std::span<Parameter* const> inert) {
 
 }  // namespace
 
-int64_t move_inert_weights_to_disk(std::span<Parameter> parameters, int64_t least_bytes) {
+std::string move_inert_weights_to_disk(std::span<Parameter> parameters, int64_t least_bytes) {
   std::vector<Parameter*> inert;
   int64_t bytes = 0;
   for (Parameter& parameter : parameters) {
@@ -73,24 +90,31 @@ int64_t move_inert_weights_to_disk(std::span<Parameter> parameters, int64_t leas
     inert.push_back(&parameter);
     bytes += static_cast<int64_t>(parameter.tensor->nbytes());
   }
-  if (inert.empty() || bytes < least_bytes) return 0;
+  if (inert.empty() || bytes < least_bytes) return "";
+  const std::string what = "memory: " + size_text(bytes) + " of weights that nothing computes with ";
   std::shared_ptr<FilePages> pages;
   try {
     pages = write_to_disk(inert);
   } catch (const Error&) {  // the disk is full or may not be written to
   }
-  if (pages == nullptr) return 0;
+  if (pages == nullptr) return what + "stay in memory: no local disk takes them (TMPDIR, /var/tmp)";
   std::byte* at = pages->data();
   for (Parameter* parameter : inert) {
     at::Tensor& tensor = *parameter->tensor;
     const size_t own = whole_pages(tensor.nbytes());
     tensor.set_data(torch::from_blob(
         at, tensor.sizes(), [pages](void*) {}, tensor.options().requires_grad(false)));
-    parameter->on_disk = true;
+    parameter->pages_of_file = tensor.const_data_ptr();
     at += own;
   }
   purge_tensor_memory(at::kCPU);
-  return bytes;
+  return what + "are kept on the disk";
+}
+
+void release_pages(const Parameter& parameter) {
+  const auto* const data = static_cast<const std::byte*>(parameter.tensor->const_data_ptr());
+  if (parameter.pages_of_file != nullptr && parameter.pages_of_file == data)
+    drop_pages({data, parameter.tensor->nbytes()});
 }
 
 }  // namespace headroom

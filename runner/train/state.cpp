@@ -9,6 +9,7 @@
 #include "plugins/field_json.hpp"
 #include "record/checkpoint.hpp"
 #include "train/differences.hpp"
+#include "train/inert_weights.hpp"
 #include "train/micro_batches.hpp"
 
 namespace headroom {
@@ -22,14 +23,15 @@ constexpr const char* interval_sums_name = "interval_sums";
 // Keeps CPU copies alive while their bytes are written. On the CPU nothing is copied.
 class ByteList {
  public:
-  void add(std::string name, const at::Tensor& tensor, bool in_file = false) {
+  // `pages_of_file`: where the tensor lay once it was moved to a file.
+  void add(std::string name, const at::Tensor& tensor, const void* pages_of_file = nullptr) {
     held_.push_back(tensor.detach().cpu().contiguous());
     const at::Tensor& held = held_.back();
     bytes_.push_back({std::move(name),
                       at::getDLDataType(held),
                       held.sizes().vec(),
                       {static_cast<const std::byte*>(held.const_data_ptr()), held.nbytes()},
-                      in_file});
+                      held.const_data_ptr() == pages_of_file});
   }
   std::span<const TensorBytes> bytes() const { return bytes_; }
 
@@ -153,7 +155,7 @@ std::filesystem::path save_state(Checkpoints& checkpoints, const RunState& state
   // model.safetensors has the tensors of the model alone, which [init] reads; state.safetensors has the rest.
   ByteList model, extra;
   for (const Parameter& parameter : state.setup.model->parameters()) {
-    if (in_checkpoint(parameter)) model.add(parameter.name, *parameter.tensor, parameter.on_disk);
+    if (in_checkpoint(parameter)) model.add(parameter.name, *parameter.tensor, parameter.pages_of_file);
   }
   for (const NamedTensor& named : state.optimizer.state()) extra.add(named.name, named.tensor);
   extra.add(epoch_sums_name, state.epoch_sums.tensor());
@@ -216,6 +218,7 @@ void restore_model(const LoadedCheckpoint& checkpoint, Model& model, bool use_av
     const bool averaged = use_average && checkpoint.state.find(average) != nullptr;
     const SafetensorsFile& file = averaged ? checkpoint.state : checkpoint.model;
     require(copy_into(file, averaged ? average : parameter.name, *parameter.tensor), file.path());
+    release_pages(parameter);
   }
   if (const TensorBytes* bytes = checkpoint.state.find(plugin_state_name)) {
     model.load_state({reinterpret_cast<const char*>(bytes->data.data()), bytes->data.size()});

@@ -143,6 +143,7 @@ Exit train(const TrainRequest& request) {
   require_divisible(setup);
   const bool has_state = checkpoint != nullptr || comes_back(request);
   const std::string started = has_state ? "" : initialise_from(experiment.init, *setup.model);
+  const std::string moved = move_inert_weights_to_disk(setup.model->parameters());
   if (checkpoint != nullptr && !request.changed)
     require_same_mathematics(differences_from(*checkpoint, setup), earlier->folder.path());
 
@@ -157,6 +158,7 @@ Exit train(const TrainRequest& request) {
   for (const std::string& line : rank_lines(setup, request.resume.has_value())) log.say(line);
   log.say(memory.line());
   if (planned) log.say(planned->line);
+  if (!moved.empty()) log.say(moved);
   watch_memory(memory, folder_of_rank(folder, data), log);
 
   // Measuring may read the whole split, so it comes after the log and the black box.
@@ -176,8 +178,6 @@ Exit train(const TrainRequest& request) {
   if (!has_state) begin(*loop, setup, planned, log);
   earlier.reset();  // its files are mapped
   require_same_weights(setup);
-  if (const int64_t bytes = move_inert_weights_to_disk(setup.model->parameters()); bytes > 0)
-    log.say("memory: " + size_text(bytes) + " of weights that nothing computes with are kept on the disk");
   drop_code_pages();  // of the start
 
   const Exit exit = run_loop(*loop, setup, folder, log, memory);
