@@ -31,8 +31,8 @@ struct TensorBytes {
   bool in_file = false;  // `data` are pages of a file: whoever has read them once releases them (drop_pages)
 };
 
-// Writes piece by piece, and releases pages of files tensor by tensor, so that memory use is constant. Syncs at the end;
-// does not rename. Error(cannot_write).
+// Writes piece by piece, and releases pages of files tensor by tensor, so that memory use is constant. Syncs at the
+// end; does not rename. Error(cannot_write).
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorBytes> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
