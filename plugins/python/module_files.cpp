@@ -122,13 +122,11 @@ std::vector<sdk::ModelFile> module_files(const fs::path& file, const std::string
                  (problem ? ": " + problem.message() : std::string()));
   }
   fs::path root = path.parent_path();
+  // Imports of a package start from above it.
+  while (root.has_relative_path() && fs::exists(root / "__init__.py", problem)) root = root.parent_path();
   Search search(root);
-  if (root.has_relative_path() && fs::exists(root / "__init__.py", problem)) {  // of a package: imports start above it
-    while (root.has_relative_path() && fs::exists(root / "__init__.py", problem)) root = root.parent_path();
-    search = Search(root);
-    for (fs::path package = path.parent_path(); package != root; package = package.parent_path())
-      search.add(package / "__init__.py");
-  }
+  for (fs::path package = path.parent_path(); package != root; package = package.parent_path())
+    search.add(package / "__init__.py");
   search.add(path);
   std::vector<sdk::ModelFile> files{{path.lexically_relative(root).string(), path.string()}};
   for (const fs::path& other : search.found()) {

@@ -270,8 +270,8 @@ struct Backward {
           slope = p * (slope - delta[r]);
           if (g.bias != nullptr)
             vector_at<lanes>(g.bias + (index * b.tokens + queries.token[r]) * b.padded + key) += slope;
-          slope *= scale;
           vector_at<lanes>(head.logits + r * b.padded + key) = slope;
+          slope *= scale;
         }
       }
       add_rows<lanes>(above, probabilities, b.width, b.padded, j, head.dv_across);
@@ -279,7 +279,7 @@ struct Backward {
     }
     int64_t offset[kRows];
     for (int64_t r = 0; r < kRows; ++r) offset[r] = query_row(b, window, index, queries.token[r]);
-    const float factor[kRows] = {1.0F, 1.0F, 1.0F, 1.0F};
+    const float factor[kRows] = {scale, scale, scale, scale};
     float mixed[kRows][lanes];
     for (int64_t block = 0; block < b.width; block += lanes) {
       sum_rows<lanes>(head.logits, b.padded, head.k, head.row, factor, mixed, block);

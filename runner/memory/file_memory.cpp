@@ -14,22 +14,42 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_in_memory(const struct statfs& status) { return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC; }
+constexpr unsigned long zfs_magic = 0x2FC12FC1;  // not in linux/magic.h
+
+Storage storage_of(const struct statfs& status) {
+  switch (static_cast<unsigned long>(status.f_type)) {
+    case TMPFS_MAGIC:
+    case RAMFS_MAGIC:
+      return Storage::memory;
+    case EXT4_SUPER_MAGIC:  // and ext2, 3
+    case XFS_SUPER_MAGIC:
+    case F2FS_SUPER_MAGIC:
+    case OVERLAYFS_SUPER_MAGIC:
+      return Storage::disk;
+    case BTRFS_SUPER_MAGIC:
+    case zfs_magic:
+      return Storage::copy_on_write;
+    default:
+      return Storage::other;
+  }
+}
 
 }  // namespace
 
 bool lies_in_memory(int file) {
   struct statfs status {};
-  return fstatfs(file, &status) == 0 && is_in_memory(status);
+  return fstatfs(file, &status) == 0 && storage_of(status) == Storage::memory;
 }
 
-bool lies_in_memory(const fs::path& path) {
+Storage storage_of(const fs::path& path) {
   std::error_code error;
   fs::path place = fs::absolute(path, error);
   while (!fs::exists(place, error) && place.has_relative_path()) place = place.parent_path();
   struct statfs status {};
-  return statfs(place.c_str(), &status) == 0 && is_in_memory(status);
+  return statfs(place.c_str(), &status) == 0 ? storage_of(status) : Storage::other;
 }
+
+bool lies_in_memory(const fs::path& path) { return storage_of(path) == Storage::memory; }
 
 namespace {
 

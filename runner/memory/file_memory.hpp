@@ -10,7 +10,15 @@
 
 namespace headroom {
 
-// Whether `path` is on such a file system. Where it does not exist yet, the nearest folder above it decides. [any]
+// What a file system keeps its files in.
+enum class Storage {
+  memory,         // tmpfs, ramfs
+  disk,           // of this machine
+  copy_on_write,  // the same, where each change of a file takes new room: btrfs, ZFS
+  other,          // perhaps shared with other machines, as NFS or FUSE
+};
+// Of `path`. Where it does not exist yet, the nearest folder above it decides. [any]
+Storage storage_of(const std::filesystem::path& path);
 bool lies_in_memory(const std::filesystem::path& path);
 bool lies_in_memory(int file);  // one that is open [any]
 

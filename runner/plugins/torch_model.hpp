@@ -22,7 +22,7 @@ struct Parameter {
   int64_t frozen_until_step = 0;
   double lr = 0.0;               // > 0: replaces train.optimizer.lr x lr_scale
   at::Tensor* tensor = nullptr;  // the plugin's own tensor object; moved with set_data()
-  // Of elements that are pages of a file (train/inert_weights.hpp). NULL: they are in memory, on whatever device.
+  // Where its elements lie if they are pages of a file (train/inert_weights.hpp); NULL: they are in memory.
   const void* pages_of_file = nullptr;
   // Set by the experiment (train.groups): replaces train.optimizer.weight_decay x weight_decay_scale.
   std::optional<double> weight_decay = {};

@@ -1,11 +1,11 @@
 #include "report/run_index.hpp"
 
 #include <sqlite3.h>
-#include <sys/vfs.h>
 #include <utility>
 
 #include "config/digest.hpp"
 #include "config/user_cache.hpp"
+#include "memory/file_memory.hpp"
 #include "record/run_folder.hpp"
 
 namespace headroom {
@@ -99,24 +99,6 @@ std::optional<RunFacts> facts_of(const std::string& text) {
 
 }  // namespace
 
-bool is_on_local_disk(const fs::path& file) {
-  struct statfs status {};
-  if (::statfs(file.parent_path().empty() ? "." : file.parent_path().c_str(), &status) != 0) return false;
-  // Types as statfs() has them. What is not listed, as NFS or FUSE, may be shared with other machines.
-  switch (static_cast<unsigned long>(status.f_type)) {
-    case 0xEF53:      // ext2, 3, 4
-    case 0x58465342:  // XFS
-    case 0x9123683E:  // btrfs
-    case 0x01021994:  // tmpfs
-    case 0x794C7630:  // overlayfs
-    case 0xF2F52010:  // f2fs
-    case 0x2FC12FC1:  // ZFS
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::optional<RunIndex> RunIndex::open(const fs::path& file) {
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
@@ -124,7 +106,8 @@ std::optional<RunIndex> RunIndex::open(const fs::path& file) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     sqlite3* database = connect(file);
     if (database == nullptr) return std::nullopt;
-    const Found found = prepare(database, is_on_local_disk(file));
+    // SQLite's WAL needs shared memory, which network file systems lack.
+    const Found found = prepare(database, storage_of(file) != Storage::other);
     if (found == Found::usable) return RunIndex(database);
     sqlite3_close(database);
     if (found == Found::locked) return std::nullopt;

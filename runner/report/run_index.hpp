@@ -37,10 +37,6 @@ class RunIndex {
   sqlite3* database_;
 };
 
-// Whether the file is on a file system of this machine: SQLite's WAL needs shared memory, which network file systems
-// lack.
-bool is_on_local_disk(const std::filesystem::path& file);
-
 // The index of the runs below `root`, in the user's cache folder; empty when there is none.
 std::filesystem::path index_file_of(const std::filesystem::path& root);
 

@@ -1,16 +1,12 @@
 #include "train/inert_weights.hpp"
 
-#include <algorithm>
-#include <array>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <memory>
 #include <sys/mman.h>
-#include <sys/statfs.h>
-#include <unistd.h>
 #include <vector>
 
 #include "error.hpp"
+#include "memory/descriptor.hpp"
 #include "memory/file_memory.hpp"
 #include "memory/readable.hpp"
 #include "memory/tensor_allocator.hpp"
@@ -36,10 +32,9 @@ class FilePages {
  public:
   // nullptr: the file system cannot map files.
   static std::shared_ptr<FilePages> of(const std::filesystem::path& file, size_t bytes) {
-    const int opened = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
-    if (opened < 0) return nullptr;
-    void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
-    ::close(opened);
+    const Descriptor opened(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+    if (!opened) return nullptr;
+    void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened.get(), 0);
     return data == MAP_FAILED ? nullptr : std::make_shared<FilePages>(static_cast<std::byte*>(data), bytes);
   }
   FilePages(std::byte* data, size_t bytes) : data_(data), bytes_(bytes) {}
@@ -53,20 +48,11 @@ class FilePages {
   size_t bytes_;
 };
 
-// Whether what was written there is sure of its place. Over a network the disk may turn out to be full later, and
-// others (btrfs, zfs) want a new place for each change.
-bool keeps_what_it_takes(const std::filesystem::path& folder) {
-  struct statfs status {};
-  if (statfs(folder.c_str(), &status) != 0) return false;
-  constexpr std::array<uint64_t, 4> known = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
-                                             OVERLAYFS_SUPER_MAGIC};
-  return std::ranges::find(known, static_cast<uint64_t>(status.f_type)) != known.end();
-}
-
 // nullptr: no disk takes them.
 std::shared_ptr<FilePages> write_to_disk(std::span<Parameter* const> inert) {
   const ScratchFolder folder("weights");
-  if (!keeps_what_it_takes(folder.path())) return nullptr;
+  // Elsewhere what was written may find no room later, when nobody hears of it.
+  if (storage_of(folder.path()) != Storage::disk) return nullptr;
   OutputFile file(folder.path() / "inert");
   const std::filesystem::path place = file.take_name();
   const std::vector<std::byte> zeros(page);

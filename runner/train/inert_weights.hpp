@@ -9,7 +9,7 @@
 
 namespace headroom {
 
-constexpr int64_t least_inert_bytes = int64_t{8} << 20;  // less is not worth a file
+inline constexpr int64_t least_inert_bytes = int64_t{8} << 20;  // less is not worth a file
 
 // Moves a model's inert weights from memory to a file on a local disk, which only checkpoints read. Their tensors are
 // the file's pages: they are read and written as before, the kernel drops them when it needs memory, and U does not
@@ -18,7 +18,7 @@ constexpr int64_t least_inert_bytes = int64_t{8} << 20;  // less is not worth a 
 // [control]
 std::string move_inert_weights_to_disk(std::span<Parameter> parameters, int64_t least_bytes = least_inert_bytes);
 
-// Where a weight lies in a file: takes its pages out of this process's memory, after they were written to.
+// Where a weight lies in a file: takes its pages out of this process's memory, after they were written to. [control]
 void release_pages(const Parameter& parameter);
 
 }  // namespace headroom

@@ -33,20 +33,20 @@ class InertWeights : public TrialRun {
   }
 };
 
-TEST_F(InertWeights, AreInEveryCheckpointAsTheyWereDrawn) {
+TEST_F(InertWeights, AreTheSameInEveryCheckpoint) {
   const std::string said = "of weights that nothing computes with are kept on the disk";
   const Finished whole = run(with({"train.epochs=2"}), "whole");
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   if (whole.err.find("no local disk takes them") != std::string::npos) GTEST_SKIP() << "no local disk takes them here";
   EXPECT_NE(whole.err.find(said), std::string::npos) << whole.err;
   ASSERT_EQ(run(with({"train.epochs=1"}), "half").exit_code, 0);
-  const auto drawn = inert_weights("half");
-  EXPECT_EQ(drawn.size(), 5 * 18);
+  const auto before = inert_weights("half");
+  EXPECT_EQ(before.size(), 5 * 18);
 
   const Finished resumed = headroom({"run", "--resume", run_folder("half").string(), "--set", "train.epochs=2"});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_NE(resumed.err.find(said), std::string::npos) << resumed.err;
-  EXPECT_TRUE(inert_weights("half") == drawn);
+  EXPECT_TRUE(inert_weights("half") == before);
   for (const char* file : {"model.safetensors", "state.safetensors"}) {
     const std::filesystem::path last = std::filesystem::path("checkpoints") / "last" / file;
     EXPECT_TRUE(read_text(run_folder("half") / last) == read_text(run_folder("whole") / last)) << file;

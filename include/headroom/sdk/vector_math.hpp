@@ -12,43 +12,33 @@
 
 namespace headroom::sdk {
 
-// Within 2 units in the last place; clamped to what has a normal result.
-HEADROOM_KERNEL_BODY float vector_exp(float x) {
-  const float clamped = x < -87.0F ? -87.0F : (x > 88.0F ? 88.0F : x);
-  const float scaled = clamped * 1.44269504088896341F;
-  const float shifted = scaled + 12582912.0F;  // 1.5 * 2^23: the sum's low bits are the nearest whole number
-  const float whole = shifted - 12582912.0F;
-  const float rest = (clamped - whole * 0.693359375F) + whole * 2.12194440e-4F;
-  float sum = 1.9875691500e-4F;
+// Of a float, or of all floats of a Vector; Whole: of its size.
+template <class Float, class Whole>
+HEADROOM_KERNEL_BODY Float exp_by_polynomial(Float x) {
+  const Float low = Float{} - 87.0F, high = Float{} + 88.0F;
+  const Float above = x < low ? low : x, clamped = above > high ? high : above;
+  const Float scaled = clamped * 1.44269504088896341F;
+  const Float shifted = scaled + 12582912.0F;  // 1.5 * 2^23: the sum's low bits are the nearest whole number
+  const Float whole = shifted - 12582912.0F;
+  const Float rest = (clamped - whole * 0.693359375F) + whole * 2.12194440e-4F;
+  Float sum = Float{} + 1.9875691500e-4F;
   sum = sum * rest + 1.3981999507e-3F;
   sum = sum * rest + 8.3334519073e-3F;
   sum = sum * rest + 4.1665795894e-2F;
   sum = sum * rest + 1.6666665459e-1F;
   sum = sum * rest + 5.0000001201e-1F;
-  const float value = sum * rest * rest + rest + 1.0F;
-  const auto power = static_cast<uint32_t>(std::bit_cast<int32_t>(shifted) - 0x4B400000 + 127) << 23;
-  return value * std::bit_cast<float>(power);
+  const Float value = sum * rest * rest + rest + 1.0F;
+  const Whole power = (std::bit_cast<Whole>(shifted) - 0x4B400000 + 127) << 23;
+  return value * std::bit_cast<Float>(power);
 }
-HEADROOM_KERNEL_BODY double vector_exp(double x) { return std::exp(x); }
 
-// The same for the numbers of a vector (vectors.hpp).
+// Within 2 units in the last place; clamped to what has a normal result.
+HEADROOM_KERNEL_BODY float vector_exp(float x) { return exp_by_polynomial<float, uint32_t>(x); }
 template <int lanes>
 HEADROOM_KERNEL_BODY Vector<lanes> vector_exp(Vector<lanes> x) {
-  const Vector<lanes> low = Vector<lanes>{} - 87.0F, high = Vector<lanes>{} + 88.0F;
-  const Vector<lanes> above = x < low ? low : x, clamped = above > high ? high : above;
-  const Vector<lanes> scaled = clamped * 1.44269504088896341F;
-  const Vector<lanes> shifted = scaled + 12582912.0F, whole = shifted - 12582912.0F;
-  const Vector<lanes> rest = (clamped - whole * 0.693359375F) + whole * 2.12194440e-4F;
-  Vector<lanes> sum = Vector<lanes>{} + 1.9875691500e-4F;
-  sum = sum * rest + 1.3981999507e-3F;
-  sum = sum * rest + 8.3334519073e-3F;
-  sum = sum * rest + 4.1665795894e-2F;
-  sum = sum * rest + 1.6666665459e-1F;
-  sum = sum * rest + 5.0000001201e-1F;
-  const Vector<lanes> value = sum * rest * rest + rest + 1.0F;
-  const auto power = (std::bit_cast<WholeVector<lanes>>(shifted) - 0x4B400000 + 127) << 23;
-  return value * std::bit_cast<Vector<lanes>>(power);
+  return exp_by_polynomial<Vector<lanes>, WholeVector<lanes>>(x);
 }
+HEADROOM_KERNEL_BODY double vector_exp(double x) { return std::exp(x); }
 
 template <class T>
 HEADROOM_KERNEL_BODY T vector_logistic(T x) {

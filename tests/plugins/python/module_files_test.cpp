@@ -1,7 +1,6 @@
 // Which files a module's import statements lead to.
 #include "module_files.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
 

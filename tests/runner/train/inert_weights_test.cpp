@@ -1,7 +1,9 @@
 #include "train/inert_weights.hpp"
 
 #include <ATen/DLConvertor.h>
+#include <array>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
