@@ -18,7 +18,8 @@ constexpr int64_t near_bytes = 512 * mib;  // what others may take between two l
 // Half a second of waiting in all, as far ahead as Surroundings::soon_bytes looks.
 constexpr int most_looks = 10;
 constexpr std::chrono::milliseconds between_looks(50);
-constexpr int64_t little_bytes = mib;  // of the heap: such a request is refused last of all
+constexpr int64_t little_bytes = mib;     // of the heap: such a request may use the cushion
+constexpr int64_t tiny_bytes = mib / 16;  // and such a one is refused last of all
 
 std::atomic<int64_t> limit{0}, ceiling{INT64_MAX}, kill_line{0}, heap_refusal_count{0}, tensor_refusal_count{0};
 std::atomic<int64_t> granted_since_look{0};
@@ -34,13 +35,16 @@ thread_local int essential = 0;  // EssentialAllocations that live on this threa
 Mutex grants_mutex;
 int64_t under_way GUARDED_BY(grants_mutex) = 0;  // granted to Permits that live
 
-// How far small requests of the heap may take U: beyond the bound at most a cushion, or half of one where others have
-// lowered the ceiling, and never more than half the way from the limit to the kill line.
-int64_t heap_bound(int64_t bound) {
+// How far requests of the heap may take U beyond the bound: by `most_bytes`, or half of that where others have lowered
+// the ceiling, and never by more than these quarters of the way from the limit to the kill line.
+int64_t beyond(int64_t bound, int64_t most_bytes, int64_t most_quarters) {
   const int64_t told = limit.load(std::memory_order_relaxed), kill = kill_line.load(std::memory_order_relaxed);
-  const int64_t most = cushion_bytes(bound), free = kill > 0 ? std::max<int64_t>(kill - told, 0) / 2 : most;
-  return bound + std::min(free, bound < told ? most / 2 : most);
+  const int64_t most = bound < told ? most_bytes / 2 : most_bytes;
+  return bound + (kill > 0 ? std::min(std::max<int64_t>(kill - told, 0) / 4 * most_quarters, most) : most);
 }
+int64_t heap_bound(int64_t bound) { return beyond(bound, cushion_bytes(bound), 2); }
+// Libraries that map memory of their own (code that they generate) may have used all that heap_bound() leaves.
+int64_t tiny_bound(int64_t bound) { return beyond(bound, 4 * cushion_bytes(bound), 3); }
 
 // First what is untouched and then what is held: a page that is written in between counts twice and not never.
 bool fits(int64_t bytes, int64_t bound) REQUIRES(grants_mutex) {
@@ -138,7 +142,7 @@ Permit try_to_grow_heap(int64_t bytes) {
   Permit permit = grow(bytes, most - cushion_bytes(bound));
   if (permit) return permit;
   heap_used_its_cushion.store(true, std::memory_order_relaxed);
-  return grow(bytes, most);
+  return grow(bytes, bytes <= tiny_bytes ? tiny_bound(bound) : most);
 }
 
 bool take_heap_growth() {

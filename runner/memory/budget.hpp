@@ -96,8 +96,9 @@ Permit try_to_grow(int64_t bytes);
 Permit make_room(int64_t bytes);
 
 // For memory that malloc asks of the system. Above 1 MiB it is try_to_grow(). Up to 1 MiB it may use the cushion, and
-// as much again beyond the limit as long as that stays below the kill line: code that is refused a few bytes cannot go
-// on. Allocates nothing; may be called with malloc's locks held. [any]
+// as much again beyond the limit as long as that stays below the kill line; up to 64 KiB it may use four times as much
+// there: code that is refused a few bytes cannot go on. The next tensor is refused instead (heap_shortage()). Allocates
+// nothing; may be called with malloc's locks held. [any]
 Permit try_to_grow_heap(int64_t bytes);
 
 // Whether the heap has grown into the cushion that is kept for try_to_grow_heap(), since the last call. For code that

@@ -238,6 +238,14 @@ TEST_F(Budget, ALittleOfTheHeapMayUseWhatIsLeftFreeOfTheLimit) {
   EXPECT_FALSE(try_to_grow(page_bytes));
   EXPECT_FALSE(try_to_grow_heap(2 * mib));
   EXPECT_TRUE(try_to_grow_heap(page_bytes));
+  set_memory_limit(held_bytes() - 5 * mib);
+  EXPECT_FALSE(try_to_grow_heap(mib / 8)) << "more than another cushion beyond the limit";
+  EXPECT_TRUE(try_to_grow_heap(mib / 16)) << "less than four";
+  set_kill_line(memory_limit() + 6 * mib);
+  EXPECT_FALSE(try_to_grow_heap(page_bytes)) << "the kernel would kill soon";
+  set_kill_line(memory_limit() + 40 * mib);
+  EXPECT_TRUE(try_to_grow_heap(page_bytes));
+  set_kill_line(0);
   set_memory_limit(held_bytes() - 40 * mib);
   EXPECT_FALSE(try_to_grow_heap(page_bytes));
   const EssentialAllocations essential;  // as where the end of a run is written down
