@@ -10,6 +10,7 @@
 #include "plugins/torch_model.hpp"
 #include "train/shortage.hpp"
 #include "train/train.hpp"
+#include "train/random_draws.hpp"
 
 namespace {
 
@@ -18,6 +19,7 @@ int run(int argc, char** argv) {
   // In this order: the allocator before the first tensor, the services before the first plugin.
   install_tensor_allocator();
   become_supervised();
+  draw_random_numbers_fast();
   set_host_torch_tag(host_torch_tag());
   register_data_services();
   CLI::App app("Headroom's trainer; use `headroom`", "headroom-train");
