@@ -64,12 +64,14 @@ TEST(Launch, AnErrorOfItsOwnIsTheRuns) {
 
 // Not before the other has seen it sign in: a mark goes with the process.
 const std::string killed_once_it_is_told = "both_signed_in; there . run; kill -9 $$";
+// Not before the other has read of the group without it, which is replaced at once.
+const std::string comes_back = "there . step-1; sign_in; there . step-2; exit 0";
 
 TEST(Launch, OneThatIsStartedAgainIsTakenInOnceItIsReady) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(launched("both_signed_in; tell_run; there '^1 goes-on 0$' members; go_on 1; "
                      "there '^2 goes-on 0 1$' members; go_on 2; exit 0",
-                     killed_once_it_is_told, "sign_in; there . step-2; exit 0", 1),
+                     killed_once_it_is_told, comes_back, 1),
             0);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("was killed by signal 9; 1 rank goes on from step 5\n"), std::string::npos) << said;
@@ -81,7 +83,7 @@ TEST(Launch, RankZeroThatIsStartedAgainIsNotTheFirst) {
   EXPECT_EQ(launched(killed_once_it_is_told,
                      "both_signed_in; tell_run; there '^1 goes-on 1$' members; go_on 1; "
                      "there '^2 goes-on 1 0$' members; go_on 2; exit 0",
-                     "sign_in; there . step-2; exit 0", 1),
+                     comes_back, 1),
             0);
 }
 
