@@ -1,6 +1,7 @@
 // Modules of a user's Python file in whole runs, by the Python of $HEADROOM_TEST_PYTHON (a program or an environment),
 // which must have the torch that the host is built with.
 #include <cmath>
+#include <cstdlib>
 
 #include "python_run.hpp"
 
@@ -121,6 +122,28 @@ TEST_F(PythonRun, FirstWeightsFollowFromTheExperimentsSeed) {
   EXPECT_TRUE(weights("seeded") == weights("plain"));
   EXPECT_NE(seeded.err.find("threads: 1\n"), std::string::npos) << seeded.err;
   EXPECT_EQ(seeded.err.find("threads: 2\n"), std::string::npos) << seeded.err;
+}
+
+// The host draws large ones in its own way.
+TEST_F(PythonRun, FirstWeightsAreThoseOfAPlainScriptWithTheSameSeed) {
+  add_to_file(R"(
+
+class Wide(Line):
+    def __init__(self):
+        super().__init__()
+        drawn = [nn.init.uniform_(torch.empty(1500, 900), -0.1, 0.2), nn.init.normal_(torch.empty(1100, 901), 0, 0.02)]
+        bits = [weight.view(torch.int32).flatten().long() for weight in drawn + [self.linear.weight.detach()]]
+        print("drawn:", [(bit * torch.arange(1, len(bit) + 1)).sum().item() for bit in bits], flush=True)
+)");
+  const Finished by_host = run({"model.options.class=Wide", "train.max_steps=1", "experiment.threads=2"});
+  ASSERT_EQ(by_host.exit_code, 0) << by_host.err;
+  const std::string script = "cd " + folder_.string() + R"sh( && at="$HEADROOM_TEST_PYTHON" &&
+if [ -d "$at" ]; then at="$at/bin/python"; fi &&
+"$at" -c "import torch, model; torch.manual_seed(3); model.Wide()" > plain.txt)sh";
+  ASSERT_EQ(std::system(script.c_str()), 0);
+  const std::string plain = read_text(folder_ / "plain.txt");
+  EXPECT_EQ(plain.find("drawn: ["), 0u) << plain;
+  EXPECT_NE(by_host.err.find(plain), std::string::npos) << by_host.err << "by a script: " << plain;
 }
 
 TEST_F(PythonRun, AModuleBuiltInTheOrderOfASetIsTheSameInEveryProcess) {
