@@ -42,45 +42,56 @@ std::span<float> values_of(at::Tensor& tensor) {
   return {tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
 
+struct Parts {
+  int64_t count;
+  bool at_once;  // by OpenMP's threads
+};
+
 // `draw_part`(values, twister) draws a word for each value, and the last part whatever it likes.
 template <class DrawPart>
-void draw_in_parts(std::span<float> values, int64_t parts, const Own& own, const DrawPart& draw_part) {
+void draw_in_parts(std::span<float> values, Parts parts, const Own& own, const DrawPart& draw_part) {
   auto& generator = *at::get_generator_or_default<at::CPUGeneratorImpl>(own, at::detail::getDefaultCPUGenerator());
   const std::lock_guard lock(generator.mutex_);
   const MersenneTwister first = twister_of(generator.engine());
   MersenneTwister last;
   const auto count = static_cast<int64_t>(values.size());
   const auto begin_of = [&](int64_t part) {
-    return part == parts ? count : count * part / parts / normal_block * normal_block;
+    return part == parts.count ? count : count * part / parts.count / normal_block * normal_block;
   };
-  at::parallel_for(0, parts, 1, [&](int64_t from, int64_t to) {
+  const auto draw_some = [&](int64_t from, int64_t to) {
     for (int64_t part = from; part < to; ++part) {
       const int64_t begin = begin_of(part), end = begin_of(part + 1);
       MersenneTwister twister = first;
       twister.skip(begin);
       draw_part(values.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)), twister);
-      if (part == parts - 1) last = twister;
+      if (part == parts.count - 1) last = twister;
     }
-  });
+  };
+  if (parts.at_once) {
+    at::parallel_for(0, parts.count, 1, draw_some);
+  } else {
+    draw_some(0, parts.count);
+  }
   set_twister(generator, last);
 }
 
-int64_t parts_of(int64_t numbers) {
-  return std::clamp<int64_t>(numbers / least_of_a_part, 1, std::min<int64_t>(at::get_num_threads(), most_parts));
+Parts parts_of(const at::Tensor& to) {
+  const int64_t most = std::min<int64_t>(at::get_num_threads(), most_parts);
+  return {.count = std::clamp<int64_t>(to.numel() / least_of_a_part, 1, most), .at_once = true};
 }
 
 bool is_large_and_plain(const at::Tensor& to) {
   return to.scalar_type() == at::kFloat && to.is_contiguous() && to.numel() >= least_numbers;
 }
 
-void draw_uniform_in(at::Tensor& to, int64_t parts, double from, double below, const Own& own) {
+void draw_uniform_in(at::Tensor& to, Parts parts, double from, double below, const Own& own) {
   const auto least = static_cast<float>(from), width = static_cast<float>(below) - least;
   draw_in_parts(values_of(to), parts, own, [&](std::span<float> values, MersenneTwister& twister) {
     draw_uniform(twister, values, least, width);
   });
 }
 
-void draw_normal_in(at::Tensor& to, int64_t parts, double mean, double std, const Own& own) {
+void draw_normal_in(at::Tensor& to, Parts parts, double mean, double std, const Own& own) {
   draw_in_parts(values_of(to), parts, own, [&](std::span<float> values, MersenneTwister& twister) {
     at::Generator generator = at::detail::createCPUGenerator();
     auto& impl = *generator.get<at::CPUGeneratorImpl>();
@@ -96,24 +107,26 @@ at::Tensor& uniform(at::Tensor& to, double from, double below, Own own) {
   constexpr double most = std::numeric_limits<float>::max();
   const bool is_range = from <= below && std::abs(from) <= most && std::abs(below) <= most && below - from <= most;
   if (!is_range || !is_large_and_plain(to)) return at::native::uniform_(to, from, below, std::move(own));
-  draw_uniform_in(to, parts_of(to.numel()), from, below, own);
+  draw_uniform_in(to, parts_of(to), from, below, own);
   return to;
 }
 
 at::Tensor& normal(at::Tensor& to, double mean, double std, Own own) {
-  const int64_t parts = parts_of(to.numel());
-  if (parts == 1 || !(std >= 0) || !is_large_and_plain(to)) return at::native::normal_(to, mean, std, std::move(own));
+  const Parts parts = parts_of(to);
+  if (parts.count == 1 || !(std >= 0) || !is_large_and_plain(to))
+    return at::native::normal_(to, mean, std, std::move(own));
   draw_normal_in(to, parts, mean, std, own);
   return to;
 }
 
-// Whether both draw the same in parts that need not be whole blocks.
+// Whether both draw the same in parts that need not be whole blocks. Starts no thread: there may be no memory for its
+// stack, and OpenMP ends the process then.
 template <class Theirs, class Ours>
 bool draw_alike(Theirs* theirs, Ours* ours) {
   const at::Generator wanted_by = at::detail::createCPUGenerator(), found_by = at::detail::createCPUGenerator();
   at::Tensor wanted = at::empty({least_numbers + 100}), found = at::empty({least_numbers + 100});
   theirs(wanted, -0.3, 0.4, wanted_by);
-  ours(found, most_parts, -0.3, 0.4, found_by);
+  ours(found, {.count = most_parts, .at_once = false}, -0.3, 0.4, found_by);
   return wanted.equal(found) && wanted_by.get_state().equal(found_by.get_state());
 }
 

@@ -5,7 +5,8 @@ namespace headroom {
 
 // From now on `uniform_` and `normal_` give large float32 tensors on the CPU their numbers in parts, a thread each,
 // and uniform ones with vectors, in the whole process. The numbers are LibTorch's, bit for bit, and its generator is
-// left as LibTorch leaves it. Either stays as it is where this LibTorch rounds otherwise than these kernels do.
+// left as LibTorch leaves it. Either stays as it is where this LibTorch rounds otherwise than these kernels do. Starts
+// no thread itself.
 struct FastDraws {
   bool uniform = false, normal = false;
 };

@@ -1,6 +1,8 @@
 // Random numbers drawn in parts and with vectors: LibTorch's own, bit for bit.
 #include <ATen/ops/normal_native.h>
 #include <ATen/ops/uniform_native.h>
+#include <cstdlib>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -20,6 +22,22 @@ class RandomDraws : public testing::Test {
   }
   void TearDown() override { at::set_num_threads(1); }
 };
+
+// OpenMP ends a process that has no memory for a thread's stack.
+TEST(RandomDrawsBeforeThreads, TheyAreMadeFastWithoutAny) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has no thread yet
+  const auto exit_code = [] {
+    const auto threads = [] {
+      const std::filesystem::directory_iterator tasks("/proc/self/task");
+      return std::distance(begin(tasks), end(tasks));
+    };
+    at::set_num_threads(4);
+    const auto before = threads();
+    draw_random_numbers_fast();
+    return static_cast<int>(threads() - before);
+  };
+  EXPECT_EXIT(std::_Exit(exit_code()), testing::ExitedWithCode(0), "");
+}
 
 // After `before` words.
 void expect_libtorchs(int64_t before, int64_t count) {
