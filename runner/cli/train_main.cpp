@@ -8,9 +8,9 @@
 #include "memory/tensor_allocator.hpp"
 #include "plugins/host.hpp"
 #include "plugins/torch_model.hpp"
+#include "train/random_draws.hpp"
 #include "train/shortage.hpp"
 #include "train/train.hpp"
-#include "train/random_draws.hpp"
 
 namespace {
 

@@ -183,6 +183,7 @@ void* heap_alloc(extent_hooks_t*, void* place, size_t bytes, size_t align, bool*
   if (!permit && may_be_its_cache && thread_begins()) permit = Permit(0);
   // Blocks for jemalloc itself are asked for with its locks held.
   if (!permit && align < metadata_align) permit = make_room_for_heap(wanted);
+  if (!permit) permit = try_to_grow_heap_at_last(wanted);
   if (!permit) note_heap_refusal(wanted);
   char* memory = permit ? map_aligned(bytes, align) : nullptr;
   if (memory == nullptr) {

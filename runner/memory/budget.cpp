@@ -35,16 +35,22 @@ thread_local int essential = 0;  // EssentialAllocations that live on this threa
 Mutex grants_mutex;
 int64_t under_way GUARDED_BY(grants_mutex) = 0;  // granted to Permits that live
 
-// How far requests of the heap may take U beyond the bound: by `most_bytes`, or half of that where others have lowered
-// the ceiling, and never by more than these quarters of the way from the limit to the kill line.
-int64_t beyond(int64_t bound, int64_t most_bytes, int64_t most_quarters) {
+// How far small requests of the heap may take U: beyond the bound at most a cushion, or half of one where others have
+// lowered the ceiling, and never more than half the way from the limit to the kill line.
+int64_t heap_bound(int64_t bound) {
   const int64_t told = limit.load(std::memory_order_relaxed), kill = kill_line.load(std::memory_order_relaxed);
-  const int64_t most = bound < told ? most_bytes / 2 : most_bytes;
-  return bound + (kill > 0 ? std::min(std::max<int64_t>(kill - told, 0) / 4 * most_quarters, most) : most);
+  const int64_t most = cushion_bytes(bound), free = kill > 0 ? std::max<int64_t>(kill - told, 0) / 2 : most;
+  return bound + std::min(free, bound < told ? most / 2 : most);
 }
-int64_t heap_bound(int64_t bound) { return beyond(bound, cushion_bytes(bound), 2); }
-// Libraries that map memory of their own (code that they generate) may have used all that heap_bound() leaves.
-int64_t tiny_bound(int64_t bound) { return beyond(bound, 4 * cushion_bytes(bound), 3); }
+
+// The same for tiny ones, as far as the kill line is known and others leave room: two cushions beyond the limit, and
+// three quarters of the way to the kill line and to the ceiling.
+int64_t tiny_bound(int64_t bound) {
+  const int64_t told = limit.load(std::memory_order_relaxed), kill = kill_line.load(std::memory_order_relaxed);
+  if (kill <= 0 || bound < told) return heap_bound(bound);
+  const int64_t free = std::max<int64_t>(std::min(kill, ceiling.load(std::memory_order_relaxed)) - told, 0) / 4 * 3;
+  return std::max(heap_bound(bound), bound + std::min(free, 2 * cushion_bytes(bound)));
+}
 
 // First what is untouched and then what is held: a page that is written in between counts twice and not never.
 bool fits(int64_t bytes, int64_t bound) REQUIRES(grants_mutex) {
@@ -142,7 +148,12 @@ Permit try_to_grow_heap(int64_t bytes) {
   Permit permit = grow(bytes, most - cushion_bytes(bound));
   if (permit) return permit;
   heap_used_its_cushion.store(true, std::memory_order_relaxed);
-  return grow(bytes, bytes <= tiny_bytes ? tiny_bound(bound) : most);
+  return grow(bytes, most);
+}
+
+Permit try_to_grow_heap_at_last(int64_t bytes) {
+  const int64_t bound = memory_bound();
+  return bytes <= tiny_bytes && bound > 0 ? grow(bytes, tiny_bound(bound)) : Permit();
 }
 
 bool take_heap_growth() {

@@ -12,8 +12,8 @@
 //   reservations     what the runs of one machine reserve; start_queue waits for room there (memory.wait)
 //
 // "U" is what a process and its children hold: RssAnon + RssShmem, without pages of files, which the kernel drops when
-// it needs memory. Other folders include what they need; arena, thread_cache, allocation_table and cgroup_search are internal. Only
-// tensor_allocator and device_limit include LibTorch (c10).
+// it needs memory. Other folders include what they need; arena, thread_cache, allocation_table and cgroup_search are
+// internal. Only tensor_allocator and device_limit include LibTorch (c10).
 //
 // Thread rules: [any] any thread, [control] one thread at a time, [compute] the thread that trains.
 #pragma once
@@ -96,10 +96,14 @@ Permit try_to_grow(int64_t bytes);
 Permit make_room(int64_t bytes);
 
 // For memory that malloc asks of the system. Above 1 MiB it is try_to_grow(). Up to 1 MiB it may use the cushion, and
-// as much again beyond the limit as long as that stays below the kill line; up to 64 KiB it may use four times as much
-// there: code that is refused a few bytes cannot go on. The next tensor is refused instead (heap_shortage()). Allocates
-// nothing; may be called with malloc's locks held. [any]
+// as much again beyond the limit as long as that stays below the kill line: code that is refused a few bytes cannot go
+// on. Allocates nothing; may be called with malloc's locks held. [any]
 Permit try_to_grow_heap(int64_t bytes);
+
+// For what malloc could not get that way, and not by what was given back either: up to 64 KiB may go another cushion
+// beyond the limit, still below the kill line and the ceiling. A library that maps memory for code that it generates
+// may have used all the rest, and the next tensor is refused instead (heap_shortage()). As above. [any]
+Permit try_to_grow_heap_at_last(int64_t bytes);
 
 // Whether the heap has grown into the cushion that is kept for try_to_grow_heap(), since the last call. For code that
 // can be refused, because most code that malloc refuses crashes. [any]

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t least_numbers = 4096, least_of_a_part = int64_t{1} << 18;
 constexpr int64_t most_parts = 4;     // each repeats the changes of state of those before it
-constexpr int64_t normal_block = 16;  // LibTorch makes so many normal numbers of as many words, whole tensors long
+constexpr int64_t normal_block = 16;  // LibTorch makes so many normal numbers of as many words at a time
 
 using Own = std::optional<at::Generator>;
 
@@ -102,11 +102,20 @@ void draw_normal_in(at::Tensor& to, Parts parts, double mean, double std, const 
   });
 }
 
-// What LibTorch would refuse it is left to refuse.
-at::Tensor& uniform(at::Tensor& to, double from, double below, Own own) {
+// Not what LibTorch refuses, nor where the largest number would be rounded to the upper bound: there its versions
+// differ.
+bool is_range_of_ours(double from, double below) {
   constexpr double most = std::numeric_limits<float>::max();
-  const bool is_range = from <= below && std::abs(from) <= most && std::abs(below) <= most && below - from <= most;
-  if (!is_range || !is_large_and_plain(to)) return at::native::uniform_(to, from, below, std::move(own));
+  if (!(from <= below && std::abs(from) <= most && std::abs(below) <= most && below - from <= most)) return false;
+  constexpr float last = 1 - 0x1p-24F;
+  const auto least = static_cast<float>(from), bound = static_cast<float>(below), width = bound - least;
+  const float product = last * width;
+  return std::max(std::fma(last, width, least), product + least) < bound;
+}
+
+at::Tensor& uniform(at::Tensor& to, double from, double below, Own own) {
+  if (!is_range_of_ours(from, below) || !is_large_and_plain(to))
+    return at::native::uniform_(to, from, below, std::move(own));
   draw_uniform_in(to, parts_of(to), from, below, own);
   return to;
 }
@@ -119,15 +128,17 @@ at::Tensor& normal(at::Tensor& to, double mean, double std, Own own) {
   return to;
 }
 
-// Whether both draw the same in parts that need not be whole blocks. Starts no thread: there may be no memory for its
-// stack, and OpenMP ends the process then.
+// Whether both draw the same, ours in parts. Starts no thread: there may be no memory for its stack, and OpenMP ends
+// the process then.
 template <class Theirs, class Ours>
-bool draw_alike(Theirs* theirs, Ours* ours) {
+bool draw_alike(Theirs* theirs, Ours* ours) try {
   const at::Generator wanted_by = at::detail::createCPUGenerator(), found_by = at::detail::createCPUGenerator();
   at::Tensor wanted = at::empty({least_numbers + 100}), found = at::empty({least_numbers + 100});
   theirs(wanted, -0.3, 0.4, wanted_by);
   ours(found, {.count = most_parts, .at_once = false}, -0.3, 0.4, found_by);
   return wanted.equal(found) && wanted_by.get_state().equal(found_by.get_state());
+} catch (const c10::Error&) {  // no memory for it; who needs some says so later
+  return false;
 }
 
 class Silence : public c10::WarningHandler {

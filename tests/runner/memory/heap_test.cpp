@@ -111,18 +111,20 @@ TEST_F(Heap, ATinyRequestPassesWhereALibraryHasUsedWhatMallocMayHave) {
   const at::Tensor first = at::empty({8});
   purge_tensor_memory();
   purge_heap();
-  set_kill_line(0);
   leave_nothing();
-  const auto code_bytes = static_cast<size_t>(3 * cushion_bytes(memory_limit()));
+  set_kill_line(2 * memory_limit());
+  // To half a cushion below what a tiny request may use.
+  const auto code_bytes = static_cast<size_t>(5 * cushion_bytes(memory_limit()) / 2);
   void* code = mmap(nullptr, code_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(code, MAP_FAILED);
   std::memset(code, 1, code_bytes);
   std::vector<void*> tiny;
-  for (int i = 0; i < 64; ++i) tiny.push_back(written(20'000));
+  for (int i = 0; i < 48; ++i) tiny.push_back(written(20'000));
   EXPECT_EQ(std::ranges::count(tiny, nullptr), 0);
   EXPECT_EQ(written(900 << 10), nullptr);
   EXPECT_THROW(at::empty({8}), c10::OutOfMemoryError) << "and what can be refused is";
   munmap(code, code_bytes);
+  set_kill_line(0);
   for (void* data : tiny) std::free(data);
   purge_heap();
   EXPECT_NO_THROW(at::empty({8}));

@@ -238,19 +238,31 @@ TEST_F(Budget, ALittleOfTheHeapMayUseWhatIsLeftFreeOfTheLimit) {
   EXPECT_FALSE(try_to_grow(page_bytes));
   EXPECT_FALSE(try_to_grow_heap(2 * mib));
   EXPECT_TRUE(try_to_grow_heap(page_bytes));
-  set_memory_limit(held_bytes() - 5 * mib);
-  EXPECT_FALSE(try_to_grow_heap(mib / 8)) << "more than another cushion beyond the limit";
-  EXPECT_TRUE(try_to_grow_heap(mib / 16)) << "less than four";
-  set_kill_line(memory_limit() + 6 * mib);
-  EXPECT_FALSE(try_to_grow_heap(page_bytes)) << "the kernel would kill soon";
-  set_kill_line(memory_limit() + 40 * mib);
-  EXPECT_TRUE(try_to_grow_heap(page_bytes));
-  set_kill_line(0);
   set_memory_limit(held_bytes() - 40 * mib);
   EXPECT_FALSE(try_to_grow_heap(page_bytes));
   const EssentialAllocations essential;  // as where the end of a run is written down
   EXPECT_TRUE(try_to_grow_heap(page_bytes));
   EXPECT_FALSE(try_to_grow_heap(2 * mib));
+}
+
+TEST_F(Budget, ATinyRequestIsRefusedLastOfAllAndBelowWhatKills) {
+  Mapped pages(64 * mib);
+  pages.touch_all();
+  set_memory_limit(held_bytes() - 5 * mib);  // beyond it by more than one cushion, and less than two
+  const int64_t limit = memory_limit();
+  for (const auto& [kill, ceiling, is_granted] :
+       {std::tuple(limit + 40 * mib, INT64_MAX, true), std::tuple(limit + 6 * mib, INT64_MAX, false),
+        std::tuple(limit + 40 * mib, limit + 6 * mib, false), std::tuple(limit + 40 * mib, limit - mib, false),
+        std::tuple(int64_t{0}, INT64_MAX, false)}) {
+    set_kill_line(kill);
+    set_memory_ceiling(ceiling);
+    EXPECT_EQ(static_cast<bool>(try_to_grow_heap_at_last(64 << 10)), is_granted) << kill - limit;
+    EXPECT_FALSE(try_to_grow_heap_at_last(128 << 10));
+    EXPECT_FALSE(try_to_grow_heap(page_bytes)) << "not before all has been given back";
+  }
+  set_kill_line(0);
+  set_memory_limit(held_bytes() - 7 * mib);
+  EXPECT_FALSE(try_to_grow_heap_at_last(page_bytes));
 }
 
 }  // namespace

@@ -20,7 +20,10 @@ class RandomDraws : public testing::Test {
     EXPECT_EQ(fast.uniform, libtorch_has_fma == (sdk::cpu_isa() != sdk::CpuIsa::baseline));
     EXPECT_TRUE(fast.normal);
   }
-  void TearDown() override { at::set_num_threads(1); }
+  void TearDown() override { at::set_num_threads(threads_); }
+
+ private:
+  int threads_ = at::get_num_threads();
 };
 
 // OpenMP ends a process that has no memory for a thread's stack.
@@ -64,6 +67,17 @@ TEST_F(RandomDraws, TheNumbersAndTheStateAreLibTorchs) {
     at::set_num_threads(threads);
     for (const int64_t before : {0, 1, 623, 624, 625})
       for (const int64_t count : {4096, 4368, 5000, 524'288, 1'500'001}) expect_libtorchs(before, count);
+  }
+}
+
+// Some of these numbers are rounded to the upper bound, of which LibTorch makes the lower one.
+TEST_F(RandomDraws, TheUpperBoundIsNeverDrawn) {
+  for (const auto& [from, below] : {std::pair(100.0, 101.0), {0.9, 1.1}, {0.0, 0.0}, {-0.0, 0.0}}) {
+    at::Tensor found = at::empty({4'000'000}), wanted = found.clone();
+    found.uniform_(from, below, at::detail::createCPUGenerator(1));
+    at::native::uniform_(wanted, from, below, at::detail::createCPUGenerator(1));
+    EXPECT_TRUE(found.equal(wanted)) << from << " to " << below;
+    EXPECT_TRUE(found.signbit().equal(wanted.signbit())) << from << " to " << below;
   }
 }
 
