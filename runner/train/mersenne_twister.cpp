@@ -43,7 +43,7 @@ struct Draw {
         word ^= (word << 7) & 0x9d2c5680u;
         word ^= (word << 15) & 0xefc60000u;
         word ^= word >> 18;
-        values[i] = static_cast<float>(static_cast<int32_t>(word & 0xffffffu)) * 0x1p-24f * width + from;
+        values[i] = static_cast<float>(static_cast<int32_t>(word & 0xffffffu)) * 0x1p-24F * width + from;
       }
       next += taken;
       values += taken;

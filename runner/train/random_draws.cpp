@@ -114,7 +114,7 @@ bool is_range_of_ours(double from, double below) {
 }
 
 at::Tensor& uniform(at::Tensor& to, double from, double below, Own own) {
-  if (!is_range_of_ours(from, below) || !is_large_and_plain(to))
+  if (!is_large_and_plain(to) || !is_range_of_ours(from, below))
     return at::native::uniform_(to, from, below, std::move(own));
   draw_uniform_in(to, parts_of(to), from, below, own);
   return to;

@@ -260,9 +260,10 @@ TEST_F(Budget, ATinyRequestIsRefusedLastOfAllAndBelowWhatKills) {
     EXPECT_FALSE(try_to_grow_heap_at_last(128 << 10));
     EXPECT_FALSE(try_to_grow_heap(page_bytes)) << "not before all has been given back";
   }
-  set_kill_line(0);
+  set_kill_line(limit + 40 * mib);
   set_memory_limit(held_bytes() - 7 * mib);
-  EXPECT_FALSE(try_to_grow_heap_at_last(page_bytes));
+  EXPECT_FALSE(try_to_grow_heap_at_last(page_bytes)) << "beyond two cushions";
+  set_kill_line(0);
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ TEST_F(RandomDraws, TheNumbersAndTheStateAreLibTorchs) {
   }
 }
 
-// Some of these numbers are rounded to the upper bound, of which LibTorch makes the lower one.
-TEST_F(RandomDraws, TheUpperBoundIsNeverDrawn) {
+// Of the upper bound LibTorch makes the lower one, in some of its versions.
+TEST_F(RandomDraws, WhereNumbersAreRoundedToTheUpperBoundTheyAreLibTorchs) {
   for (const auto& [from, below] : {std::pair(100.0, 101.0), {0.9, 1.1}, {0.0, 0.0}, {-0.0, 0.0}}) {
     at::Tensor found = at::empty({4'000'000}), wanted = found.clone();
     found.uniform_(from, below, at::detail::createCPUGenerator(1));
