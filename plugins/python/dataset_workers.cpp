@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 #include <iterator>
+#include <limits>
 
 namespace headroom::python {
 
@@ -13,8 +14,9 @@ namespace {
 using sdk::Error;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLeastStart_s = 300;         // to import what a file imports, from a slow disk
-constexpr std::chrono::seconds kIdleFor(60);  // then a worker ends: training and evaluation rarely both need theirs
+constexpr double kLeastStart_s = 300;            // to import what a file imports, from a slow disk
+constexpr std::chrono::seconds kIdleFor(60);     // then a worker ends: training and evaluation rarely both need theirs
+constexpr std::chrono::milliseconds kLook(100);  // between looks whether a read that waits was cancelled
 constexpr uint64_t kAlignment = 64;
 
 uint64_t number_of(const std::string& text) {
@@ -85,13 +87,34 @@ std::string question_of(const SampleAddress& sample, uint64_t seed) {
 }  // namespace
 
 DatasetWorkers::DatasetWorkers(const sdk::Host& host, DatasetSettings settings)
-    : host_(host), settings_(std::move(settings)) {
-  give_back(start());
+    : host_(host),
+      settings_(std::move(settings)),
+      most_(host.readers_at_once().value_or(std::numeric_limits<uint64_t>::max())) {
+  give_back(take(/*a_new_one=*/true));
 }
 
-// Loads the dataset. The first one tells what samples look like; the others are told.
-std::unique_ptr<WorkerProcess> DatasetWorkers::start() {
-  auto worker = std::make_unique<WorkerProcess>(starter_, settings_.program, settings_.file);
+void DatasetWorkers::End::operator()(WorkerProcess* worker) const {
+  delete worker;
+  workers->leave();
+}
+
+void DatasetWorkers::leave() {
+  {
+    const std::scoped_lock lock(mutex_);
+    --existing_;
+  }
+  changed_.notify_all();
+}
+
+// Loads the dataset. The first one tells what samples look like; the others are told. It is among the existing already.
+DatasetWorkers::Worker DatasetWorkers::start() {
+  Worker worker(nullptr, End{this});
+  try {
+    worker.reset(new WorkerProcess(starter_, settings_.program, settings_.file));
+  } catch (...) {
+    leave();
+    throw;
+  }
   std::vector<std::string> question = {"load", settings_.file.string(), settings_.class_name,
                                        json_list(settings_.names)};
   question.insert(question.end(), settings_.split_args.begin(), settings_.split_args.end());
@@ -147,28 +170,42 @@ void DatasetWorkers::lay_out(WorkerProcess& worker) {
   ask_at_start(worker, question);
 }
 
-std::unique_ptr<WorkerProcess> DatasetWorkers::take(bool a_new_one) {
-  while (!a_new_one) {
-    std::unique_ptr<WorkerProcess> worker;
-    {
-      const std::scoped_lock lock(mutex_);
-      if (idle_.empty()) break;
+// Waits where all that may exist are borrowed.
+DatasetWorkers::Worker DatasetWorkers::take(bool a_new_one) {
+  for (;;) {
+    Worker worker;  // outlives the lock
+    std::unique_lock lock(mutex_);
+    const bool has_room = existing_ < most_;
+    if (!idle_.empty() && (!a_new_one || !has_room)) {
       worker = std::move(idle_.back().worker);
       idle_.pop_back();
+      lock.unlock();
+      if (a_new_one) continue;                  // it ends, and leaves its place
+      if (!worker->has_ended()) return worker;  // one that ended while it was idle is no sample's fault
+    } else if (has_room) {
+      ++existing_;
+      lock.unlock();
+      return start();
+    } else {
+      changed_.wait_for(lock, kLook);
+      lock.unlock();
+      host_.throw_if_cancelled();
     }
-    if (!worker->has_ended()) return worker;  // one that ended while it was idle is no sample's fault
   }
-  return start();
 }
 
-void DatasetWorkers::give_back(std::unique_ptr<WorkerProcess> worker) {
+void DatasetWorkers::give_back(Worker worker) {
   const auto now = Clock::now();
-  std::unique_ptr<WorkerProcess> unused;
-  const std::scoped_lock lock(mutex_);
-  idle_.push_back({std::move(worker), now});
-  if (now - idle_.front().since < kIdleFor) return;
-  unused = std::move(idle_.front().worker);
-  idle_.erase(idle_.begin());
+  Worker unused;
+  {
+    const std::scoped_lock lock(mutex_);
+    idle_.push_back({std::move(worker), now});
+    if (now - idle_.front().since >= kIdleFor) {
+      unused = std::move(idle_.front().worker);
+      idle_.erase(idle_.begin());
+    }
+  }
+  changed_.notify_all();
 }
 
 void DatasetWorkers::read(const sdk::ReadRequest& request, uint64_t i, uint64_t seed) {
@@ -176,7 +213,7 @@ void DatasetWorkers::read(const sdk::ReadRequest& request, uint64_t i, uint64_t 
   require_alive(sample);
   const std::string question = question_of(sample, seed);
   for (bool again = false;; again = true) {
-    std::unique_ptr<WorkerProcess> worker = take(/*a_new_one=*/again);
+    Worker worker = take(/*a_new_one=*/again);
     try {
       worker->ask(question, settings_.most_read_s, host_);
     } catch (const WorkerEnded& end) {

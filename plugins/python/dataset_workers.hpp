@@ -1,8 +1,9 @@
-// The worker processes of one open dataset. A read borrows one that is idle, or starts another: there are as many as
-// threads that read at once.
+// The worker processes of one open dataset. A read borrows one that is idle, or starts another; in a run there are
+// never more than data.num_workers, which training and evaluation share.
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -48,16 +49,23 @@ class DatasetWorkers {
   void read(const sdk::ReadRequest& request, uint64_t i, uint64_t seed);
 
  private:
+  // Ends a worker, and makes room for another. Not under mutex_.
+  struct End {
+    DatasetWorkers* workers;
+    void operator()(WorkerProcess* worker) const;
+  };
+  using Worker = std::unique_ptr<WorkerProcess, End>;
   struct Idle {
-    std::unique_ptr<WorkerProcess> worker;
+    Worker worker;
     std::chrono::steady_clock::time_point since;
   };
-  std::unique_ptr<WorkerProcess> start();
+  void leave();
+  Worker start();
   std::vector<std::string> ask_at_start(WorkerProcess& worker, const std::vector<std::string>& question);
   void survey(WorkerProcess& worker, const std::vector<std::string>& loaded);
   void lay_out(WorkerProcess& worker);
-  std::unique_ptr<WorkerProcess> take(bool a_new_one);
-  void give_back(std::unique_ptr<WorkerProcess> worker);
+  Worker take(bool a_new_one);
+  void give_back(Worker worker);
   void copy_to_slots(const WorkerProcess& worker, const sdk::ReadRequest& request, uint64_t i) const;
   void require_alive(const SampleAddress& sample);
   [[noreturn]] void refuse_deadly(const SampleAddress& sample, const WorkerEnded& end);
@@ -75,6 +83,9 @@ class DatasetWorkers {
 
   ChildStarter starter_;  // outlives the workers
   std::mutex mutex_;
+  std::condition_variable changed_;              // one is idle, or has ended
+  const uint64_t most_;                          // at once
+  uint64_t existing_ = 0;                        // idle or borrowed, with those that start or end
   std::vector<Idle> idle_;                       // the last one was used last
   std::map<SampleAddress, std::string> deadly_;  // of samples that ended two workers, the sentence
 };

@@ -119,7 +119,7 @@ std::shared_ptr<Session> make_session(const DataSection& data) {
   arrays->set_chunk_cache_limit(data.chunk_cache_size_bytes);
   auto cache = std::make_shared<CacheSession>();
   cache->blocks.set_limit(static_cast<uint64_t>(std::max<int64_t>(0, data.cache_size_bytes)));
-  return Session::make(std::move(arrays), std::move(cache));
+  return Session::make(std::move(arrays), std::move(cache), static_cast<uint64_t>(std::max(1, data.num_workers)));
 }
 
 }  // namespace headroom

@@ -63,6 +63,8 @@ void leave_untouched_out_of_start_limit() {
 
 }  // namespace
 
+void set_oom_score(int score) { std::ofstream("/proc/self/oom_score_adj") << score; }
+
 void become_supervised() {
   leave_untouched_out_of_start_limit();
   pid_t parent = getppid();  // whoever it is where no supervisor started us
@@ -70,8 +72,7 @@ void become_supervised() {
   unsetenv(name_of(parent_variable).c_str());
   end_with(parent);
   std::signal(SIGHUP, SIG_IGN);
-  // On a scale to 1000: proc_pid_oom_score_adj(5). Raising one's own needs no privilege.
-  std::ofstream("/proc/self/oom_score_adj") << 500;
+  set_oom_score(trainer_oom_score);
   supervisor_file = take_supervisor_file();
   if (supervisor_file < 0) return;
   [[maybe_unused]] const ssize_t written = write(supervisor_file, &begun_mark, 1);

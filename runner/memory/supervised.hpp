@@ -10,9 +10,17 @@ namespace headroom {
 
 // Call it first in the trainer's main(), right after the tensor allocator. From then on the trainer gets SIGTERM when
 // its supervisor dies, at once if it is dead already (the environment says who it was). The kernel's OOM killer prefers
-// it to its supervisor (oom_score_adj). It ignores SIGHUP: the supervisor gets that and sends SIGTERM. Memory that is
-// mapped but not written so far does not count against its start limit (lift_start_limit). [control]
+// it to its supervisor (trainer_oom_score). It ignores SIGHUP: the supervisor gets that and sends SIGTERM. Memory that
+// is mapped but not written so far does not count against its start limit (lift_start_limit). [control]
 void become_supervised();
+
+// What the kernel's OOM killer adds to the share of memory that a process holds, in thousandths of it
+// (proc_pid_oom_score_adj(5)), and so whom it ends: processes that read for a trainer, which have 1000 and whose loss
+// costs nothing, before a trainer, even one that holds nearly all; a probe before a run; all before the supervisor.
+inline constexpr int trainer_oom_score = 100, probe_oom_score = 300;
+
+// Raising one's own needs no privilege. [control]
+void set_oom_score(int score);
 
 // Call it first in `headroom`'s main(). Where a sweep started the process (the environment says so), it gets SIGTERM
 // when the sweep dies, and moves into the cgroup that the sweep made for it, if any. Otherwise it does nothing.

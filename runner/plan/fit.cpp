@@ -112,7 +112,7 @@ Prediction Fit::predict(const Setting& setting) const {
   const bool both_read = probe_.val_samples > 0 && loaders_.training.persistent_workers;
   const int64_t all_readers = readers + (both_read ? loaders_.evaluation.num_workers : 0);
   prediction.readers_bytes = all_readers * probe_.reader_bytes;
-  prediction.workers_bytes = all_readers * probe_.worker_bytes;
+  prediction.workers_bytes = (probe_.shares_workers ? readers : all_readers) * probe_.worker_bytes;
   prediction.chunk_bytes = std::max(probe_.chunk_bytes, decoded_bytes);
   prediction.kept_bytes = full_ ? probe_.kept_bytes * (probe_.train_samples + probe_.val_samples) : 0;
   int64_t level = 0;

@@ -27,20 +27,12 @@ nlohmann::json Probe::json() const {
                     {"training_activation_bytes", point.training_activation_bytes},
                     {"evaluation_activation_bytes", point.evaluation_activation_bytes}});
   }
-  return {{"built_bytes", built_bytes},
-          {"base_bytes", base_bytes},
-          {"points", list},
-          {"shortage", shortage},
-          {"train_samples", train_samples},
-          {"val_samples", val_samples},
-          {"kept_bytes", kept_bytes},
-          {"chunk_bytes", chunk_bytes},
-          {"largest_chunk_bytes", largest_chunk_bytes},
-          {"reader_bytes", reader_bytes},
-          {"worker_bytes", worker_bytes},
-          {"field_bytes", field_bytes},
-          {"why_whole", indivisible_because},
-          {"seconds", seconds}};
+  return {
+      {"built_bytes", built_bytes},   {"base_bytes", base_bytes},         {"points", list},
+      {"shortage", shortage},         {"train_samples", train_samples},   {"val_samples", val_samples},
+      {"kept_bytes", kept_bytes},     {"chunk_bytes", chunk_bytes},       {"largest_chunk_bytes", largest_chunk_bytes},
+      {"reader_bytes", reader_bytes}, {"worker_bytes", worker_bytes},     {"shares_workers", shares_workers},
+      {"field_bytes", field_bytes},   {"why_whole", indivisible_because}, {"seconds", seconds}};
 }
 
 Probe Probe::from_json(const nlohmann::json& json) {
@@ -62,6 +54,7 @@ Probe Probe::from_json(const nlohmann::json& json) {
   json.at("largest_chunk_bytes").get_to(probe.largest_chunk_bytes);
   json.at("reader_bytes").get_to(probe.reader_bytes);
   json.at("worker_bytes").get_to(probe.worker_bytes);
+  json.at("shares_workers").get_to(probe.shares_workers);
   json.at("field_bytes").get_to(probe.field_bytes);
   json.at("why_whole").get_to(probe.indivisible_because);
   json.at("seconds").get_to(probe.seconds);
@@ -73,7 +66,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Part of the key, so that probes kept in another format, or measured by another rule, are never found.
-constexpr int probe_format = 9;
+constexpr int probe_format = 10;
 
 // This very file: another build of it is another file.
 nlohmann::json file_id(const fs::path& file) {

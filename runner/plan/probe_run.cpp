@@ -82,8 +82,9 @@ std::vector<int64_t> bytes_of(const std::vector<Field>& fields) {
 // A run in small, at one micro-batch after the other.
 class ProbeRun {
  public:
-  ProbeRun(const Setup& setup, Probe& probe, Monitor& monitor, const fs::path& folder)
+  ProbeRun(const Setup& setup, int64_t room_bytes, Probe& probe, Monitor& monitor, const fs::path& folder)
       : setup_(setup),
+        room_bytes_(room_bytes),
         monitor_(monitor),
         probe_(probe),
         most_(std::min({largest_micro_batch, setup.data.window_samples(),
@@ -96,7 +97,7 @@ class ProbeRun {
         step_number_(first_step_of_all(setup.model->parameters())),
         checkpoints_(folder / "checkpoints") {}
 
-  void run(int64_t room_bytes) {
+  void run() {
     probe_.built_bytes = setup_.built_bytes;
     probe_.base_bytes = own_held_bytes();
     // Samples that are coupled may need company: a batch norm over one value fails.
@@ -109,7 +110,7 @@ class ProbeRun {
       return;
     }
     for (int64_t size = largest_micro_batch; size > probe_.points.back().micro_batch; size /= 2) {
-      if (size > most_ || expected_at(size) > room_bytes / 2) continue;
+      if (size > most_ || expected_at(size) > room_bytes_ / 2) continue;
       measure(size);
       return;
     }
@@ -179,8 +180,21 @@ class ProbeRun {
     return false;
   }
 
+  // As a source's plugin keeps them for its readers: it started one to open the data.
+  bool has_children() const { return monitor_.largest_child_bytes() > 0; }
+
+  // Child processes grow between two looks at them, all at once. So one thread reads until the first point tells what a
+  // child holds, and then as many as half of what is left has room for, in two loaders.
+  int readers(int wanted) const {
+    if (wanted <= 1 || !has_children()) return wanted;
+    if (probe_.points.empty()) return 1;
+    const int64_t room = std::max<int64_t>(0, room_bytes_ - held_bytes()) / 2;
+    return static_cast<int>(std::clamp<int64_t>(room / (2 * monitor_.largest_child_bytes()), 1, wanted));
+  }
+
   LoaderOptions options(bool training, int64_t size) const {
     LoaderOptions options = setup_.loader_options(training);
+    options.num_workers = readers(options.num_workers);
     options.batch_size = size;
     options.samples_per_epoch = -1;
     options.epochs = -1;
@@ -196,7 +210,7 @@ class ProbeRun {
     Loader train(setup_.data.source, train_, Normalizer(), options(true, size));
     std::unique_ptr<Loader> val;
     if (val_.length() > 0) val = std::make_unique<Loader>(setup_.data.source, val_, Normalizer(), options(false, size));
-    if (val) val->seek(0);
+    if (val && !has_children()) val->seek(0);  // it reads ahead, as in a run
     level_ = 0;
     // Phases are numbered as in probe_phases.
     const auto note = [&](size_t phase) {
@@ -264,6 +278,7 @@ class ProbeRun {
   }
 
   const Setup& setup_;
+  const int64_t room_bytes_;
   Monitor& monitor_;
   Probe& probe_;
   int64_t most_;
@@ -286,10 +301,12 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   require_room(room);
   // The limit is set before data and model take memory.
   set_memory_limit(room);
+  set_oom_score(probe_oom_score);
   Monitor monitor(room);
   monitor.count_children();
   lift_start_limit();
   const RunData data = prepare_data(experiment, plugin_dirs);
+  monitor.look_now();  // at the child process that the source may have
   const Setup setup(data);
   move_inert_weights_to_disk(setup.model->parameters());
   // It fills over an epoch, and shrinks before anything else does: the plan adds it.
@@ -303,9 +320,10 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
       std::min(data.stored.compressed_bytes, static_cast<uint64_t>(experiment.data.chunk_cache_size_bytes)));
   probe.largest_chunk_bytes = static_cast<int64_t>(data.stored.largest_chunk_bytes);
   with_one_retry("gradients and the optimizer's state", Owner::metrics, setup.device, setup.advice(),
-                 [&] { ProbeRun(setup, probe, monitor, folder).run(room); });
+                 [&] { ProbeRun(setup, room, probe, monitor, folder).run(); });
   probe.reader_bytes = largest_reader_bytes();
   probe.worker_bytes = monitor.largest_child_bytes();
+  probe.shares_workers = data.session->bounds_processes;
   probe.seconds = since(began);
   return probe;
 }

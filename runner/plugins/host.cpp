@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "headroom/random.h"
+#include "headroom/readers.h"
 #include "headroom/sdk/error.hpp"
 #include "mutex.hpp"
 #include "plugins/session.hpp"
@@ -82,15 +83,22 @@ void rng_fill(uint64_t key, uint64_t site, uint64_t first_block, uint32_t* out, 
 // Relaxed: the flag orders no other data.
 int32_t cancelled(const hr_host*) noexcept { return cancel_flag().load(std::memory_order_relaxed) ? 1 : 0; }
 
+uint64_t readers_at_once(const hr_host* host) noexcept {
+  const std::shared_ptr<Session> session = session_of(host);
+  session->bounds_processes = true;
+  return session->readers;
+}
+
 constexpr hr_log kLog{sizeof(hr_log), 0, log_enabled, log_write};
 constexpr hr_memory kMemory{sizeof(hr_memory), 0, account, scratch, scratch_free};
 constexpr hr_rng kRng{sizeof(hr_rng), 0, rng_sample_key, rng_fill};
 constexpr hr_cancel kCancel{sizeof(hr_cancel), 0, cancelled};
+constexpr hr_readers kReaders{sizeof(hr_readers), 0, readers_at_once};
 
 struct Registry {
   Mutex mutex;
   std::map<std::string, const void*, std::less<>> services GUARDED_BY(mutex) = {
-      {HR_LOG, &kLog}, {HR_MEMORY, &kMemory}, {HR_RNG, &kRng}, {HR_CANCEL, &kCancel}};
+      {HR_LOG, &kLog}, {HR_MEMORY, &kMemory}, {HR_RNG, &kRng}, {HR_CANCEL, &kCancel}, {HR_READERS, &kReaders}};
   const char* torch_tag GUARDED_BY(mutex) = nullptr;
 };
 

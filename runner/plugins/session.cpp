@@ -34,11 +34,12 @@ const hr_host* make_host(std::string_view plugin_id, std::weak_ptr<Session> sess
 
 }  // namespace
 
-Session::Session(std::shared_ptr<ArraySession> of_arrays, std::shared_ptr<CacheSession> of_cache)
-    : arrays(std::move(of_arrays)), cache(std::move(of_cache)) {}
+Session::Session(std::shared_ptr<ArraySession> of_arrays, std::shared_ptr<CacheSession> of_cache, uint64_t at_once)
+    : arrays(std::move(of_arrays)), cache(std::move(of_cache)), readers(at_once) {}
 
-std::shared_ptr<Session> Session::make(std::shared_ptr<ArraySession> arrays, std::shared_ptr<CacheSession> cache) {
-  return std::shared_ptr<Session>(new Session(std::move(arrays), std::move(cache)));
+std::shared_ptr<Session> Session::make(std::shared_ptr<ArraySession> arrays, std::shared_ptr<CacheSession> cache,
+                                       uint64_t readers) {
+  return std::shared_ptr<Session>(new Session(std::move(arrays), std::move(cache), readers));
 }
 
 const std::shared_ptr<Session>& Session::of_process() {

@@ -3,6 +3,7 @@
 // one process share nothing through plugins.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,8 +21,9 @@ class CacheSession;  // data/: what headroom.cache/1 works on
 // All members [any]. A Source keeps its session alive.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  // NULL: the process's own.
-  static std::shared_ptr<Session> make(std::shared_ptr<ArraySession> arrays, std::shared_ptr<CacheSession> cache);
+  // NULL: the process's own. `readers`: threads that read at once, 0 where nobody says.
+  static std::shared_ptr<Session> make(std::shared_ptr<ArraySession> arrays, std::shared_ptr<CacheSession> cache,
+                                       uint64_t readers = 0);
 
   // For what belongs to no run: init of plugins, and commands that read files.
   static const std::shared_ptr<Session>& of_process();
@@ -38,9 +40,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   const std::shared_ptr<ArraySession> arrays;
   const std::shared_ptr<CacheSession> cache;
+  const uint64_t readers;
+  // A plugin has asked for `readers`: it starts no more child processes than that.
+  std::atomic<bool> bounds_processes = false;
 
  private:
-  Session(std::shared_ptr<ArraySession> arrays, std::shared_ptr<CacheSession> cache);
+  Session(std::shared_ptr<ArraySession> arrays, std::shared_ptr<CacheSession> cache, uint64_t readers);
 
   mutable Mutex mutex_;
   std::map<std::string, const hr_host*, std::less<>> hosts_ GUARDED_BY(mutex_);

@@ -13,6 +13,7 @@
 #include "headroom/positions.h"
 #include "headroom/predict.h"
 #include "headroom/random.h"
+#include "headroom/readers.h"
 
 extern hr_status header_alone(const hr_host* host);
 hr_status header_alone(const hr_host* host) { return HR_HAS(host, get_service) ? HR_OK : HR_UNSUPPORTED; }

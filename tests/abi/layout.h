@@ -14,6 +14,7 @@
 #include "headroom/optimizer.h"
 #include "headroom/positions.h"
 #include "headroom/predict.h"
+#include "headroom/readers.h"
 
 #ifdef __cplusplus
 #define ABI_ASSERT static_assert

@@ -180,6 +180,37 @@ TEST_F(KernelDefects, MemoryOfAPluginComesOutOfTheRoom) {
   }
 }
 
+// The campaign's Dataset: each process that reads keeps `keep_mib` from its tenth sample on.
+std::vector<std::string> read_by_python(int64_t keep_mib) {
+  return {"data.source=python",
+          "data.options.file=" HEADROOM_SOURCE_DIR "/tests/end_to_end/campaign_python/points.py",
+          "data.options.class=Points",
+          "data.options.args.keep_mib=" + std::to_string(keep_mib),
+          "data.options.args.samples=192",
+          "train.batch_size=8",
+          "train.epochs=1"};
+}
+
+// Between two looks at them. A probe has what a run has, beside the trainer that asked for it.
+TEST_F(KernelDefects, ProcessesThatReadGrowAllAtOnceAndFit) {
+  ASSERT_EQ(run_free(hungry(read_by_python(20) + std::vector<std::string>{"--no-plan"}, "free")).exit_code, 0);
+  const int64_t limit = measured_peak("free") * 6 / 5;
+  const Finished finished = run_in(limit, hungry(read_by_python(20)), {}, {"XDG_CACHE_HOME=" + (folder_ / "cache").string()});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+}
+
+// The kernel weighs what a process holds, and the trainer holds most. What it asks for while the other one still goes
+// may be refused.
+TEST_F(KernelDefects, AProcessThatReadsIsKilledBeforeATrainerThatHoldsMore) {
+  const std::vector<std::string> large = {"--no-plan", "model.options.parameters_mib=150", "model.options.sleep_ms=300",
+                                          "train.batch_size=1", "train.max_steps=16"};
+  ASSERT_EQ(run_free(hungry(read_by_python(0) + large, "free")).exit_code, 0);
+  const KernelCgroup cgroup((measured_peak("free") + 30 * mib) * 10 / 9);
+  ASSERT_EQ(cgroup.why_not(), "");
+  const Finished finished = headroom_program(hungry(read_by_python(400) + large), inside(cgroup));
+  EXPECT_TRUE(finished.exit_code == 0 || finished.exit_code == 5) << finished.exit_code << ": " << finished.err;
+}
+
 // Parameter, gradient, and the gradient of a further piece, and something beside them: nothing of twice the tensor's
 // size.
 TEST_F(KernelDefects, OneLargeTensorNeedsNoSecondLargerOne) {

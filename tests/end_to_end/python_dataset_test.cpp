@@ -194,6 +194,19 @@ TEST_F(PythonDataset, KilledAndResumedItEndsBitEqualAndLeavesNoProcess) {
   EXPECT_GE(gone_of("pids"), 2u);
 }
 
+// Readers of training go on ahead while an evaluation's read.
+TEST_F(PythonDataset, TrainingAndEvaluationShareTheWorkers) {
+  for (const std::string workers : {"0", "2"}) {
+    const std::string pids = "pids" + workers;
+    fs::create_directory(folder_ / pids);
+    const Finished finished =
+        run_with({"data.num_workers=" + workers}, workers, {"PIDS=" + (folder_ / pids).string(), "SLEEP=0.01"});
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_EQ(gone_of(pids), workers == "0" ? 1u : 2u);
+  }
+  expect_same("2", "0");
+}
+
 TEST_F(PythonDataset, WhatAWorkerHasStartedEndsWithIt) {
   fs::create_directory(folder_ / "started");
   const Finished finished = run_with({"train.epochs=1"}, "runs", {"STARTS=" + (folder_ / "started").string()});

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/readers.h"
 #include "headroom/sdk/error.hpp"
 
 namespace headroom::sdk {
@@ -68,6 +69,14 @@ class Host {
   // Adds to the bytes that the plugin holds as `owner` in the memory ledger; negative: freed.
   void account(const std::string& owner, int64_t delta_bytes) const {
     service<hr_memory>(HR_MEMORY).account(host_, owner.c_str(), delta_bytes);
+  }
+
+  // The most child processes that a source may have at once, all threads together (headroom/readers.h). nullopt: the
+  // caller belongs to no run, or the host is an older one.
+  std::optional<uint64_t> readers_at_once() const {
+    const auto* table = static_cast<const hr_readers*>(host_->get_service(host_, HR_READERS));
+    const uint64_t readers = table != nullptr && HR_HAS(table, at_once) ? table->at_once(host_) : 0;
+    return readers > 0 ? std::optional(readers) : std::nullopt;
   }
 
   uint64_t file_size(const std::filesystem::path& file) const {

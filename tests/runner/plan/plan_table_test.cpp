@@ -88,6 +88,8 @@ TEST(Plan, CountsTheProcessesOfReaders) {
   EXPECT_EQ(prediction.work_bytes - without.work_bytes, prediction.workers_bytes);
   EXPECT_EQ(prediction.least_bytes - without.least_bytes, prediction.workers_bytes) << "they stay when memory is short";
   EXPECT_NE(with.text(experiment_of(8, 1)).find("400.0 MiB for worker processes"), std::string::npos);
+  probe.shares_workers = true;
+  EXPECT_EQ(plan().as_written.prediction.workers_bytes, 2 * 100 * mib) << "evaluations use training's";
 }
 
 TEST(Plan, AWindowThatIsNoPowerOfTwoKeepsTheBatchAsWritten) {

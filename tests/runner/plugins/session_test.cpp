@@ -33,6 +33,14 @@ TEST(Session, CountsItsOwnPluginsMemory) {
   EXPECT_FALSE(Session::of_process()->plugin_memory().contains("model/index"));
 }
 
+TEST(Session, SaysHowManyReadersItHasAndRemembersWhoAsked) {
+  const auto run = Session::make(nullptr, nullptr, 3);
+  EXPECT_FALSE(run->bounds_processes);
+  EXPECT_EQ(sdk::Host(run->host_for("source")).readers_at_once(), 3U);
+  EXPECT_TRUE(run->bounds_processes);
+  EXPECT_EQ(sdk::Host(Session::make(nullptr, nullptr)->host_for("source")).readers_at_once(), std::nullopt);
+}
+
 // The boundary promises that a host lives as long as the process.
 TEST(Session, ItsHostsOutliveIt) {
   auto one = Session::make(nullptr, nullptr);
