@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-// oneDNN compared with MKL, on products of the sizes that layers have.
+// oneDNN compared with MKL, on the products of a training step through layers that are large.
 struct MatmulProbe {
   double speedup = 1.0;                       // geometric mean of MKL's time over oneDNN's, in one thread
   double ieee_error = 0.0, fast_error = 0.0;  // largest error against float64, relative to the largest value
@@ -21,7 +21,7 @@ struct MatmulProbe {
   bool pays() const;         // only_rounds(), and oneDNN is clearly faster
 };
 
-// Measures; takes some 20 ms in the calling thread. Restores LibTorch's settings, its number of threads included.
+// Measures; takes some 50 ms in the calling thread. Restores LibTorch's settings, its number of threads included.
 // [control]
 MatmulProbe probe_matmul();
 

@@ -13,8 +13,8 @@
 namespace headroom {
 namespace {
 
-constexpr MatmulProbe like_zen5{2.1, 4e-7, 1e-6, false}, like_amx{6.0, 4e-7, 3e-3, false},
-    like_intel{1.02, 4e-7, 5e-7, false}, like_avx2{1.0, 4e-7, 4e-7, true};
+constexpr MatmulProbe like_zen5{2.1, 4e-7, 1e-6, false}, like_zen4{1.08, 4e-7, 9e-7, false},
+    like_amx{6.0, 4e-7, 3e-3, false}, like_intel{1.02, 4e-7, 5e-7, false}, like_avx2{1.0, 4e-7, 4e-7, true};
 
 at::Float32Precision setting() {
   return at::globalContext().float32Precision(at::Float32Backend::MKLDNN, at::Float32Op::MATMUL);
@@ -36,7 +36,8 @@ class Matmul : public testing::Test {
 TEST_F(Matmul, AutoIsFastWhereThatPaysAndRoundsAsFloat32) {
   EXPECT_TRUE(choose_matmul("auto", false, like_zen5).fast);
   EXPECT_FALSE(choose_matmul("auto", false, like_zen5).changes_mathematics);
-  EXPECT_NE(choose_matmul("auto", false, like_zen5).line.find("2.1 times as fast as MKL"), std::string::npos);
+  EXPECT_NE(choose_matmul("auto", false, like_zen5).line.find("2.10 times as fast as MKL"), std::string::npos);
+  EXPECT_TRUE(choose_matmul("auto", false, like_zen4).fast);
   EXPECT_FALSE(choose_matmul("auto", false, like_amx).fast);
   EXPECT_FALSE(choose_matmul("auto", false, like_intel).fast);
   EXPECT_FALSE(choose_matmul("auto", false, like_avx2).fast);
