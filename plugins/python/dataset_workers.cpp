@@ -90,7 +90,7 @@ DatasetWorkers::DatasetWorkers(const sdk::Host& host, DatasetSettings settings)
     : host_(host),
       settings_(std::move(settings)),
       most_(host.readers_at_once().value_or(std::numeric_limits<uint64_t>::max())) {
-  give_back(take(/*a_new_one=*/true));
+  give_back(take());
 }
 
 void DatasetWorkers::End::operator()(WorkerProcess* worker) const {
@@ -106,7 +106,8 @@ void DatasetWorkers::leave() {
   changed_.notify_all();
 }
 
-// Loads the dataset. The first one tells what samples look like; the others are told. It is among the existing already.
+// Loads the dataset, in the place of one that `existing_` counts. The first one tells what samples look like; the
+// others are told.
 DatasetWorkers::Worker DatasetWorkers::start() {
   Worker worker(nullptr, End{this});
   try {
@@ -170,37 +171,54 @@ void DatasetWorkers::lay_out(WorkerProcess& worker) {
   ask_at_start(worker, question);
 }
 
+// Of those that wait, the one that came first goes first: training's readers ask again at once, and an evaluation's
+// would wait until they have read all that they may read ahead.
+class DatasetWorkers::Turn {
+ public:
+  // Under the mutex of the line, also when it ends.
+  explicit Turn(std::list<const Turn*>& line) : line_(line), place_(line.insert(line.end(), this)) {}
+  ~Turn() { line_.erase(place_); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  bool is_first() const { return line_.front() == this; }
+
+ private:
+  std::list<const Turn*>& line_;
+  std::list<const Turn*>::iterator place_;
+};
+
 // Waits where all that may exist are borrowed.
-DatasetWorkers::Worker DatasetWorkers::take(bool a_new_one) {
+DatasetWorkers::Worker DatasetWorkers::take() {
   for (;;) {
-    Worker worker;  // outlives the lock
-    std::unique_lock lock(mutex_);
-    const bool has_room = existing_ < most_;
-    if (!idle_.empty() && (!a_new_one || !has_room)) {
-      worker = std::move(idle_.back().worker);
-      idle_.pop_back();
-      lock.unlock();
-      if (a_new_one) continue;                  // it ends, and leaves its place
-      if (!worker->has_ended()) return worker;  // one that ended while it was idle is no sample's fault
-    } else if (has_room) {
-      ++existing_;
-      lock.unlock();
-      return start();
-    } else {
-      changed_.wait_for(lock, kLook);
-      lock.unlock();
-      host_.throw_if_cancelled();
+    Worker worker;
+    {
+      std::unique_lock lock(mutex_);
+      const Turn turn(line_);
+      while (!turn.is_first() || (idle_.empty() && existing_ >= most_)) {
+        changed_.wait_for(lock, kLook);
+        host_.throw_if_cancelled();
+      }
+      if (idle_.empty()) {
+        ++existing_;
+      } else {
+        worker = std::move(idle_.back().worker);
+        idle_.pop_back();
+      }
     }
+    changed_.notify_all();  // there may be one for the next in the line too
+    if (!worker) return start();
+    if (!worker->has_ended()) return worker;  // one that ended while it was idle is no sample's fault
   }
 }
 
 void DatasetWorkers::give_back(Worker worker) {
-  const auto now = Clock::now();
+  Idle idle{std::move(worker), Clock::now()};
   Worker unused;
   {
     const std::scoped_lock lock(mutex_);
-    idle_.push_back({std::move(worker), now});
-    if (now - idle_.front().since >= kIdleFor) {
+    idle_.reserve(idle_.size() + 1);  // before `idle` is moved: a worker must not end under the mutex
+    idle_.push_back(std::move(idle));
+    if (idle_.back().since - idle_.front().since >= kIdleFor) {
       unused = std::move(idle_.front().worker);
       idle_.erase(idle_.begin());
     }
@@ -208,17 +226,24 @@ void DatasetWorkers::give_back(Worker worker) {
   changed_.notify_all();
 }
 
+// Its place is kept for the new one.
+DatasetWorkers::Worker DatasetWorkers::replaced(Worker worker) {
+  delete worker.release();
+  return start();
+}
+
 void DatasetWorkers::read(const sdk::ReadRequest& request, uint64_t i, uint64_t seed) {
   const SampleAddress sample{request.split(), request.index(i)};
   require_alive(sample);
   const std::string question = question_of(sample, seed);
+  Worker worker = take();
   for (bool again = false;; again = true) {
-    Worker worker = take(/*a_new_one=*/again);
     try {
       worker->ask(question, settings_.most_read_s, host_);
     } catch (const WorkerEnded& end) {
       if (again) refuse_deadly(sample, end);
       host_.warn("the worker process that read " + name_of(sample) + " " + end.how + "; another one reads it again");
+      worker = replaced(std::move(worker));
       continue;
     } catch (const WorkerRefused& refused) {
       give_back(std::move(worker));

@@ -1,11 +1,12 @@
-// The worker processes of one open dataset. A read borrows one that is idle, or starts another; in a run there are
-// never more than data.num_workers, which training and evaluation share.
+// The worker processes of one open dataset. A read borrows one that is idle, or starts another. In a run there are
+// never more than data.num_workers, which training and evaluation share; reads that want one stand in line.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,13 +60,15 @@ class DatasetWorkers {
     Worker worker;
     std::chrono::steady_clock::time_point since;
   };
+  class Turn;  // a read that wants a worker
   void leave();
   Worker start();
   std::vector<std::string> ask_at_start(WorkerProcess& worker, const std::vector<std::string>& question);
   void survey(WorkerProcess& worker, const std::vector<std::string>& loaded);
   void lay_out(WorkerProcess& worker);
-  Worker take(bool a_new_one);
+  Worker take();
   void give_back(Worker worker);
+  Worker replaced(Worker worker);
   void copy_to_slots(const WorkerProcess& worker, const sdk::ReadRequest& request, uint64_t i) const;
   void require_alive(const SampleAddress& sample);
   [[noreturn]] void refuse_deadly(const SampleAddress& sample, const WorkerEnded& end);
@@ -86,6 +89,7 @@ class DatasetWorkers {
   std::condition_variable changed_;              // one is idle, or has ended
   const uint64_t most_;                          // at once
   uint64_t existing_ = 0;                        // idle or borrowed, with those that start or end
+  std::list<const Turn*> line_;                  // those that want a worker, the next one first
   std::vector<Idle> idle_;                       // the last one was used last
   std::map<SampleAddress, std::string> deadly_;  // of samples that ended two workers, the sentence
 };

@@ -63,7 +63,13 @@ void leave_untouched_out_of_start_limit() {
 
 }  // namespace
 
-void set_oom_score(int score) { std::ofstream("/proc/self/oom_score_adj") << score; }
+void raise_oom_score(int rise) {
+  constexpr const char* file = "/proc/self/oom_score_adj";
+  int present = 0;
+  std::ifstream(file) >> present;
+  const int raised = std::min(999, std::max(0, present) + rise);  // 1000 are those whose loss costs nothing
+  if (raised > present) std::ofstream(file) << raised;
+}
 
 void become_supervised() {
   leave_untouched_out_of_start_limit();
@@ -72,7 +78,7 @@ void become_supervised() {
   unsetenv(name_of(parent_variable).c_str());
   end_with(parent);
   std::signal(SIGHUP, SIG_IGN);
-  set_oom_score(trainer_oom_score);
+  raise_oom_score(trainer_oom_rise);
   supervisor_file = take_supervisor_file();
   if (supervisor_file < 0) return;
   [[maybe_unused]] const ssize_t written = write(supervisor_file, &begun_mark, 1);

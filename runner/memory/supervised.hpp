@@ -10,17 +10,18 @@ namespace headroom {
 
 // Call it first in the trainer's main(), right after the tensor allocator. From then on the trainer gets SIGTERM when
 // its supervisor dies, at once if it is dead already (the environment says who it was). The kernel's OOM killer prefers
-// it to its supervisor (trainer_oom_score). It ignores SIGHUP: the supervisor gets that and sends SIGTERM. Memory that
+// it to its supervisor (trainer_oom_rise). It ignores SIGHUP: the supervisor gets that and sends SIGTERM. Memory that
 // is mapped but not written so far does not count against its start limit (lift_start_limit). [control]
 void become_supervised();
 
-// What the kernel's OOM killer adds to the share of memory that a process holds, in thousandths of it
-// (proc_pid_oom_score_adj(5)), and so whom it ends: processes that read for a trainer, which have 1000 and whose loss
-// costs nothing, before a trainer, even one that holds nearly all; a probe before a run; all before the supervisor.
-inline constexpr int trainer_oom_score = 100, probe_oom_score = 300;
+// The kernel's OOM killer weighs what a process holds, and adds a score to it, in thousandths of all memory
+// (proc_pid_oom_score_adj(5)). By these scores it takes first the processes that read for a trainer, which have 1000
+// and whose loss costs nothing; then a probe; then a trainer; and then its supervisor. A larger one may still go first:
+// a trainer that holds nine tenths of all more than a process that reads.
+inline constexpr int trainer_oom_rise = 100, probe_oom_rise = 200;
 
-// Raising one's own needs no privilege. [control]
-void set_oom_score(int score);
+// Adds to this process's score, which never falls: that needs no privilege. [control]
+void raise_oom_score(int rise);
 
 // Call it first in `headroom`'s main(). Where a sweep started the process (the environment says so), it gets SIGTERM
 // when the sweep dies, and moves into the cgroup that the sweep made for it, if any. Otherwise it does nothing.

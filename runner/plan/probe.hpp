@@ -39,7 +39,7 @@ struct Probe {
   int64_t chunk_bytes = 0;           // of decoded chunks that a run will keep, where memory allows
   int64_t largest_chunk_bytes = 0;   // decoded, of those
   int64_t reader_bytes = 0;          // the most that one thread decodes in
-  int64_t worker_bytes = 0;          // the most that a child process of the readers holds; 0: they have none
+  int64_t worker_bytes = 0;          // the most that a child process holds, as readers have them; 0: none
   bool shares_workers = false;       // among training and evaluation; else each thread that reads has its own
   int64_t kept_bytes = 0;            // of the outputs of one sample, under metrics.mode = "full"
   std::vector<int64_t> field_bytes;  // of one sample, in the order of the slots

@@ -180,11 +180,11 @@ class ProbeRun {
     return false;
   }
 
-  // As a source's plugin keeps them for its readers: it started one to open the data.
+  // Such as a source keeps for its readers: it started one to open the data.
   bool has_children() const { return monitor_.largest_child_bytes() > 0; }
 
-  // Child processes grow between two looks at them, all at once. So one thread reads until the first point tells what a
-  // child holds, and then as many as half of what is left has room for, in two loaders.
+  // Child processes grow between two looks at them, all at once. So one thread of each loader reads until the first
+  // point tells what a child holds, and then as many as half of what is left has room for.
   int readers(int wanted) const {
     if (wanted <= 1 || !has_children()) return wanted;
     if (probe_.points.empty()) return 1;
@@ -301,7 +301,7 @@ Probe run_probe(const Experiment& experiment, const std::vector<fs::path>& plugi
   require_room(room);
   // The limit is set before data and model take memory.
   set_memory_limit(room);
-  set_oom_score(probe_oom_score);
+  raise_oom_score(probe_oom_rise);
   Monitor monitor(room);
   monitor.count_children();
   lift_start_limit();

@@ -85,7 +85,7 @@ int32_t cancelled(const hr_host*) noexcept { return cancel_flag().load(std::memo
 
 uint64_t readers_at_once(const hr_host* host) noexcept {
   const std::shared_ptr<Session> session = session_of(host);
-  session->bounds_processes = true;
+  if (session->readers > 0) session->bounds_processes = true;
   return session->readers;
 }
 

@@ -21,7 +21,7 @@ class CacheSession;  // data/: what headroom.cache/1 works on
 // All members [any]. A Source keeps its session alive.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  // NULL: the process's own. `readers`: threads that read at once, 0 where nobody says.
+  // NULL: the process's own. `readers`: see below.
   static std::shared_ptr<Session> make(std::shared_ptr<ArraySession> arrays, std::shared_ptr<CacheSession> cache,
                                        uint64_t readers = 0);
 
@@ -40,8 +40,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   const std::shared_ptr<ArraySession> arrays;
   const std::shared_ptr<CacheSession> cache;
-  const uint64_t readers;
-  // A plugin has asked for `readers`: it starts no more child processes than that.
+  const uint64_t readers;  // that a source may have as child processes (headroom/readers.h); 0: this is no run
+  // A source has asked for `readers`, and so promised to have no more.
   std::atomic<bool> bounds_processes = false;
 
  private:

@@ -11,17 +11,17 @@
 
 namespace headroom {
 
-// oneDNN compared with MKL, on the products of a training step through layers that are large.
+// oneDNN compared with MKL, on the products of a training step through layers as in are_large().
 struct MatmulProbe {
   double speedup = 1.0;                       // geometric mean of MKL's time over oneDNN's, in one thread
   double ieee_error = 0.0, fast_error = 0.0;  // largest error against float64, relative to the largest value
   bool same = true;                           // bit-equal results: LibTorch does not use oneDNN here
 
   bool only_rounds() const;  // oneDNN's products differ from MKL's by float32 rounding at most
-  bool pays() const;         // only_rounds(), and oneDNN is clearly faster
+  bool pays() const;         // only_rounds(), and oneDNN is there and faster
 };
 
-// Measures; takes some 50 ms in the calling thread. Restores LibTorch's settings, its number of threads included.
+// Measures; takes some 100 ms in the calling thread. Restores LibTorch's settings, its number of threads included.
 // [control]
 MatmulProbe probe_matmul();
 

@@ -1,5 +1,6 @@
 // Situations in which a run was once killed, or gave up, although it fits. Each is as small as it can be.
 #include <cctype>
+#include <cstdlib>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -191,24 +192,33 @@ std::vector<std::string> read_by_python(int64_t keep_mib) {
           "train.epochs=1"};
 }
 
+bool has_python() { return std::system("python3 -c 0 2> /dev/null") == 0; }
+
 // Between two looks at them. A probe has what a run has, beside the trainer that asked for it.
 TEST_F(KernelDefects, ProcessesThatReadGrowAllAtOnceAndFit) {
+  if (!has_python()) GTEST_SKIP() << "there is no python3";
   ASSERT_EQ(run_free(hungry(read_by_python(20) + std::vector<std::string>{"--no-plan"}, "free")).exit_code, 0);
   const int64_t limit = measured_peak("free") * 6 / 5;
-  const Finished finished = run_in(limit, hungry(read_by_python(20)), {}, {"XDG_CACHE_HOME=" + (folder_ / "cache").string()});
+  const Finished finished =
+      run_in(limit, hungry(read_by_python(20)), {}, {"XDG_CACHE_HOME=" + (folder_ / "cache").string()});
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
 }
 
-// The kernel weighs what a process holds, and the trainer holds most. What it asks for while the other one still goes
-// may be refused.
+// The kernel weighs what a process holds, and the trainer holds most. It may end by itself (5): what it asks for while
+// the other one has not let go of its memory is refused.
 TEST_F(KernelDefects, AProcessThatReadsIsKilledBeforeATrainerThatHoldsMore) {
+  if (!has_python()) GTEST_SKIP() << "there is no python3";
   const std::vector<std::string> large = {"--no-plan", "model.options.parameters_mib=150", "model.options.sleep_ms=300",
                                           "train.batch_size=1", "train.max_steps=16"};
   ASSERT_EQ(run_free(hungry(read_by_python(0) + large, "free")).exit_code, 0);
   const KernelCgroup cgroup((measured_peak("free") + 30 * mib) * 10 / 9);
   ASSERT_EQ(cgroup.why_not(), "");
   const Finished finished = headroom_program(hungry(read_by_python(400) + large), inside(cgroup));
-  EXPECT_TRUE(finished.exit_code == 0 || finished.exit_code == 5) << finished.exit_code << ": " << finished.err;
+  if (finished.exit_code == 0) {
+    EXPECT_GT(cgroup.oom_kills(), 0) << finished.err;
+  } else {
+    EXPECT_EQ(finished.exit_code, 5) << finished.err;
+  }
 }
 
 // Parameter, gradient, and the gradient of a further piece, and something beside them: nothing of twice the tensor's

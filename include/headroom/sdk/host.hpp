@@ -71,8 +71,8 @@ class Host {
     service<hr_memory>(HR_MEMORY).account(host_, owner.c_str(), delta_bytes);
   }
 
-  // The most child processes that a source may have at once, all threads together (headroom/readers.h). nullopt: the
-  // caller belongs to no run, or the host is an older one.
+  // The most child processes that a source may have while it is open, all threads together (headroom/readers.h).
+  // nullopt: the caller belongs to no run, or the host is an older one.
   std::optional<uint64_t> readers_at_once() const {
     const auto* table = static_cast<const hr_readers*>(host_->get_service(host_, HR_READERS));
     const uint64_t readers = table != nullptr && HR_HAS(table, at_once) ? table->at_once(host_) : 0;

@@ -108,6 +108,23 @@ TEST_F(SupervisorTest, WhatTheTrainerStartsDoesNotHoldTheWayToTheSupervisor) {
   EXPECT_FALSE(std::getline(files, left)) << left;
 }
 
+int oom_score() {
+  int score = 0;
+  std::ifstream("/proc/self/oom_score_adj") >> score;
+  return score;
+}
+
+// Whatever they inherit: services and containers begin with scores of their own.
+TEST_F(SupervisorTest, TheKernelTakesAProbeBeforeATrainerBeforeItsSupervisor) {
+  const int own = std::max(0, oom_score());
+  if (own + trainer_oom_rise + probe_oom_rise > 999) GTEST_SKIP() << "everything here is to be killed first";
+  ASSERT_EQ(run("score").exit_code(), 0);
+  int trainer = 0, probe = 0;
+  std::ifstream(folder_ / "scores") >> trainer >> probe;
+  EXPECT_EQ(trainer, own + trainer_oom_rise);
+  EXPECT_EQ(probe, own + trainer_oom_rise + probe_oom_rise);
+}
+
 TEST(SignalNames, AreTheUsualOnes) {
   EXPECT_EQ(signal_name(SIGKILL), "SIGKILL");
   EXPECT_EQ(signal_name(SIGRTMIN + 2), "SIGRTMIN+2");

@@ -14,7 +14,7 @@ namespace headroom {
 namespace {
 
 constexpr MatmulProbe like_zen5{2.1, 4e-7, 1e-6, false}, like_zen4{1.08, 4e-7, 9e-7, false},
-    like_amx{6.0, 4e-7, 3e-3, false}, like_intel{1.02, 4e-7, 5e-7, false}, like_avx2{1.0, 4e-7, 4e-7, true};
+    like_amx{6.0, 4e-7, 3e-3, false}, like_intel{1.02, 4e-7, 5e-7, false}, like_avx2{1.06, 4e-7, 4e-7, true};
 
 at::Float32Precision setting() {
   return at::globalContext().float32Precision(at::Float32Backend::MKLDNN, at::Float32Op::MATMUL);

@@ -87,6 +87,13 @@ int main(int argc, char** argv) {
                                 " ] || echo open; } > " + (folder / "files").string();
     return std::system(command.c_str()) < 0 ? 1 : 0;
   }
+  if (how == "score") {
+    std::ofstream scores(folder / "scores");
+    scores << std::ifstream("/proc/self/oom_score_adj").rdbuf();
+    raise_oom_score(probe_oom_rise);
+    scores << std::ifstream("/proc/self/oom_score_adj").rdbuf();
+    return 0;
+  }
   const sigset_t to_stop = only_sigterm();
   if (how == "stop") sigprocmask(SIG_BLOCK, &to_stop, nullptr);
   BlackBox box(folder / black_box_file);
