@@ -15,7 +15,7 @@ using sdk::Error;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kLeastStart_s = 300;            // to import what a file imports, from a slow disk
-constexpr std::chrono::seconds kIdleFor(60);     // then a worker ends: training and evaluation rarely both need theirs
+constexpr std::chrono::seconds kIdleFor(60);     // then a worker ends: fewer suffice
 constexpr std::chrono::milliseconds kLook(100);  // between looks whether a read that waits was cancelled
 constexpr uint64_t kAlignment = 64;
 

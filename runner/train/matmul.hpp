@@ -21,7 +21,7 @@ struct MatmulProbe {
   bool pays() const;         // only_rounds(), and oneDNN is there and faster
 };
 
-// Measures; takes some 100 ms in the calling thread. Restores LibTorch's settings, its number of threads included.
+// Measures; takes some 150 ms in the calling thread. Restores LibTorch's settings, its number of threads included.
 // [control]
 MatmulProbe probe_matmul();
 
